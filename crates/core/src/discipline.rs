@@ -1,0 +1,164 @@
+//! The contract of a packet discipline, and the disciplines, one file each.
+//!
+//! A discipline decides which packet a queue sends next and which it gives up
+//! when it is full. It is a state machine: the caller says what time it is,
+//! hands packets in and takes packets out. Every packet handed in comes back
+//! exactly once, either from [`Discipline::dequeue`] or in the [`Losses`] of the
+//! call that decided to lose it. Counting and drawing are not a discipline's
+//! work: [`Port`](crate::Port) counts.
+//!
+//! Rules that hold for all, and that the conformance suite checks:
+//! - no packet is made, lost unseen, or changed (but for an ECN mark);
+//! - packets of one flow leave in the order in which they came;
+//! - the backlog is within the buffer after every call;
+//! - while there is a backlog and [`Discipline::next_ready`] says now, a packet comes out;
+//! - no input makes it panic.
+
+use std::fmt;
+
+use crate::packet::Packet;
+use crate::units::{Bytes, Time};
+
+pub mod fifo;
+
+/// Decides the order of service and what to lose.
+pub trait Discipline: Send {
+    /// Takes in `packet`, which has arrived at `now`. Time never goes back from
+    /// one call to the next. What does not fit (the packet itself or others
+    /// that have to make room for it) goes into `losses`.
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses);
+
+    /// Hands out the packet to send at `now`, or nothing when no packet may
+    /// leave yet. A discipline that drops at the head puts those into `losses`.
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet>;
+
+    /// When the next packet may leave: `now` when there is one, `None` when
+    /// the queue is empty. Work-conserving disciplines need no other answer.
+    fn next_ready(&self, now: Time) -> Option<Time> {
+        (self.backlog().packets > 0).then_some(now)
+    }
+
+    /// What is queued.
+    fn backlog(&self) -> Backlog;
+
+    /// The number of flows that it keeps state for.
+    fn flows_tracked(&self) -> usize {
+        0
+    }
+
+    /// Backlog by priority level or class, highest first; empty when there is only one.
+    fn levels(&self) -> &[Level] {
+        &[]
+    }
+}
+
+/// Packets and bytes in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets queued.
+    pub packets: u32,
+    /// Bytes queued.
+    pub bytes: Bytes,
+}
+
+impl Backlog {
+    /// Counts a packet of `size` in.
+    pub fn add(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size;
+    }
+
+    /// Counts a packet of `size` out.
+    pub fn remove(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size;
+    }
+}
+
+/// One priority level of a discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// What the field calls it: `high`, `low`.
+    pub name: &'static str,
+    /// What is queued in it.
+    pub backlog: Backlog,
+    /// Packets that were ever put into it.
+    pub enqueued: u64,
+}
+
+impl Level {
+    /// An empty level.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Level {
+        let backlog = Backlog { packets: 0, bytes: Bytes::ZERO };
+        Level { name, backlog, enqueued: 0 }
+    }
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossReason {
+    /// The buffer was full and the arriving packet the one to go.
+    Refused,
+    /// A packet already queued made room for one of higher priority.
+    PushedOut,
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LossReason::Refused => "refused",
+            LossReason::PushedOut => "pushed out",
+        })
+    }
+}
+
+/// A packet that a discipline gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The packet, as it was handed in.
+    pub packet: Packet,
+    /// Why it is lost.
+    pub reason: LossReason,
+}
+
+/// Where a call puts the packets it loses. The caller owns it and uses it again
+/// and again, so that losing packets allocates nothing.
+#[derive(Debug, Default)]
+pub struct Losses(Vec<Loss>);
+
+impl Losses {
+    /// Nothing lost yet.
+    #[must_use]
+    pub fn new() -> Losses {
+        Losses::default()
+    }
+
+    /// Records that `packet` is lost.
+    pub fn push(&mut self, packet: Packet, reason: LossReason) {
+        self.0.push(Loss { packet, reason });
+    }
+
+    /// Records what a full buffer gives up while `arriving` comes in: the
+    /// arriving packet itself is refused, any other is pushed out.
+    pub fn push_out(&mut self, victim: Packet, arriving: &Packet) {
+        let own = victim.handle == arriving.handle;
+        self.push(victim, if own { LossReason::Refused } else { LossReason::PushedOut });
+    }
+
+    /// Takes the recorded losses out, in the order in which they happened.
+    pub fn drain(&mut self) -> impl Iterator<Item = Loss> + '_ {
+        self.0.drain(..)
+    }
+
+    /// The recorded losses.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Loss] {
+        &self.0
+    }
+
+    /// Forgets the recorded losses.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}

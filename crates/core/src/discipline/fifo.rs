@@ -1,0 +1,58 @@
+//! FIFO with drop-tail: the baseline.
+//!
+//! Packets leave in the order in which they came; a packet that finds the
+//! buffer full is refused. No state but the queue, O(1) per packet. What most
+//! equipment does, and what every other discipline is compared with.
+
+use std::collections::VecDeque;
+
+use super::{Backlog, Discipline, LossReason, Losses};
+use crate::buffer::Buffer;
+use crate::packet::Packet;
+use crate::registry::Entry;
+use crate::units::Time;
+
+/// The registry's entry for [`Fifo`].
+pub const ENTRY: Entry = Entry {
+    name: "fifo",
+    summary: "first in, first out; a full buffer refuses the arriving packet",
+    source: "EFD section 5.2",
+    parameters: &[],
+    build: |_, buffer, _| Box::new(Fifo::new(buffer)),
+};
+
+/// A queue in order of arrival.
+#[derive(Debug)]
+pub struct Fifo {
+    buffer: Buffer,
+    backlog: Backlog,
+    queue: VecDeque<Packet>,
+}
+
+impl Fifo {
+    /// An empty queue that holds at most `buffer`.
+    #[must_use]
+    pub fn new(buffer: Buffer) -> Fifo {
+        Fifo { buffer, backlog: Backlog::default(), queue: VecDeque::new() }
+    }
+}
+
+impl Discipline for Fifo {
+    fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
+        if !self.buffer.has_room(self.backlog, packet.size) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        self.backlog.add(packet.size);
+        self.queue.push_back(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _losses: &mut Losses) -> Option<Packet> {
+        let packet = self.queue.pop_front()?;
+        self.backlog.remove(packet.size);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}

@@ -1,0 +1,45 @@
+//! Packet scheduling disciplines as pure state machines.
+//!
+//! This crate owns no clock, no socket, no thread and no global randomness.
+//! Time and packets come in as arguments, and everything that happened goes
+//! out as a value, so that the same code runs in the simulator, in the replay
+//! of a capture, and on a live link.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`units`] | [`Time`], [`Span`], [`Bytes`], [`Rate`]: integers with their unit as type and in text |
+//! | [`packet`] | what a discipline sees of a packet |
+//! | [`flow_table`] | state per flow, hashed with a seed |
+//! | [`buffer`] | how much a queue may hold |
+//! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
+//! | [`registry`] | the one list of disciplines, with their parameters |
+//! | [`port`] | a discipline with its counters: what an egress of a link is made of |
+//!
+//! ```
+//! use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Time, registry};
+//!
+//! let efd = registry::find("efd").expect("EFD is registered");
+//! let discipline = efd.build(&[("threshold", "20 packets")], Buffer::packets(300), 1)?;
+//! let mut port = Port::new(discipline);
+//!
+//! let flow = FlowKey::v4([10, 0, 0, 1], 443, [10, 0, 0, 2], 50_000, FlowKey::TCP);
+//! port.offer(Time::ZERO, Packet::new(0, flow, Bytes(1_500)));
+//! assert_eq!(port.backlog().packets, 1);
+//! assert_eq!(port.take(Time::ZERO).map(|packet| packet.size), Some(Bytes(1_500)));
+//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! ```
+
+pub mod buffer;
+pub mod discipline;
+pub mod flow_table;
+pub mod packet;
+pub mod port;
+pub mod registry;
+pub mod units;
+
+pub use buffer::Buffer;
+pub use discipline::{Backlog, Discipline, Loss, LossReason, Losses};
+pub use flow_table::FlowTable;
+pub use packet::{Ecn, FlowKey, Packet, TcpFacts};
+pub use port::{Counters, Port};
+pub use units::{Bytes, Rate, Span, Time};

@@ -1,0 +1,197 @@
+//! What a discipline sees of a packet: its size, its flow, its class, and the
+//! few facts of the TCP header that some disciplines use. The payload stays
+//! with the owner, who finds it again by [`Packet::handle`].
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::units::{Bytes, Time};
+
+/// Identity of a flow: the 5-tuple (`EFD section 3.1`), for IPv4 and IPv6.
+///
+/// An IPv4 address is held in its IPv4-mapped IPv6 form, so that the key has
+/// one shape and hashes in one pass. It has no padding: 37 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey {
+    source: [u8; 16],
+    destination: [u8; 16],
+    source_port: [u8; 2],
+    destination_port: [u8; 2],
+    protocol: u8,
+}
+
+impl FlowKey {
+    /// IANA protocol number of TCP.
+    pub const TCP: u8 = 6;
+    /// IANA protocol number of UDP.
+    pub const UDP: u8 = 17;
+
+    /// The key of packets from `source` to `destination`. Protocols without
+    /// ports use zero for both.
+    #[must_use]
+    pub fn new(source: SocketAddr, destination: SocketAddr, protocol: u8) -> FlowKey {
+        let mapped = |address: IpAddr| match address {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+            IpAddr::V6(v6) => v6.octets(),
+        };
+        FlowKey {
+            source: mapped(source.ip()),
+            destination: mapped(destination.ip()),
+            source_port: source.port().to_be_bytes(),
+            destination_port: destination.port().to_be_bytes(),
+            protocol,
+        }
+    }
+
+    /// The key of an IPv4 flow, from its parts.
+    #[must_use]
+    pub fn v4(
+        source: [u8; 4],
+        source_port: u16,
+        destination: [u8; 4],
+        destination_port: u16,
+        protocol: u8,
+    ) -> FlowKey {
+        FlowKey::new(
+            (Ipv4Addr::from(source), source_port).into(),
+            (Ipv4Addr::from(destination), destination_port).into(),
+            protocol,
+        )
+    }
+
+    /// The key of the opposite direction.
+    #[must_use]
+    pub fn reversed(self) -> FlowKey {
+        FlowKey {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            protocol: self.protocol,
+        }
+    }
+
+    /// Feeds the whole key to a hash in five words, without the length
+    /// prefixes that the derived [`Hash`](std::hash::Hash) writes.
+    pub(crate) fn write_to(&self, hasher: &mut impl std::hash::Hasher) {
+        hasher.write(&self.source);
+        hasher.write(&self.destination);
+        let ports = [self.source_port, self.destination_port].map(u16::from_be_bytes);
+        hasher.write_u64(
+            u64::from(ports[0]) | u64::from(ports[1]) << 16 | u64::from(self.protocol) << 32,
+        );
+    }
+
+    /// Where the flow's packets come from.
+    #[must_use]
+    pub fn source(self) -> SocketAddr {
+        socket_address(self.source, self.source_port)
+    }
+
+    /// Where the flow's packets go to.
+    #[must_use]
+    pub fn destination(self) -> SocketAddr {
+        socket_address(self.destination, self.destination_port)
+    }
+
+    /// IANA protocol number.
+    #[must_use]
+    pub fn protocol(self) -> u8 {
+        self.protocol
+    }
+}
+
+fn socket_address(address: [u8; 16], port: [u8; 2]) -> SocketAddr {
+    (Ipv6Addr::from(address).to_canonical(), u16::from_be_bytes(port)).into()
+}
+
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = match self.protocol {
+            FlowKey::TCP => "tcp",
+            FlowKey::UDP => "udp",
+            other => return write!(f, "{} > {} ip{other}", self.source(), self.destination()),
+        };
+        write!(f, "{} > {} {protocol}", self.source(), self.destination())
+    }
+}
+
+impl fmt::Debug for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The congestion field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// The sender does not understand marks: congestion is told by loss.
+    #[default]
+    NotCapable,
+    /// The sender understands marks.
+    Capable,
+    /// A queue on the way has marked the packet.
+    Congested,
+}
+
+/// What the TCP header of a packet says, for disciplines that read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TcpFacts {
+    /// Sequence number of the first payload byte.
+    pub sequence: u32,
+    /// Acknowledgement number, when the ACK flag is set.
+    pub acknowledgement: Option<u32>,
+    /// Payload bytes.
+    pub payload: u32,
+    /// The segment opens a connection.
+    pub syn: bool,
+    /// The segment closes its direction.
+    pub fin: bool,
+}
+
+/// One packet as a discipline sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The owner's name for the packet; a discipline hands it back untouched.
+    pub handle: u64,
+    /// The flow it belongs to.
+    pub flow: FlowKey,
+    /// Size on the wire, with all headers that the link's rate pays for.
+    pub size: Bytes,
+    /// Configured class; 0 unless something sets it.
+    pub class: u8,
+    /// Congestion field of the IP header.
+    pub ecn: Ecn,
+    /// Facts of the TCP header, for TCP packets.
+    pub tcp: Option<TcpFacts>,
+    /// When the packet came to the queue: set by [`Port::offer`](crate::Port::offer).
+    pub arrived: Time,
+}
+
+impl Packet {
+    /// A packet of the default class without ECN and TCP facts.
+    #[must_use]
+    pub fn new(handle: u64, flow: FlowKey, size: Bytes) -> Packet {
+        Packet { handle, flow, size, class: 0, ecn: Ecn::default(), tcp: None, arrived: Time::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_keeps_both_address_families_and_reverses() {
+        let v4 = FlowKey::v4([192, 0, 2, 1], 443, [198, 51, 100, 7], 50_000, FlowKey::TCP);
+        assert_eq!(v4.to_string(), "192.0.2.1:443 > 198.51.100.7:50000 tcp");
+        assert_eq!(v4.reversed().reversed(), v4);
+        assert_ne!(v4.reversed(), v4);
+        let v6 = FlowKey::new(
+            "[2001:db8::1]:53".parse().unwrap(),
+            "[2001:db8::2]:5353".parse().unwrap(),
+            FlowKey::UDP,
+        );
+        assert_eq!(v6.to_string(), "[2001:db8::1]:53 > [2001:db8::2]:5353 udp");
+        assert_eq!(size_of::<FlowKey>(), 37);
+    }
+}

@@ -1,0 +1,278 @@
+//! The one list of disciplines.
+//!
+//! Command line, scenario files, documentation, conformance tests and
+//! benchmarks all read [`DISCIPLINES`]; there is no second list. A discipline
+//! describes itself by an [`Entry`] in its own file and gets one line here.
+
+use crate::buffer::Buffer;
+use crate::discipline::{self, Discipline};
+use crate::units::{Amount, Bytes, Span};
+
+/// Every discipline, in the order in which they are shown.
+pub const DISCIPLINES: &[Entry] = &[discipline::fifo::ENTRY];
+
+/// One discipline: how it is called, what can be set, how it is built.
+#[derive(Debug)]
+pub struct Entry {
+    /// Name in files and on the command line; also the name of its file and its page.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+    /// What can be set, besides the buffer.
+    pub parameters: &'static [Parameter],
+    /// Makes one with settings that are known to be right, a buffer, and the
+    /// seed of its random stream and hash.
+    pub build: fn(&Settings, Buffer, u64) -> Box<dyn Discipline>,
+}
+
+/// Something that can be set on a discipline.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub help: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The default, as it would be written in a file.
+    pub default: &'static str,
+}
+
+/// The type and range of a [`Parameter`]; limits are inclusive.
+#[derive(Debug)]
+pub enum Kind {
+    /// A length of time.
+    Span {
+        /// Shortest.
+        least: Span,
+        /// Longest.
+        most: Span,
+    },
+    /// A size in bytes.
+    Bytes {
+        /// Smallest.
+        least: Bytes,
+        /// Largest.
+        most: Bytes,
+    },
+    /// A number of packets or a size.
+    Amount,
+    /// A plain number.
+    Number {
+        /// Smallest.
+        least: f64,
+        /// Largest.
+        most: f64,
+    },
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+}
+
+/// A value of a [`Parameter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of [`Kind::Span`].
+    Span(Span),
+    /// Of [`Kind::Bytes`].
+    Bytes(Bytes),
+    /// Of [`Kind::Amount`].
+    Amount(Amount),
+    /// Of [`Kind::Number`].
+    Number(f64),
+    /// Of [`Kind::Choice`].
+    Choice(&'static str),
+}
+
+/// A setting that a discipline does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The discipline has no parameter of this name.
+    #[error("'{discipline}' has no parameter '{found}'; it has {known}")]
+    UnknownParameter {
+        /// The discipline.
+        discipline: &'static str,
+        /// The name as it was found.
+        found: String,
+        /// The names that it has.
+        known: String,
+    },
+    /// The value is not of the parameter's type or outside its range.
+    #[error("{parameter} of '{discipline}': '{found}' is not {expected}")]
+    WrongValue {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// The value as it was found.
+        found: String,
+        /// What would have been right.
+        expected: String,
+    },
+}
+
+/// Values for all parameters of one discipline, defaults filled in and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings(Vec<(&'static str, Value)>);
+
+/// The entry of the discipline with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    DISCIPLINES.iter().find(|entry| entry.name == name)
+}
+
+impl Entry {
+    /// Reads `(parameter, value)` pairs as written in a file; what is not given has its default.
+    ///
+    /// # Errors
+    /// A name that the discipline does not have, or a value of the wrong type or out of range.
+    pub fn settings(&'static self, given: &[(&str, &str)]) -> Result<Settings, SettingError> {
+        if let Some((name, _)) =
+            given.iter().find(|(name, _)| !self.parameters.iter().any(|p| p.name == *name))
+        {
+            let names: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
+            return Err(SettingError::UnknownParameter {
+                discipline: self.name,
+                found: (*name).into(),
+                known: if names.is_empty() { "none".into() } else { names.join(", ") },
+            });
+        }
+        let value_of = |parameter: &'static Parameter| {
+            let text = given.iter().rev().find(|(name, _)| *name == parameter.name);
+            let text = text.map_or(parameter.default, |(_, text)| text);
+            let wrong = |expected| SettingError::WrongValue {
+                discipline: self.name,
+                parameter: parameter.name,
+                found: text.into(),
+                expected,
+            };
+            parameter.kind.parse(text).map(|value| (parameter.name, value)).map_err(wrong)
+        };
+        self.parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
+    }
+
+    /// Builds the discipline from `(parameter, value)` pairs as written in a file.
+    ///
+    /// # Errors
+    /// As [`Entry::settings`].
+    pub fn build(
+        &'static self,
+        given: &[(&str, &str)],
+        buffer: Buffer,
+        seed: u64,
+    ) -> Result<Box<dyn Discipline>, SettingError> {
+        Ok((self.build)(&self.settings(given)?, buffer, seed))
+    }
+}
+
+impl Kind {
+    /// Reads a value; the error says what would have been right.
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        let value = match self {
+            Kind::Span { least, most } => {
+                text.parse().ok().filter(|span| (least..=most).contains(&span)).map(Value::Span)
+            }
+            Kind::Bytes { least, most } => {
+                text.parse().ok().filter(|size| (least..=most).contains(&size)).map(Value::Bytes)
+            }
+            Kind::Amount => text.parse().ok().map(Value::Amount),
+            Kind::Number { least, most } => text
+                .parse()
+                .ok()
+                .filter(|number| (least..=most).contains(&number))
+                .map(Value::Number),
+            Kind::Choice(words) => {
+                words.iter().find(|word| **word == text).map(|word| Value::Choice(word))
+            }
+        };
+        value.ok_or_else(|| self.expected())
+    }
+
+    /// What values are right, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Span { least, most } => format!("a time from '{least}' to '{most}'"),
+            Kind::Bytes { least, most } => format!("a size from '{least}' to '{most}'"),
+            Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
+            Kind::Number { least, most } => format!("a number from {least} to {most}"),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+}
+
+impl Settings {
+    fn value(&self, name: &str) -> Value {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.expect("a discipline asks for its own parameters only").1
+    }
+
+    /// The value of a [`Kind::Span`] parameter. Like its siblings it is for
+    /// `build` functions, which ask for their own entry's parameters only.
+    ///
+    /// # Panics
+    /// When the entry has no such parameter of this kind.
+    #[must_use]
+    pub fn span(&self, name: &str) -> Span {
+        match self.value(name) {
+            Value::Span(span) => span,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Bytes`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Bytes {
+        match self.value(name) {
+            Value::Bytes(size) => size,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Amount`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn amount(&self, name: &str) -> Amount {
+        match self.value(name) {
+            Value::Amount(amount) => amount,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Number`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(number) => number,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Choice`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Choice(word) => word,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_default_is_valid() {
+        for (position, entry) in DISCIPLINES.iter().enumerate() {
+            assert!(DISCIPLINES[..position].iter().all(|other| other.name != entry.name));
+            entry.settings(&[]).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    #[test]
+    fn errors_name_what_was_found_and_what_was_expected() {
+        let error = find("fifo").unwrap().settings(&[("threshold", "1 B")]).unwrap_err();
+        assert_eq!(error.to_string(), "'fifo' has no parameter 'threshold'; it has none");
+    }
+}

@@ -1,0 +1,1 @@
+//! Packet-level simulation of access links with real TCP dynamics.

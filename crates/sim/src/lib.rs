@@ -1,1 +1,3 @@
 //! Packet-level simulation of access links with real TCP dynamics.
+
+pub mod tcp;

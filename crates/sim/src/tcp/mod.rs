@@ -1,0 +1,1 @@
+//! TCP endpoints as state machines without sockets, clocks or payload bytes.

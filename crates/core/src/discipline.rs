@@ -19,7 +19,16 @@ use std::fmt;
 use crate::packet::Packet;
 use crate::units::{Bytes, Time};
 
+pub mod efd;
 pub mod fifo;
+mod flow_state;
+pub mod las;
+mod ranked;
+pub mod run2c;
+pub mod scfq;
+mod two_level;
+
+pub use flow_state::Memory;
 
 /// Decides the order of service and what to lose.
 pub trait Discipline: Send {

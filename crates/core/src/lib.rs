@@ -31,6 +31,7 @@
 
 pub mod buffer;
 pub mod discipline;
+mod double_ended_heap;
 pub mod flow_table;
 pub mod packet;
 pub mod port;

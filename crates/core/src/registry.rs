@@ -9,7 +9,13 @@ use crate::discipline::{self, Discipline};
 use crate::units::{Amount, Bytes, Span};
 
 /// Every discipline, in the order in which they are shown.
-pub const DISCIPLINES: &[Entry] = &[discipline::fifo::ENTRY];
+pub const DISCIPLINES: &[Entry] = &[
+    discipline::fifo::ENTRY,
+    discipline::las::ENTRY,
+    discipline::run2c::ENTRY,
+    discipline::scfq::ENTRY,
+    discipline::efd::ENTRY,
+];
 
 /// One discipline: how it is called, what can be set, how it is built.
 #[derive(Debug)]

@@ -1,0 +1,152 @@
+//! How long a discipline remembers a flow.
+//!
+//! [`Backlogged`] keeps an entry exactly while the flow has a packet in the
+//! queue; [`Remembered`] keeps it until the flow has been idle for long. Both
+//! count the packets that a flow has queued, for one reason: an entry that died
+//! before its flow's last packet would let the flow start afresh and overtake
+//! its own past. As they stand, every packet that finds no entry is alone.
+
+use crate::flow_table::{FlowId, FlowTable};
+use crate::packet::FlowKey;
+use crate::registry::{Kind, Parameter, Settings};
+use crate::units::{Span, Time};
+
+/// Entries that die with the last queued packet of their flow, so that there
+/// are never more than queued packets (`EFD section 3.1`).
+#[derive(Debug)]
+pub(crate) struct Backlogged<T> {
+    table: FlowTable<BackloggedFlow<T>>,
+}
+
+#[derive(Debug)]
+struct BackloggedFlow<T> {
+    state: T,
+    queued: u32,
+}
+
+impl<T: Default> Backlogged<T> {
+    /// An empty table whose hash depends on `seed`.
+    pub(crate) fn new(seed: u64) -> Backlogged<T> {
+        Backlogged { table: FlowTable::new(seed) }
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// A packet of the flow joins the queue: its entry, made when there is none.
+    pub(crate) fn join(&mut self, key: &FlowKey) -> (FlowId, &mut T) {
+        let fresh = || BackloggedFlow { state: T::default(), queued: 0 };
+        let (id, flow) = self.table.entry(key, fresh);
+        flow.queued += 1;
+        (id, &mut flow.state)
+    }
+
+    /// A packet of the flow leaves the queue, sent or lost.
+    pub(crate) fn leave(&mut self, id: FlowId) {
+        let flow = self.table.state(id);
+        flow.queued -= 1;
+        if flow.queued == 0 {
+            self.table.remove(id);
+        }
+    }
+}
+
+/// How long flows are remembered, and how often that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Time from one sweep of the flow table to the next.
+    pub sweep: Span,
+    /// A sweep forgets flows of which nothing arrived for this long.
+    pub idle: Span,
+}
+
+impl Memory {
+    /// Registers [`Memory::sweep`].
+    pub(crate) const SWEEP: Parameter = Parameter {
+        name: "sweep",
+        help: "time between two looks for flows to forget",
+        kind: Kind::Span { least: Span::millis(1), most: Span::seconds(86_400) },
+        default: "5 s",
+    };
+
+    /// Registers [`Memory::idle`].
+    pub(crate) const IDLE: Parameter = Parameter {
+        name: "idle",
+        help: "a flow of which nothing came for this long is forgotten",
+        kind: Kind::Span { least: Span::ZERO, most: Span::seconds(86_400) },
+        default: "30 s",
+    };
+
+    /// The values of [`Memory::SWEEP`] and [`Memory::IDLE`].
+    pub(crate) fn from_settings(settings: &Settings) -> Memory {
+        Memory { sweep: settings.span(Self::SWEEP.name), idle: settings.span(Self::IDLE.name) }
+    }
+}
+
+impl Default for Memory {
+    /// A sweep every 5 s, which forgets flows idle for 30 s (`EFD section 5.1`).
+    fn default() -> Memory {
+        Memory { sweep: Span::seconds(5), idle: Span::seconds(30) }
+    }
+}
+
+/// Entries that a sweep removes once their flow is idle and has nothing queued.
+///
+/// There is no timer: a sweep that is due is made up for at the next join or
+/// leave, as of the instant when it was due. Between two calls nothing but time
+/// changes, so the latest sweep that was due does the work of all before it, and
+/// the result is that of a timer. A sweep visits every entry, which costs a
+/// few nanoseconds each.
+#[derive(Debug)]
+pub(crate) struct Remembered<T> {
+    table: FlowTable<RememberedFlow<T>>,
+    memory: Memory,
+    swept: Time,
+}
+
+#[derive(Debug)]
+struct RememberedFlow<T> {
+    state: T,
+    last_arrival: Time,
+    queued: u32,
+}
+
+impl<T: Default> Remembered<T> {
+    /// An empty table whose hash depends on `seed`.
+    pub(crate) fn new(memory: Memory, seed: u64) -> Remembered<T> {
+        Remembered { table: FlowTable::new(seed), memory, swept: Time::ZERO }
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// A packet of the flow joins the queue: its entry, made when there is none.
+    pub(crate) fn join(&mut self, now: Time, key: &FlowKey) -> (FlowId, &mut T) {
+        self.sweep(now);
+        let fresh = || RememberedFlow { state: T::default(), last_arrival: now, queued: 0 };
+        let (id, flow) = self.table.entry(key, fresh);
+        flow.last_arrival = now;
+        flow.queued += 1;
+        (id, &mut flow.state)
+    }
+
+    /// A packet of the flow leaves the queue, sent or lost.
+    pub(crate) fn leave(&mut self, now: Time, id: FlowId) {
+        self.sweep(now);
+        self.table.state(id).queued -= 1;
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let Memory { sweep, idle } = self.memory;
+        if now.since(self.swept) < sweep {
+            return;
+        }
+        let due = Time(now.0 - now.0 % sweep.0);
+        self.table.retain(|flow| flow.queued > 0 || due.since(flow.last_arrival) < idle);
+        self.swept = due;
+    }
+}

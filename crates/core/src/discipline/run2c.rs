@@ -1,0 +1,104 @@
+//! Run2C, running number two class: the start of every flow goes first.
+//!
+//! Two FIFO levels. A packet is high while its flow has sent fewer bytes in its
+//! life than a threshold, and low from then on (`EFD section 2`). Long flows
+//! share the low level among themselves, so that none locks out another as
+//! under LAS; but a flow that once was long stays low for the rest of its life,
+//! however slowly it sends.
+//!
+//! The original reads a flow's volume from TCP sequence numbers, which takes a
+//! changed TCP at the senders. Here a counter per flow does, kept and
+//! forgotten as under LAS (`EFD section 5.1`). A flow's counter never falls
+//! while it has anything queued, and low is behind high, so its packets stay in
+//! order. O(1) per packet.
+
+use super::flow_state::Remembered;
+use super::two_level::{Priority, TwoLevelQueue};
+use super::{Backlog, Discipline, Level, LossReason, Losses, Memory};
+use crate::buffer::Buffer;
+use crate::packet::Packet;
+use crate::registry::{Entry, Kind, Parameter};
+use crate::units::{Bytes, Time};
+
+/// The registry's entry for [`Run2c`].
+pub const ENTRY: Entry = Entry {
+    name: "run2c",
+    summary: "two levels: the first bytes of a flow's life are high, the rest low",
+    source: "EFD sections 2 and 5.2",
+    parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
+    build: |settings, buffer, seed| {
+        let threshold = settings.bytes(THRESHOLD.name);
+        Box::new(Run2c::new(threshold, Memory::from_settings(settings), buffer, seed))
+    },
+};
+
+/// `th`, 30 kB (`EFD section 5.1`).
+const THRESHOLD: Parameter = Parameter {
+    name: "threshold",
+    help: "a flow's packets are high until it has sent this much in its life",
+    kind: Kind::Bytes { least: Bytes::ZERO, most: Bytes(1_000_000_000_000) },
+    default: "30 kB",
+};
+
+/// A queue of two levels by what each flow has sent in its life.
+#[derive(Debug)]
+pub struct Run2c {
+    threshold: Bytes,
+    buffer: Buffer,
+    queue: TwoLevelQueue,
+    /// Bytes that arrived of each flow.
+    sent: Remembered<Bytes>,
+}
+
+impl Run2c {
+    /// An empty queue that holds at most `buffer`, puts a flow's first
+    /// `threshold` bytes high and remembers flows as `memory` says; the hash
+    /// of its flow table depends on `seed`.
+    #[must_use]
+    pub fn new(threshold: Bytes, memory: Memory, buffer: Buffer, seed: u64) -> Run2c {
+        let sent = Remembered::new(memory, seed);
+        Run2c { threshold, buffer, queue: TwoLevelQueue::new(), sent }
+    }
+
+    /// A full buffer gives up the packet at the end of low, else of high,
+    /// which may be the one that just came (`EFD section 3.2`). Its bytes stay
+    /// counted.
+    fn push_out(&mut self, now: Time, arriving: &Packet, losses: &mut Losses) {
+        while !self.buffer.holds(self.queue.backlog()) {
+            let Some((victim, flow)) = self.queue.pop_last() else { return };
+            self.sent.leave(now, flow);
+            losses.push_out(victim, arriving);
+        }
+    }
+}
+
+impl Discipline for Run2c {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        if !self.buffer.has_room(Backlog::default(), packet.size) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        let (flow, sent) = self.sent.join(now, &packet.flow);
+        let priority = if *sent < self.threshold { Priority::High } else { Priority::Low };
+        *sent += packet.size;
+        self.queue.push(priority, packet, flow);
+        self.push_out(now, &packet, losses);
+    }
+
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        let (packet, flow) = self.queue.pop_first()?;
+        self.sent.leave(now, flow);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.sent.len()
+    }
+
+    fn levels(&self) -> &[Level] {
+        self.queue.levels()
+    }
+}

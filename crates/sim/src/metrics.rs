@@ -1,0 +1,96 @@
+//! What a run measures.
+//!
+//! Rows go out as things happen, to a [`Recorder`] that writes them to files;
+//! memory does not grow with the flows ever seen. What is needed for tables
+//! and plots is condensed on the way into a [`RunSummary`], and the summaries
+//! of all seeds of a discipline into a [`comparison::Comparison`].
+
+pub mod comparison;
+pub mod run_summary;
+pub mod statistics;
+
+use tidegate_core::{Backlog, Bytes, Counters, Span, Time};
+
+pub use run_summary::RunSummary;
+
+/// Takes the rows of a run, in the order of simulated time.
+pub trait Recorder {
+    /// A flow has ended, or the run has while the flow was still going.
+    fn flow(&mut self, row: &FlowRecord);
+    /// The state of a link, every [`Scenario::sample_every`](crate::scenario::Scenario::sample_every).
+    fn link(&mut self, row: &LinkSample);
+    /// The progress of a followed flow, at the same times.
+    fn progress(&mut self, row: &ProgressSample);
+    /// The run has come to this simulated time.
+    fn reached(&mut self, _now: Time) {}
+}
+
+/// Takes rows and forgets them.
+#[derive(Debug, Default)]
+pub struct Discard;
+
+impl Recorder for Discard {
+    fn flow(&mut self, _row: &FlowRecord) {}
+    fn link(&mut self, _row: &LinkSample) {}
+    fn progress(&mut self, _row: &ProgressSample) {}
+}
+
+/// One flow, from beginning to end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// Its source: the place in [`Scenario::traffic`](crate::scenario::Scenario::traffic).
+    pub traffic: usize,
+    /// Its number within the source, from 0.
+    pub number: u64,
+    /// What it has to carry; `None` when it has no end.
+    pub size: Option<Bytes>,
+    /// When its first packet was sent (of a connection: the SYN).
+    pub start: Time,
+    /// From the start to the last byte's arrival at the receiver.
+    pub response: Option<Span>,
+    /// When it was over: both directions of a connection finished.
+    pub end: Option<Time>,
+    /// Payload that reached the receiver in order.
+    pub delivered: Bytes,
+    /// Its packets lost on the way, in both directions.
+    pub lost: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// The longest time in which no new byte reached the receiver.
+    pub longest_stall: Span,
+    /// The response time of a flow of this size when it has the links for
+    /// itself; `None` without a response.
+    pub unloaded: Option<Span>,
+}
+
+/// The state of a link with a queue, at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSample {
+    /// The link: the place in [`Scenario::links`](crate::scenario::Scenario::links).
+    pub link: usize,
+    /// The moment.
+    pub at: Time,
+    /// What is queued.
+    pub backlog: Backlog,
+    /// Flows that the discipline keeps state for.
+    pub flows_tracked: usize,
+    /// What has gone through since the start.
+    pub counters: Counters,
+}
+
+/// How far a followed flow has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgressSample {
+    /// Its source.
+    pub traffic: usize,
+    /// Its number within the source.
+    pub number: u64,
+    /// The moment.
+    pub at: Time,
+    /// Payload that has reached the receiver in order.
+    pub delivered: Bytes,
+    /// The sender's congestion window, in bytes.
+    pub congestion_window: Bytes,
+}

@@ -1,0 +1,307 @@
+//! One run, condensed: what tables and plots need, in bounded memory.
+
+use hdrhistogram::Histogram;
+use tidegate_core::{Bytes, Counters, Span, Time};
+
+use super::statistics::jain_index;
+use super::{FlowRecord, LinkSample, ProgressSample};
+use crate::scenario::Scenario;
+
+/// Bins of the response-by-size curve, per factor of ten in size.
+pub const BINS_PER_DECADE: usize = 4;
+/// The curve begins at this size, in bytes; smaller flows go into the first bin.
+const FIRST_BIN: f64 = 100.0;
+/// Enough for 10 GB.
+const BINS: usize = 8 * BINS_PER_DECADE;
+
+/// Significant digits of the times in a distribution.
+const DIGITS: u8 = 3;
+
+/// A distribution of times in microseconds, to three significant digits, with
+/// its exact sum. It grows with the largest time in it, not with their number.
+#[derive(Clone, Debug)]
+pub struct Times {
+    histogram: Histogram<u32>,
+    sum_seconds: f64,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        let histogram = Histogram::new(DIGITS).expect("three digits are valid");
+        Times { histogram, sum_seconds: 0.0 }
+    }
+}
+
+impl Times {
+    /// Adds one time.
+    pub fn record(&mut self, span: Span) {
+        self.histogram.saturating_record((span.0 / 1_000).max(1));
+        self.sum_seconds += span.as_seconds();
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Times) {
+        self.histogram.add(&other.histogram).expect("histograms of this kind grow as needed");
+        self.sum_seconds += other.sum_seconds;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Their mean in seconds; `None` when there are none.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum_seconds / self.count() as f64)
+    }
+
+    /// The quantile `fraction` (0 to 1) in seconds; `None` when there are none.
+    #[must_use]
+    pub fn quantile(&self, fraction: f64) -> Option<f64> {
+        (self.count() > 0).then(|| self.histogram.value_at_quantile(fraction) as f64 / 1e6)
+    }
+
+    /// The largest in seconds; `None` when there are none.
+    #[must_use]
+    pub fn largest(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.histogram.max() as f64 / 1e6)
+    }
+
+    /// Points (seconds, fraction not above) of the distribution, ascending.
+    pub fn distribution(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let total = self.count() as f64;
+        let mut seen = 0;
+        self.histogram.iter_recorded().map(move |value| {
+            seen += value.count_since_last_iteration();
+            (value.value_iterated_to() as f64 / 1e6, seen as f64 / total)
+        })
+    }
+}
+
+/// The flows of one size class.
+#[derive(Clone, Debug, Default)]
+pub struct ClassSummary {
+    /// Flows that began.
+    pub started: u64,
+    /// Flows that were finished, both directions closed.
+    pub completed: u64,
+    /// Flows with at least one packet lost.
+    pub with_loss: u64,
+    /// Their response times.
+    pub response: Times,
+    slowdown_sum: f64,
+    slowdowns: u64,
+}
+
+impl ClassSummary {
+    /// The mean of response time over that on an empty link.
+    #[must_use]
+    pub fn mean_slowdown(&self) -> Option<f64> {
+        (self.slowdowns > 0).then(|| self.slowdown_sum / self.slowdowns as f64)
+    }
+}
+
+/// One bin of the response-by-size curve.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SizeBin {
+    /// Flows with a response time.
+    pub flows: u64,
+    sum_seconds: f64,
+}
+
+impl SizeBin {
+    /// The mean response time in seconds; `None` when there are no flows.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.flows > 0).then(|| self.sum_seconds / self.flows as f64)
+    }
+}
+
+/// One source of traffic.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficSummary {
+    /// Flows that began.
+    pub started: u64,
+    /// Flows that were finished.
+    pub completed: u64,
+    /// Payload that reached the receivers.
+    pub delivered: Bytes,
+    /// Datagrams sent, for sources that send datagrams.
+    pub datagrams: u64,
+    /// Datagrams lost.
+    pub datagrams_lost: u64,
+    /// One-way delay of the datagrams that arrived.
+    pub delay: Times,
+    /// Goodput of each long flow, in bit/s.
+    pub long_goodputs: Vec<f64>,
+    /// The longest time without progress of any long flow.
+    pub longest_stall: Span,
+}
+
+impl TrafficSummary {
+    /// Jain's index over the goodputs of its long flows.
+    #[must_use]
+    pub fn fairness(&self) -> Option<f64> {
+        jain_index(self.long_goodputs.iter().copied())
+    }
+}
+
+/// One link with a queue.
+#[derive(Clone, Debug, Default)]
+pub struct LinkSummary {
+    /// What went through.
+    pub counters: Counters,
+    /// Bytes sent over what the link could have sent.
+    pub utilisation: f64,
+    /// Time in the queue, of every packet sent.
+    pub delay: Times,
+    /// Sampled states, for plots over time.
+    pub samples: Vec<LinkSample>,
+}
+
+impl LinkSummary {
+    /// Packets lost over packets offered.
+    #[must_use]
+    pub fn loss_ratio(&self) -> f64 {
+        self.counters.lost() as f64 / self.counters.offered.max(1) as f64
+    }
+
+    /// The mean of a sampled quantity.
+    pub fn sampled_mean(&self, quantity: impl Fn(&LinkSample) -> f64) -> f64 {
+        let sum: f64 = self.samples.iter().map(quantity).sum();
+        sum / self.samples.len().max(1) as f64
+    }
+}
+
+/// Everything that is kept of a run.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// The discipline's label.
+    pub discipline: String,
+    /// The seed.
+    pub seed: u64,
+    /// Simulated time that was reached; less than asked for when interrupted.
+    pub reached: Time,
+    /// Events handled, as a measure of work.
+    pub events: u64,
+    /// By size class, in the order of [`Scenario::size_classes`], the rest last.
+    pub classes: Vec<ClassSummary>,
+    /// All short flows.
+    pub short: ClassSummary,
+    /// All flows with an end.
+    pub all: ClassSummary,
+    /// By size, finer.
+    pub bins: Vec<SizeBin>,
+    /// By source, in the order of [`Scenario::traffic`].
+    pub traffic: Vec<TrafficSummary>,
+    /// By link, in the order of [`Scenario::links`]; `None` without a queue.
+    pub links: Vec<Option<LinkSummary>>,
+    /// Samples of the followed flows.
+    pub progress: Vec<ProgressSample>,
+}
+
+impl RunSummary {
+    /// Nothing measured yet.
+    #[must_use]
+    pub fn new(scenario: &Scenario, discipline: &str, seed: u64) -> RunSummary {
+        RunSummary {
+            discipline: discipline.into(),
+            seed,
+            reached: Time::ZERO,
+            events: 0,
+            classes: vec![ClassSummary::default(); scenario.size_classes.len() + 1],
+            short: ClassSummary::default(),
+            all: ClassSummary::default(),
+            bins: vec![SizeBin::default(); BINS],
+            traffic: vec![TrafficSummary::default(); scenario.traffic.len()],
+            links: vec![None; scenario.links.len()],
+            progress: Vec::new(),
+        }
+    }
+
+    /// Adds a flow that has ended or was cut off at `now`.
+    pub fn add_flow(&mut self, scenario: &Scenario, row: &FlowRecord, now: Time) {
+        let source = &mut self.traffic[row.traffic];
+        source.started += 1;
+        source.completed += u64::from(row.end.is_some());
+        source.delivered += row.delivered;
+        if row.size.is_none_or(|size| size >= scenario.long_flow) {
+            let lasted = row.response.unwrap_or_else(|| now.since(row.start)).as_seconds();
+            if lasted > 0.0 {
+                source.long_goodputs.push(row.delivered.0 as f64 * 8.0 / lasted);
+            }
+            source.longest_stall = source.longest_stall.max(row.longest_stall);
+        }
+        let Some(size) = row.size else { return };
+        let class = scenario.size_classes.partition_point(|bound| *bound < size);
+        self.classes[class].add(row);
+        self.all.add(row);
+        if size <= scenario.short_flow {
+            self.short.add(row);
+        }
+        if let (Some(response), Some(_)) = (row.response, row.end) {
+            let bin = &mut self.bins[bin_of(size)];
+            bin.flows += 1;
+            bin.sum_seconds += response.as_seconds();
+        }
+    }
+}
+
+impl ClassSummary {
+    fn add(&mut self, row: &FlowRecord) {
+        self.started += 1;
+        self.completed += u64::from(row.end.is_some());
+        self.with_loss += u64::from(row.lost > 0);
+        // As in the papers, only transfers that were finished have a response
+        // time (`EFD section 5.2`).
+        if let (Some(response), Some(_)) = (row.response, row.end) {
+            self.response.record(response);
+            if let Some(unloaded) = row.unloaded.filter(|span| span.0 > 0) {
+                self.slowdown_sum += response.0 as f64 / unloaded.0 as f64;
+                self.slowdowns += 1;
+            }
+        }
+    }
+}
+
+/// The bin of a size. Found by comparison with the bins' bounds, not by a
+/// logarithm, so that it is the same on every machine.
+fn bin_of(size: Bytes) -> usize {
+    (1..BINS).find(|bin| (size.0 as f64) < bin_start(*bin)).map_or(BINS - 1, |bin| bin - 1)
+}
+
+/// Where a bin of [`RunSummary::bins`] begins, in bytes.
+#[must_use]
+pub fn bin_start(bin: usize) -> f64 {
+    // 10^(i/4), to more digits than matter for a bin's bound.
+    const STEPS: [f64; BINS_PER_DECADE] = [1.0, 1.778_279_410, 3.162_277_660, 5.623_413_252];
+    let decade = (0..bin / BINS_PER_DECADE).fold(FIRST_BIN, |bound, _| bound * 10.0);
+    decade * STEPS[bin % BINS_PER_DECADE]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_its_bin() {
+        assert_eq!(bin_of(Bytes(0)), 0);
+        assert_eq!(bin_of(Bytes(177)), 0);
+        assert_eq!(bin_of(Bytes(178)), 1);
+        assert_eq!(bin_of(Bytes(1_000)), BINS_PER_DECADE);
+        assert_eq!(bin_of(Bytes(u64::MAX)), BINS - 1);
+    }
+
+    #[test]
+    fn times_keep_three_digits_and_the_exact_mean() {
+        let mut times = Times::default();
+        for millis in 1..=1_000 {
+            times.record(Span::millis(millis));
+        }
+        assert!((times.mean().unwrap() - 0.5005).abs() < 1e-12);
+        assert!((times.quantile(0.95).unwrap() - 0.95).abs() < 0.001);
+        assert_eq!(times.distribution().last().unwrap().1, 1.0);
+    }
+}

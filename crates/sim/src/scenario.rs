@@ -1,0 +1,259 @@
+//! What is to be simulated, as types that cannot be wrong.
+//!
+//! A [`Scenario`] is read from TOML by [`file`] (which checks everything and
+//! names file, line and expectation), or put together in code. Whoever holds
+//! one can run it: names are resolved to indices, units to types, sizes and
+//! traces are loaded.
+
+use std::sync::Arc;
+
+use tidegate_core::registry::{Entry, Settings};
+use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
+
+use crate::tcp::TcpConfig;
+use crate::trace::capture::Capture;
+use crate::trace::delivery::DeliveryTrace;
+use crate::trace::size_distribution::SizeDistribution;
+
+/// A link, its traffic, and the disciplines to be tried on it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// One line for the head of the report.
+    pub title: String,
+    /// A paragraph on what it shows; may be empty.
+    pub description: String,
+    /// How long to simulate.
+    pub duration: Span,
+    /// Flows that start before this are simulated but not reported.
+    pub warm_up: Span,
+    /// One run for each seed and discipline.
+    pub seeds: Vec<u64>,
+    /// Time between two samples of the links and of followed flows.
+    pub sample_every: Span,
+    /// Upper bounds of the size classes, ascending; one more class takes the rest.
+    pub size_classes: Vec<Bytes>,
+    /// Flows of at most this size are called short.
+    pub short_flow: Bytes,
+    /// Flows of at least this size are called long.
+    pub long_flow: Bytes,
+    /// What to try on the tested links.
+    pub disciplines: Vec<DisciplineChoice>,
+    /// Names of the nodes; a [`NodeId`] is a place in this list.
+    pub nodes: Vec<String>,
+    /// The links, each in one direction.
+    pub links: Vec<LinkSpec>,
+    /// The sources of traffic.
+    pub traffic: Vec<TrafficSpec>,
+}
+
+/// A node: its place in [`Scenario::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u16);
+
+/// A discipline with its settings, as one of the candidates of a comparison.
+#[derive(Clone, Debug)]
+pub struct DisciplineChoice {
+    /// What it is called in tables and files: the name, or what the user chose
+    /// to tell two settings of one discipline apart.
+    pub label: String,
+    /// The discipline.
+    pub entry: &'static Entry,
+    /// Its parameters.
+    pub settings: Settings,
+}
+
+/// A link from one node to another.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Name in tables and files.
+    pub name: String,
+    /// Where it starts; its queue stands here.
+    pub from: NodeId,
+    /// Where it leads.
+    pub to: NodeId,
+    /// How fast it sends.
+    pub capacity: Capacity,
+    /// Propagation delay.
+    pub delay: Span,
+    /// What stands in front of it.
+    pub queue: QueueSpec,
+}
+
+/// How fast a link sends.
+#[derive(Clone, Debug)]
+pub enum Capacity {
+    /// Without any limit: the link only delays.
+    Unlimited,
+    /// At a constant rate.
+    Fixed(Rate),
+    /// At the opportunities of a recorded trace.
+    Trace(Arc<DeliveryTrace>),
+}
+
+/// The queue in front of a link.
+#[derive(Clone, Debug)]
+pub enum QueueSpec {
+    /// The discipline under test, with this buffer: each run puts another one here.
+    Tested(Buffer),
+    /// The same discipline in every run.
+    Fixed(DisciplineChoice, Buffer),
+    /// FIFO without a limit.
+    Unbounded,
+}
+
+/// A source of traffic.
+#[derive(Clone, Debug)]
+pub struct TrafficSpec {
+    /// Name in tables and files.
+    pub name: String,
+    /// When it begins.
+    pub start: Time,
+    /// When it opens nothing new any more.
+    pub stop: Time,
+    /// What it does.
+    pub kind: TrafficKind,
+}
+
+/// What a source of traffic does.
+#[derive(Clone, Debug)]
+pub enum TrafficKind {
+    /// TCP transfers that begin independently of each other.
+    Transfers {
+        /// How each transfer is made.
+        transfer: Transfer,
+        /// When transfers begin.
+        arrivals: Arrivals,
+        /// How large they are.
+        sizes: SizeLaw,
+    },
+    /// Web sessions (`LAS section 5`, Table 1): sessions of pages of objects,
+    /// each object a transfer of its own.
+    Web {
+        /// How each object is fetched.
+        transfer: Transfer,
+        /// The session's structure.
+        profile: WebProfile,
+    },
+    /// UDP datagrams of one size at a constant rate, for the whole time.
+    Cbr {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// Rate on the wire, headers included.
+        rate: Rate,
+        /// IP size of each datagram.
+        packet: Bytes,
+    },
+    /// The packets of a capture, at the times at which they were captured:
+    /// those sent by the user's side one way, the others the other way.
+    Packets {
+        /// The user's side.
+        inside: NodeId,
+        /// The network's side.
+        outside: NodeId,
+        /// What was captured.
+        capture: Arc<Capture>,
+    },
+}
+
+/// How a TCP transfer is made.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Senders of the data; each transfer takes one at random.
+    pub from: Vec<NodeId>,
+    /// Receivers of the data; each transfer takes one at random.
+    pub to: Vec<NodeId>,
+    /// Which end opens the connection.
+    pub opened_by: Opener,
+    /// The behaviour of both ends.
+    pub tcp: Arc<TcpConfig>,
+    /// Record the progress of its flows over time.
+    pub follow: bool,
+}
+
+/// Which end opens the connection of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opener {
+    /// The sender of the data, as an upload does.
+    Sender,
+    /// The receiver, which first sends a request of this size, as a download does.
+    Receiver {
+        /// Size of the request.
+        request: Bytes,
+    },
+}
+
+/// When transfers begin.
+#[derive(Clone, Debug)]
+pub enum Arrivals {
+    /// At random, so many a second on average.
+    Poisson {
+        /// Mean number a second.
+        per_second: f64,
+    },
+    /// So many at once, when the source starts.
+    AtStart {
+        /// How many.
+        count: u32,
+    },
+    /// At the times of a log, each with its own size; the size law is not used.
+    Log(Arc<Vec<(Time, Bytes)>>),
+}
+
+/// How large transfers are, in bytes of payload.
+#[derive(Clone, Debug)]
+pub enum SizeLaw {
+    /// All alike.
+    Constant(Bytes),
+    /// Never ends: a transfer that runs until the end of the simulation.
+    Endless,
+    /// `P(n) ~ n^-exponent` on whole segments from `least` to `most`.
+    BoundedZipf {
+        /// The exponent.
+        exponent: f64,
+        /// Fewest segments.
+        least: u32,
+        /// Most segments.
+        most: u32,
+        /// Bytes of a segment.
+        segment: Bytes,
+    },
+    /// Pareto with `shape`, from `least` upwards; cut off at `most`.
+    Pareto {
+        /// Tail exponent.
+        shape: f64,
+        /// Smallest size.
+        least: Bytes,
+        /// Largest size; larger draws are drawn as bounded Pareto.
+        most: Bytes,
+    },
+    /// The logarithm is normal.
+    Lognormal {
+        /// Mean of the natural logarithm of the size in bytes.
+        log_mean: f64,
+        /// Standard deviation of that logarithm.
+        log_deviation: f64,
+    },
+    /// Exponential with this mean.
+    Exponential(Bytes),
+    /// As measured.
+    Empirical(Arc<SizeDistribution>),
+}
+
+/// Structure of Web sessions; all counts and times are exponential with these means.
+#[derive(Clone, Debug)]
+pub struct WebProfile {
+    /// Between the starts of two sessions.
+    pub between_sessions: Span,
+    /// Pages in a session.
+    pub pages: f64,
+    /// Between the starts of two pages of a session.
+    pub between_pages: Span,
+    /// Objects on a page.
+    pub objects: f64,
+    /// Between the starts of two objects of a page.
+    pub between_objects: Span,
+    /// Size of an object.
+    pub sizes: SizeLaw,
+}

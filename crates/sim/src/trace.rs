@@ -1,0 +1,49 @@
+//! Readers for traffic that somebody recorded: captures, logs, page loads,
+//! link capacity over time, and distributions of sizes.
+//!
+//! A file from outside is untrusted. Every reader checks it once, here, and
+//! gives values of the simulator's own types: times count in nanoseconds and
+//! never decrease, sizes are bytes, flows are [`FlowKey`](tidegate_core::FlowKey)s.
+//! Whatever the bytes are, a reader ends with a value or with a [`ReadError`]
+//! that says where it stopped, what it found and what it expected; it never
+//! panics and never allocates more than a small multiple of the file.
+//! What a reader leaves out on purpose it counts, so that nothing is lost
+//! without a trace.
+//!
+//! | module | reads |
+//! | --- | --- |
+//! | [`capture`] | packets: pcap and pcapng |
+//! | [`hosts`] | which side of a capture is the user's |
+//! | [`call`] | the spacing and size of the packets of one flow of a capture |
+//! | [`flow_log`] | flows: CSV or TSV of start and size |
+//! | [`http_log`] | replies of a Web server: Common and Combined Log Format, NASA TSV |
+//! | [`page_load`] | page loads of a browser: HAR |
+//! | [`delivery`] | capacity of a link over time: Mahimahi traces |
+//! | [`size_distribution`] | distributions of sizes: our CSV, NetSys and Homa files |
+//! | [`sizes`] | measures a distribution of sizes in any of the traffic files above |
+//!
+//! Each reader has `read(path)` for a file and `parse(name, contents)` for
+//! bytes that are already in memory; the name is only for error messages.
+
+pub mod call;
+pub mod capture;
+pub mod delivery;
+pub mod error;
+pub mod flow_log;
+pub mod hosts;
+pub mod http_log;
+pub mod page_load;
+pub mod size_distribution;
+pub mod sizes;
+mod text;
+
+pub use call::CallProfile;
+pub use capture::{Capture, CapturedPacket, Skipped};
+pub use delivery::DeliveryTrace;
+pub use error::ReadError;
+pub use flow_log::{FlowLog, LoggedFlow};
+pub use hosts::{Direction, Hosts};
+pub use http_log::{HttpLog, LoggedReply};
+pub use page_load::{PageLoad, PageLoads, PageRequest};
+pub use size_distribution::SizeDistribution;
+pub use sizes::{Measured, measure};

@@ -1,0 +1,1 @@
+//! What the text formats share: exact decimals and dates.

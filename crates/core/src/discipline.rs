@@ -26,6 +26,8 @@ pub mod las;
 mod ranked;
 pub mod run2c;
 pub mod scfq;
+#[cfg(test)]
+mod trial;
 mod two_level;
 
 pub use flow_state::Memory;

@@ -23,8 +23,7 @@ use crate::units::{Amount, Time};
 /// The registry's entry for [`Efd`].
 pub const ENTRY: Entry = Entry {
     name: "efd",
-    summary: "early flow discard: two levels; what a flow sends first since it was last served out \
-              is high, the rest low",
+    summary: "early flow discard: two levels; the start of each burst of a flow is high",
     source: "EFD section 3",
     parameters: &[THRESHOLD],
     build: |settings, buffer, seed| {
@@ -35,7 +34,7 @@ pub const ENTRY: Entry = Entry {
 /// `th`, 20 packets (`EFD section 3.1`). In bytes EFD is called BEFD.
 const THRESHOLD: Parameter = Parameter {
     name: "threshold",
-    help: "a flow's packets are high until this much of it has come since it last had none queued",
+    help: "a flow is high until this much of it came since it last had nothing queued",
     kind: Kind::Amount,
     default: "20 packets",
 };
@@ -80,6 +79,7 @@ impl Discipline for Efd {
     /// departs from both only for a threshold of zero, where they still put the
     /// packet that makes an entry high and this does not: then all are low.
     fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
+        // Larger than the whole buffer, it would push out all else and still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -110,5 +110,74 @@ impl Discipline for Efd {
 
     fn levels(&self) -> &[Level] {
         self.queue.levels()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+    use crate::units::Bytes;
+
+    fn efd(threshold: Amount, packets: u32) -> Trial<Efd> {
+        Trial::new(Efd::new(threshold, Buffer::packets(packets), 1))
+    }
+
+    fn queued(trial: &Trial<Efd>) -> [u32; 2] {
+        [0, 1].map(|level| trial.discipline.levels()[level].backlog.packets)
+    }
+
+    #[test]
+    fn threshold_packets_of_a_burst_are_high_and_the_next_is_low() {
+        let mut trial = efd(Amount::Packets(20), 300);
+        trial.arrive_all([('a', 1_500); 20]);
+        assert_eq!(queued(&trial), [20, 0]);
+        trial.arrive('a', 1_500);
+        assert_eq!(queued(&trial), [20, 1]);
+        trial.arrive('b', 40);
+        let high = (0..20).chain([21]);
+        assert_eq!(trial.drain(), high.chain([20]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn in_bytes_a_packet_is_high_while_less_than_the_threshold_came_before_it() {
+        let mut trial = efd(Amount::Bytes(Bytes(3_000)), 300);
+        trial.arrive_all([('a', 1_500), ('a', 1_499), ('a', 1_500), ('a', 40)]);
+        assert_eq!(queued(&trial), [3, 1]);
+    }
+
+    #[test]
+    fn a_flow_that_was_served_out_starts_afresh_and_one_that_was_not_does_not() {
+        let mut trial = efd(Amount::Packets(2), 300);
+        trial.arrive_all([('a', 100); 3]);
+        assert_eq!(trial.send(), Some(0));
+        assert_eq!(trial.send(), Some(1));
+        trial.arrive('a', 100);
+        assert_eq!(queued(&trial), [0, 2]);
+        assert_eq!(trial.drain(), [2, 3]);
+        assert_eq!(trial.discipline.flows_tracked(), 0);
+        trial.arrive('a', 100);
+        assert_eq!(queued(&trial), [1, 0]);
+    }
+
+    #[test]
+    fn an_entry_dies_with_the_last_packet_also_when_that_is_pushed_out() {
+        let mut trial = efd(Amount::Packets(1), 2);
+        trial.arrive_all([('a', 100), ('a', 100)]);
+        assert_eq!(trial.send(), Some(0));
+        trial.arrive_all([('b', 100), ('c', 100)]);
+        assert_eq!(trial.lost(), [(1, LossReason::PushedOut)]);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
+        assert_eq!(trial.send(), Some(2));
+        trial.arrive('a', 100);
+        assert_eq!(queued(&trial), [2, 0], "`a` is fresh");
+    }
+
+    #[test]
+    fn a_full_buffer_of_high_packets_refuses_the_arriving_one() {
+        let mut trial = efd(Amount::Packets(20), 2);
+        trial.arrive_all([('a', 100), ('b', 100), ('c', 100)]);
+        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
     }
 }

@@ -56,3 +56,17 @@ impl Discipline for Fifo {
         self.backlog
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+
+    #[test]
+    fn leaves_in_order_of_arrival_and_refuses_what_does_not_fit() {
+        let mut trial = Trial::new(Fifo::new(Buffer::packets(2)));
+        trial.arrive_all([('a', 1_500), ('b', 40), ('a', 40)]);
+        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
+        assert_eq!(trial.drain(), [0, 1]);
+    }
+}

@@ -59,6 +59,7 @@ impl Las {
 
 impl Discipline for Las {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        // Larger than the whole buffer, it would push out all else and still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -81,5 +82,71 @@ impl Discipline for Las {
 
     fn flows_tracked(&self) -> usize {
         self.attained.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+    use crate::units::Span;
+
+    fn las(packets: u32) -> Trial<Las> {
+        Trial::new(Las::new(Memory::default(), Buffer::packets(packets), 1))
+    }
+
+    #[test]
+    fn serves_by_attained_service_then_by_arrival() {
+        let mut trial = las(10);
+        // Ranks: 0, 1500, 0, 40, 3000, 80.
+        trial.arrive_all([('a', 1_500), ('a', 1_500), ('b', 40), ('b', 40), ('a', 1), ('b', 1)]);
+        assert_eq!(trial.drain(), [0, 2, 3, 5, 1, 4]);
+    }
+
+    #[test]
+    fn a_full_buffer_gives_up_the_tail_which_may_be_the_arriving_packet() {
+        let mut trial = las(2);
+        trial.arrive_all([('a', 100), ('a', 100), ('b', 100)]);
+        assert_eq!(trial.lost(), [(1, LossReason::PushedOut)]);
+        // Lost bytes stay counted: the next packet of `a` ranks at 200.
+        trial.arrive_all([('a', 100), ('b', 100)]);
+        assert_eq!(trial.lost(), [(3, LossReason::Refused), (4, LossReason::Refused)]);
+        assert_eq!(trial.drain(), [0, 2]);
+    }
+
+    #[test]
+    fn a_buffer_in_bytes_gives_up_as_many_as_it_takes_but_nothing_for_a_giant() {
+        let buffer = Buffer::bytes(Bytes(1_000));
+        let mut trial = Trial::new(Las::new(Memory::default(), buffer, 1));
+        trial.arrive_all([('a', 300), ('a', 300), ('a', 300), ('b', 700)]);
+        assert_eq!(trial.lost(), [(2, LossReason::PushedOut), (1, LossReason::PushedOut)]);
+        trial.arrive('c', 1_001);
+        assert_eq!(trial.lost(), [(4, LossReason::Refused)]);
+        assert_eq!(trial.drain(), [0, 3]);
+    }
+
+    #[test]
+    fn an_idle_flow_is_forgotten_at_the_sweep_and_starts_afresh() {
+        let mut trial = las(10);
+        trial.arrive_all([('a', 1_500), ('b', 1_500)]);
+        assert_eq!(trial.drain(), [0, 1]);
+        trial.now = Time::ZERO + Span::seconds(29);
+        trial.arrive('b', 1_500);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
+        trial.now = Time::ZERO + Span::seconds(34);
+        // The sweep at 30 s has forgotten `a`, idle since 0 s, but not `b`.
+        trial.arrive_all([('b', 1), ('a', 1)]);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
+        assert_eq!(trial.drain(), [4, 2, 3]);
+    }
+
+    #[test]
+    fn a_starved_flow_is_not_forgotten_while_it_has_a_packet_queued() {
+        let mut trial = las(10);
+        trial.arrive_all([('a', 1_500), ('a', 1_500)]);
+        assert_eq!(trial.send(), Some(0));
+        trial.now = Time::FAR_FUTURE;
+        trial.arrive_all([('b', 40), ('a', 40)]);
+        assert_eq!(trial.drain(), [2, 1, 3], "3 must not overtake 1");
     }
 }

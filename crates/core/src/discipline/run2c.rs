@@ -23,7 +23,7 @@ use crate::units::{Bytes, Time};
 /// The registry's entry for [`Run2c`].
 pub const ENTRY: Entry = Entry {
     name: "run2c",
-    summary: "two levels: the first bytes of a flow's life are high, the rest low",
+    summary: "two levels: the first bytes of each flow's life are high, the rest low",
     source: "EFD sections 2 and 5.2",
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
     build: |settings, buffer, seed| {
@@ -74,6 +74,7 @@ impl Run2c {
 
 impl Discipline for Run2c {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        // Larger than the whole buffer, it would push out all else and still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -100,5 +101,47 @@ impl Discipline for Run2c {
 
     fn levels(&self) -> &[Level] {
         self.queue.levels()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+
+    fn run2c(threshold: u64, packets: u32) -> Trial<Run2c> {
+        let (threshold, buffer) = (Bytes(threshold), Buffer::packets(packets));
+        Trial::new(Run2c::new(threshold, Memory::default(), buffer, 1))
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_life_are_high_even_after_the_queue_was_empty() {
+        let mut trial = run2c(3_000, 10);
+        trial.arrive_all([('a', 1_500), ('a', 1_499), ('a', 1_500)]);
+        assert_eq!(trial.drain(), [0, 1, 2]);
+        // `a` has sent 4 499 bytes and stays low.
+        trial.arrive_all([('a', 40), ('b', 40)]);
+        assert_eq!(trial.drain(), [4, 3]);
+    }
+
+    #[test]
+    fn a_full_buffer_gives_up_the_end_of_low_then_the_end_of_high() {
+        let mut trial = run2c(100, 3);
+        trial.arrive_all([('a', 100), ('a', 100), ('a', 100), ('b', 100), ('c', 100), ('d', 1)]);
+        assert_eq!(
+            trial.lost(),
+            [(2, LossReason::PushedOut), (1, LossReason::PushedOut), (5, LossReason::Refused),]
+        );
+        assert_eq!(trial.drain(), [0, 3, 4]);
+    }
+
+    #[test]
+    fn a_flow_with_low_packets_queued_is_not_forgotten() {
+        let mut trial = run2c(100, 10);
+        trial.arrive_all([('a', 100), ('a', 100)]);
+        assert_eq!(trial.send(), Some(0));
+        trial.now = Time::FAR_FUTURE;
+        trial.arrive_all([('a', 100), ('b', 100)]);
+        assert_eq!(trial.drain(), [3, 1, 2], "2 must not overtake 1");
     }
 }

@@ -86,3 +86,46 @@ impl Discipline for Scfq {
         self.last_tag.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+
+    fn scfq(packets: u32) -> Trial<Scfq> {
+        Trial::new(Scfq::new(Buffer::packets(packets), 1))
+    }
+
+    #[test]
+    fn serves_by_finish_tag() {
+        let mut trial = scfq(10);
+        // Tags: 1500, 3000, 500, 1000, 1500 (after the first of `a`), 2000.
+        trial.arrive_all([('a', 1_500), ('a', 1_500)]);
+        trial.arrive_all([('b', 500); 4]);
+        assert_eq!(trial.drain(), [2, 3, 0, 4, 5, 1]);
+    }
+
+    #[test]
+    fn a_flow_that_returns_starts_at_the_tag_in_service() {
+        let mut trial = scfq(10);
+        trial.arrive_all([('a', 100); 4]);
+        assert_eq!(trial.send(), Some(0));
+        assert_eq!(trial.send(), Some(1));
+        // v = 200: tags 300 and 400, each behind the packet of `a` with that tag.
+        trial.arrive_all([('b', 100), ('b', 100)]);
+        assert_eq!(trial.drain(), [2, 4, 3, 5]);
+    }
+
+    #[test]
+    fn a_refused_packet_leaves_no_trace() {
+        let mut trial = scfq(2);
+        trial.arrive_all([('a', 100), ('b', 150), ('a', 100), ('c', 1)]);
+        assert_eq!(trial.lost(), [(2, LossReason::Refused), (3, LossReason::Refused)]);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
+        assert_eq!(trial.send(), Some(0));
+        // Tag 100 + 60; were the refused packet counted, it would be 260.
+        trial.arrive('a', 60);
+        assert_eq!(trial.send(), Some(1));
+        assert_eq!(trial.drain(), [4]);
+    }
+}

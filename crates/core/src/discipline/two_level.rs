@@ -82,3 +82,35 @@ impl TwoLevelQueue {
         &self.levels
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow_table::FlowTable;
+    use crate::packet::FlowKey;
+    use crate::units::Bytes;
+
+    #[test]
+    fn high_is_ahead_of_low_and_both_are_counted() {
+        let key = FlowKey::v4([192, 0, 2, 1], 1, [198, 51, 100, 1], 2, FlowKey::UDP);
+        let (flow, ()) = FlowTable::new(1).entry(&key, || ());
+        let mut queue = TwoLevelQueue::new();
+        for (handle, priority) in [Priority::Low, Priority::High, Priority::High].iter().enumerate()
+        {
+            queue.push(*priority, Packet::new(handle as u64, key, Bytes(100)), flow);
+        }
+        let counts = |queue: &TwoLevelQueue| {
+            [0, 1].map(|level| {
+                let Level { name, backlog, enqueued } = queue.levels()[level];
+                (name, backlog.packets, backlog.bytes.0, enqueued)
+            })
+        };
+        assert_eq!(counts(&queue), [("high", 2, 200, 2), ("low", 1, 100, 1)]);
+        assert_eq!(queue.pop_last().map(|(packet, _)| packet.handle), Some(0));
+        assert_eq!(counts(&queue), [("high", 2, 200, 2), ("low", 0, 0, 1)]);
+        assert_eq!(queue.pop_first().map(|(packet, _)| packet.handle), Some(1));
+        assert_eq!(queue.pop_last().map(|(packet, _)| packet.handle), Some(2));
+        assert_eq!(counts(&queue), [("high", 0, 0, 2), ("low", 0, 0, 1)]);
+        assert_eq!(queue.backlog(), Backlog::default());
+    }
+}

@@ -1,0 +1,46 @@
+//! Drives one discipline by hand in unit tests.
+
+use super::{Discipline, LossReason, Losses};
+use crate::packet::{FlowKey, Packet};
+use crate::units::{Bytes, Time};
+
+/// A discipline and the time. Packets are named by the order of their arrival,
+/// 0, 1, 2 and so on, and flows by a letter.
+pub(crate) struct Trial<D> {
+    pub(crate) discipline: D,
+    pub(crate) now: Time,
+    arrivals: u64,
+    losses: Losses,
+}
+
+impl<D: Discipline> Trial<D> {
+    pub(crate) fn new(discipline: D) -> Trial<D> {
+        Trial { discipline, now: Time::ZERO, arrivals: 0, losses: Losses::new() }
+    }
+
+    pub(crate) fn arrive(&mut self, flow: char, size: u64) {
+        let port = u16::try_from(u32::from(flow)).expect("flows are named by ASCII letters");
+        let key = FlowKey::v4([192, 0, 2, 1], port, [198, 51, 100, 1], 443, FlowKey::TCP);
+        let packet = Packet::new(self.arrivals, key, Bytes(size));
+        self.arrivals += 1;
+        self.discipline.enqueue(self.now, packet, &mut self.losses);
+    }
+
+    pub(crate) fn arrive_all(&mut self, packets: impl IntoIterator<Item = (char, u64)>) {
+        for (flow, size) in packets {
+            self.arrive(flow, size);
+        }
+    }
+
+    pub(crate) fn send(&mut self) -> Option<u64> {
+        self.discipline.dequeue(self.now, &mut self.losses).map(|packet| packet.handle)
+    }
+
+    pub(crate) fn drain(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.send()).collect()
+    }
+
+    pub(crate) fn lost(&mut self) -> Vec<(u64, LossReason)> {
+        self.losses.drain().map(|loss| (loss.packet.handle, loss.reason)).collect()
+    }
+}

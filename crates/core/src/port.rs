@@ -30,6 +30,20 @@ impl Counters {
     pub fn lost(&self) -> u64 {
         self.refused + self.pushed_out
     }
+
+    /// What has gone through since the counters stood at `base`; the peak is
+    /// that of the whole time.
+    #[must_use]
+    pub fn since(&self, base: &Counters) -> Counters {
+        Counters {
+            offered: self.offered - base.offered,
+            delivered: self.delivered - base.delivered,
+            delivered_bytes: self.delivered_bytes - base.delivered_bytes,
+            refused: self.refused - base.refused,
+            pushed_out: self.pushed_out - base.pushed_out,
+            flows_peak: self.flows_peak,
+        }
+    }
 }
 
 /// A discipline under observation.

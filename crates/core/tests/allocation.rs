@@ -1,0 +1,39 @@
+//! Once it has reached its working size, a discipline allocates nothing.
+
+use allocation_counter::measure;
+use tidegate_core::registry::DISCIPLINES;
+use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Span, Time};
+
+/// Two packets arrive for each one sent, so that the buffer is full and losses
+/// happen; flows come and go, far more of them than are remembered at a time;
+/// now and then the queue is drained, and flow tables are swept.
+fn traffic(port: &mut Port, now: &mut Time, packets: u32) {
+    for number in 0..packets {
+        *now += Span::millis(7);
+        let [_, a, b, c] = (number / 16).to_be_bytes();
+        let flow = FlowKey::v4([10, a, b, c], 443, [192, 0, 2, 1], 50_000, FlowKey::TCP);
+        let size = Bytes(40 + u64::from(number * 97 % 1_461));
+        port.offer(*now, Packet::new(u64::from(number), flow, size));
+        if number % 2 == 0 {
+            port.take(*now);
+        }
+        if number % 5_000 == 0 {
+            while port.take(*now).is_some() {}
+        }
+    }
+}
+
+#[test]
+fn no_discipline_allocates_in_its_steady_state() {
+    for buffer in [Buffer::packets(300), Buffer::bytes(Bytes(200_000))] {
+        for entry in DISCIPLINES {
+            let discipline = entry.build(&[], buffer, 1).expect("defaults are valid");
+            let (mut port, mut now) = (Port::new(discipline), Time::ZERO);
+            let warm_up = measure(|| traffic(&mut port, &mut now, 100_000));
+            assert!(warm_up.count_total > 0, "allocations are counted");
+            let steady = measure(|| traffic(&mut port, &mut now, 100_000));
+            assert_eq!(steady.count_total, 0, "{} with {buffer}", entry.name);
+            assert!(port.counters().lost() > 0);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Laws that hold exactly on every sample path, without statistics.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tidegate_core::registry::{self, DISCIPLINES, Kind, Parameter, Settings};
+use tidegate_core::units::Amount;
+use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, LossReason, Span};
+
+use super::conformance::{buffer, operations, value};
+use super::model::{Audited, Event, Operation};
+
+fn usual_size() -> impl Strategy<Value = Bytes> {
+    prop_oneof![1..=1_500_u64, select(&[40, 1_500][..])].prop_map(Bytes)
+}
+
+fn usual_span() -> impl Strategy<Value = Span> {
+    prop_oneof![0..10_000_u64, (0..40_u64).prop_map(|s| s * 1_000_000_000)].prop_map(Span)
+}
+
+fn usual_operations() -> impl Strategy<Value = Vec<Operation>> {
+    operations(usual_size(), usual_span())
+}
+
+const UNLIMITED: Buffer = Buffer::packets(u32::MAX);
+
+fn build(name: &str, given: &[(&str, &str)], buffer: Buffer) -> Box<dyn Discipline> {
+    let entry = registry::find(name).unwrap_or_else(|| panic!("{name} is registered"));
+    entry.build(given, buffer, 1).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What came of each packet, by its number: sent, or lost and why.
+fn run(
+    discipline: Box<dyn Discipline>,
+    buffer: Buffer,
+    operations: &[Operation],
+) -> Vec<(u64, Option<LossReason>)> {
+    let mut audited = Audited::new(discipline, buffer);
+    let mut events: Vec<Event> =
+        operations.iter().flat_map(|operation| audited.apply(*operation)).collect();
+    events.append(&mut audited.drain());
+    let fate = |event| match event {
+        Event::Sent(packet) => (packet.handle, None),
+        Event::Lost(loss) => (loss.packet.handle, Some(loss.reason)),
+    };
+    events.into_iter().map(fate).collect()
+}
+
+/// A link of one byte per nanosecond: when each transmission ends, and what
+/// work is unfinished just after each arrival.
+fn serve(discipline: Box<dyn Discipline>, arrivals: &[(u64, u8, Bytes)]) -> (Vec<u64>, Vec<u64>) {
+    let mut audited = Audited::new(discipline, UNLIMITED);
+    let (mut ends, mut unfinished) = (Vec::new(), Vec::new());
+    let (mut now, mut free_at) = (0, 0);
+    let mut send_until = |audited: &mut Audited, until: u64, free_at: &mut u64| {
+        while *free_at <= until {
+            let [Event::Sent(packet)] = audited.apply(Operation::Send)[..] else { break };
+            *free_at += packet.size.0;
+            ends.push(*free_at);
+        }
+    };
+    for (gap, flow, size) in arrivals {
+        now += gap;
+        audited.apply(Operation::Wait(Span(*gap)));
+        send_until(&mut audited, now, &mut free_at);
+        free_at = free_at.max(now);
+        audited.apply(Operation::Arrive { flow: *flow, size: *size });
+        unfinished.push(audited.discipline().backlog().bytes.0 + (free_at - now));
+    }
+    send_until(&mut audited, u64::MAX, &mut free_at);
+    (ends, unfinished)
+}
+
+proptest! {
+    /// However packets are ordered, a link that never rests with work to do
+    /// has the same work left at every instant.
+    #[test]
+    fn unfinished_work_is_the_same_under_all_disciplines(
+        arrivals in prop::collection::vec((0..2_000_u64, 0..5_u8, usual_size()), 0..100),
+    ) {
+        let (ends, unfinished) = serve(build("fifo", &[], UNLIMITED), &arrivals);
+        for entry in DISCIPLINES {
+            let discipline = build(entry.name, &[], UNLIMITED);
+            let (other_ends, other) = serve(discipline, &arrivals);
+            prop_assert_eq!(&unfinished, &other, "{}", entry.name);
+            prop_assert_eq!(ends.last(), other_ends.last(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn las_with_one_flow_is_fifo(operations in usual_operations(), buffer in buffer()) {
+        let operations: Vec<_> = operations
+            .into_iter()
+            .map(|operation| match operation {
+                Operation::Arrive { size, .. } => Operation::Arrive { flow: 0, size },
+                other => other,
+            })
+            .collect();
+        let las = run(build("las", &[], buffer), buffer, &operations);
+        prop_assert_eq!(las, run(build("fifo", &[], buffer), buffer, &operations));
+    }
+
+    #[test]
+    fn two_levels_of_which_one_is_never_used_are_fifo(
+        operations in usual_operations(),
+        buffer in buffer(),
+        (name, threshold) in select(&[
+            ("run2c", "0 B"),
+            ("run2c", "1 GB"),
+            ("efd", "0 packets"),
+            ("efd", "0 B"),
+            ("efd", "1000 packets"),
+            ("efd", "1 GB"),
+        ][..]),
+    ) {
+        let two_level = build(name, &[("threshold", threshold)], buffer);
+        let fifo = run(build("fifo", &[], buffer), buffer, &operations);
+        prop_assert_eq!(run(two_level, buffer, &operations), fifo);
+    }
+
+    #[test]
+    fn efd_in_packets_of_one_size_is_efd_in_bytes(
+        operations in operations(Just(Bytes(1_500)), usual_span()),
+        buffer in buffer(),
+        threshold in 0..10_u64,
+    ) {
+        let efd = |text: String| build("efd", &[("threshold", &text)], buffer);
+        let packets = run(efd(format!("{threshold} packets")), buffer, &operations);
+        let bytes = run(efd(format!("{} B", 1_500 * threshold)), buffer, &operations);
+        prop_assert_eq!(packets, bytes);
+    }
+
+    /// Round robin, in the order in which the flows' first packets came.
+    #[test]
+    fn scfq_with_equal_sizes_alternates(
+        flows in prop::collection::vec(0..5_u8, 0..60),
+        size in 1..10_000_u64,
+    ) {
+        let arrivals: Vec<_> = flows
+            .iter()
+            .map(|flow| Operation::Arrive { flow: *flow, size: Bytes(size) })
+            .collect();
+        let round = |i: &usize| flows[..*i].iter().filter(|flow| **flow == flows[*i]).count();
+        let mut expected: Vec<usize> = (0..flows.len()).collect();
+        expected.sort_by_key(|i| (round(i), *i));
+        let sent = run(build("scfq", &[], UNLIMITED), UNLIMITED, &arrivals);
+        let sent: Vec<usize> = sent.into_iter().map(|(handle, _)| handle as usize).collect();
+        prop_assert_eq!(sent, expected);
+    }
+
+    /// |W_i - W_j| <= L_i + L_j over every interval in which both flows are
+    /// backlogged (Golestani 1994). During each longest such interval the
+    /// difference of their service since the start keeps within a range of that
+    /// width, which covers all intervals inside it.
+    #[test]
+    fn scfq_serves_two_backlogged_flows_alike(operations in usual_operations()) {
+        let mut audited = Audited::new(build("scfq", &[], UNLIMITED), UNLIMITED);
+        let mut queued = BTreeMap::<FlowKey, u64>::new();
+        let mut served = BTreeMap::<FlowKey, i64>::new();
+        let mut largest = BTreeMap::<FlowKey, i64>::new();
+        // Least and greatest difference of a pair since both are backlogged.
+        let mut ranges = BTreeMap::<(FlowKey, FlowKey), (i64, i64)>::new();
+        for operation in operations {
+            let events = audited.apply(operation);
+            if let Operation::Arrive { flow, size } = operation {
+                let flow = super::model::key(flow);
+                *queued.entry(flow).or_default() += 1;
+                served.entry(flow).or_default();
+                let largest = largest.entry(flow).or_default();
+                *largest = (*largest).max(size.0.cast_signed());
+            }
+            for event in events {
+                let Event::Sent(packet) = event else { continue };
+                *queued.entry(packet.flow).or_default() -= 1;
+                *served.entry(packet.flow).or_default() += packet.size.0.cast_signed();
+            }
+            for (one, w_one) in &served {
+                for (two, w_two) in served.range(..one) {
+                    if queued[one] == 0 || queued[two] == 0 {
+                        ranges.remove(&(*one, *two));
+                        continue;
+                    }
+                    let difference = w_one - w_two;
+                    let range = ranges.entry((*one, *two)).or_insert((difference, difference));
+                    *range = (range.0.min(difference), range.1.max(difference));
+                    prop_assert!(range.1 - range.0 <= largest[one] + largest[two]);
+                }
+            }
+        }
+    }
+
+    /// Time has no scale of its own, and neither have sizes: the same scenario
+    /// with all times or all sizes multiplied has the same course.
+    #[test]
+    fn scaling_changes_nothing(
+        (entry, values) in (0..DISCIPLINES.len()).prop_flat_map(|index| {
+            let entry = &DISCIPLINES[index];
+            let values: Vec<_> = entry.parameters.iter().map(value).collect();
+            (Just(entry), values)
+        }),
+        operations in usual_operations(),
+        buffer in buffer(),
+        times in 1..20_u64,
+        sizes in 1..20_u64,
+    ) {
+        let names = entry.parameters.iter().map(|parameter| parameter.name);
+        let given: Vec<_> = names.clone().zip(values.iter().map(String::as_str)).collect();
+        let settings = entry.settings(&given).unwrap();
+        let scaled: Vec<String> = entry
+            .parameters
+            .iter()
+            .map(|parameter| scaled_value(parameter, &settings, times, sizes))
+            .collect();
+        let scaled: Vec<_> = names.zip(scaled.iter().map(String::as_str)).collect();
+        // A value at the end of its range has no multiple.
+        prop_assume!(entry.settings(&scaled).is_ok());
+        let scaled_buffer = match buffer.amount() {
+            Amount::Packets(_) => buffer,
+            Amount::Bytes(size) => Buffer::bytes(size * sizes),
+        };
+        let scaled_operations: Vec<_> = operations
+            .iter()
+            .map(|operation| match *operation {
+                Operation::Arrive { flow, size } => Operation::Arrive { flow, size: size * sizes },
+                Operation::Send => Operation::Send,
+                Operation::Wait(span) => Operation::Wait(span * times),
+            })
+            .collect();
+        prop_assert_eq!(
+            run(build(entry.name, &given, buffer), buffer, &operations),
+            run(build(entry.name, &scaled, scaled_buffer), scaled_buffer, &scaled_operations)
+        );
+    }
+}
+
+fn scaled_value(parameter: &Parameter, settings: &Settings, times: u64, sizes: u64) -> String {
+    let name = parameter.name;
+    match &parameter.kind {
+        Kind::Span { .. } => format!("{} ns", (settings.span(name) * times).0),
+        Kind::Bytes { .. } => format!("{} B", (settings.bytes(name) * sizes).0),
+        Kind::Amount => match settings.amount(name) {
+            Amount::Packets(count) => format!("{count} packets"),
+            Amount::Bytes(size) => format!("{} B", (size * sizes).0),
+        },
+        Kind::Number { .. } => settings.number(name).to_string(),
+        Kind::Choice(_) => settings.choice(name).to_owned(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Every registered discipline, held to the rules all share, to a slow and
+//! obvious twin, to exact laws, and to its page in the documentation.
+//!
+//! A new discipline is picked up from the registry; it needs a twin and a page.
+
+mod conformance;
+mod laws;
+mod model;
+mod pages;
+mod twins;

@@ -1,0 +1,71 @@
+//! The documentation of disciplines against the registry: every registered name
+//! has a page with the fixed headings, and tables say what the registry says.
+
+use std::path::Path;
+
+use tidegate_core::registry::{DISCIPLINES, Entry};
+
+const HEADINGS: [&str; 6] =
+    ["Description", "References", "Parameters", "Example", "Validation", "When to use"];
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let start = page.split_once(&format!("\n## {heading}\n")).map(|(_, rest)| rest);
+    let rest = start.unwrap_or_else(|| panic!("no heading '## {heading}'"));
+    rest.split("\n## ").next().unwrap_or(rest).trim()
+}
+
+/// A Markdown table; its first row is the head.
+fn table<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut lines: Vec<_> =
+        rows.into_iter().map(|cells| format!("| {} |", cells.join(" | "))).collect();
+    lines.insert(1, format!("| {} |", ["---"; N].join(" | ")));
+    lines.join("\n")
+}
+
+fn parameters(entry: &Entry) -> String {
+    if entry.parameters.is_empty() {
+        return "None but the buffer.".into();
+    }
+    let head = ["name", "value", "default", "meaning"].map(String::from);
+    let rows = entry.parameters.iter().map(|parameter| {
+        let (name, default) = (parameter.name, parameter.default);
+        let (name, default) = (format!("`{name}`"), format!("`{default}`"));
+        [name, parameter.kind.expected(), default, parameter.help.into()]
+    });
+    table([head].into_iter().chain(rows))
+}
+
+fn index() -> String {
+    let head = ["name", "what it does", "source"].map(String::from);
+    let rows = DISCIPLINES.iter().map(|Entry { name, summary, source, .. }| {
+        [format!("[`{name}`]({name}.md)"), (*summary).into(), (*source).into()]
+    });
+    table([head].into_iter().chain(rows))
+}
+
+#[test]
+fn every_discipline_has_a_page_that_agrees_with_the_registry() {
+    for entry in DISCIPLINES {
+        let name = entry.name;
+        let page = page(&format!("{name}.md"));
+        let headings: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(headings, HEADINGS, "headings of {name}.md");
+        let expected = parameters(entry);
+        let found = section(&page, "Parameters");
+        assert_eq!(found, expected, "parameters in {name}.md; they should be\n\n{expected}\n");
+        let example = section(&page, "Example");
+        assert!(example.contains("tidegate compare --disciplines"), "command in {name}.md");
+        assert!(example.contains(&format!("\"{name}\"")), "scenario snippet in {name}.md");
+    }
+}
+
+#[test]
+fn the_index_lists_the_registry() {
+    let (page, expected) = (page("README.md"), index());
+    assert!(page.contains(&expected), "docs/disciplines/README.md should hold\n\n{expected}\n");
+}

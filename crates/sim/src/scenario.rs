@@ -13,6 +13,7 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use crate::tcp::TcpConfig;
 use crate::trace::capture::Capture;
 use crate::trace::delivery::DeliveryTrace;
+use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
 
 /// A link, its traffic, and the disciplines to be tried on it.
@@ -46,6 +47,20 @@ pub struct Scenario {
     pub traffic: Vec<TrafficSpec>,
 }
 
+impl Scenario {
+    /// Whether traffic begins or ends at `node`.
+    #[must_use]
+    pub fn is_host(&self, node: NodeId) -> bool {
+        self.traffic.iter().any(|source| match &source.kind {
+            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
+                transfer.from.contains(&node) || transfer.to.contains(&node)
+            }
+            TrafficKind::Cbr { from, to, .. } => [from, to].contains(&&node),
+            TrafficKind::Packets { inside, outside, .. } => [inside, outside].contains(&&node),
+        })
+    }
+}
+
 /// A node: its place in [`Scenario::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u16);
@@ -60,6 +75,18 @@ pub struct DisciplineChoice {
     pub entry: &'static Entry,
     /// Its parameters.
     pub settings: Settings,
+}
+
+impl DisciplineChoice {
+    /// A discipline under its own name, with all parameters at their defaults.
+    ///
+    /// # Panics
+    /// When a default is not valid, which a test of the registry excludes.
+    #[must_use]
+    pub fn with_defaults(entry: &'static Entry) -> DisciplineChoice {
+        let settings = entry.settings(&[]).expect("defaults are valid");
+        DisciplineChoice { label: entry.name.into(), entry, settings }
+    }
 }
 
 /// A link from one node to another.
@@ -154,6 +181,8 @@ pub enum TrafficKind {
         outside: NodeId,
         /// What was captured.
         capture: Arc<Capture>,
+        /// Which addresses are on the user's side.
+        hosts: Hosts,
     },
 }
 

@@ -1,0 +1,94 @@
+//! Books of the datagram flows of one source: calls, streams, replayed packets.
+
+use tidegate_core::{Bytes, Span, Time};
+
+use crate::metrics::FlowRecord;
+use crate::traffic::{DatagramFlow, Source};
+
+/// The flows of a source that sends datagrams.
+pub(crate) struct DatagramFlows(Vec<Flow>);
+
+struct Flow {
+    plan: DatagramFlow,
+    sent: u64,
+    arrived: u64,
+    lost: u32,
+    started: Time,
+    delivered: Bytes,
+    last_arrival: Time,
+    longest_stall: Span,
+}
+
+impl DatagramFlows {
+    pub(crate) fn new(source: &dyn Source) -> DatagramFlows {
+        let flow = |plan| Flow {
+            plan,
+            sent: 0,
+            arrived: 0,
+            lost: 0,
+            started: Time::ZERO,
+            delivered: Bytes::ZERO,
+            last_arrival: Time::ZERO,
+            longest_stall: Span::ZERO,
+        };
+        DatagramFlows(source.datagram_flows().into_iter().map(flow).collect())
+    }
+
+    pub(crate) fn sent(&mut self, flow: u32, now: Time) {
+        let flow = &mut self.0[flow as usize];
+        if flow.sent == 0 {
+            flow.started = now;
+            flow.last_arrival = now;
+        }
+        flow.sent += 1;
+    }
+
+    /// A datagram has arrived; true when the flow is over with it.
+    pub(crate) fn arrived(&mut self, flow: u32, now: Time, size: Bytes) -> bool {
+        let flow = &mut self.0[flow as usize];
+        flow.arrived += 1;
+        flow.delivered += size;
+        flow.longest_stall = flow.longest_stall.max(now.since(flow.last_arrival));
+        flow.last_arrival = now;
+        flow.is_over()
+    }
+
+    /// A datagram is lost; true when the flow is over with it.
+    pub(crate) fn lost(&mut self, flow: u32) -> bool {
+        let flow = &mut self.0[flow as usize];
+        flow.lost += 1;
+        flow.is_over()
+    }
+
+    /// The flow's row. It is finished when the fate of all its datagrams is
+    /// known and the last byte that arrived was that of the last one to arrive.
+    pub(crate) fn record(&self, traffic: usize, number: u32) -> FlowRecord {
+        let flow = &self.0[number as usize];
+        let finished = flow.is_over() && flow.arrived > 0;
+        FlowRecord {
+            traffic,
+            number: u64::from(number),
+            size: flow.plan.size,
+            start: flow.started,
+            response: finished.then(|| flow.last_arrival.since(flow.started)),
+            end: finished.then_some(flow.last_arrival),
+            delivered: flow.delivered,
+            lost: flow.lost,
+            retransmissions: 0,
+            timeouts: 0,
+            longest_stall: flow.longest_stall,
+            unloaded: None,
+        }
+    }
+
+    /// Numbers of the flows that have begun and are not over.
+    pub(crate) fn unfinished(&self) -> Vec<u32> {
+        (0..).zip(&self.0).filter(|(_, flow)| flow.sent > 0 && !flow.is_over()).map(|(n, _)| n).collect()
+    }
+}
+
+impl Flow {
+    fn is_over(&self) -> bool {
+        self.plan.datagrams.is_some_and(|all| self.arrived + u64::from(self.lost) >= all)
+    }
+}

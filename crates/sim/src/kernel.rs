@@ -1,0 +1,162 @@
+//! The event queue.
+//!
+//! Events are small values, ordered by (time, insertion): two events of one
+//! moment happen in the order in which they were scheduled, so a run is the
+//! same on every machine. The queue is a heap with four children per node,
+//! which touches fewer cache lines on the way down than one with two. It stays
+//! small because its users keep it so: a link has one entry for all its
+//! packets in flight, a connection end one for all its timers.
+
+use tidegate_core::Time;
+
+/// Events of type `E`, earliest first.
+#[derive(Debug)]
+pub struct Kernel<E> {
+    heap: Vec<Entry<E>>,
+    now: Time,
+    scheduled: u64,
+    handled: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<E> {
+    at: Time,
+    order: u64,
+    event: E,
+}
+
+impl<E> Entry<E> {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.order)
+    }
+}
+
+/// Children per node.
+const ARITY: usize = 4;
+
+impl<E: Copy> Default for Kernel<E> {
+    fn default() -> Kernel<E> {
+        Kernel::new()
+    }
+}
+
+impl<E: Copy> Kernel<E> {
+    /// Nothing scheduled, at time zero.
+    #[must_use]
+    pub fn new() -> Kernel<E> {
+        Kernel { heap: Vec::new(), now: Time::ZERO, scheduled: 0, handled: 0 }
+    }
+
+    /// The time of the event handled last.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many events were handled so far.
+    #[must_use]
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// Events still to come.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Schedules `event` for `at`; a time that has passed means now.
+    pub fn schedule(&mut self, at: Time, event: E) {
+        let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
+        self.scheduled += 1;
+        self.heap.push(entry);
+        self.sift_up(self.heap.len() - 1, entry);
+    }
+
+    /// The next event no later than `until`, and moves the clock to it.
+    pub fn next(&mut self, until: Time) -> Option<E> {
+        let first = *self.heap.first()?;
+        if first.at > until {
+            return None;
+        }
+        let last = self.heap.pop().expect("the heap has a first entry");
+        if !self.heap.is_empty() {
+            self.sift_down(last);
+        }
+        self.now = first.at;
+        self.handled += 1;
+        Some(first.event)
+    }
+
+    /// Puts `entry` where it belongs between `hole` and the root.
+    fn sift_up(&mut self, mut hole: usize, entry: Entry<E>) {
+        while hole > 0 {
+            let parent = (hole - 1) / ARITY;
+            if self.heap[parent].key() <= entry.key() {
+                break;
+            }
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
+        }
+        self.heap[hole] = entry;
+    }
+
+    /// Puts `entry` where it belongs when the root is vacant.
+    fn sift_down(&mut self, entry: Entry<E>) {
+        let mut hole = 0;
+        loop {
+            let first = hole * ARITY + 1;
+            let end = (first + ARITY).min(self.heap.len());
+            let Some(least) = (first..end).min_by_key(|child| self.heap[*child].key()) else {
+                break;
+            };
+            if self.heap[least].key() >= entry.key() {
+                break;
+            }
+            self.heap[hole] = self.heap[least];
+            hole = least;
+        }
+        self.heap[hole] = entry;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_the_order_of_time_and_insertion(
+            steps in prop::collection::vec(prop::option::weighted(0.6, 0_u64..50), 1..400),
+        ) {
+            let mut kernel = Kernel::new();
+            let mut twin: Vec<(Time, usize)> = Vec::new();
+            for (index, step) in steps.into_iter().enumerate() {
+                match step {
+                    Some(ahead) => {
+                        let at = Time(kernel.now().0 + ahead);
+                        kernel.schedule(at, index);
+                        twin.push((at, index));
+                    }
+                    None => {
+                        let next = twin.iter().min().copied();
+                        twin.retain(|event| Some(*event) != next);
+                        prop_assert_eq!(kernel.next(Time::FAR_FUTURE), next.map(|event| event.1));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_past_means_now_and_later_events_wait() {
+        let mut kernel = Kernel::new();
+        kernel.schedule(Time(10), 'a');
+        assert_eq!(kernel.next(Time(9)), None);
+        assert_eq!(kernel.next(Time(10)), Some('a'));
+        kernel.schedule(Time(3), 'b');
+        assert_eq!(kernel.next(Time(10)), Some('b'));
+        assert_eq!(kernel.now(), Time(10));
+    }
+}

@@ -1,0 +1,278 @@
+//! Links between nodes, and the routes over them.
+//!
+//! A link is a queue, a sender and a wire. Its packets in flight wait in a
+//! FIFO of their own, and only the first of them stands in the event queue.
+//!
+//! Two kinds of links cost no event for their queue. A link without a limit on
+//! its FIFO knows at once when a packet will have left. And if such a link gets
+//! all its packets from a single link in front of it, which delivers them in
+//! order, it can know even before they arrive: packets are handed through
+//! whole chains of such links as they enter the first ([`Link::fed_by_one`]).
+//! Neither changes any result; both are plain arithmetic on the same times.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tidegate_core::{Bytes, Packet, Port, Rate, Span, Time, discipline::fifo::Fifo};
+
+use crate::metrics::run_summary::Times;
+use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario};
+use crate::trace::delivery::{Cursor, DeliveryTrace, OPPORTUNITY};
+
+/// The IPv4 address of a node: 10.0.0.0 and its number.
+pub(crate) fn address(node: NodeId) -> [u8; 4] {
+    let [high, low] = node.0.to_be_bytes();
+    [10, 0, high, low]
+}
+
+/// The place of a packet's record in the simulation's slab.
+pub(crate) type SegmentId = u32;
+
+/// A link with its queue.
+pub(crate) struct Link {
+    pub(crate) to: NodeId,
+    pub(crate) queue: Queue,
+    delay: Span,
+    /// Packets on the wire, with the time at which they arrive.
+    pub(crate) in_flight: VecDeque<(Time, SegmentId)>,
+    /// All packets come from one link, in order: see the module's text.
+    pub(crate) fed_by_one: bool,
+}
+
+/// What stands in front of a wire.
+pub(crate) enum Queue {
+    /// FIFO without a limit.
+    Unbounded {
+        /// How fast it sends; `None` without any limit.
+        rate: Option<Rate>,
+        /// Until when what has come so far will be sent.
+        busy_until: Time,
+    },
+    /// A discipline.
+    Scheduled(Box<Scheduled>),
+}
+
+/// A discipline with its sender.
+pub(crate) struct Scheduled {
+    pub(crate) port: Port,
+    sender: Sender,
+    /// Until when the sender is busy with what it has taken.
+    busy_until: Time,
+    /// Whether an event will come when the sender may take the next packet.
+    pub(crate) wakes: bool,
+    /// Time in the queue of every packet sent.
+    pub(crate) delay: Times,
+}
+
+/// How a sender turns packets into time.
+enum Sender {
+    Fixed(Rate),
+    Trace(TraceSender),
+}
+
+impl Link {
+    fn new(spec: &LinkSpec, tested: &DisciplineChoice, hash_seed: u64, fed_by_one: bool) -> Link {
+        let scheduled = |discipline, sender| {
+            Queue::Scheduled(Box::new(Scheduled {
+                port: Port::new(discipline),
+                sender,
+                busy_until: Time::ZERO,
+                wakes: false,
+                delay: Times::default(),
+            }))
+        };
+        let sender = match &spec.capacity {
+            Capacity::Unlimited => None,
+            Capacity::Fixed(rate) => Some(Sender::Fixed(*rate)),
+            Capacity::Trace(trace) => Some(Sender::Trace(TraceSender::new(trace.clone()))),
+        };
+        let built = |choice: &DisciplineChoice, buffer| {
+            (choice.entry.build)(&choice.settings, buffer, hash_seed)
+        };
+        let endless = tidegate_core::Buffer::packets(u32::MAX);
+        let queue = match (&spec.queue, sender) {
+            (QueueSpec::Tested(buffer), Some(sender)) => {
+                scheduled(built(tested, *buffer), sender)
+            }
+            (QueueSpec::Fixed(choice, buffer), Some(sender)) => {
+                scheduled(built(choice, *buffer), sender)
+            }
+            (QueueSpec::Unbounded, Some(sender @ Sender::Trace(_))) => {
+                scheduled(Box::new(Fifo::new(endless)), sender)
+            }
+            (QueueSpec::Unbounded, Some(Sender::Fixed(rate))) => {
+                Queue::Unbounded { rate: Some(rate), busy_until: Time::ZERO }
+            }
+            // Without a limit on the rate nothing ever waits.
+            (_, None) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
+        };
+        Link { to: spec.to, queue, delay: spec.delay, in_flight: VecDeque::new(), fed_by_one }
+    }
+
+    /// The time of arrival at the far end of a packet whose last bit leaves at `sent`.
+    pub(crate) fn arrival(&self, sent: Time) -> Time {
+        sent + self.delay
+    }
+}
+
+impl Queue {
+    /// When the last bit of a packet that arrives `now` will have left; for
+    /// queues without a limit.
+    pub(crate) fn pass(&mut self, now: Time, size: Bytes) -> Option<Time> {
+        match self {
+            Queue::Unbounded { rate, busy_until } => {
+                let start = now.max(*busy_until);
+                *busy_until = rate.map_or(start, |rate| start + rate.transmission(size));
+                Some(*busy_until)
+            }
+            Queue::Scheduled(_) => None,
+        }
+    }
+}
+
+impl Scheduled {
+    /// The earliest time from `now` on at which the sender may take a packet.
+    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
+        let free = now.max(self.busy_until);
+        match &mut self.sender {
+            Sender::Fixed(_) => free,
+            Sender::Trace(sender) => sender.ready_at(free),
+        }
+    }
+
+    /// Takes the next packet at a time when the sender is ready; returns it with
+    /// the time at which its last bit will have left, until which the sender is
+    /// busy. `None` when the discipline lets no packet go.
+    pub(crate) fn send(&mut self, now: Time) -> Option<(Packet, Time)> {
+        let packet = self.port.take(now)?;
+        let sent = match &mut self.sender {
+            Sender::Fixed(rate) => now + rate.transmission(packet.size),
+            Sender::Trace(sender) => sender.send(packet.size),
+        };
+        self.busy_until = sent;
+        Some((packet, sent))
+    }
+
+    /// What the sender could have sent in `span`.
+    pub(crate) fn could_send(&self, span: Span) -> Bytes {
+        match &self.sender {
+            Sender::Fixed(rate) => rate.volume(span),
+            Sender::Trace(sender) => sender.trace.mean_rate().volume(span),
+        }
+    }
+}
+
+/// Sends at the opportunities of a trace. What is left of an opportunity goes
+/// to the next packet if that one is already waiting; a packet larger than
+/// what is left goes on at the next opportunity.
+struct TraceSender {
+    trace: Arc<DeliveryTrace>,
+    cursor: Cursor,
+    /// The opportunity in use, and what is left of it.
+    at: Time,
+    left: Bytes,
+}
+
+impl TraceSender {
+    fn new(trace: Arc<DeliveryTrace>) -> TraceSender {
+        let cursor = trace.cursor();
+        TraceSender { trace, cursor, at: Time::ZERO, left: Bytes::ZERO }
+    }
+
+    fn ready_at(&mut self, now: Time) -> Time {
+        if self.at < now || self.left == Bytes::ZERO {
+            self.take_opportunity(now);
+        }
+        self.at
+    }
+
+    fn take_opportunity(&mut self, from: Time) {
+        self.at = self.cursor.next_opportunity(&self.trace, from);
+        self.left = OPPORTUNITY;
+    }
+
+    fn send(&mut self, size: Bytes) -> Time {
+        let mut rest = size;
+        while rest > self.left {
+            rest -= self.left;
+            self.take_opportunity(self.at);
+        }
+        self.left -= rest;
+        self.at
+    }
+}
+
+/// All links, and which one leads where.
+pub(crate) struct Network {
+    pub(crate) links: Vec<Link>,
+    nodes: usize,
+    /// The link to take from a node towards another, by `node * nodes + destination`.
+    routes: Vec<Option<u16>>,
+}
+
+impl Network {
+    /// The network of `scenario` with `tested` in the tested places.
+    pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, hash_seed: u64) -> Network {
+        let routes = shortest_routes(scenario.nodes.len(), &scenario.links);
+        let links = (0..scenario.links.len())
+            .map(|index| {
+                let fed_by_one = feeders(scenario, &routes, index) == 1;
+                Link::new(&scenario.links[index], tested, hash_seed, fed_by_one)
+            })
+            .collect();
+        Network { links, nodes: scenario.nodes.len(), routes }
+    }
+
+    /// The link to take at `node` towards `destination`.
+    ///
+    /// # Panics
+    /// When there is none; scenarios are checked for that as they are read.
+    pub(crate) fn next_link(&self, node: NodeId, destination: NodeId) -> usize {
+        let route = self.routes[usize::from(node.0) * self.nodes + usize::from(destination.0)];
+        usize::from(route.expect("the scenario has a route between the ends of its traffic"))
+    }
+}
+
+/// For every pair of nodes the first link of a way with the fewest links; among
+/// those of equal length the one through the link listed first. `None` where no
+/// way leads.
+#[must_use]
+pub(crate) fn shortest_routes(nodes: usize, links: &[LinkSpec]) -> Vec<Option<u16>> {
+    let mut routes = vec![None; nodes * nodes];
+    for destination in 0..nodes {
+        let mut distance = vec![usize::MAX; nodes];
+        distance[destination] = 0;
+        // Breadth first against the direction of the links.
+        let mut reached = VecDeque::from([destination]);
+        while let Some(node) = reached.pop_front() {
+            for (index, link) in (0_u16..).zip(links) {
+                let from = usize::from(link.from.0);
+                if usize::from(link.to.0) == node && distance[from] == usize::MAX {
+                    distance[from] = distance[node] + 1;
+                    routes[from * nodes + destination] = Some(index);
+                    reached.push_back(from);
+                }
+            }
+        }
+    }
+    routes
+}
+
+/// From how many places the link with this `index` gets packets: links that
+/// lead into it on some route, and its own node as a sender of traffic.
+fn feeders(scenario: &Scenario, routes: &[Option<u16>], index: usize) -> usize {
+    let nodes = scenario.nodes.len();
+    let from = scenario.links[index].from;
+    let uses = |node: NodeId, link: usize, destination: usize| {
+        routes[usize::from(node.0) * nodes + destination].map(usize::from) == Some(link)
+    };
+    let leads_in = |(other, link): &(usize, &LinkSpec)| {
+        link.to == from
+            && (0..nodes).any(|destination| {
+                uses(link.from, *other, destination) && uses(from, index, destination)
+            })
+    };
+    let links = scenario.links.iter().enumerate().filter(leads_in).count();
+    // A host sends in the order of time but not through a link: two feeders.
+    links + if scenario.is_host(from) { 2 } else { 0 }
+}

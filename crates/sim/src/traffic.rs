@@ -1,0 +1,93 @@
+//! Sources of traffic: what they open and send, and when.
+//!
+//! A source is woken at the time it asked for, says what it does now, and when
+//! it wants to be woken next. It never sees the network: what it does must not
+//! depend on the discipline, so that all disciplines get the same arrivals.
+
+mod cbr;
+mod packets;
+pub mod sizes;
+mod transfers;
+mod web;
+
+use tidegate_core::{Bytes, Ecn, FlowKey, TcpFacts, Time};
+
+use crate::random::Stream;
+use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
+
+/// Something a source does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// Opens a TCP transfer.
+    Open {
+        /// Sender of the data.
+        from: NodeId,
+        /// Receiver of the data.
+        to: NodeId,
+        /// What to carry; `None` without end.
+        size: Option<Bytes>,
+    },
+    /// Sends a datagram, or a packet of a capture.
+    Send(Datagram),
+}
+
+/// A packet without a connection behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram {
+    /// Where it starts.
+    pub(crate) from: NodeId,
+    /// Where it goes.
+    pub(crate) to: NodeId,
+    /// Size on the wire.
+    pub(crate) size: Bytes,
+    /// The 5-tuple.
+    pub(crate) key: FlowKey,
+    /// Its flow's number within the source.
+    pub(crate) flow: u32,
+    /// Facts of its TCP header, when it comes from a capture.
+    pub(crate) tcp: Option<TcpFacts>,
+    /// Congestion field.
+    pub(crate) ecn: Ecn,
+}
+
+/// What is known of a source's datagram flow before it starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatagramFlow {
+    /// How many datagrams it will send; `None` when it sends until the end.
+    pub(crate) datagrams: Option<u64>,
+    /// Their bytes together.
+    pub(crate) size: Option<Bytes>,
+}
+
+/// A source of traffic.
+pub(crate) trait Source {
+    /// When it wants to be woken first.
+    fn first(&mut self) -> Option<Time>;
+
+    /// Does what is due at `now`; returns when to be woken next.
+    fn wake(&mut self, now: Time, actions: &mut Vec<Action>) -> Option<Time>;
+
+    /// The datagram flows it has, in the order of their numbers.
+    fn datagram_flows(&self) -> Vec<DatagramFlow> {
+        Vec::new()
+    }
+}
+
+/// The source that `spec` describes, with its own random stream.
+pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Source> {
+    let stream = Stream::new(seed, &spec.name);
+    match &spec.kind {
+        TrafficKind::Transfers { transfer, arrivals, sizes } => {
+            Box::new(transfers::Transfers::new(spec, transfer, arrivals, sizes, stream))
+        }
+        TrafficKind::Web { transfer, profile } => {
+            Box::new(web::Web::new(spec, transfer, profile, stream))
+        }
+        TrafficKind::Cbr { from, to, rate, packet } => {
+            Box::new(cbr::Cbr::new(spec, *from, *to, *rate, *packet, index))
+        }
+        TrafficKind::Packets { inside, outside, capture, hosts } => {
+            Box::new(packets::Packets::new(spec, *inside, *outside, capture.clone(), hosts))
+        }
+    }
+}

@@ -5,7 +5,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../target/ns3}
 cxx=${CXX:-g++}
-command -v "$cxx" >/dev/null || { echo "build.sh: no C++ compiler '$cxx': install the package g++." >&2; exit 1; }
+command -v "$cxx" >/dev/null || {
+    echo "build.sh: no C++ compiler '$cxx': install the Debian package g++." >&2
+    exit 1
+}
 echo '#include <ns3/internet-module.h>' | "$cxx" -std=c++17 -E -x c++ - >/dev/null 2>&1 || {
     echo "build.sh: ns-3 is missing: install the Debian package libns3-dev (3.37)." >&2
     exit 1

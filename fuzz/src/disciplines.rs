@@ -87,7 +87,7 @@ fn setting(parameter: &Parameter, dial: u8) -> String {
     match &parameter.kind {
         Kind::Span { least, most } => format!("{} ns", within(least.0, most.0, 250_000_000)),
         Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
-        Kind::Amount if dial % 2 == 0 => format!("{} packets", dial / 2),
+        Kind::Amount if dial.is_multiple_of(2) => format!("{} packets", dial / 2),
         Kind::Amount => format!("{} B", within(0, u64::MAX, 70)),
         Kind::Number { least, most } => {
             (least + (most - least) * f64::from(dial) / 255.0).to_string()

@@ -1,0 +1,45 @@
+# `make demo` and `make test` install what they lack on Debian; the rest expects it.
+
+# rustup puts cargo here, and not every shell knows.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help demo test lint checks fmt bench clean compiler
+
+help:
+	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
+	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
+	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
+	@echo 'make checks  licences and sources of dependencies, links and citations'
+	@echo 'make fmt     format the code'
+	@echo 'make bench   say how to measure'
+	@echo 'make clean   remove what was built'
+
+demo: compiler
+	cargo build --release --locked --package tidegate
+	@tools/demo.sh
+
+test: lint checks
+	cargo test --workspace --locked
+	@$(MAKE) --no-print-directory demo
+
+lint: compiler
+	@if tools/require.sh rustfmt; then set -x; cargo fmt --all --check; fi
+	@if tools/require.sh clippy; then set -x; \
+		cargo clippy --workspace --all-targets --locked -- -D warnings; fi
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+checks: compiler
+	tools/check-dependencies.sh
+	tools/check-docs.sh
+
+fmt: compiler
+	cargo fmt --all
+
+bench:
+	@cat benches/README.md
+
+clean: compiler
+	cargo clean
+
+compiler:
+	@tools/require.sh compiler

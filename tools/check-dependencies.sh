@@ -1,0 +1,39 @@
+#!/bin/sh
+# Holds dependencies to deny.toml: every licence allowed, all code from
+# crates.io. It needs cargo alone; building cargo-deny would take longer than
+# building Tidegate.
+set -eu
+cd "$(dirname "$0")/.."
+
+allowed=$(sed -n 's/^allow = \[\(.*\)\]$/\1/p' deny.toml)
+crates=$(cargo tree --workspace --locked --prefix none --format '{p}|{l}' | sed '/^$/d; s/ (\*)$//' | sort -u)
+
+# Turns 'MIT OR (A AND B)' into '1|(0&0)', in which AND binds closer as it
+# should, and leaves the arithmetic to the shell.
+failed=0
+while IFS='|' read -r crate licence; do
+    term=$(printf '%s\n' "$licence" | awk -v allowed="$allowed" '{
+        gsub(/ WITH /, "+"); gsub(/\//, " OR "); gsub(/[()]/, " & ")
+        for (i = 1; i <= NF; i++) {
+            name = $i; sub(/\+/, " WITH ", name)
+            if ($i == "OR") $i = "|"
+            else if ($i == "AND") $i = "&"
+            else if ($i != "(" && $i != ")") $i = index(allowed, "\"" name "\"") > 0
+        }
+        print
+    }')
+    if [ "$((${term:-0}))" = 0 ]; then
+        echo "$crate: licence '$licence' is not among those allowed in deny.toml: $allowed" >&2
+        failed=1
+    fi
+done <<END
+$crates
+END
+
+if grep '^source = ' Cargo.lock | grep -v '"registry+https://github.com/rust-lang/crates.io-index"'; then
+    echo "Cargo.lock: code from elsewhere than crates.io" >&2
+    failed=1
+fi
+
+[ $failed = 0 ] && echo "$(echo "$crates" | wc -l) crates: licences and sources are as in deny.toml"
+exit $failed

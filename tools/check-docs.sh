@@ -1,0 +1,40 @@
+#!/bin/sh
+# Holds texts to each other: what a page links to exists, and what code and
+# pages cite (`EFD section 3.1`, `RFC 6298`, `Golestani 1994`) is listed in
+# docs/references.md.
+set -eu
+cd "$(dirname "$0")/.."
+
+failed=0
+complain() {
+    echo "$*" >&2
+    failed=1
+}
+
+links=0
+for page in $(git ls-files '*.md'); do
+    for target in $(grep -oE '\]\([^)# ]+|(src|srcset|href)="[^"# ]+' "$page" | sed 's/^](//; s/^[a-z]*="//'); do
+        case $target in
+        *:*) continue ;;
+        esac
+        links=$((links + 1))
+        [ -e "$(dirname "$page")/$target" ] || complain "$page: there is no $target"
+    done
+done
+
+months='January|February|March|April|May|June|July|August|September|October|November|December'
+keys=$(git ls-files '*.rs' '*.md' '*.toml' | grep -v '^CHANGELOG.md$' | tr '\n' '\0' \
+    | xargs -0 grep -ohE '\b(RFC [0-9]+|[A-Z][A-Z0-9]+,? (section|table|figure|appendix|equation)s? [0-9A-Z]|[A-Z][a-z]+ (19|20)[0-9]{2}\b)' \
+    | sed -E 's/,? (section|table|figure|appendix|equation)s? .$//' | grep -vE "^($months) " | sort -u)
+count=0
+while read -r key; do
+    count=$((count + 1))
+    grep -q "^| $key |" docs/references.md && continue
+    complain "docs/references.md lacks '$key', cited in" \
+        $(git grep -lw "$key" -- '*.rs' '*.md' '*.toml' ':!CHANGELOG.md')
+done <<END
+$keys
+END
+
+[ $failed = 0 ] && echo "$links links lead somewhere, $count sources cited are in docs/references.md"
+exit $failed

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Makes sure that this machine has a part of the Rust toolchain:
+#
+#   tools/require.sh compiler          rustc and cargo; fails when they cannot be had
+#   tools/require.sh rustfmt|clippy    optional; without it, says SKIP and returns 1
+#
+# On Debian and its like, what is missing is installed by name with apt-get.
+# Anywhere else, and without the right to install, one sentence says what to do.
+set -eu
+cd "$(dirname "$0")/.."
+
+least=$(sed -n 's/^rust-version *= *"\([0-9.]*\)".*/\1/p' Cargo.toml)
+
+# at_least VERSION FOUND: whether FOUND is VERSION or newer.
+at_least() {
+    [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+candidate() {
+    apt-cache policy "$1" | sed -n 's/^  Candidate: *//p'
+}
+
+# become_root: sets $sudo to what gives the right to install; returns 1 without it.
+become_root() {
+    sudo=
+    [ "$(id -u)" = 0 ] && return
+    sudo=sudo
+    command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }
+}
+
+# install PACKAGE...: explains and returns 1 when it fails.
+install() {
+    if become_root; then
+        echo "Installing $*"
+        # Nothing that is there may be taken away for it.
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
+            --no-install-recommends --no-remove "$@" </dev/null && return
+        echo "That failed; apt-get's message is above." >&2
+    fi
+    echo "Missing: $*. As root, run 'apt-get install $*'." >&2
+    return 1
+}
+
+# The name of the Debian package with a compiler that is new enough. `cargo-web`
+# is what Debian builds its current browsers with.
+compiler_package() {
+    for package in cargo-web cargo; do
+        if at_least "$least" "$(candidate $package)"; then
+            echo $package
+            return
+        fi
+    done
+    return 1
+}
+
+compiler() {
+    if command -v rustc >/dev/null && command -v cargo >/dev/null; then
+        if ! found=$(rustc --version); then
+            echo "rustc is installed but does not run; see its message above." >&2
+            exit 1
+        fi
+        found=${found#rustc }
+        found=${found%% *}
+        at_least "$least" "$found" && exit 0
+        echo "Rust $found is too old: Tidegate needs $least. Run 'rustup update stable'," \
+            "or on Debian 12, as root: apt-get install cargo-web" >&2
+        exit 1
+    fi
+    if command -v apt-get >/dev/null; then
+        if become_root; then $sudo apt-get update -qq || true; fi
+        if package=$(compiler_package); then
+            install "$package" ca-certificates
+            exit
+        fi
+    fi
+    echo "Missing: Rust $least or newer, which no package here offers. See https://rustup.rs" >&2
+    exit 1
+}
+
+# optional COMPONENT SUBCOMMAND PACKAGE_WEB PACKAGE: a part that a check needs.
+optional() {
+    cargo "$2" --version >/dev/null 2>&1 && exit 0
+    how="run 'rustup component add $1'"
+    if command -v dpkg >/dev/null; then
+        case $(dpkg -S "$(command -v cargo)" 2>/dev/null) in
+        cargo-web:*) package=$3 ;;
+        cargo:*) package=$4 ;;
+        *) package= ;;
+        esac
+        if [ -n "$package" ]; then
+            install "$package" >&2 && exit 0
+            how="as root, run 'apt-get install $package'"
+        fi
+    fi
+    echo "SKIP $1: it is not installed; $how"
+    exit 1
+}
+
+case ${1-} in
+compiler) compiler ;;
+rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
+clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
+*)
+    echo "usage: $0 compiler|rustfmt|clippy" >&2
+    exit 2
+    ;;
+esac

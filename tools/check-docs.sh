@@ -23,15 +23,21 @@ for page in $(git ls-files '*.md'); do
 done
 
 months='January|February|March|April|May|June|July|August|September|October|November|December'
-keys=$(git ls-files '*.rs' '*.md' '*.toml' | grep -v '^CHANGELOG.md$' | tr '\n' '\0' \
-    | xargs -0 grep -ohE '\b(RFC [0-9]+|[A-Z][A-Z0-9]+,? (section|table|figure|appendix|equation)s? [0-9A-Z]|[A-Z][a-z]+ (19|20)[0-9]{2}\b)' \
-    | sed -E 's/,? (section|table|figure|appendix|equation)s? .$//' | grep -vE "^($months) " | sort -u)
+texts() {
+    git ls-files '*.rs' '*.md' '*.toml' | grep -vxE 'CHANGELOG.md|docs/references.md'
+}
+places='(section|table|figure|appendix|equation)s?'
+keys=$({
+    texts | xargs grep -ohE '\bRFC [0-9]+'
+    texts | xargs grep -ohE "\b[A-Z][A-Z0-9]+,? $places [0-9A-Z]" | sed -E "s/,? $places .\$//"
+    texts | xargs grep -ohE '[("][A-Z][a-z]+ (19|20)[0-9]{2}\b' | cut -c 2- | grep -vE "^($months) "
+} | sort -u)
 count=0
 while read -r key; do
     count=$((count + 1))
     grep -q "^| $key |" docs/references.md && continue
     complain "docs/references.md lacks '$key', cited in" \
-        $(git grep -lw "$key" -- '*.rs' '*.md' '*.toml' ':!CHANGELOG.md')
+        $(texts | xargs grep -lw "$key")
 done <<END
 $keys
 END

@@ -30,14 +30,14 @@ become_root() {
 
 # install PACKAGE...: explains and returns 1 when it fails.
 install() {
-    if become_root; then
+    if command -v apt-get >/dev/null && become_root; then
         echo "Installing $*"
         # Nothing that is there may be taken away for it.
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
             --no-install-recommends --no-remove "$@" </dev/null && return
         echo "That failed; apt-get's message is above." >&2
     fi
-    echo "Missing: $*. As root, run 'apt-get install $*'." >&2
+    echo "Missing: $*. On Debian, run 'apt-get install $*' as root." >&2
     return 1
 }
 
@@ -61,7 +61,11 @@ compiler() {
         fi
         found=${found#rustc }
         found=${found%% *}
-        at_least "$least" "$found" && exit 0
+        if at_least "$least" "$found"; then
+            # What rustup brings has no linker.
+            command -v cc >/dev/null || install gcc libc6-dev
+            exit 0
+        fi
         echo "Rust $found is too old: Tidegate needs $least. Run 'rustup update stable'," \
             "or on Debian 12, as root: apt-get install cargo-web" >&2
         exit 1
@@ -73,7 +77,8 @@ compiler() {
             exit
         fi
     fi
-    echo "Missing: Rust $least or newer, which no package here offers. See https://rustup.rs" >&2
+    echo "Missing: Rust $least or newer. On Debian 12, run 'apt-get update' and 'apt-get install" \
+        "cargo-web' as root; anywhere else, see https://rustup.rs" >&2
     exit 1
 }
 

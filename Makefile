@@ -36,7 +36,9 @@ fmt: compiler
 	cargo fmt --all
 
 bench:
-	@cat benches/README.md
+	@echo 'cargo bench --package tidegate-core --bench disciplines     nanoseconds per packet'
+	@echo 'cargo bench --package tidegate-core --bench instructions    instructions; needs valgrind'
+	@echo 'How results are kept: CONTRIBUTING.md, "Measurements"'
 
 clean: compiler
 	cargo clean

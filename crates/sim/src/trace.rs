@@ -25,6 +25,9 @@
 //! Each reader has `read(path)` for a file and `parse(name, contents)` for
 //! bytes that are already in memory; the name is only for error messages.
 
+use tidegate_core::units::NANOS_PER_SECOND;
+use tidegate_core::{Bytes, Rate, Span};
+
 pub mod call;
 pub mod capture;
 pub mod delivery;
@@ -47,3 +50,10 @@ pub use http_log::{HttpLog, LoggedReply};
 pub use page_load::{PageLoad, PageLoads, PageRequest};
 pub use size_distribution::SizeDistribution;
 pub use sizes::{Measured, measure};
+
+/// The rate at which `size` takes `span`, rounded down; zero for no time.
+fn mean_rate(size: Bytes, span: Span) -> Rate {
+    let bit_nanos = u128::from(size.0) * 8 * u128::from(NANOS_PER_SECOND);
+    let rate = bit_nanos.checked_div(span.0.into()).unwrap_or(0);
+    Rate(u64::try_from(rate).unwrap_or(u64::MAX))
+}

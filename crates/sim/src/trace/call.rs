@@ -16,10 +16,17 @@ pub struct CallProfile {
 }
 
 impl CallProfile {
-    /// Mean rate of the profile, in bits of IP packets.
+    /// How long one round of the profile takes.
+    #[must_use]
+    pub fn period(&self) -> Span {
+        self.packets.iter().map(|(gap, _)| *gap).sum()
+    }
+
+    /// Mean rate of the profile, in bits of IP packets; zero when it takes no time.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
-        unimplemented!("next commit")
+        let size: Bytes = self.packets.iter().map(|(_, size)| *size).sum();
+        super::mean_rate(size, self.period())
     }
 }
 
@@ -27,7 +34,13 @@ impl Capture {
     /// The profile of `flow`, or `None` when it has fewer than two packets.
     #[must_use]
     pub fn call_profile(&self, flow: FlowKey) -> Option<CallProfile> {
-        let _ = flow;
-        unimplemented!("next commit")
+        let of_flow: Vec<_> = self.packets.iter().filter(|packet| packet.flow == flow).collect();
+        let mut gaps: Vec<Span> =
+            of_flow.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect();
+        let mut sorted = gaps.clone();
+        sorted.sort_unstable();
+        gaps.push(*sorted.get(sorted.len() / 2)?);
+        let sizes = of_flow.iter().map(|packet| packet.size);
+        Some(CallProfile { flow, packets: gaps.into_iter().zip(sizes).collect() })
     }
 }

@@ -4,44 +4,55 @@
 //! the packets' facts (some 90 bytes each) and never the file. The format's
 //! lengths are checked before anything is allocated for them.
 //!
-//! - **Times** count from the first packet. A clock that was set back during
+//! - **Times** count from the first record, as in other tools. A clock that was set back during
 //!   the recording must not turn the order of the packets around: they stay in
-//!   the file's order, a time that would decrease is held at the one before,
-//!   and each such step is counted.
+//!   the file's order, a time that would decrease is held at the latest before,
+//!   and each step back is counted.
 //! - **Sizes** are the length that the IP header states, whatever part of the
 //!   packet was captured. Where the header states none (IPv4 total length 0,
-//!   IPv6 jumbograms; network cards that segment for the host leave it so) the
-//!   length on the wire is taken.
+//!   IPv6 payload length 0; network cards that segment for the host leave it
+//!   so, and jumbograms) the length on the wire is taken.
 //! - **Fragments** have ports only in the first of them. All are keyed without
 //!   ports, so that the pieces of a datagram stay together, and carry no TCP
 //!   facts.
 //! - Packets that are not IP or do not hold an IP header are left out and counted.
+//!
+//! Known link layers: Ethernet (with VLAN tags and PPPoE), raw IP, Linux
+//! "cooked" captures (both versions), and the loopback of BSD and macOS.
 
+mod headers;
+mod records;
+
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use tidegate_core::{Bytes, Ecn, FlowKey, TcpFacts, Time};
+use tidegate_core::{Bytes, Ecn, FlowKey, Span, TcpFacts, Time};
 
 use super::ReadError;
+use headers::{Link, NoPacket};
 
 /// The packets of one capture file, in the file's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
-    /// The IP packets. Times never decrease, and the first is at zero.
+    /// The IP packets. Times never decrease.
     pub packets: Vec<CapturedPacket>,
+    /// From the first to the last record, also of those that were left out.
+    pub duration: Span,
     /// What was left out.
     pub skipped: Skipped,
-    /// How often the recording clock stepped back.
+    /// How often a record's time stamp was before that of the record before.
     pub clock_steps_back: u64,
-    /// Packets in pcapng "simple" blocks, which have no time: they take that
-    /// of the packet before.
+    /// Records in pcapng "simple" blocks, which have no time: they take that of
+    /// the record before.
     pub without_time: u64,
 }
 
 /// One IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// When it was captured, from the first packet on.
+    /// When it was captured, from the first record on.
     pub at: Time,
     /// Its flow.
     pub flow: FlowKey,
@@ -62,19 +73,30 @@ pub struct Skipped {
     /// Frames that should hold an IP header and do not: cut within it, or with
     /// lengths that contradict each other.
     pub malformed: u64,
-    /// Packets of a pcapng interface whose link type is not known here.
+    /// Packets of a pcapng interface whose link layer is not known here.
     pub other_link: u64,
+}
+
+impl Skipped {
+    /// All of them together.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.non_ip + self.malformed + self.other_link
+    }
 }
 
 impl Capture {
     /// Reads a pcap or pcapng file.
     ///
     /// # Errors
-    /// When the file is no capture, is of a link type that is not known, or is
+    /// When the file is no capture, is of a link layer that is not known, or is
     /// truncated or corrupt: then with the number of the packet and the byte.
     pub fn read(path: &Path) -> Result<Capture, ReadError> {
-        let _ = path;
-        unimplemented!("next commit")
+        let file = path.display().to_string();
+        match File::open(path) {
+            Ok(reader) => Capture::stream(&file, reader),
+            Err(reason) => Err(ReadError::Unreadable { file, reason }),
+        }
     }
 
     /// Reads a capture from memory; `name` is for error messages.
@@ -90,7 +112,107 @@ impl Capture {
     /// # Errors
     /// As [`read`](Capture::read).
     pub fn stream(name: &str, reader: impl Read) -> Result<Capture, ReadError> {
-        let _ = (name, reader);
-        unimplemented!("next commit")
+        let mut collector = Collector::default();
+        records::read(name, reader, &mut collector)?;
+        Ok(collector.capture)
+    }
+}
+
+/// What one direction of a flow carried in a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowTotal {
+    /// Packets.
+    pub packets: u64,
+    /// IP lengths of all packets.
+    pub size: Bytes,
+    /// What the packets carried above TCP or UDP; repeated segments count again.
+    pub payload: Bytes,
+}
+
+impl Capture {
+    /// What each direction of each flow carried.
+    #[must_use]
+    pub fn flow_totals(&self) -> BTreeMap<FlowKey, FlowTotal> {
+        let mut totals: BTreeMap<FlowKey, FlowTotal> = BTreeMap::new();
+        for packet in &self.packets {
+            let total = totals.entry(packet.flow).or_default();
+            total.packets += 1;
+            total.size += packet.size;
+            total.payload += packet.payload();
+        }
+        totals
+    }
+}
+
+impl CapturedPacket {
+    /// Bytes above TCP or UDP; zero for other protocols, and for TCP whose
+    /// header was not captured. UDP over IPv6 with extension headers counts
+    /// these as payload.
+    #[must_use]
+    pub fn payload(&self) -> Bytes {
+        const UDP_HEADER: u64 = 8;
+        let ip_header = if self.flow.source().is_ipv4() { 20 } else { 40 };
+        match (self.tcp, self.flow.protocol()) {
+            (Some(tcp), _) => Bytes(tcp.payload.into()),
+            (None, FlowKey::UDP) => self.size - Bytes(ip_header + UDP_HEADER),
+            _ => Bytes::ZERO,
+        }
+    }
+}
+
+/// Nanoseconds since the epoch of the recording clock, which pcapng may set
+/// before 1970 and count in fractions or multiples of any size.
+type Stamp = i128;
+
+/// One record of a file, still in the file's terms.
+struct Record<'a> {
+    /// `None` for records that have no time.
+    stamp: Option<Stamp>,
+    /// `None` for link layers that are not known.
+    link: Option<Link>,
+    /// What was captured of the frame.
+    frame: &'a [u8],
+    /// How long the frame was on the wire.
+    wire_length: u64,
+}
+
+/// Turns records into the packets of a capture.
+#[derive(Default)]
+struct Collector {
+    capture: Capture,
+    /// Stamps of the first record and of the record before.
+    clock: Option<(Stamp, Stamp)>,
+}
+
+impl Collector {
+    fn take(&mut self, record: &Record) {
+        self.advance(record.stamp);
+        let at = Time::ZERO + self.capture.duration;
+        let skipped = &mut self.capture.skipped;
+        let Some(link) = record.link else {
+            skipped.other_link += 1;
+            return;
+        };
+        match headers::read(link, record.frame, record.wire_length) {
+            Ok(packet) => self.capture.packets.push(CapturedPacket { at, ..packet }),
+            Err(NoPacket::NonIp) => skipped.non_ip += 1,
+            Err(NoPacket::Malformed) => skipped.malformed += 1,
+        }
+    }
+
+    fn advance(&mut self, stamp: Option<Stamp>) {
+        let capture = &mut self.capture;
+        let Some(stamp) = stamp else {
+            capture.without_time += 1;
+            return;
+        };
+        let (first, before) = self.clock.unwrap_or((stamp, stamp));
+        self.clock = Some((first, stamp));
+        if stamp < before {
+            capture.clock_steps_back += 1;
+        }
+        let since_first = stamp.saturating_sub(first).clamp(0, i128::from(u64::MAX));
+        let elapsed = Span(u64::try_from(since_first).expect("clamped to 64 bits"));
+        capture.duration = capture.duration.max(elapsed);
     }
 }

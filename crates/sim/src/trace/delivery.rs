@@ -11,19 +11,26 @@ use std::path::Path;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::ReadError;
+use super::error::{Mismatch, contents, quote};
+use super::text::{lines, trimmed};
 
 /// What one opportunity delivers at most: a packet of 1 500 bytes and the
 /// 4 bytes that Mahimahi's tunnel puts in front.
 pub const OPPORTUNITY: Bytes = Bytes(1_504);
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
 
 /// The opportunities of a link, repeated for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
     /// Milliseconds from the start of a round; never decreasing, the last above zero.
     stamps: Vec<u32>,
+    /// The last stamp.
+    period: u32,
 }
 
-/// A place in a [`DeliveryTrace`]: the opportunities before it are gone.
+/// A place in a [`DeliveryTrace`]: the opportunities before it are gone. The
+/// trace is an argument, so that many links can share one.
 ///
 /// ```
 /// use tidegate_core::Time;
@@ -53,8 +60,8 @@ impl DeliveryTrace {
     /// When the file is empty, a line is no whole number or below the line
     /// before, or the last one is zero: the trace could not repeat.
     pub fn read(path: &Path) -> Result<DeliveryTrace, ReadError> {
-        let _ = path;
-        unimplemented!("next commit")
+        let (file, contents) = contents(path)?;
+        DeliveryTrace::parse(&file, &contents)
     }
 
     /// Reads a trace from memory; `name` is for error messages.
@@ -62,8 +69,28 @@ impl DeliveryTrace {
     /// # Errors
     /// As [`read`](DeliveryTrace::read).
     pub fn parse(name: &str, contents: &[u8]) -> Result<DeliveryTrace, ReadError> {
-        let _ = (name, contents);
-        unimplemented!("next commit")
+        let mut stamps: Vec<u32> = Vec::new();
+        let mut last_line = 1;
+        for (number, line) in lines(contents) {
+            let stamp: u32 = trimmed(line).and_then(|text| text.parse().ok()).ok_or_else(|| {
+                // 2^32 milliseconds are 49 days.
+                let expected = "whole milliseconds below 2^32";
+                Mismatch::new(quote(line), expected).at_line(name, number)
+            })?;
+            if let Some(before) = stamps.last().filter(|before| stamp < **before) {
+                let expected = format!("at least {before}, as on the line before");
+                return Err(Mismatch::new(stamp.to_string(), expected).at_line(name, number));
+            }
+            stamps.push(stamp);
+            last_line = number;
+        }
+        match stamps.last() {
+            None => Err(Mismatch::new("the end of the file", "a time in milliseconds")
+                .at_line(name, last_line)),
+            Some(0) => Err(Mismatch::new("0 as the last time", "a time above 0 to repeat from")
+                .at_line(name, last_line)),
+            Some(&period) => Ok(DeliveryTrace { stamps, period }),
+        }
     }
 
     /// The start of the trace.
@@ -75,25 +102,19 @@ impl DeliveryTrace {
     /// How long one round of the trace is.
     #[must_use]
     pub fn period(&self) -> Span {
-        unimplemented!("next commit")
+        Span::millis(self.period.into())
     }
 
-    /// Opportunities in one round.
+    /// Opportunities in one round: at least one.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn opportunities(&self) -> usize {
         self.stamps.len()
-    }
-
-    /// Always false: a trace without opportunities cannot be built.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.stamps.is_empty()
     }
 
     /// Mean rate over a round, when each opportunity is used to the full.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
-        unimplemented!("next commit")
+        super::mean_rate(OPPORTUNITY * self.stamps.len() as u64, self.period())
     }
 }
 
@@ -103,7 +124,30 @@ impl Cursor {
     /// Constant time when the next one will do, as on a busy link; after an
     /// idle time a binary search, however long it was.
     pub fn next_opportunity(&mut self, trace: &DeliveryTrace, from: Time) -> Time {
-        let _ = (trace, from);
-        unimplemented!("next commit")
+        let from_millis = from.0.div_ceil(NANOS_PER_MILLI);
+        let period = u64::from(trace.period);
+        if self.index == trace.stamps.len() {
+            self.index = 0;
+            self.round = self.round.saturating_add(period);
+        }
+        if self.next_millis(trace) < from_millis {
+            // Whole rounds pass unused while even their last opportunity is
+            // too early; the one after them has one that is not.
+            let idle_rounds = from_millis.saturating_sub(self.round + 1) / period;
+            if idle_rounds > 0 {
+                self.index = 0;
+                self.round += idle_rounds * period;
+            }
+            let rest = &trace.stamps[self.index..];
+            let round = self.round;
+            self.index += rest.partition_point(|stamp| round + u64::from(*stamp) < from_millis);
+        }
+        let next = self.next_millis(trace);
+        self.index += 1;
+        Time(next.saturating_mul(NANOS_PER_MILLI))
+    }
+
+    fn next_millis(&self, trace: &DeliveryTrace) -> u64 {
+        self.round.saturating_add(trace.stamps[self.index].into())
     }
 }

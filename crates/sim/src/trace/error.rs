@@ -1,7 +1,6 @@
 //! The one error of all readers: one line that says where, what was found and
 //! what was expected.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -110,7 +109,7 @@ pub(super) fn contents(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
 
 /// Quotes a piece of a file for a message: its start only, on one line, with
 /// unprintable bytes escaped.
-pub(super) fn quote(bytes: impl AsRef<[u8]>) -> impl fmt::Display {
+pub(super) fn quote(bytes: impl AsRef<[u8]>) -> String {
     const LONGEST: usize = 60;
     let bytes = bytes.as_ref();
     let shown = &bytes[..bytes.len().min(LONGEST)];

@@ -1,8 +1,8 @@
 //! Flows from a log: when each started and how large it was.
 //!
-//! CSV or TSV (told apart by the first line) with a heading that names the
-//! columns; `start_s` and `size_bytes` are read, in any order, and others are
-//! ignored. Lines that start with `#` are comments.
+//! CSV or TSV (told apart by the heading) whose heading names the columns;
+//! `start_s` and `size_bytes` are read, in any order, and others are ignored.
+//! Lines that start with `#` are comments.
 //!
 //! ```text
 //! # taken at the campus border
@@ -13,9 +13,14 @@
 
 use std::path::Path;
 
+use csv::ByteRecord;
 use tidegate_core::{Bytes, Time};
 
 use super::ReadError;
+use super::error::{Mismatch, contents, quote};
+use super::text::{lines, seconds, trimmed, without_mark};
+
+const HEADING: &str = "a heading with the columns start_s and size_bytes";
 
 /// The flows of one log, by start time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,8 +44,8 @@ impl FlowLog {
     /// # Errors
     /// When the heading lacks a column or a line is not as the heading says.
     pub fn read(path: &Path) -> Result<FlowLog, ReadError> {
-        let _ = path;
-        unimplemented!("next commit")
+        let (file, contents) = contents(path)?;
+        FlowLog::parse(&file, &contents)
     }
 
     /// Reads a log from memory; `name` is for error messages.
@@ -48,13 +53,88 @@ impl FlowLog {
     /// # Errors
     /// As [`read`](FlowLog::read).
     pub fn parse(name: &str, contents: &[u8]) -> Result<FlowLog, ReadError> {
-        let _ = (name, contents);
-        unimplemented!("next commit")
+        let Some((_, heading)) = heading(contents) else {
+            return Err(Mismatch::new("the end of the file", HEADING).at_line(name, 1));
+        };
+        let delimiter = if heading.contains(&b'\t') { b'\t' } else { b',' };
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .comment(Some(b'#'))
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(without_mark(contents));
+
+        let mut columns = None;
+        let mut flows = Vec::new();
+        let mut record = ByteRecord::new();
+        while next(name, &mut reader, &mut record)? {
+            let line = record.position().map_or(1, csv::Position::line);
+            match columns {
+                None => columns = Some(find_columns(&record).map_err(|e| e.at_line(name, line))?),
+                Some(columns) => {
+                    flows.push(flow(&record, columns).map_err(|e| e.at_line(name, line))?);
+                }
+            }
+        }
+        flows.sort_by_key(|flow: &LoggedFlow| flow.start);
+        Ok(FlowLog { flows })
     }
 
     /// The same flows with the first of them at zero: for logs in Unix time.
     #[must_use]
-    pub fn from_first(self) -> FlowLog {
-        unimplemented!("next commit")
+    pub fn from_first(mut self) -> FlowLog {
+        let first = self.flows.first().map_or(Time::ZERO, |flow| flow.start);
+        for flow in &mut self.flows {
+            flow.start = Time::ZERO + flow.start.since(first);
+        }
+        self
     }
+
+    /// Whether `contents` begin as a flow log does.
+    pub(super) fn recognises(contents: &[u8]) -> bool {
+        heading(contents).and_then(|(_, line)| trimmed(line)).is_some_and(|line| {
+            let mut names = line.split([',', '\t']);
+            names.any(|name| name.trim() == "start_s")
+        })
+    }
+}
+
+/// The first line that is no comment.
+fn heading(contents: &[u8]) -> Option<(u64, &[u8])> {
+    lines(contents).find(|(_, line)| !line.is_empty() && !line.starts_with(b"#"))
+}
+
+fn next(
+    name: &str,
+    reader: &mut csv::Reader<&[u8]>,
+    record: &mut ByteRecord,
+) -> Result<bool, ReadError> {
+    // Bytes in memory that may be of any number of fields cannot be refused;
+    // the message is for the day when they can.
+    reader.read_byte_record(record).map_err(|error| {
+        let line = error.position().map_or(1, csv::Position::line);
+        Mismatch::new(quote(error.to_string()), "a line of the table").at_line(name, line)
+    })
+}
+
+/// Where start and size are.
+fn find_columns(heading: &ByteRecord) -> Result<(usize, usize), Mismatch> {
+    let column = |name: &str| heading.iter().position(|field| trimmed(field) == Some(name));
+    column("start_s").zip(column("size_bytes")).ok_or_else(|| {
+        let found: Vec<_> = heading.iter().map(String::from_utf8_lossy).collect();
+        Mismatch::new(quote(found.join(",")), HEADING)
+    })
+}
+
+fn flow(record: &ByteRecord, (start, size): (usize, usize)) -> Result<LoggedFlow, Mismatch> {
+    let field = |column: usize, expected: &str| {
+        let bytes = record.get(column).unwrap_or_default();
+        (trimmed(bytes).unwrap_or_default(), Mismatch::new(quote(bytes), expected))
+    };
+    let (start_text, no_start) = field(start, "seconds from zero on in start_s, as 0.25");
+    let (size_text, no_size) = field(size, "whole bytes in size_bytes");
+    Ok(LoggedFlow {
+        start: seconds(start_text).ok_or(no_start)?,
+        size: size_text.parse().map(Bytes).map_err(|_| no_size)?,
+    })
 }

@@ -1,15 +1,21 @@
 //! Which side of a capture is the user's, so that its packets can be split
 //! into up and down.
 //!
-//! A capture does not say where it was taken. Addresses that are only valid on
-//! the user's own network tell it (private IPv4, carrier-grade NAT, unique
-//! local IPv6, link-local). If no packet passes between such an address and
-//! the rest of the world, the one address that takes part in most packets is
-//! taken for the user's: a server's capture shows many clients, a client's
-//! many servers. Who knows better says so with [`Hosts::new`].
+//! A capture does not say where it was taken. For IPv4 and IPv6 apart:
+//!
+//! 1. Addresses that are only valid on a user's own network tell it (private
+//!    IPv4, unique local IPv6): when packets pass between such addresses and
+//!    the rest of the world, they are the user's.
+//! 2. Otherwise the address that takes part in most packets is the user's: a
+//!    client talks to many servers, a server to many clients. Of two that take
+//!    part in as many, it is the one that spoke first. For IPv6 the same is
+//!    done with networks (/64), of which a household has one and a host in it
+//!    several addresses.
+//!
+//! Who knows better says so with [`Hosts::new`].
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
 
 use tidegate_core::FlowKey;
 
@@ -43,18 +49,80 @@ impl Hosts {
     }
 
     /// Which way a packet of `flow` passes the access link: `None` when it
-    /// stays on one side of it.
+    /// stays on one side of it, as multicast and link-local traffic does.
     #[must_use]
     pub fn direction(&self, flow: FlowKey) -> Option<Direction> {
-        let _ = flow;
-        unimplemented!("next commit")
+        let (source, destination) = ends(flow)?;
+        match (self.addresses.contains(&source), self.addresses.contains(&destination)) {
+            (true, false) => Some(Direction::Up),
+            (false, true) => Some(Direction::Down),
+            _ => None,
+        }
     }
 }
 
 impl Capture {
-    /// The hosts on the user's side, by the rules of this [module](self).
+    /// The hosts on the user's side, by the rules of [`hosts`](self).
     #[must_use]
     pub fn local_hosts(&self) -> Hosts {
-        unimplemented!("next commit")
+        let family = |v4: bool| {
+            let ends = self.packets.iter().filter_map(|packet| ends(packet.flow));
+            user_side(&ends.filter(|(source, _)| source.is_ipv4() == v4).collect::<Vec<_>>())
+        };
+        let mut addresses = family(true);
+        addresses.append(&mut family(false));
+        Hosts { addresses }
+    }
+}
+
+/// Source and destination of a packet that can pass an access link at all.
+fn ends(flow: FlowKey) -> Option<(IpAddr, IpAddr)> {
+    let (source, destination) = (flow.source().ip(), flow.destination().ip());
+    (!stays(source) && !stays(destination)).then_some((source, destination))
+}
+
+/// Packets from or to this address never leave the local network.
+fn stays(address: IpAddr) -> bool {
+    let by_family = match address {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    by_family || address.is_multicast() || address.is_unspecified() || address.is_loopback()
+}
+
+/// The address is only valid on somebody's own network.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        // Not 100.64.0.0/10: the addresses behind a carrier's NAT are the user's
+        // in a phone, and somebody else's to a home behind a router.
+        IpAddr::V4(v4) => v4.is_private(),
+        IpAddr::V6(v6) => v6.is_unique_local(),
+    }
+}
+
+/// The user's addresses among the two ends of each packet of one family.
+fn user_side(packets: &[(IpAddr, IpAddr)]) -> BTreeSet<IpAddr> {
+    let seen = || packets.iter().flat_map(|&(source, destination)| [source, destination]);
+    if packets.iter().any(|&(source, destination)| is_private(source) != is_private(destination)) {
+        return seen().filter(|address| is_private(*address)).collect();
+    }
+    // Packets, and the place of the first, of each network.
+    let mut activity: BTreeMap<IpAddr, (usize, usize)> = BTreeMap::new();
+    for (place, address) in seen().enumerate() {
+        activity.entry(network(address)).or_insert((0, place)).0 += 1;
+    }
+    let busiest = activity
+        .into_iter()
+        .max_by_key(|&(_, (packets, first))| (packets, std::cmp::Reverse(first)))
+        .map(|(network, _)| network);
+    seen().filter(|address| Some(network(*address)) == busiest).collect()
+}
+
+/// What stands for the household of `address`.
+fn network(address: IpAddr) -> IpAddr {
+    const PREFIX: u128 = !0 << 64;
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & PREFIX).into(),
     }
 }

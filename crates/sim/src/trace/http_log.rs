@@ -8,9 +8,12 @@
 
 use std::path::Path;
 
+use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Time};
 
 use super::ReadError;
+use super::error::{Mismatch, contents, quote};
+use super::text::{Scan, lines, trimmed};
 
 /// The replies of one log, by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,14 +33,17 @@ pub struct LoggedReply {
     pub size: Bytes,
 }
 
+/// A line's time (Unix, in seconds) and size, when it states one.
+type Entry = (i64, Option<u64>);
+
 impl HttpLog {
     /// Reads a log file.
     ///
     /// # Errors
     /// At the first line that is no log line.
     pub fn read(path: &Path) -> Result<HttpLog, ReadError> {
-        let _ = path;
-        unimplemented!("next commit")
+        let (file, contents) = contents(path)?;
+        HttpLog::parse(&file, &contents)
     }
 
     /// Reads a log from memory; `name` is for error messages.
@@ -45,7 +51,90 @@ impl HttpLog {
     /// # Errors
     /// As [`read`](HttpLog::read).
     pub fn parse(name: &str, contents: &[u8]) -> Result<HttpLog, ReadError> {
-        let _ = (name, contents);
-        unimplemented!("next commit")
+        let mut numbered = lines(contents).peekable();
+        let table = numbered.peek().and_then(|(_, line)| Table::from_heading(line));
+        if table.is_some() {
+            numbered.next();
+        }
+        let mut without_size = 0;
+        let mut sized: Vec<(i64, u64)> = Vec::new();
+        for (number, line) in numbered {
+            let entry = match &table {
+                Some(table) => table.entry(line),
+                None => common_log_entry(line),
+            };
+            match entry.map_err(|wrong| wrong.at_line(name, number))? {
+                (second, Some(size)) => sized.push((second, size)),
+                (_, None) => without_size += 1,
+            }
+        }
+        sized.sort_by_key(|(second, _)| *second);
+        let first = sized.first().map_or(0, |(second, _)| *second);
+        let replies = sized.into_iter().map(|(second, size)| LoggedReply {
+            at: Time(second.abs_diff(first).saturating_mul(NANOS_PER_SECOND)),
+            size: Bytes(size),
+        });
+        Ok(HttpLog { replies: replies.collect(), without_size })
+    }
+
+    /// Whether `contents` begin as a log does.
+    pub(super) fn recognises(contents: &[u8]) -> bool {
+        lines(contents).next().is_some_and(|(_, line)| {
+            Table::from_heading(line).is_some() || common_log_entry(line).is_ok()
+        })
+    }
+}
+
+/// `host identity user [date] "request" status bytes`, and then for the
+/// Combined form `"referrer" "agent"`, which are not read.
+///
+/// Clients put anything into the request, quotation marks too; it ends at the
+/// first one after which status and size follow.
+fn common_log_entry(line: &[u8]) -> Result<Entry, Mismatch> {
+    let expected = "host - - [day/Mon/year:h:m:s zone] \"request\" status bytes";
+    let refused = || Mismatch::new(quote(line), expected);
+    // Requests need not be UTF-8, all that is read is ASCII.
+    let line = String::from_utf8_lossy(line);
+    let (_, from_date) = line.split_once(" [").ok_or_else(refused)?;
+    let mut scan = Scan(from_date);
+    let second = scan.log_date().ok_or_else(refused)?;
+    let request = scan.0.strip_prefix("] \"").ok_or_else(refused)?;
+    let size = request.match_indices("\" ").find_map(|(end, quote)| {
+        let mut fields = request[end + quote.len()..].split(' ');
+        let status = fields.next()?;
+        let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
+        if is_status { size(fields.next()?) } else { None }
+    });
+    Ok((second, size.ok_or_else(refused)?))
+}
+
+/// The number of bytes; `Some(None)` when the log has a dash for it.
+fn size(field: &str) -> Option<Option<u64>> {
+    if field == "-" { Some(None) } else { field.parse().ok().map(Some) }
+}
+
+/// A tab-separated log with a heading that names `time` (Unix seconds) and `bytes`.
+struct Table {
+    time: usize,
+    bytes: usize,
+}
+
+impl Table {
+    fn from_heading(line: &[u8]) -> Option<Table> {
+        let names = trimmed(line)?;
+        let column = |wanted: &str| names.split('\t').position(|name| name == wanted);
+        Some(Table { time: column("time")?, bytes: column("bytes")? })
+    }
+
+    fn entry(&self, line: &[u8]) -> Result<Entry, Mismatch> {
+        let field = |column: usize| line.split(|byte| *byte == b'\t').nth(column).and_then(trimmed);
+        let second = field(self.time).and_then(|text| text.parse().ok());
+        let size = field(self.bytes).and_then(size);
+        second.zip(size).ok_or_else(|| {
+            let columns = (self.time + 1, self.bytes + 1);
+            let expected =
+                format!("Unix seconds in column {} and bytes in column {}", columns.0, columns.1);
+            Mismatch::new(quote(line), expected)
+        })
     }
 }

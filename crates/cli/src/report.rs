@@ -8,6 +8,20 @@
 //! fetched and nothing runs: the file can be mailed, archived and printed.
 //! The same input gives the same bytes.
 
+mod figures;
+mod markup;
+mod number;
+mod page;
+mod plot;
+mod summary;
+mod tables;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -41,7 +55,14 @@ pub(crate) fn write(
     comparison: &Comparison,
     provenance: &Provenance,
 ) -> io::Result<()> {
-    std::fs::create_dir_all(directory.join("plots"))?;
-    let _ = (comparison, provenance);
-    Ok(())
+    let plots = directory.join("plots");
+    fs::create_dir_all(&plots)?;
+    let figures = figures::all(comparison);
+    for figure in &figures {
+        if let Ok(drawing) = &figure.plot {
+            let svg = drawing.stand_alone(&figure.id, &figure.title, &figure.description);
+            fs::write(plots.join(format!("{}.svg", figure.id)), svg)?;
+        }
+    }
+    fs::write(directory.join("report.html"), page::html(comparison, provenance, &figures))
 }

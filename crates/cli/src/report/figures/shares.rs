@@ -1,0 +1,160 @@
+//! One number for each discipline: loss, fairness, utilisation.
+
+use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult};
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::{Figure, shown_links, sources};
+use crate::report::number::{Quantity, count, counted, estimate};
+use crate::report::plot::{Axis, Bar, Row, RowChart};
+
+/// Packets lost at each link, by reason.
+pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
+    let links = shown_links(comparison);
+    let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
+        let link = discipline.links.get(index);
+        let offered = link.map_or(0, |link| link.offered);
+        let part = |packets: u64| packets as f64 / offered.max(1) as f64;
+        let (refused, pushed_out) = link.map_or((0, 0), |link| (link.refused, link.pushed_out));
+        let (first, both) = (part(refused), part(refused + pushed_out));
+        let ratio = link.and_then(|link| link.loss_ratio);
+        let note = match ratio {
+            Some(ratio) if refused + pushed_out > 0 => {
+                let lost = count(refused + pushed_out);
+                let of = counted(offered, "packet", "packets");
+                format!("{} ({lost} of {of})", estimate(Quantity::Share, &ratio))
+            }
+            Some(_) if offered > 0 => {
+                format!("no loss ({})", counted(offered, "packet", "packets"))
+            }
+            _ => "no packets".into(),
+        };
+        Row {
+            label: discipline.label.clone(),
+            style,
+            bars: vec![
+                Bar { from: 0.0, to: first, outlined: false },
+                Bar { from: first, to: both, outlined: true },
+            ],
+            whisker: ratio.and_then(|ratio| ratio.half_width.map(|_| ratio.interval())),
+            dots: Vec::new(),
+            note,
+        }
+    };
+    let groups: Vec<(String, Vec<Row>)> = links
+        .iter()
+        .map(|(index, link)| {
+            let rows = comparison.disciplines.iter().enumerate().map(|each| row(each, *index));
+            (link.name.clone(), rows.collect())
+        })
+        .collect();
+    let figure = figure(groups, "Packets lost", Quantity::Share, None)?;
+    Some(Figure {
+        id: "loss".into(),
+        title: "Loss by reason".into(),
+        caption: "Packets lost at the link over packets that arrived there. Refused: lost on \
+                  arrival. Pushed out: accepted, and lost later to make room for another. The \
+                  bars are all seeds together, the whiskers the 95% confidence interval of the \
+                  ratio over seeds. Retransmitted packets count again."
+            .into(),
+        table: Some("table-links"),
+        ..figure
+    })
+}
+
+/// How evenly the long flows of a source share.
+pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
+    let found = sources(comparison, |source| source.fairness.is_some());
+    let groups = found.iter().map(|(index, name)| {
+        let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
+            let value = discipline.traffic.get(*index).and_then(|source| source.fairness);
+            bar(discipline, style, value, Quantity::Plain, "no long flow")
+        });
+        (format!("‘{name}’"), rows.collect())
+    });
+    let figure = figure(groups.collect(), "Jain's index", Quantity::Plain, Some(1.0))?;
+    Some(Figure {
+        id: "fairness".into(),
+        title: "Fairness among long flows".into(),
+        caption: "Jain's index over the goodputs of the long flows of a source: 1 when all get \
+                  the same, 1/n when one of n gets everything. The whiskers are 95% confidence \
+                  intervals over seeds."
+            .into(),
+        table: Some("table-transfers"),
+        ..figure
+    })
+}
+
+/// How much of each link was used.
+pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
+    let groups = shown_links(comparison).into_iter().map(|(index, link)| {
+        let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
+            let value = discipline.links.get(index).and_then(|link| link.utilisation);
+            bar(discipline, style, value, Quantity::Share, "unknown")
+        });
+        (link.name.clone(), rows.collect())
+    });
+    let figure = figure(groups.collect(), "Utilisation", Quantity::Share, Some(1.0))?;
+    Some(Figure {
+        id: "utilisation".into(),
+        title: "Utilisation of the links".into(),
+        caption: "Bytes sent over the bytes that the link could have sent. The whiskers are 95% confidence \
+                  intervals over seeds."
+            .into(),
+        table: Some("table-links"),
+        ..figure
+    })
+}
+
+fn bar(
+    discipline: &DisciplineResult,
+    style: usize,
+    value: Option<Estimate>,
+    quantity: Quantity,
+    without: &str,
+) -> Row {
+    let value = value.filter(|value| value.mean.is_finite());
+    let end = value.map_or(0.0, |value| value.mean);
+    Row {
+        label: discipline.label.clone(),
+        style,
+        bars: vec![Bar { from: 0.0, to: end, outlined: false }],
+        whisker: value.and_then(|value| value.half_width.map(|_| value.interval())),
+        dots: Vec::new(),
+        note: value.map_or(without.into(), |value| estimate(quantity, &value)),
+    }
+}
+
+/// A chart of bars from zero to `most`, or to the longest.
+fn figure(
+    mut groups: Vec<(String, Vec<Row>)>,
+    name: &str,
+    quantity: Quantity,
+    most: Option<f64>,
+) -> Option<Figure> {
+    if groups.is_empty() {
+        return None;
+    }
+    let end = |row: &Row| {
+        let bars = row.bars.iter().map(|bar| bar.to);
+        bars.chain(row.whisker.map(|(_, to)| to)).fold(0.0, f64::max)
+    };
+    let longest = groups.iter().flat_map(|(_, rows)| rows).map(end).fold(0.0, f64::max);
+    let by_reason = groups.iter().flat_map(|(_, rows)| rows).any(|row| row.bars.len() > 1);
+    if let [(heading, _)] = &mut groups[..] {
+        heading.clear();
+    }
+    let chart = RowChart {
+        x: Axis::linear(name, quantity, most.unwrap_or(longest)).rounded(),
+        groups,
+        bar_key: by_reason.then_some(("refused", "pushed out")),
+        dot_key: Vec::new(),
+    };
+    Some(Figure {
+        id: String::new(),
+        title: String::new(),
+        caption: String::new(),
+        description: chart.in_words(),
+        table: None,
+        plot: Ok(chart.draw()),
+    })
+}

@@ -1,0 +1,323 @@
+//! The page: what stands where.
+
+use tidegate_sim::metrics::comparison::Comparison;
+
+use super::Provenance;
+use super::figures::{Figure, listed};
+use super::markup::{Element, element};
+use super::number::{Quantity, count, counted, short};
+use super::plot::{self, STYLES, swatch};
+use super::summary::{self, Clause, Summary, Verdict};
+use super::tables;
+
+const CSS: &str = include_str!("page.css");
+/// Links and sources named at the head of the page; all are at its end.
+const MOST_NAMED: usize = 4;
+
+/// The whole file.
+pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[Figure]) -> String {
+    let head = element("head")
+        .child(element("meta").with("charset", "utf-8"))
+        .child(
+            element("meta")
+                .with("name", "viewport")
+                .with("content", "width=device-width, initial-scale=1"),
+        )
+        .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
+        .child(element("title").text(comparison.title.clone()))
+        .child(element("style").text(style_sheet()));
+    let main = element("main")
+        .child(summary(comparison))
+        .child(main_table(comparison))
+        .child(all_figures(figures))
+        .child(all_tables(comparison))
+        .child(reproduction(comparison, provenance));
+    let body = element("body").child(header(comparison, provenance)).child(main);
+    let page = element("html").with("lang", "en").child(head).child(body);
+    format!("<!DOCTYPE html>\n{page}\n")
+}
+
+fn style_sheet() -> String {
+    format!(
+        ":root {{ {} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n{}{CSS}",
+        plot::colours(false),
+        plot::colours(true),
+        plot::style_sheet()
+    )
+}
+
+fn paragraph(text: impl Into<String>) -> Element {
+    element("p").text(text)
+}
+
+fn section(id: &str, heading: &str) -> Element {
+    element("section").with("id", id).child(element("h2").text(heading))
+}
+
+fn link(to: &str, text: &str) -> Element {
+    element("a").with("href", format!("#{to}")).text(text)
+}
+
+fn header(comparison: &Comparison, provenance: &Provenance) -> Element {
+    let partial = comparison.partial.then(|| {
+        let runs: usize = comparison.disciplines.iter().map(|d| d.runs).sum();
+        let expected = comparison.disciplines.len() * comparison.seeds.len();
+        element("p").class("notice").with("role", "note").child(element("strong").text("Incomplete. "))
+            .text(format!(
+                "The comparison was interrupted: {} of at least {} are in, and the last of them may \
+                 have been cut short. Take the numbers as a first impression.",
+                count(runs as u64),
+                counted(expected as u64, "run", "runs"),
+            ))
+    });
+    let single = (comparison.seeds.len() == 1).then(|| {
+        element("p")
+            .class("notice")
+            .with("role", "note")
+            .child(element("strong").text("One seed. "))
+            .text(
+                "There are no confidence intervals, so nothing below says whether a difference \
+                 would be there with other random arrivals. Run with more seeds to know.",
+            )
+    });
+    let crowded = (comparison.disciplines.len() > STYLES).then(|| {
+        paragraph(format!(
+            "Colours, dashes and markers repeat after {STYLES} disciplines; compare fewer at a \
+             time for figures that are easy to read."
+        ))
+        .class("notice")
+    });
+    let description = Some(comparison.description.trim()).filter(|text| !text.is_empty());
+    let nav = [
+        ("summary", "Summary"),
+        ("main-figures", "Main figures"),
+        ("figures", "Figures"),
+        ("tables", "Tables"),
+        ("reproduce", "How to reproduce"),
+    ];
+    element("header")
+        .child(element("h1").text(comparison.title.clone()))
+        .children(description.map(paragraph))
+        .child(paragraph(network(provenance)).class("ran"))
+        .child(paragraph(runs(comparison)).class("ran"))
+        .children(partial)
+        .children(single)
+        .children(crowded)
+        .child(
+            element("nav")
+                .with("aria-label", "Contents")
+                .children(nav.map(|(id, text)| link(id, text))),
+        )
+}
+
+/// The links and the traffic, in a line.
+fn network(provenance: &Provenance) -> String {
+    let some = |all: &[String]| {
+        let mut named: Vec<String> = all.iter().take(MOST_NAMED).cloned().collect();
+        if all.len() > MOST_NAMED {
+            named.push(format!("and {} more", all.len() - MOST_NAMED));
+        }
+        named.join("; ")
+    };
+    match (&provenance.links[..], &provenance.traffic[..]) {
+        ([], []) => String::new(),
+        (links, []) => format!("Links: {}.", some(links)),
+        ([], traffic) => format!("Traffic: {}.", some(traffic)),
+        (links, traffic) => format!("Links: {}. Traffic: {}.", some(links), some(traffic)),
+    }
+}
+
+/// The disciplines, the time and the seeds, in a line.
+fn runs(comparison: &Comparison) -> String {
+    let names: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
+    format!(
+        "{} of {} for each of {}: {}.",
+        counted(comparison.seeds.len() as u64, "run", "runs"),
+        short(Quantity::Time, comparison.duration_s),
+        counted(names.len() as u64, "discipline", "disciplines"),
+        listed(&names),
+    )
+}
+
+fn summary(comparison: &Comparison) -> Element {
+    let summaries = summary::of(comparison);
+    let Some(baseline) = summaries.first() else {
+        return section("summary", "Summary").child(paragraph("No run was finished."));
+    };
+    let intro = if summaries.len() > 1 {
+        format!(
+            "What users gain and lose against {}. A gain or loss is stated only where the 95% \
+             confidence intervals do not overlap. Response times and speeds are means, delays are \
+             what 95 of 100 packets stay below.",
+            baseline.label
+        )
+    } else {
+        "One discipline, so nothing to compare it with.".into()
+    };
+    let items = summaries.iter().enumerate().map(|(style, it)| sentence(style, it));
+    section("summary", "Summary")
+        .child(paragraph(intro))
+        .child(element("ul").class("summary").children(items))
+}
+
+fn sentence(style: usize, summary: &Summary) -> Element {
+    let mut text = element("span");
+    for (index, Clause { verdict, text: words }) in summary.clauses.iter().enumerate() {
+        let class = match verdict {
+            Verdict::Gain => "gain",
+            Verdict::Loss => "loss",
+            Verdict::Same | Verdict::Unclear | Verdict::Told => "",
+        };
+        let words = if index == 0 { capitalised(words) } else { words.clone() };
+        // What is claimed stands out; the numbers behind it do not.
+        let claim = words.find(" (").unwrap_or(words.len());
+        text = match class {
+            "" => text.text(words),
+            class => text
+                .child(element("strong").class(class).text(&words[..claim]))
+                .text(&words[claim..]),
+        };
+        text = text.text(if index + 1 < summary.clauses.len() { "; " } else { "." });
+    }
+    let name = element("span").class("name").child(swatch(style)).text(summary.label.clone());
+    let name =
+        if style == 0 { name.child(element("span").class("role").text("baseline")) } else { name };
+    element("li").child(name).text(" ").child(text)
+}
+
+pub(super) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}
+
+fn main_table(comparison: &Comparison) -> Element {
+    section("main-figures", "Main figures").child(tables::main(comparison))
+}
+
+fn all_figures(figures: &[Figure]) -> Element {
+    let draw = |(index, figure): (usize, &Figure)| {
+        let plot = match &figure.plot {
+            Ok(drawing) => element("div")
+                .class("scroll")
+                .with("tabindex", 0)
+                .child(drawing.inline(&figure.id, &figure.title, &figure.description)),
+            Err(reason) => paragraph(format!("Nothing to draw: {reason}")).class("gap"),
+        };
+        let caption = element("figcaption").text(figure.caption.clone());
+        let numbers = figure.table.filter(|_| figure.plot.is_ok());
+        let numbers = numbers.map(|table| link(table, "Numbers"));
+        let caption = if numbers.is_some() { caption.text(" ") } else { caption };
+        element("figure")
+            .with("id", format!("figure-{}", figure.id))
+            .child(element("h3").text(format!("{}. {}", index + 1, figure.title)))
+            .child(plot)
+            .child(caption.children(numbers))
+    };
+    section("figures", "Figures").children(figures.iter().enumerate().map(draw))
+}
+
+fn all_tables(comparison: &Comparison) -> Element {
+    let fold = |folded: tables::Folded| {
+        element("details").child(element("summary").text(folded.title)).child(folded.table)
+    };
+    section("tables", "Tables behind the figures")
+        .children(tables::detailed(comparison).into_iter().map(fold))
+}
+
+/// What the words of this report mean.
+const DEFINITIONS: [(&str, &str); 12] = [
+    (
+        "Response time",
+        "From the first packet of a transfer (with TCP, the SYN) until its last byte has reached the receiver. Known for finished transfers only.",
+    ),
+    (
+        "Finished",
+        "All data delivered, and with TCP both directions closed, before the end of the run. Transfers that began during the warm-up are left out.",
+    ),
+    (
+        "Short and long",
+        "Short transfers are of at most SHORT; long ones of at least LONG, or without an end.",
+    ),
+    (
+        "Slowdown",
+        "Response time over the response time of a transfer of that size that has the links for itself.",
+    ),
+    (
+        "Delay",
+        "Of a packet sent by a call or a replay: from sending to arrival, one way. Packets that are lost have none.",
+    ),
+    (
+        "Loss",
+        "Packets lost at a link over packets that arrived there. Refused are those lost on arrival, pushed out those that were queued and had to make room for another.",
+    ),
+    (
+        "Goodput",
+        "Payload delivered in order over the time that the flow lasted, without headers and retransmissions.",
+    ),
+    (
+        "Longest stall",
+        "The longest time in which no new byte of a long flow reached its receiver, in each run the longest of all its long flows.",
+    ),
+    (
+        "Fairness",
+        "Jain's index over the goodputs of long flows: 1 when all are equal, 1/n when one of n has everything.",
+    ),
+    ("Utilisation", "Bytes sent over the bytes that the link could have sent in that time."),
+    ("Flows tracked", "Flows that the discipline keeps state for at a moment."),
+    (
+        "Interval",
+        "95% confidence interval of the mean over seeds, by Student's distribution. Every discipline meets the same arrivals with the same seed.",
+    ),
+];
+
+fn reproduction(comparison: &Comparison, provenance: &Provenance) -> Element {
+    let seeds: Vec<_> = comparison.seeds.iter().map(u64::to_string).collect();
+    let mut facts = vec![
+        ("Program".to_string(), provenance.version.clone()),
+        ("Seeds".into(), seeds.join(", ")),
+    ];
+    let each = |name: &str, values: &[String]| {
+        values.iter().map(|value| (name.to_string(), value.clone())).collect::<Vec<_>>()
+    };
+    facts.extend(each("Link", &provenance.links));
+    facts.extend(each("Traffic", &provenance.traffic));
+    let disciplines = provenance.disciplines.iter();
+    facts.extend(disciplines.map(|(label, parameters)| {
+        let parameters = if parameters.is_empty() { "no parameters" } else { parameters };
+        (format!("Discipline {label}"), parameters.to_string())
+    }));
+    facts.extend(provenance.machine.iter().map(|(name, value)| (capitalised(name), value.clone())));
+    facts.extend(provenance.files.iter().map(|(name, what)| (name.clone(), what.clone())));
+    facts.retain(|(_, value)| !value.is_empty());
+    let block = |text: &str| {
+        element("div").class("scroll").with("tabindex", 0).child(element("pre").text(text))
+    };
+    let command = (!provenance.command.is_empty()).then(|| block(&provenance.command));
+    let scenario = (!provenance.scenario.is_empty()).then(|| {
+        element("details")
+            .child(element("summary").text("Scenario file"))
+            .child(block(&provenance.scenario))
+    });
+    let sizes = |text: &str| {
+        let size = |bytes: u64| short(Quantity::Size, bytes as f64);
+        text.replace("SHORT", &size(comparison.short_flow_bytes))
+            .replace("LONG", &size(comparison.long_flow_bytes))
+    };
+    let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
+    section("reproduce", "How to reproduce")
+        .child(paragraph(
+            "The same version, scenario and seeds give the same numbers on any machine.",
+        ))
+        .children(command)
+        .child(list(facts))
+        .children(scenario)
+        .child(element("h3").text("What the words mean"))
+        .child(list(definitions))
+}
+
+fn list(entries: impl IntoIterator<Item = (String, String)>) -> Element {
+    entries.into_iter().fold(element("dl"), |list, (name, value)| {
+        list.child(element("dt").text(name)).child(element("dd").text(value))
+    })
+}

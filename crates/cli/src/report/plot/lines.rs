@@ -1,0 +1,181 @@
+//! Several lines over the same two axes.
+
+use super::{
+    Area, Axis, Drawing, LEADING, WIDTH, colour, cut, key, label, marker, path, rule, steps,
+    stroke, text_width,
+};
+use crate::report::markup::{Element, element};
+
+/// Where the lines are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Key {
+    /// At their ends, for lines that end apart.
+    AtEnds,
+    /// Above the plot, for lines that end together.
+    Above,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Line {
+    pub(in crate::report) label: String,
+    pub(in crate::report) style: usize,
+    pub(in crate::report) points: Vec<(f64, f64)>,
+    /// Lower and upper bound around a point: (x, from, to).
+    pub(in crate::report) band: Vec<(f64, f64, f64)>,
+}
+
+/// Lines over two axes.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct LineChart {
+    pub(in crate::report) x: Axis,
+    pub(in crate::report) y: Axis,
+    pub(in crate::report) lines: Vec<Line>,
+    pub(in crate::report) key: Key,
+    /// Hold each value until the next, as a distribution does.
+    pub(in crate::report) stepped: bool,
+}
+
+const HEIGHT: f64 = 340.0;
+/// Up to so many points each has its marker.
+const ALL_MARKED: usize = 40;
+/// Otherwise they are so far apart along the line.
+const BETWEEN_MARKERS: f64 = 110.0;
+
+impl LineChart {
+    pub(in crate::report) fn draw(&self) -> Drawing {
+        let drawn: Vec<&Line> = self.lines.iter().filter(|line| !line.points.is_empty()).collect();
+        let left = 66.0;
+        let entries: Vec<_> = drawn.iter().map(|line| (line.style, line.label.as_str())).collect();
+        let (mut content, top) = match self.key {
+            Key::Above => key(&entries, left),
+            Key::AtEnds => (Vec::new(), 10.0),
+        };
+        let room = match self.key {
+            Key::Above => 24.0,
+            Key::AtEnds => {
+                let widths = drawn.iter().map(|line| text_width(&cut(&line.label)));
+                widths.fold(0.0, f64::max) + 36.0
+            }
+        };
+        let area = Area { left, top, width: WIDTH - left - room, height: HEIGHT };
+        content.extend(area.x_grid(&self.x, true));
+        content.extend(area.y_grid(&self.y, true));
+        content.extend(drawn.iter().filter_map(|line| self.band(&area, line)));
+        // The first discipline is what the others are compared with: on top.
+        for line in drawn.iter().rev() {
+            content.push(self.line(&area, line));
+        }
+        content.push(area.frame());
+        content.extend(area.titles(&self.x, &self.y));
+        if self.key == Key::AtEnds {
+            content.extend(self.names(&area, &drawn));
+        }
+        Drawing { height: area.bottom() + 52.0, content }
+    }
+
+    fn band(&self, area: &Area, line: &Line) -> Option<Element> {
+        if line.band.len() < 2 {
+            return None;
+        }
+        let place = |x: f64, y: f64| area.place(&self.x, &self.y, (x, y));
+        let mut corners: Vec<_> = line.band.iter().map(|(x, from, _)| place(*x, *from)).collect();
+        corners.extend(line.band.iter().rev().map(|(x, _, to)| place(*x, *to)));
+        let class = format!("band {}", colour(line.style));
+        Some(element("path").class(class).with("d", path(&corners) + "Z"))
+    }
+
+    fn line(&self, area: &Area, line: &Line) -> Element {
+        let places: Vec<_> =
+            line.points.iter().map(|point| area.place(&self.x, &self.y, *point)).collect();
+        let places = if self.stepped { steps(&places) } else { places };
+        let marked = if places.len() <= ALL_MARKED && !self.stepped {
+            places.clone()
+        } else {
+            along(&places, line.style)
+        };
+        element("g")
+            .child(stroke(line.style, &places))
+            .children(marked.iter().map(|(x, y)| marker(line.style, *x, *y)))
+    }
+
+    /// The names at the right, moved apart, each led to by a thin line.
+    fn names(&self, area: &Area, lines: &[&Line]) -> Vec<Element> {
+        let end = |line: &Line| {
+            let last = line.points.last().copied().unwrap_or_default();
+            area.place(&self.x, &self.y, last)
+        };
+        let mut ends: Vec<_> = lines.iter().map(|line| (end(line), *line)).collect();
+        ends.sort_by(|(one, _), (other, _)| one.1.total_cmp(&other.1));
+        let wanted: Vec<f64> = ends.iter().map(|(place, _)| place.1).collect();
+        let heights = apart(&wanted, area.top, area.bottom());
+        let mut out = Vec::new();
+        for (((x, y), line), height) in ends.into_iter().zip(heights) {
+            let knee = area.right() + 4.0;
+            let class = format!("leader {}", colour(line.style));
+            out.push(rule(&class, (x + 6.0, y), (knee.max(x + 6.0), y)));
+            out.push(rule(&class, (knee, y), (knee + 16.0, height)));
+            out.push(marker(line.style, knee + 20.0, height));
+            out.push(label(knee + 28.0, height + 4.5, "note", &cut(&line.label)));
+        }
+        out
+    }
+}
+
+/// Heights as near to `wanted` (ascending) as they can be when they are to be
+/// a line of text apart, between `top` and `bottom`.
+fn apart(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    let mut heights = wanted.to_vec();
+    let mut least = top;
+    for height in &mut heights {
+        *height = height.max(least);
+        least = *height + LEADING;
+    }
+    let mut most = bottom;
+    for height in heights.iter_mut().rev() {
+        *height = height.min(most);
+        most = *height - LEADING;
+    }
+    heights
+}
+
+/// Places for markers, evenly along a line. Each style begins elsewhere, so
+/// that lines which run together still show all their markers.
+fn along(places: &[(f64, f64)], style: usize) -> Vec<(f64, f64)> {
+    let mut next = BETWEEN_MARKERS * (0.15 + 0.37 * style as f64).fract();
+    let mut out = Vec::new();
+    for pair in places.windows(2) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let length = (x1 - x0).hypot(y1 - y0);
+        while next <= length && length > 0.0 {
+            let part = next / length;
+            out.push((x0 + part * (x1 - x0), y0 + part * (y1 - y0)));
+            next += BETWEEN_MARKERS;
+        }
+        next -= length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_order_and_their_distance() {
+        let heights = apart(&[10.0, 12.0, 13.0, 200.0], 0.0, 210.0);
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LEADING - 1e-9), "{heights:?}");
+        assert_eq!((heights[0], heights[3]), (10.0, 200.0));
+        let crowded = apart(&[100.0, 100.0, 100.0], 0.0, 100.0);
+        assert_eq!(crowded[2], 100.0);
+        assert!(crowded[0] >= 0.0);
+    }
+
+    #[test]
+    fn markers_lie_on_the_line() {
+        let places = along(&[(0.0, 0.0), (500.0, 0.0)], 0);
+        assert_eq!(places.len(), 5);
+        assert!(places.iter().all(|(_, y)| *y == 0.0));
+        assert!(along(&[(3.0, 3.0)], 1).is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! One row for each discipline: bars, dots and intervals along a common axis,
+//! with the number in words at the right.
+
+use super::{
+    Area, Axis, Drawing, LEADING, WIDTH, colour, cut, label, marker, px, rule, shape, text_width,
+};
+use crate::report::markup::{Element, element};
+
+/// A piece of a bar.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Bar {
+    pub(in crate::report) from: f64,
+    pub(in crate::report) to: f64,
+    /// Only outlined, to tell it from a filled one.
+    pub(in crate::report) outlined: bool,
+}
+
+/// A value with its interval.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Dot {
+    pub(in crate::report) at: f64,
+    pub(in crate::report) interval: Option<(f64, f64)>,
+    /// Which marker.
+    pub(in crate::report) marker: usize,
+}
+
+/// One discipline.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Row {
+    pub(in crate::report) label: String,
+    pub(in crate::report) style: usize,
+    pub(in crate::report) bars: Vec<Bar>,
+    /// The interval of a bar's end.
+    pub(in crate::report) whisker: Option<(f64, f64)>,
+    pub(in crate::report) dots: Vec<Dot>,
+    /// The numbers, written at the right.
+    pub(in crate::report) note: String,
+}
+
+/// Rows in groups (a link, a source), each group with its heading.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct RowChart {
+    pub(in crate::report) x: Axis,
+    pub(in crate::report) groups: Vec<(String, Vec<Row>)>,
+    /// What filled and outlined bars mean.
+    pub(in crate::report) bar_key: Option<(&'static str, &'static str)>,
+    /// What the markers of dots mean.
+    pub(in crate::report) dot_key: Vec<&'static str>,
+}
+
+const ROW: f64 = 26.0;
+const BAR: f64 = 14.0;
+
+impl RowChart {
+    pub(in crate::report) fn draw(&self) -> Drawing {
+        let rows = || self.groups.iter().flat_map(|(_, rows)| rows);
+        let widest = |text: &dyn Fn(&Row) -> String| {
+            rows().map(|row| text_width(&text(row))).fold(0.0, f64::max)
+        };
+        let left = widest(&|row| cut(&row.label)) + 34.0;
+        let room = widest(&|row| row.note.clone()) + 20.0;
+        let (mut content, top) = self.key(left);
+        let headings = self.groups.iter().filter(|(heading, _)| !heading.is_empty()).count();
+        let height = ROW * (rows().count() + headings) as f64 + 6.0;
+        let area = Area { left, top, width: (WIDTH - left - room).max(120.0), height };
+        content.extend(area.x_grid(&self.x, true));
+        let mut y = area.top + 3.0;
+        for (heading, rows) in &self.groups {
+            if !heading.is_empty() {
+                content.push(label(4.0, y + ROW * 0.68, "note strong", heading));
+                y += ROW;
+            }
+            for row in rows {
+                content.extend(self.row(&area, row, y + ROW / 2.0));
+                y += ROW;
+            }
+        }
+        content.push(area.frame());
+        let middle = area.left + area.width / 2.0;
+        content.push(label(middle, area.bottom() + 40.0, "title middle", &self.x.title()));
+        Drawing { height: area.bottom() + 52.0, content }
+    }
+
+    /// The rows' notes, for those who do not see the plot.
+    pub(in crate::report) fn in_words(&self) -> String {
+        let group = |(heading, rows): &(String, Vec<Row>)| {
+            let rows: Vec<_> =
+                rows.iter().map(|row| format!("{}: {}", row.label, row.note)).collect();
+            let before = if heading.is_empty() { String::new() } else { format!("{heading}: ") };
+            format!("{before}{}.", rows.join("; "))
+        };
+        self.groups.iter().map(group).collect::<Vec<_>>().join(" ")
+    }
+
+    fn key(&self, left: f64) -> (Vec<Element>, f64) {
+        let y = LEADING / 2.0;
+        let mut out = Vec::new();
+        let mut x = left;
+        let mut entry = |sample: &dyn Fn(f64) -> Element, text: &str| {
+            out.push(sample(x));
+            out.push(label(x + 22.0, y + 4.5, "note", text));
+            x += 22.0 + text_width(text) + 22.0;
+        };
+        if let Some((filled, outlined)) = self.bar_key {
+            entry(&|x| block("bar ink", x, y - 5.0, 15.0, 10.0), filled);
+            entry(&|x| block("bar-open ink", x, y - 5.0, 15.0, 10.0), outlined);
+        }
+        for (kind, text) in self.dot_key.iter().enumerate() {
+            entry(&|x| shape(kind, "ink", x + 8.0, y), text);
+        }
+        let height = if out.is_empty() { 8.0 } else { LEADING + 4.0 };
+        (out, height)
+    }
+
+    fn row(&self, area: &Area, row: &Row, y: f64) -> Vec<Element> {
+        let x = |value: f64| area.left + self.x.place(value) * area.width;
+        let mut out = vec![
+            marker(row.style, area.left - 14.0, y),
+            label(area.left - 26.0, y + 4.5, "note end", &cut(&row.label)),
+            label(area.right() + 12.0, y + 4.5, "note", &row.note),
+        ];
+        let class = |kind: &str| format!("{kind} {}", colour(row.style));
+        for bar in row.bars.iter().filter(|bar| x(bar.to) > x(bar.from)) {
+            let kind = if bar.outlined { "bar-open" } else { "bar" };
+            let width = x(bar.to) - x(bar.from);
+            out.push(block(&class(kind), x(bar.from), y - BAR / 2.0, width, BAR));
+        }
+        let whisker = |(from, to): (f64, f64)| {
+            let (from, to) = (x(from), x(to));
+            let end = |at: f64| rule("whisker", (at, y - 4.0), (at, y + 4.0));
+            let drawn = (to - from > 0.5)
+                .then(|| [rule("whisker", (from, y), (to, y)), end(from), end(to)]);
+            drawn.into_iter().flatten()
+        };
+        out.extend(row.whisker.into_iter().flat_map(whisker));
+        if let (Some(first), Some(last)) = (row.dots.first(), row.dots.last()) {
+            out.push(rule(&class("thin"), (x(first.at), y), (x(last.at), y)));
+        }
+        for dot in &row.dots {
+            out.extend(dot.interval.into_iter().flat_map(whisker));
+            // The marker says which value it is, the colour whose.
+            out.push(shape(dot.marker, &colour(row.style), x(dot.at), y));
+        }
+        out
+    }
+}
+
+fn block(class: &str, x: f64, y: f64, width: f64, height: f64) -> Element {
+    element("rect")
+        .class(class)
+        .with("x", px(x))
+        .with("y", px(y))
+        .with("width", px(width))
+        .with("height", px(height))
+}

@@ -1,0 +1,346 @@
+//! The summary: what users gain and lose under each discipline, against the
+//! first one, in a sentence.
+//!
+//! A gain or a loss is claimed only when the 95% confidence intervals of the
+//! two disciplines do not overlap (which is stricter than a test of the
+//! difference), and equality only when both intervals together are narrow.
+//! Everything else is "no clear difference". With one seed there are no
+//! intervals, so the numbers stand side by side without a claim.
+
+use tidegate_sim::metrics::comparison::{ClassResult, Comparison, DisciplineResult, TrafficResult};
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::figures::listed;
+use super::number::{Quantity, brief, counted, pair, short};
+
+/// Two values whose intervals lie within this part of the first are the same to any user.
+const SAME: f64 = 0.05;
+/// Loss ratios that are this close are the same, whatever their ratio.
+const SAME_LOSS: f64 = 0.000_5;
+/// From this factor on a change is told as a factor and not in per cent.
+const AS_FACTOR: f64 = 1.95;
+/// When the parts of transfers left unfinished are this far apart, response
+/// times alone mislead: they are known for finished ones only.
+const UNFINISHED: f64 = 0.01;
+
+/// What is said of one discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Summary {
+    pub(super) label: String,
+    pub(super) clauses: Vec<Clause>,
+}
+
+/// A part of a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Clause {
+    pub(super) verdict: Verdict,
+    pub(super) text: String,
+}
+
+/// How a value compares with the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Gain,
+    Loss,
+    /// The same to any user.
+    Same,
+    /// The intervals overlap.
+    Unclear,
+    /// Told without a claim: a number of the baseline, or of a single run.
+    Told,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Better {
+    Lower,
+    Higher,
+}
+
+impl Summary {
+    /// The clauses as one sentence.
+    #[cfg(test)]
+    pub(super) fn sentence(&self) -> String {
+        let texts: Vec<_> = self.clauses.iter().map(|clause| clause.text.as_str()).collect();
+        format!("{}: {}.", self.label, texts.join("; "))
+    }
+}
+
+/// One summary for each discipline; the first is what the others are compared with.
+pub(super) fn of(comparison: &Comparison) -> Vec<Summary> {
+    let Some((baseline, others)) = comparison.disciplines.split_first() else { return Vec::new() };
+    let mut out = vec![alone(baseline)];
+    out.extend(others.iter().map(|other| against(baseline, other)));
+    out
+}
+
+/// The numbers of the baseline.
+fn alone(baseline: &DisciplineResult) -> Summary {
+    let mut clauses = Vec::new();
+    let mut tell = |text: String| clauses.push(Clause { verdict: Verdict::Told, text });
+    if let Some(mean) = baseline.short.mean_s {
+        tell(format!("short transfers take {} on average", short(Quantity::Time, mean.mean)));
+    } else if baseline.short.started > 0 {
+        tell(none_finished(&baseline.short));
+    }
+    for source in &baseline.traffic {
+        let name = &source.name;
+        if let Some(p95) = source.delay.p95_s {
+            let delay = short(Quantity::Time, p95.mean);
+            tell(format!("95 of 100 packets of ‘{name}’ arrive within {delay}"));
+        }
+        if let Some(loss) = source.loss_ratio {
+            tell(match loss.mean {
+                0.0 => format!("‘{name}’ loses nothing"),
+                mean => format!("‘{name}’ loses {} of its packets", short(Quantity::Share, mean)),
+            });
+        }
+        if let Some(rate) = source.long_goodput_bps {
+            let stall = source.longest_stall_s.filter(|stall| stall.mean > 0.0).map(|stall| {
+                format!(", with stalls of up to {}", short(Quantity::Time, stall.mean))
+            });
+            tell(format!(
+                "long transfers of ‘{name}’ run at {} on average{}",
+                short(Quantity::Rate, rate.mean),
+                stall.unwrap_or_default()
+            ));
+        }
+    }
+    finished(&baseline.label, clauses)
+}
+
+/// What `other` changes.
+fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
+    let mut said = Said::default();
+    said.short_transfers(&baseline.short, &other.short);
+    for (before, after) in baseline.traffic.iter().zip(&other.traffic) {
+        said.datagrams(before, after);
+        said.long_transfers(before, after);
+    }
+    finished(&other.label, said.clauses())
+}
+
+fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
+    if clauses.is_empty() {
+        let text = "nothing was measured that could be compared".into();
+        clauses.push(Clause { verdict: Verdict::Told, text });
+    }
+    Summary { label: label.into(), clauses }
+}
+
+/// Collects clauses; what has no clear difference comes last, in one clause.
+#[derive(Default)]
+struct Said {
+    clear: Vec<Clause>,
+    unclear: Vec<String>,
+}
+
+impl Said {
+    /// Takes a clause in; whether it will stand where the next one can refer to it.
+    fn say(&mut self, verdict: Verdict, text: String) -> bool {
+        let clear = verdict != Verdict::Unclear;
+        if clear {
+            self.clear.push(Clause { verdict, text });
+        } else {
+            self.unclear.push(text);
+        }
+        clear
+    }
+
+    fn clauses(self) -> Vec<Clause> {
+        let mut clauses = self.clear;
+        if !self.unclear.is_empty() {
+            let text = format!("no clear difference in {}", listed(&self.unclear));
+            clauses.push(Clause { verdict: Verdict::Unclear, text });
+        }
+        clauses
+    }
+
+    fn short_transfers(&mut self, before: &ClassResult, after: &ClassResult) {
+        match (before.mean_s, after.mean_s) {
+            (Some(was), Some(is)) => {
+                let verdict = verdict(&was, &is, Better::Lower);
+                let text = response(verdict, was.mean, is.mean);
+                self.say(verdict, text);
+            }
+            (None, Some(is)) => {
+                let time = short(Quantity::Time, is.mean);
+                let text = format!("short transfers take {time}, where none was finished before");
+                self.say(Verdict::Told, text);
+            }
+            (_, None) if after.started > 0 => {
+                self.say(Verdict::Told, none_finished(after));
+            }
+            (_, None) => {}
+        }
+        let unfinished =
+            |class: &ClassResult| 1.0 - class.completed as f64 / class.started.max(1) as f64;
+        if after.completed > 0 && (unfinished(before) - unfinished(after)).abs() >= UNFINISHED {
+            let change = pair(Quantity::Share, unfinished(after), "instead of", unfinished(before));
+            self.say(Verdict::Told, format!("{change} of the short transfers stay unfinished"));
+        }
+    }
+
+    fn datagrams(&mut self, before: &TrafficResult, after: &TrafficResult) {
+        let named = self.delay(before, after);
+        let (Some(was), Some(is)) = (before.loss_ratio, after.loss_ratio) else { return };
+        if was.mean == 0.0 && is.mean == 0.0 {
+            return;
+        }
+        let verdict = match verdict(&was, &is, Better::Lower) {
+            Verdict::Gain | Verdict::Loss if (was.mean - is.mean).abs() < SAME_LOSS => {
+                Verdict::Same
+            }
+            other => other,
+        };
+        let of = format!("‘{}’", after.name);
+        let it = if named { "it" } else { &of };
+        let instead = pair(Quantity::Share, is.mean, "instead of", was.mean);
+        let text = match verdict {
+            Verdict::Unclear => format!("the loss of {of}"),
+            Verdict::Same if named => {
+                format!("its loss stays at {}", short(Quantity::Share, was.mean))
+            }
+            Verdict::Same => {
+                format!("the loss of {of} stays at {}", short(Quantity::Share, was.mean))
+            }
+            _ if is.mean == 0.0 => {
+                format!("{it} loses nothing instead of {}", short(Quantity::Share, was.mean))
+            }
+            _ => format!("{it} loses {instead} of its packets"),
+        };
+        self.say(verdict, text);
+    }
+
+    fn delay(&mut self, before: &TrafficResult, after: &TrafficResult) -> bool {
+        let of = format!("the delay of ‘{}’", after.name);
+        let (Some(was), Some(is)) = (before.delay.p95_s, after.delay.p95_s) else {
+            let silent = before.delay.p95_s.is_some() && after.loss_ratio.is_some();
+            return silent
+                && self.say(Verdict::Told, format!("no packet of ‘{}’ arrives", after.name));
+        };
+        let change = pair(Quantity::Time, was.mean, "to", is.mean);
+        let instead = pair(Quantity::Time, is.mean, "instead of", was.mean);
+        let verdict = verdict(&was, &is, Better::Lower);
+        let text = match verdict {
+            Verdict::Gain => format!("{of} falls from {change}"),
+            Verdict::Loss => format!("{of} grows from {change}"),
+            Verdict::Same => format!("{of} stays at {}", short(Quantity::Time, is.mean)),
+            Verdict::Unclear => of,
+            Verdict::Told => format!("{of} is {instead}"),
+        };
+        self.say(verdict, text)
+    }
+
+    fn long_transfers(&mut self, before: &TrafficResult, after: &TrafficResult) {
+        let name = &after.name;
+        let named = match (before.long_goodput_bps, after.long_goodput_bps) {
+            (Some(was), Some(is)) => {
+                let verdict = verdict(&was, &is, Better::Higher);
+                self.say(verdict, speed(verdict, name, was.mean, is.mean))
+            }
+            (None, Some(is)) => {
+                let rate = short(Quantity::Rate, is.mean);
+                self.say(Verdict::Told, format!("long transfers of ‘{name}’ run at {rate}"))
+            }
+            (Some(_), None) => {
+                self.say(Verdict::Told, format!("no long transfer of ‘{name}’ was observed"))
+            }
+            (None, None) => false,
+        };
+        let (Some(was), Some(is)) = (before.longest_stall_s, after.longest_stall_s) else { return };
+        let verdict = verdict(&was, &is, Better::Lower);
+        let change = pair(Quantity::Time, was.mean, "to", is.mean);
+        let stall = if named {
+            "their longest stall".into()
+        } else {
+            format!("the longest stall of ‘{name}’")
+        };
+        match verdict {
+            Verdict::Gain => self.say(verdict, format!("{stall} shrinks from {change}")),
+            Verdict::Loss => self.say(verdict, format!("{stall} grows from {change}")),
+            Verdict::Unclear => self.say(verdict, format!("the longest stall of ‘{name}’")),
+            Verdict::Same | Verdict::Told => false,
+        };
+    }
+}
+
+fn none_finished(class: &ClassResult) -> String {
+    match class.started {
+        1 => "the only short transfer was not finished".into(),
+        started => format!(
+            "none of the {} was finished",
+            counted(started, "short transfer", "short transfers")
+        ),
+    }
+}
+
+/// What the response time of short transfers is now.
+fn response(verdict: Verdict, was: f64, is: f64) -> String {
+    let instead = pair(Quantity::Time, is, "instead of", was);
+    match verdict {
+        Verdict::Gain if was / is >= AS_FACTOR => {
+            format!("short transfers finish {} times sooner ({instead})", brief(was / is))
+        }
+        Verdict::Gain => {
+            let part = short(Quantity::Share, 1.0 - is / was);
+            format!("short transfers finish {part} sooner ({instead})")
+        }
+        Verdict::Loss if is / was >= AS_FACTOR => {
+            format!("short transfers take {} times as long ({instead})", brief(is / was))
+        }
+        Verdict::Loss => {
+            let part = short(Quantity::Share, is / was - 1.0);
+            format!("short transfers take {part} longer ({instead})")
+        }
+        Verdict::Same => format!("short transfers take as long ({})", short(Quantity::Time, is)),
+        Verdict::Unclear => "the response time of short transfers".into(),
+        Verdict::Told => format!("short transfers take {instead}"),
+    }
+}
+
+/// How fast the long transfers of a source are now.
+fn speed(verdict: Verdict, name: &str, was: f64, is: f64) -> String {
+    let instead = pair(Quantity::Rate, is, "instead of", was);
+    let of = format!("long transfers of ‘{name}’");
+    match verdict {
+        Verdict::Gain if was == 0.0 => format!("{of} get through ({instead})"),
+        Verdict::Gain if is / was >= AS_FACTOR => {
+            format!("{of} are {} times as fast ({instead})", brief(is / was))
+        }
+        Verdict::Gain => {
+            format!("{of} are {} faster ({instead})", short(Quantity::Share, is / was - 1.0))
+        }
+        Verdict::Loss if is == 0.0 => format!("{of} come to a standstill ({instead})"),
+        Verdict::Loss if was / is >= AS_FACTOR => {
+            let part = short(Quantity::Share, is / was);
+            format!("{of} keep only {part} of their speed ({instead})")
+        }
+        Verdict::Loss => {
+            format!("{of} are {} slower ({instead})", short(Quantity::Share, 1.0 - is / was))
+        }
+        Verdict::Same => format!("{of} keep their speed ({})", short(Quantity::Rate, is)),
+        Verdict::Unclear => format!("the speed of {of}"),
+        Verdict::Told => format!("{of} run at {instead}"),
+    }
+}
+
+/// Compares `after` with `before` by their intervals.
+pub(super) fn verdict(before: &Estimate, after: &Estimate, better: Better) -> Verdict {
+    if before.half_width.is_none() || after.half_width.is_none() {
+        return Verdict::Told;
+    }
+    let ((from, to), (other_from, other_to)) = (before.interval(), after.interval());
+    let both = to.max(other_to) - from.min(other_from);
+    if both <= SAME * before.mean.abs() {
+        Verdict::Same
+    } else if other_to < from || other_from > to {
+        let lower = after.mean < before.mean;
+        if lower == (better == Better::Lower) { Verdict::Gain } else { Verdict::Loss }
+    } else {
+        Verdict::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests;

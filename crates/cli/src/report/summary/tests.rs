@@ -1,0 +1,245 @@
+//! The wording, case by case.
+
+use tidegate_sim::metrics::comparison::Comparison;
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::{Better, Verdict, of, verdict};
+use crate::report::fixture;
+
+fn estimate(mean: f64, half: f64) -> Option<Estimate> {
+    Some(Estimate { mean, half_width: Some(half), runs: 5 })
+}
+
+fn single(mean: f64) -> Option<Estimate> {
+    Some(Estimate { mean, half_width: None, runs: 1 })
+}
+
+/// Two disciplines of which nothing is known but how many short transfers there were.
+fn blank() -> Comparison {
+    let mut comparison = fixture::comparison(2, 5);
+    for discipline in &mut comparison.disciplines {
+        discipline.short.mean_s = None;
+        (discipline.short.started, discipline.short.completed) = (0, 0);
+        discipline.traffic.remove(0);
+        let [call, backup] = &mut discipline.traffic[..] else { panic!("a call and a backup") };
+        (call.delay.p95_s, call.loss_ratio) = (None, None);
+        (backup.long_goodput_bps, backup.longest_stall_s) = (None, None);
+    }
+    comparison
+}
+
+/// What is said of the second discipline once `set` has filled in values.
+fn said(mut set: impl FnMut(&mut Comparison)) -> String {
+    let mut comparison = blank();
+    set(&mut comparison);
+    let sentence = of(&comparison)[1].sentence();
+    sentence.strip_prefix("las: ").unwrap_or(&sentence).replace('\u{a0}', " ")
+}
+
+#[test]
+fn the_intervals_decide() {
+    for (before, after, lower_is_better, higher_is_better) in [
+        ((100.0, 5.0), (50.0, 5.0), Verdict::Gain, Verdict::Loss),
+        ((50.0, 5.0), (100.0, 5.0), Verdict::Loss, Verdict::Gain),
+        ((100.0, 30.0), (50.0, 30.0), Verdict::Unclear, Verdict::Unclear),
+        ((100.0, 1.0), (101.0, 1.0), Verdict::Same, Verdict::Same),
+        // Apart, but by so little that nobody notices.
+        ((100.0, 0.1), (101.0, 0.1), Verdict::Same, Verdict::Same),
+        ((0.0, 0.0), (0.0, 0.0), Verdict::Same, Verdict::Same),
+        ((0.0, 0.0), (3.0, 1.0), Verdict::Loss, Verdict::Gain),
+    ] {
+        let [before, after] =
+            [before, after].map(|(mean, half)| estimate(mean, half).expect("a value"));
+        assert_eq!(
+            verdict(&before, &after, Better::Lower),
+            lower_is_better,
+            "{before:?} {after:?}"
+        );
+        assert_eq!(
+            verdict(&before, &after, Better::Higher),
+            higher_is_better,
+            "{before:?} {after:?}"
+        );
+    }
+}
+
+#[test]
+fn short_transfers() {
+    for (before, after, expected) in [
+        (
+            estimate(0.236, 0.01),
+            estimate(0.038, 0.002),
+            "short transfers finish 6.2 times sooner (38 instead of 236 ms).",
+        ),
+        (
+            estimate(0.236, 0.01),
+            estimate(0.19, 0.01),
+            "short transfers finish 19% sooner (190 instead of 236 ms).",
+        ),
+        (
+            estimate(0.236, 0.01),
+            estimate(1.2, 0.1),
+            "short transfers take 5.1 times as long (1.2 s instead of 236 ms).",
+        ),
+        (
+            estimate(0.2, 0.01),
+            estimate(0.25, 0.01),
+            "short transfers take 25% longer (250 instead of 200 ms).",
+        ),
+        (estimate(0.236, 0.002), estimate(0.235, 0.002), "short transfers take as long (235 ms)."),
+        (
+            estimate(0.236, 0.1),
+            estimate(0.2, 0.1),
+            "no clear difference in the response time of short transfers.",
+        ),
+        (single(0.236), single(0.038), "short transfers take 38 instead of 236 ms."),
+        (estimate(0.236, 0.01), single(0.038), "short transfers take 38 instead of 236 ms."),
+        (
+            None,
+            estimate(0.038, 0.002),
+            "short transfers take 38 ms, where none was finished before.",
+        ),
+        (None, None, "nothing was measured that could be compared."),
+    ] {
+        let sentence = said(|comparison| {
+            comparison.disciplines[0].short.mean_s = before;
+            comparison.disciplines[1].short.mean_s = after;
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn unfinished_short_transfers() {
+    let slow = estimate(0.2, 0.001);
+    for (mean, before, after, expected) in [
+        (None, (200, 0), (200, 0), "none of the 200 short transfers was finished."),
+        (None, (1, 0), (1, 0), "the only short transfer was not finished."),
+        (
+            slow,
+            (200, 198),
+            (200, 180),
+            "short transfers take as long (200 ms); \
+             10% instead of 1% of the short transfers stay unfinished.",
+        ),
+        (slow, (200, 199), (200, 198), "short transfers take as long (200 ms)."),
+    ] {
+        let sentence = said(|comparison| {
+            for (discipline, counts) in comparison.disciplines.iter_mut().zip([before, after]) {
+                (discipline.short.started, discipline.short.completed) = counts;
+                discipline.short.mean_s = mean;
+            }
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn calls() {
+    let none = || (None, None);
+    for (before, after, expected) in [
+        (
+            (estimate(0.18, 0.01), estimate(0.031, 0.001)),
+            (estimate(0.003, 0.0), estimate(0.0, 0.0)),
+            "the delay of ‘call’ falls from 180 to 3 ms; it loses nothing instead of 3.1%.",
+        ),
+        (
+            (estimate(0.18, 0.01), estimate(0.031, 0.001)),
+            (estimate(0.18, 0.1), estimate(0.25, 0.01)),
+            "‘call’ loses 25% instead of 3.1% of its packets; no clear difference in the delay of ‘call’.",
+        ),
+        (
+            (estimate(0.18, 0.01), estimate(0.031, 0.02)),
+            (estimate(1.8, 0.01), estimate(0.025, 0.02)),
+            "the delay of ‘call’ grows from 180 ms to 1.8 s; no clear difference in the loss of ‘call’.",
+        ),
+        (
+            (estimate(0.18, 0.0), estimate(0.000_1, 0.0)),
+            (estimate(0.18, 0.0), estimate(0.000_3, 0.0)),
+            "the delay of ‘call’ stays at 180 ms; its loss stays at 0.01%.",
+        ),
+        (
+            (single(0.18), single(0.031)),
+            (single(0.003), single(0.01)),
+            "the delay of ‘call’ is 3 instead of 180 ms; it loses 1% instead of 3.1% of its packets.",
+        ),
+        (
+            (estimate(0.18, 0.01), estimate(0.5, 0.1)),
+            (None, estimate(1.0, 0.0)),
+            "no packet of ‘call’ arrives; it loses 100% instead of 50% of its packets.",
+        ),
+        (none(), none(), "nothing was measured that could be compared."),
+    ] {
+        let sentence = said(|comparison| {
+            for (discipline, (delay, loss)) in
+                comparison.disciplines.iter_mut().zip([before, after])
+            {
+                discipline.traffic[0].delay.p95_s = delay;
+                discipline.traffic[0].loss_ratio = loss;
+            }
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn long_transfers_and_their_stalls() {
+    for (before, after, expected) in [
+        (
+            (estimate(3.4e6, 1e4), estimate(1.0, 0.01)),
+            (estimate(3.42e6, 1e4), estimate(1.0, 0.01)),
+            "long transfers of ‘backup’ keep their speed (3.4 Mbit/s).",
+        ),
+        (
+            (estimate(3.4e6, 1e4), estimate(1.0, 0.1)),
+            (estimate(1.5e6, 1e4), estimate(4.2, 0.1)),
+            "long transfers of ‘backup’ keep only 44% of their speed (1.5 instead of 3.4 Mbit/s); \
+             their longest stall grows from 1 to 4.2 s.",
+        ),
+        (
+            (estimate(3.4e6, 1e4), estimate(1.0, 0.1)),
+            (estimate(2.9e6, 1e4), estimate(0.5, 0.1)),
+            "long transfers of ‘backup’ are 15% slower (2.9 instead of 3.4 Mbit/s); \
+             their longest stall shrinks from 1 s to 500 ms.",
+        ),
+        (
+            (estimate(3.4e6, 1e4), None),
+            (estimate(0.0, 0.0), None),
+            "long transfers of ‘backup’ come to a standstill (0 instead of 3.4 Mbit/s).",
+        ),
+        (
+            (estimate(0.0, 0.0), None),
+            (estimate(3.4e6, 1e4), None),
+            "long transfers of ‘backup’ get through (3.4 instead of 0 Mbit/s).",
+        ),
+        (
+            (estimate(3.4e6, 1e4), None),
+            (estimate(6.8e6, 1e4), None),
+            "long transfers of ‘backup’ are 2 times as fast (6.8 instead of 3.4 Mbit/s).",
+        ),
+        (
+            (estimate(3.4e6, 1e6), estimate(1.0, 0.5)),
+            (estimate(3.0e6, 1e6), estimate(1.4, 0.5)),
+            "no clear difference in the speed of long transfers of ‘backup’ and the longest stall of ‘backup’.",
+        ),
+        ((estimate(3.4e6, 1e6), None), (None, None), "no long transfer of ‘backup’ was observed."),
+    ] {
+        let sentence = said(|comparison| {
+            for (discipline, (rate, stall)) in
+                comparison.disciplines.iter_mut().zip([before, after])
+            {
+                discipline.traffic[1].long_goodput_bps = rate;
+                discipline.traffic[1].longest_stall_s = stall;
+            }
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn the_baseline_is_told_in_numbers() {
+    let sentence = of(&fixture::comparison(2, 5))[0].sentence().replace('\u{a0}', " ");
+    assert!(sentence.starts_with("fifo: short transfers take "), "{sentence}");
+    assert!(sentence.contains("95 of 100 packets of ‘call’ arrive within "), "{sentence}");
+    assert!(sentence.contains("long transfers of ‘backup’ run at "), "{sentence}");
+}

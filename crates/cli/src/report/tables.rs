@@ -1,0 +1,513 @@
+//! The tables: the main figures side by side, and the numbers behind the plots.
+
+use tidegate_sim::metrics::comparison::{
+    ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkResult,
+    TrafficResult,
+};
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::figures::{shown_links, sources};
+use super::markup::{Element, element};
+use super::number::{Quantity, count, estimate, mean_and_half, short, significant};
+use super::plot::swatch;
+use super::summary::Better;
+
+/// Stands for what was not measured.
+const NOTHING: &str = "–";
+
+/// A table in groups of rows.
+struct Table {
+    id: &'static str,
+    note: String,
+    columns: Vec<Element>,
+    groups: Vec<(String, Vec<Vec<Element>>)>,
+}
+
+impl Table {
+    fn html(self) -> Element {
+        let width = self.columns.len();
+        let head = element("tr").children(self.columns);
+        let group = |(heading, rows): (String, Vec<Vec<Element>>)| {
+            let heading = (!heading.is_empty()).then(|| {
+                let cell = element("th").with("scope", "rowgroup").with("colspan", width);
+                element("tr").class("group").child(cell.text(heading))
+            });
+            element("tbody")
+                .children(heading)
+                .children(rows.into_iter().map(|cells| element("tr").children(cells)))
+        };
+        let note = format!("{}-note", self.id);
+        let table = element("table")
+            .with("id", self.id)
+            .with("aria-describedby", &note)
+            .child(element("thead").child(head))
+            .children(self.groups.into_iter().map(group));
+        // Wide tables scroll by themselves, and by keyboard too.
+        let scroll = element("div").class("scroll").with("tabindex", 0).child(table);
+        // Not a caption: that would scroll away with the table.
+        let note = element("p").class("note").with("id", note).text(self.note);
+        element("div").child(note).child(scroll)
+    }
+}
+
+fn column(text: impl Into<String>) -> Element {
+    element("th").with("scope", "col").text(text)
+}
+
+fn cell(text: impl Into<String>) -> Element {
+    element("td").text(text)
+}
+
+fn discipline_name(style: usize, discipline: &DisciplineResult) -> Element {
+    element("th").with("scope", "row").child(swatch(style)).text(discipline.label.clone())
+}
+
+fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
+    let known = value.filter(|value| value.mean.is_finite());
+    cell(known.map_or(NOTHING.into(), |value| estimate(quantity, &value)))
+}
+
+/// A row of the main table: one value for each discipline.
+struct Measure {
+    name: String,
+    quantity: Quantity,
+    better: Option<Better>,
+    values: Vec<Option<Estimate>>,
+}
+
+/// The main figures: a row for each, a column for each discipline.
+pub(super) fn main(comparison: &Comparison) -> Element {
+    let names = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
+        column("").child(swatch(style)).child(element("br")).text(discipline.label.clone())
+    });
+    let groups = measures(comparison).into_iter().filter_map(|(heading, measures)| {
+        let known = |measure: &Measure| measure.values.iter().any(Option::is_some);
+        let rows: Vec<_> = measures.into_iter().filter(known).map(|it| it.cells()).collect();
+        (!rows.is_empty()).then_some((heading, rows))
+    });
+    Table {
+        id: "table-main",
+        note: "Means over seeds ± half the width of the 95% confidence interval. ★ marks the \
+                  best value of a row and those whose interval overlaps with its interval; rows \
+                  without a star have no winner."
+            .into(),
+        columns: std::iter::once(column("")).chain(names).collect(),
+        groups: groups.collect(),
+    }
+    .html()
+}
+
+fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
+    use Better::{Higher, Lower};
+    use Quantity::{Plain, Rate, Share, Time};
+    let measure = |name: &str,
+                   quantity,
+                   better,
+                   of: &dyn Fn(&DisciplineResult) -> Option<Estimate>| Measure {
+        name: name.into(),
+        quantity,
+        better,
+        values: comparison.disciplines.iter().map(of).collect(),
+    };
+    let mut out = vec![
+        (
+            format!(
+                "Short transfers, up to {}",
+                short(Quantity::Size, comparison.short_flow_bytes as f64)
+            ),
+            vec![
+                measure("Response time, mean", Time, Some(Lower), &|d| d.short.mean_s),
+                measure("Response time, median", Time, Some(Lower), &|d| d.short.median_s),
+                measure("Response time, 95th percentile", Time, Some(Lower), &|d| d.short.p95_s),
+                measure("Slowdown, mean", Plain, Some(Lower), &|d| d.short.slowdown),
+            ],
+        ),
+        (
+            "All transfers that have an end".into(),
+            vec![
+                measure("Response time, mean", Time, Some(Lower), &|d| d.all.mean_s),
+                measure("Slowdown, mean", Plain, Some(Lower), &|d| d.all.slowdown),
+            ],
+        ),
+    ];
+    for (index, name) in sources(comparison, |_| true) {
+        let of = |value: &dyn Fn(&TrafficResult) -> Option<Estimate>| {
+            let value = |d: &DisciplineResult| d.traffic.get(index).and_then(value);
+            comparison.disciplines.iter().map(value).collect()
+        };
+        let row = |name: &str, quantity, better, value: &dyn Fn(&TrafficResult) -> _| Measure {
+            name: name.into(),
+            quantity,
+            better: Some(better),
+            values: of(value),
+        };
+        out.push((
+            format!("‘{name}’"),
+            vec![
+                row("Delay, median", Time, Lower, &|source| source.delay.median_s),
+                row("Delay, 95th percentile", Time, Lower, &|source| source.delay.p95_s),
+                row("Delay, 99th percentile", Time, Lower, &|source| source.delay.p99_s),
+                row("Packets lost", Share, Lower, &|source| source.loss_ratio),
+                row("Goodput of a long flow", Rate, Higher, &|source| source.long_goodput_bps),
+                row("Longest stall", Time, Lower, &|source| source.longest_stall_s),
+                row("Fairness among long flows", Plain, Higher, &|source| source.fairness),
+            ],
+        ));
+    }
+    for (index, link) in shown_links(comparison) {
+        let row = |name: &str, quantity, better, value: &dyn Fn(&LinkResult) -> _| {
+            measure(name, quantity, better, &|d| d.links.get(index).and_then(value))
+        };
+        out.push((
+            format!("Link ‘{}’", link.name),
+            vec![
+                row("Packets lost", Share, Some(Lower), &|link| link.loss_ratio),
+                row("Utilisation", Share, None, &|link| link.utilisation),
+                row("Time in the queue, mean", Time, Some(Lower), &|link| link.delay.mean_s),
+                row("Packets queued, mean", Plain, None, &|link| link.queue_packets),
+                row("Flows tracked, mean", Plain, None, &|link| link.flows_tracked),
+            ],
+        ));
+    }
+    out
+}
+
+impl Measure {
+    fn cells(&self) -> Vec<Element> {
+        let known = || self.values.iter().flatten();
+        let unit = self.quantity.unit_for(known().map(|value| value.mean));
+        let name = match unit.name {
+            "" => self.name.clone(),
+            unit => format!("{} ({unit})", self.name),
+        };
+        let stars = self.stars();
+        let best = || element("span").with("aria-label", "best").with("role", "img").text("★");
+        let cells = self.values.iter().zip(&stars).map(|(value, star)| {
+            let Some(value) = value else { return cell(NOTHING) };
+            let (mean, half) = mean_and_half(unit, value);
+            let cell =
+                if *star { element("td").class("best").child(best()) } else { element("td") };
+            let half = half.map(|half| element("small").text(format!("\u{a0}±\u{a0}{half}")));
+            cell.text(mean).children(half)
+        });
+        std::iter::once(element("th").with("scope", "row").text(name)).chain(cells).collect()
+    }
+
+    /// Which values are best, or not clearly worse than the best.
+    fn stars(&self) -> Vec<bool> {
+        let none = vec![false; self.values.len()];
+        let Some(better) = self.better else { return none };
+        let known = self.values.iter().flatten().filter(|value| value.mean.is_finite());
+        let best = known.min_by(|one, other| match better {
+            Better::Lower => one.mean.total_cmp(&other.mean),
+            Better::Higher => other.mean.total_cmp(&one.mean),
+        });
+        let Some((from, to)) = best.map(Estimate::interval) else { return none };
+        let overlaps = |value: &Option<Estimate>| {
+            value.is_some_and(|value| {
+                let (low, high) = value.interval();
+                low <= to && high >= from
+            })
+        };
+        let stars: Vec<_> = self.values.iter().map(overlaps).collect();
+        let known = self.values.iter().flatten().count();
+        // A star for everybody is none.
+        if stars.iter().filter(|star| **star).count() == known { none } else { stars }
+    }
+}
+
+/// A table behind the figures, with the heading under which it folds away.
+pub(super) struct Folded {
+    pub(super) title: &'static str,
+    pub(super) table: Element,
+}
+
+/// The tables behind the figures.
+pub(super) fn detailed(comparison: &Comparison) -> Vec<Folded> {
+    let folded = |title, table: Option<Table>| table.map(|it| Folded { title, table: it.html() });
+    [
+        folded("Response times by size class", Some(classes(comparison))),
+        folded("Response times by size, finer", sizes(comparison)),
+        folded("Quantiles of the distributions", Some(quantiles(comparison))),
+        folded("Sources of transfers", transfers(comparison)),
+        folded("Sources of datagrams", datagrams(comparison)),
+        folded("Links: packets", links(comparison)),
+        folded("Links: queues", queues(comparison)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn per_discipline(
+    comparison: &Comparison,
+    cells: impl Fn(&DisciplineResult) -> Vec<Element>,
+) -> Vec<Vec<Element>> {
+    let row = |(style, discipline): (usize, &DisciplineResult)| {
+        std::iter::once(discipline_name(style, discipline)).chain(cells(discipline)).collect()
+    };
+    comparison.disciplines.iter().enumerate().map(row).collect()
+}
+
+fn columns(names: &[&str]) -> Vec<Element> {
+    names.iter().map(|name| column(*name)).collect()
+}
+
+fn classes(comparison: &Comparison) -> Table {
+    type Pick<'a> = &'a dyn Fn(&DisciplineResult) -> Option<&ClassResult>;
+    let group = |heading: String, class: Pick| {
+        let cells = |discipline: &DisciplineResult| {
+            let Some(class) = class(discipline) else { return vec![cell(NOTHING); 7] };
+            let with_loss = class.with_loss as f64 / class.started.max(1) as f64;
+            vec![
+                cell(count(class.started)),
+                cell(count(class.completed)),
+                cell(if class.started > 0 {
+                    short(Quantity::Share, with_loss)
+                } else {
+                    NOTHING.into()
+                }),
+                value(Quantity::Time, class.mean_s),
+                value(Quantity::Time, class.median_s),
+                value(Quantity::Time, class.p95_s),
+                value(Quantity::Plain, class.slowdown),
+            ]
+        };
+        (heading, per_discipline(comparison, cells))
+    };
+    let first = comparison.disciplines.first();
+    let mut groups: Vec<_> = first
+        .iter()
+        .flat_map(|d| d.classes.iter().enumerate())
+        .map(|(index, class)| group(class.label.clone(), &|d| d.classes.get(index)))
+        .collect();
+    groups.extend(first.map(|d| group(d.short.label.clone(), &|d| Some(&d.short))));
+    groups.extend(first.map(|d| group(d.all.label.clone(), &|d| Some(&d.all))));
+    Table {
+        id: "table-classes",
+        note: "By size of the transfer. Counts are of all seeds together; times are of \
+                  finished transfers, means over seeds ± half the 95% confidence interval."
+            .into(),
+        columns: columns(&[
+            "",
+            "Started",
+            "Finished",
+            "With loss",
+            "Mean",
+            "Median",
+            "95th percentile",
+            "Slowdown",
+        ]),
+        groups,
+    }
+}
+
+fn sizes(comparison: &Comparison) -> Option<Table> {
+    let mut bins: Vec<(f64, f64)> = comparison
+        .disciplines
+        .iter()
+        .flat_map(|d| d.response_by_size.iter().map(|bin| (bin.from_bytes, bin.to_bytes)))
+        .collect();
+    bins.sort_by(|one, other| one.0.total_cmp(&other.0));
+    bins.dedup();
+    let row = |(from, to): &(f64, f64)| {
+        let unit = Quantity::Size.unit(*from);
+        let name = format!("{} to {}", unit.number(*from, 3), unit.behind(&unit.number(*to, 3)));
+        let of = |discipline: &DisciplineResult| {
+            let bin = discipline.response_by_size.iter().find(|bin| bin.from_bytes == *from);
+            cell(bin.map_or(NOTHING.into(), |bin| {
+                format!("{} ({})", estimate(Quantity::Time, &bin.mean_s), count(bin.flows))
+            }))
+        };
+        let name = element("th").with("scope", "row").text(name);
+        std::iter::once(name).chain(comparison.disciplines.iter().map(of)).collect()
+    };
+    let rows: Vec<Vec<Element>> = bins.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "table-sizes",
+        note: "Mean response time of finished transfers, and their number in all seeds \
+                  together."
+            .into(),
+        columns: discipline_columns(comparison, "Size"),
+        groups: vec![(String::new(), rows)],
+    })
+}
+
+fn discipline_columns(comparison: &Comparison, first: &str) -> Vec<Element> {
+    let names = comparison.disciplines.iter().map(|discipline| column(discipline.label.clone()));
+    std::iter::once(column(first)).chain(names).collect()
+}
+
+fn quantiles(comparison: &Comparison) -> Table {
+    const FRACTIONS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+    let group = |heading: String, of: &dyn Fn(&DisciplineResult) -> Vec<DistributionPoint>| {
+        let distributions: Vec<_> = comparison.disciplines.iter().map(of).collect();
+        let row = |fraction: f64| {
+            let cell_of = |points: &Vec<DistributionPoint>| {
+                let point = points.iter().find(|point| point.fraction >= fraction - 1e-12);
+                cell(point.map_or(NOTHING.into(), |point| {
+                    let unit = Quantity::Time.unit(point.at_s);
+                    unit.behind(&significant(point.at_s / unit.factor, 3))
+                }))
+            };
+            let name = element("th").with("scope", "row").text(short(Quantity::Share, fraction));
+            std::iter::once(name).chain(distributions.iter().map(cell_of)).collect()
+        };
+        (heading, FRACTIONS.into_iter().map(row).collect())
+    };
+    let mut groups =
+        vec![group("Response time of short transfers".into(), &|d| d.short_distribution.clone())];
+    groups.extend(sources(comparison, |source| source.datagrams).into_iter().map(
+        |(index, name)| {
+            group(format!("Delay of ‘{name}’"), &|d| {
+                d.traffic
+                    .get(index)
+                    .map(|source| source.delay_distribution.clone())
+                    .unwrap_or_default()
+            })
+        },
+    ));
+    Table {
+        id: "table-quantiles",
+        note: "The time within which so many of 100 were there, all seeds together.".into(),
+        columns: discipline_columns(comparison, "Part"),
+        groups,
+    }
+}
+
+fn by_source(
+    comparison: &Comparison,
+    has: impl Fn(&TrafficResult) -> bool,
+    cells: impl Fn(&TrafficResult) -> Vec<Element>,
+) -> Vec<(String, Vec<Vec<Element>>)> {
+    let group = |(index, name): (usize, &str)| {
+        let rows = per_discipline(comparison, |discipline| {
+            discipline.traffic.get(index).map(&cells).unwrap_or_default()
+        });
+        (format!("‘{name}’"), rows)
+    };
+    sources(comparison, has).into_iter().map(group).collect()
+}
+
+fn transfers(comparison: &Comparison) -> Option<Table> {
+    let cells = |source: &TrafficResult| {
+        vec![
+            cell(count(source.started)),
+            cell(count(source.completed)),
+            value(Quantity::Rate, source.throughput_bps),
+            value(Quantity::Rate, source.long_goodput_bps),
+            value(Quantity::Time, source.longest_stall_s),
+            value(Quantity::Plain, source.fairness),
+        ]
+    };
+    let groups = by_source(comparison, |source| !source.datagrams, cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-transfers",
+        note: format!(
+            "Long flows are those of at least {}, and those without an end.",
+            short(Quantity::Size, comparison.long_flow_bytes as f64)
+        ),
+        columns: columns(&[
+            "",
+            "Started",
+            "Finished",
+            "Throughput",
+            "Goodput of a long flow",
+            "Longest stall",
+            "Fairness",
+        ]),
+        groups,
+    })
+}
+
+fn delay_cells(delay: &DelayResult) -> [Element; 4] {
+    [delay.mean_s, delay.median_s, delay.p95_s, delay.p99_s].map(|it| value(Quantity::Time, it))
+}
+
+fn datagrams(comparison: &Comparison) -> Option<Table> {
+    let cells = |source: &TrafficResult| {
+        let mut cells = vec![
+            value(Quantity::Rate, source.throughput_bps),
+            value(Quantity::Share, source.loss_ratio),
+        ];
+        cells.extend(delay_cells(&source.delay));
+        cells
+    };
+    let groups = by_source(comparison, |source| source.datagrams, cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-datagrams",
+        note: "One-way delay of the packets that arrived; loss over packets sent.".into(),
+        columns: columns(&[
+            "",
+            "Throughput",
+            "Lost",
+            "Delay, mean",
+            "Median",
+            "95th percentile",
+            "99th percentile",
+        ]),
+        groups,
+    })
+}
+
+fn by_link(
+    comparison: &Comparison,
+    cells: impl Fn(&LinkResult) -> Vec<Element>,
+) -> Vec<(String, Vec<Vec<Element>>)> {
+    let links = comparison.disciplines.first().map_or(&[][..], |discipline| &discipline.links);
+    let group = |(index, link): (usize, &LinkResult)| {
+        let rows = per_discipline(comparison, |discipline| {
+            discipline.links.get(index).map(&cells).unwrap_or_default()
+        });
+        let tested = if link.tested { "" } else { " (same discipline in every run)" };
+        (format!("‘{}’{tested}", link.name), rows)
+    };
+    links.iter().enumerate().map(group).collect()
+}
+
+fn links(comparison: &Comparison) -> Option<Table> {
+    let cells = |link: &LinkResult| {
+        vec![
+            cell(count(link.offered)),
+            cell(count(link.refused)),
+            cell(count(link.pushed_out)),
+            value(Quantity::Share, link.loss_ratio),
+            value(Quantity::Share, link.utilisation),
+        ]
+    };
+    let groups = by_link(comparison, cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-links",
+        note: "Packets of all seeds together; ratios are means over seeds.".into(),
+        columns: columns(&["", "Arrived", "Refused", "Pushed out", "Lost", "Utilisation"]),
+        groups,
+    })
+}
+
+fn queues(comparison: &Comparison) -> Option<Table> {
+    let cells = |link: &LinkResult| {
+        let mut cells: Vec<_> = delay_cells(&link.delay).into();
+        cells.push(value(Quantity::Plain, link.queue_packets));
+        cells.push(value(Quantity::Plain, link.flows_tracked));
+        cells.push(cell(count(link.flows_peak as u64)));
+        cells
+    };
+    let groups = by_link(comparison, cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-queues",
+        note: "Time that packets wait in front of the link, and what is kept there: means \
+                  over time; the peak is the largest of all seeds."
+            .into(),
+        columns: columns(&[
+            "",
+            "Wait, mean",
+            "Median",
+            "95th percentile",
+            "99th percentile",
+            "Packets queued",
+            "Flows tracked",
+            "Flows, peak",
+        ]),
+        groups,
+    })
+}

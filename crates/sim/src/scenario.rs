@@ -5,6 +5,10 @@
 //! one can run it: names are resolved to indices, units to types, sizes and
 //! traces are loaded.
 
+mod choice;
+pub mod file;
+mod nearest;
+
 use std::sync::Arc;
 
 use tidegate_core::registry::{Entry, Settings};
@@ -15,6 +19,9 @@ use crate::trace::capture::Capture;
 use crate::trace::delivery::DeliveryTrace;
 use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
+
+pub use choice::ChoiceError;
+pub use nearest::nearest;
 
 /// A link, its traffic, and the disciplines to be tried on it.
 #[derive(Clone, Debug)]

@@ -1,0 +1,136 @@
+//! A discipline chosen by name and settings, as in files and on the command line.
+
+use std::str::FromStr;
+
+use tidegate_core::registry::{self, DISCIPLINES, SettingError, Settings};
+
+use super::DisciplineChoice;
+use super::nearest::expectation;
+
+/// A choice of a discipline that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// There is no discipline of this name.
+    #[error("found unknown discipline '{found}', expected {expected}")]
+    Unknown {
+        /// The name as it was found.
+        found: String,
+        /// The nearest name, or all of them.
+        expected: String,
+    },
+    /// The discipline does not take these settings.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A setting without a value.
+    #[error("found '{found}', expected PARAMETER=VALUE as in 'efd:threshold=30 kB'")]
+    NoValue {
+        /// The text as it was found.
+        found: String,
+    },
+}
+
+impl DisciplineChoice {
+    /// The discipline called `name` with these settings; others have their default.
+    ///
+    /// # Errors
+    /// When there is no such discipline, or it does not take the settings.
+    pub fn new(
+        name: &str,
+        label: Option<&str>,
+        settings: &[(&str, &str)],
+    ) -> Result<DisciplineChoice, ChoiceError> {
+        let entry = registry::find(name).ok_or_else(|| ChoiceError::Unknown {
+            found: name.into(),
+            expected: expectation(name, DISCIPLINES.iter().map(|entry| entry.name)),
+        })?;
+        let settings = entry.settings(settings)?;
+        Ok(DisciplineChoice { label: label.unwrap_or(name).into(), entry, settings })
+    }
+
+    /// All parameters with their values, as they would be written in a file:
+    /// read again, they give the same settings to the last digit.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let text = |parameter: &registry::Parameter| written(&self.settings, parameter);
+        self.entry.parameters.iter().map(|parameter| (parameter.name, text(parameter))).collect()
+    }
+}
+
+fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
+    use registry::Kind;
+    use tidegate_core::units::Amount;
+
+    let name = parameter.name;
+    match parameter.kind {
+        Kind::Span { .. } => {
+            exact(settings.span(name).to_string(), settings.span(name), "ns", |s| s.0)
+        }
+        Kind::Bytes { .. } => {
+            exact(settings.bytes(name).to_string(), settings.bytes(name), "B", |size| size.0)
+        }
+        Kind::Amount => match settings.amount(name) {
+            Amount::Bytes(size) => exact(size.to_string(), size, "B", |size| size.0),
+            packets => packets.to_string(),
+        },
+        Kind::Number { .. } => settings.number(name).to_string(),
+        Kind::Choice(_) => settings.choice(name).into(),
+    }
+}
+
+/// The readable text where it is exact, the base unit otherwise.
+fn exact<T: FromStr + PartialEq + Copy>(
+    readable: String,
+    value: T,
+    unit: &str,
+    count: impl Fn(T) -> u64,
+) -> String {
+    if readable.parse().is_ok_and(|read: T| read == value) {
+        readable
+    } else {
+        format!("{} {unit}", count(value))
+    }
+}
+
+/// `NAME[:PARAMETER=VALUE]...`; the label is the text itself, or that of a
+/// parameter called `label`.
+impl FromStr for DisciplineChoice {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<DisciplineChoice, ChoiceError> {
+        let mut parts = text.split(':').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let mut settings = Vec::new();
+        let mut label = text.trim();
+        for part in parts {
+            match part.split_once('=') {
+                Some(("label", value)) => label = value,
+                Some((parameter, value)) => settings.push((parameter.trim(), value.trim())),
+                None => return Err(ChoiceError::NoValue { found: part.into() }),
+            }
+        }
+        DisciplineChoice::new(name, Some(label), &settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_chooses_name_settings_and_label() {
+        let choice: DisciplineChoice = "efd:threshold=30001 B:label=large".parse().unwrap();
+        assert_eq!((choice.entry.name, choice.label.as_str()), ("efd", "large"));
+        assert_eq!(choice.parameters(), [("threshold", "30.001 kB".to_string())]);
+        let choice: DisciplineChoice = "efd:threshold=30001234 B".parse().unwrap();
+        assert_eq!(choice.parameters(), [("threshold", "30001234 B".to_string())]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_was_expected() {
+        let error = |text: &str| text.parse::<DisciplineChoice>().unwrap_err().to_string();
+        assert_eq!(error("fifi"), "found unknown discipline 'fifi', expected 'fifo'");
+        assert!(error("efd:threshold").contains("PARAMETER=VALUE"));
+        assert!(error("efd:treshold=1 B").contains("no parameter 'treshold'"));
+        assert!(error("efd:threshold=many").contains("'many' is not"));
+    }
+}

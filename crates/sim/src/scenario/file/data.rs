@@ -1,0 +1,59 @@
+//! The files that a scenario names: size distributions, traces, logs, captures.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use super::error::Mistake;
+use super::values::At;
+use crate::trace::ReadError;
+
+/// Finds the files that a scenario names.
+///
+/// A scenario from disk has its files beside it ([`Folder`]); one that is
+/// built into a program, or comes out of a manifest, brings them along.
+pub trait DataFiles {
+    /// The file called `name`, as it is written in the scenario.
+    ///
+    /// # Errors
+    /// When there is no such file or it cannot be opened.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>>;
+}
+
+/// Files on disk, relative to this folder.
+#[derive(Clone, Debug)]
+pub struct Folder(pub PathBuf);
+
+impl DataFiles for Folder {
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(File::open(self.0.join(name))?))
+    }
+}
+
+/// Reads the file called `name` with `parse`; `expected` says what it should be.
+pub(super) fn load<T>(
+    data: &dyn DataFiles,
+    name: &At<String>,
+    expected: &str,
+    parse: impl FnOnce(&str, Box<dyn Read + '_>) -> Result<T, ReadError>,
+) -> Result<T, Mistake> {
+    let wrong =
+        |reason: String| Mistake::at(&name.place, format!("'{}' ({reason})", name.value), expected);
+    let file = data.open(name).map_err(|error| wrong(error.to_string()))?;
+    parse(name, file).map_err(|error| wrong(error.to_string()))
+}
+
+/// As [`load`], for the text formats, which are parsed whole.
+pub(super) fn load_text<T>(
+    data: &dyn DataFiles,
+    name: &At<String>,
+    expected: &str,
+    parse: fn(&str, &[u8]) -> Result<T, ReadError>,
+) -> Result<T, Mistake> {
+    load(data, name, expected, |name, mut file| {
+        let mut contents = Vec::new();
+        file.read_to_end(&mut contents)
+            .map_err(|reason| ReadError::Unreadable { file: name.into(), reason })?;
+        parse(name, &contents)
+    })
+}

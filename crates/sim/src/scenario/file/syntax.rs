@@ -1,0 +1,590 @@
+//! The language of scenario files: what may be written, and what it is called.
+//!
+//! These types are only what stands in the file; the JSON Schema for editors
+//! is made from them. Each key is documented here once: the text is shown by
+//! editors and is the reference of `docs/scenarios.md`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use tidegate_core::{Buffer, Bytes, Rate, Span};
+
+use super::values::{At, Count, InText, Named, Names, Positive, Quantity, Seeds, Text};
+
+/// Most hosts, servers or pairs that a builder makes.
+type Hosts = Count<1, 1_000>;
+/// More transfers at once than any access link has seen.
+type Transfers = Count<1, 1_000_000>;
+/// Segments of a transfer: up to 1.5 GB.
+type Segments = Count<1, 1_000_000>;
+
+/// A link, its traffic, and the disciplines to be tried on it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Tidegate scenario")]
+pub(super) struct Document {
+    /// One line for the head of the report.
+    pub(super) title: At<String>,
+    /// A paragraph on what the scenario shows.
+    #[serde(default)]
+    pub(super) description: String,
+    /// How long to simulate.
+    pub(super) duration: Quantity<Span>,
+    /// Flows that start before this are simulated but not reported. Default: 0 s.
+    pub(super) warm_up: Option<Quantity<Span>>,
+    /// How many seeds, or a list of them; each discipline runs once with each. Default: 5.
+    pub(super) seeds: Option<At<Seeds>>,
+    /// Time between two samples of the links and of followed flows. Default: 100 ms.
+    pub(super) sample_every: Option<Quantity<Span>>,
+    /// Upper bounds of the size classes, ascending; one more class takes the
+    /// rest. Default: 10 kB, 100 kB, 1 MB.
+    pub(super) size_classes: Option<Vec<Quantity<Bytes>>>,
+    /// Flows of at most this size are called short. Default: 30 kB.
+    pub(super) short_flow: Option<Quantity<Bytes>>,
+    /// Flows of at least this size are called long. Default: 1 MB.
+    pub(super) long_flow: Option<Quantity<Bytes>>,
+    /// What to try on the tested links.
+    pub(super) disciplines: At<Vec<At<Named>>>,
+    /// How TCP behaves, unless a source of traffic says otherwise. Default:
+    /// the profile 'today'.
+    #[serde(default)]
+    pub(super) tcp: Tcp,
+    /// Names for lists of nodes, to be used wherever a node can be named.
+    #[serde(default)]
+    pub(super) groups: BTreeMap<String, At<Names>>,
+    /// Pairs of senders and receivers around one bottleneck.
+    pub(super) dumbbell: Option<Dumbbell>,
+    /// Hosts behind a router on an access link, and servers beyond it.
+    pub(super) access: Option<Access>,
+    /// Links, besides those of a builder.
+    #[serde(default)]
+    pub(super) link: Vec<At<Link>>,
+    /// The sources of traffic, by kind.
+    pub(super) traffic: At<Traffic>,
+}
+
+/// Nodes `sender1`.. in the group `senders`, all linked to `left`; `receiver1`..
+/// in `receivers`, linked to `right`; the link `bottleneck` from left to right
+/// has the discipline under test, all others queue without a limit. Defaults:
+/// `EFD section 4.1`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Dumbbell {
+    /// Senders, and as many receivers. Default: 5.
+    pub(super) pairs: Option<Hosts>,
+    /// Capacity of the bottleneck, both ways. Default: 10 Mbit/s.
+    pub(super) rate: Option<Capacity>,
+    /// Rate of all other links. Default: 100 Mbit/s.
+    pub(super) edge_rate: Option<Text<Rate>>,
+    /// Propagation delay of each link. Default: 1 ms.
+    pub(super) delay: Option<Text<Span>>,
+    /// Buffer of the bottleneck. Default: 300 packets.
+    pub(super) buffer: Option<Text<Buffer>>,
+}
+
+/// Nodes `host1`.. in the group `hosts` - `router` - `isp` - `server1`.. in
+/// `servers`. The links `down` (isp to router) and `up` (router to isp) have the
+/// discipline under test, all others queue without a limit.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Access {
+    /// Hosts on the user's side.
+    pub(super) hosts: Hosts,
+    /// Capacity towards the user.
+    pub(super) down: Capacity,
+    /// Capacity from the user.
+    pub(super) up: Capacity,
+    /// Propagation delay of the access link, each way. Default: 5 ms.
+    pub(super) delay: Option<Text<Span>>,
+    /// Buffer of both directions, unless one has its own. Default: 300 packets.
+    pub(super) buffer: Option<Text<Buffer>>,
+    /// Buffer towards the user.
+    pub(super) down_buffer: Option<Text<Buffer>>,
+    /// Buffer from the user.
+    pub(super) up_buffer: Option<Text<Buffer>>,
+    /// Rate between hosts and router. Default: 1 Gbit/s.
+    pub(super) lan_rate: Option<Text<Rate>>,
+    /// Propagation delay between hosts and router. Default: 1 ms.
+    pub(super) lan_delay: Option<Text<Span>>,
+    /// Propagation delay from the provider to each server; as many servers as
+    /// delays. Default: one server, 10 ms.
+    pub(super) servers: Option<At<Vec<Text<Span>>>>,
+}
+
+/// A link between two nodes, which need no other declaration; both ways unless
+/// `one_way` is set. With several nodes at an end, one link for each pair.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Link {
+    /// Where it starts.
+    pub(super) from: At<Names>,
+    /// Where it leads.
+    pub(super) to: At<Names>,
+    /// Name in tables and files. Default: 'FROM > TO'.
+    pub(super) name: Option<At<String>>,
+    /// Capacity. Default: unlimited.
+    pub(super) rate: Option<Capacity>,
+    /// Propagation delay. Default: none.
+    pub(super) delay: Option<Text<Span>>,
+    /// What stands in front of it. Default: 'unbounded'.
+    pub(super) queue: Option<At<Queue>>,
+    /// Limit of the queue. Default, unless unbounded: 300 packets.
+    pub(super) buffer: Option<Quantity<Buffer>>,
+    /// There is no way back. Default: false.
+    pub(super) one_way: Option<bool>,
+    /// What is different on the way back. Capacity and delay are otherwise the
+    /// same; the queue is unbounded.
+    pub(super) back: Option<At<Back>>,
+}
+
+/// The way back of a link.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Back {
+    /// Name in tables and files. Default: 'TO > FROM'.
+    pub(super) name: Option<At<String>>,
+    /// Capacity. Default: as the way out.
+    pub(super) rate: Option<Capacity>,
+    /// Propagation delay. Default: as the way out.
+    pub(super) delay: Option<Text<Span>>,
+    /// What stands in front of it. Default: 'unbounded'.
+    pub(super) queue: Option<At<Queue>>,
+    /// Limit of the queue. Default, unless unbounded: 300 packets.
+    pub(super) buffer: Option<Quantity<Buffer>>,
+}
+
+/// Sources of traffic, each kind in a list of its own; reports show them in the
+/// order of the file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Traffic {
+    /// TCP transfers that begin independently of each other.
+    #[serde(default)]
+    pub(super) transfers: Vec<At<TransferSource>>,
+    /// Web sessions: pages of objects, each object a transfer of its own.
+    #[serde(default)]
+    pub(super) web: Vec<At<WebSource>>,
+    /// Datagrams of one size at a constant rate, as a call sends them.
+    #[serde(default)]
+    pub(super) cbr: Vec<At<CbrSource>>,
+    /// The packets of a capture, at the times at which they were captured.
+    #[serde(default)]
+    pub(super) packets: Vec<At<PacketSource>>,
+}
+
+/// TCP transfers. How many: one of `load`, `per_second`, `count`, `log`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TransferSource {
+    /// Name in tables and files.
+    pub(super) name: At<String>,
+    /// Senders of the data; each transfer takes one at random.
+    pub(super) from: At<Names>,
+    /// Receivers of the data; each transfer takes one at random.
+    pub(super) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(super) start: Option<Quantity<Span>>,
+    /// When it opens nothing new any more. Default: never.
+    pub(super) stop: Option<Quantity<Span>>,
+    /// Transfers begin at random; all together they are this much on the wire,
+    /// counted in full packets, retransmissions not included.
+    pub(super) load: Option<Quantity<Rate>>,
+    /// Transfers begin at random, so many a second on average.
+    pub(super) per_second: Option<At<Positive>>,
+    /// So many transfers, all when the source starts.
+    pub(super) count: Option<At<Transfers>>,
+    /// A CSV file with the columns start_s and size_bytes; the first of its
+    /// transfers begins when the source starts.
+    pub(super) log: Option<At<String>>,
+    /// How large transfers are; not with `log`.
+    pub(super) sizes: Option<At<Sizes>>,
+    /// The receiver opens the connection and sends a request of this size, as
+    /// for a download. Default: the sender opens it, as for an upload.
+    pub(super) request: Option<Text<Bytes>>,
+    /// What is different from the scenario's TCP.
+    #[serde(default)]
+    pub(super) tcp: Tcp,
+    /// Record the progress of each of its flows.
+    #[serde(default)]
+    pub(super) follow: bool,
+}
+
+/// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
+/// are exponential with the means given. How many: `load` or `between_sessions`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WebSource {
+    /// Name in tables and files.
+    pub(super) name: At<String>,
+    /// Servers; each object comes from one at random.
+    pub(super) from: At<Names>,
+    /// Clients; each object goes to one at random.
+    pub(super) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(super) start: Option<Quantity<Span>>,
+    /// When no new session begins any more. Default: never.
+    pub(super) stop: Option<Quantity<Span>>,
+    /// All objects together are this much on the wire, counted in full packets,
+    /// retransmissions not included.
+    pub(super) load: Option<Quantity<Rate>>,
+    /// Between the starts of two sessions.
+    pub(super) between_sessions: Option<Quantity<Span>>,
+    /// Pages of a session.
+    pub(super) pages: Positive,
+    /// Between the starts of two pages of a session.
+    pub(super) between_pages: Text<Span>,
+    /// Objects of a page.
+    pub(super) objects: Positive,
+    /// Between the starts of two objects of a page.
+    pub(super) between_objects: Text<Span>,
+    /// How large objects are.
+    pub(super) sizes: At<Sizes>,
+    /// Size of the request for each object. Default: 400 B.
+    pub(super) request: Option<Text<Bytes>>,
+    /// What is different from the scenario's TCP.
+    #[serde(default)]
+    pub(super) tcp: Tcp,
+    /// Record the progress of each of its flows.
+    #[serde(default)]
+    pub(super) follow: bool,
+}
+
+/// UDP datagrams of one size at a constant rate.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CbrSource {
+    /// Name in tables and files.
+    pub(super) name: At<String>,
+    /// The sender.
+    pub(super) from: At<Names>,
+    /// The receiver.
+    pub(super) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(super) start: Option<Quantity<Span>>,
+    /// When it ends. Default: never.
+    pub(super) stop: Option<Quantity<Span>>,
+    /// Rate on the wire, headers included.
+    pub(super) rate: Text<Rate>,
+    /// Size of each datagram on the wire, headers included.
+    pub(super) packet: Quantity<Bytes>,
+}
+
+/// The packets of a capture: those of the user's hosts one way, the others the
+/// other way. Nothing reacts to what happens to them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PacketSource {
+    /// Name in tables and files.
+    pub(super) name: At<String>,
+    /// The user's side.
+    pub(super) inside: At<Names>,
+    /// The network's side.
+    pub(super) outside: At<Names>,
+    /// When the first packet is sent. Default: 0 s.
+    pub(super) start: Option<Quantity<Span>>,
+    /// When it ends. Default: with the capture.
+    pub(super) stop: Option<Quantity<Span>>,
+    /// A pcap or pcapng file.
+    pub(super) capture: At<String>,
+    /// IP addresses of the user's side. Default: found from the capture.
+    #[serde(default)]
+    pub(super) local: Vec<At<String>>,
+}
+
+/// How TCP behaves. Without a profile the settings apply to the surrounding one.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tcp {
+    /// 'papers': NewReno as in the simulations of the papers. 'today': CUBIC,
+    /// SACK and RACK-TLP as in a current Linux.
+    pub(super) profile: Option<Profile>,
+    /// Most payload in one segment.
+    pub(super) mss: Option<Quantity<Bytes>>,
+    /// The SYN carries the maximum segment size option.
+    pub(super) mss_option: Option<bool>,
+    /// Initial congestion window, in segments.
+    pub(super) initial_window: Option<Count<1, 1_000>>,
+    /// Slow start threshold of a new connection. Default: unlimited.
+    pub(super) initial_ssthresh: Option<Text<Bytes>>,
+    /// Most segments that one acknowledgement adds to the window in slow start.
+    pub(super) slow_start_limit: Option<Count<1, 100>>,
+    /// Largest window that a receiver advertises.
+    pub(super) receive_window: Option<Quantity<Bytes>>,
+    /// Retransmission timeout before the first round trip has been measured.
+    pub(super) initial_rto: Option<Quantity<Span>>,
+    /// Least retransmission timeout.
+    pub(super) min_rto: Option<Quantity<Span>>,
+    /// Largest retransmission timeout.
+    pub(super) max_rto: Option<Quantity<Span>>,
+    /// Least difference of round trips that the clock can tell.
+    pub(super) clock_granularity: Option<Text<Span>>,
+    /// Acknowledge at once when so many segments have come in; 1 acknowledges each.
+    pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,
+    /// Acknowledge at the latest so long after the first of them.
+    pub(super) delayed_ack_timeout: Option<Quantity<Span>>,
+    /// New data on the first two duplicate acknowledgements.
+    pub(super) limited_transmit: Option<bool>,
+    /// Selective acknowledgements.
+    pub(super) sack: Option<bool>,
+    /// Loss detection by time, and tail loss probes; needs `sack`.
+    pub(super) rack_tlp: Option<At<bool>>,
+    /// What sets the congestion window.
+    pub(super) congestion: Option<Congestion>,
+    /// Explicit congestion notification.
+    pub(super) ecn: Option<bool>,
+    /// Segments carry the timestamps option: 12 bytes in each.
+    pub(super) timestamps_option: Option<bool>,
+    /// So many retransmissions of a SYN before giving up.
+    pub(super) syn_retries: Option<Count<0, 100>>,
+    /// So many timeouts in a row without progress before giving up.
+    pub(super) data_retries: Option<Count<0, 1_000>>,
+}
+
+/// A named set of TCP settings.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Profile {
+    /// NewReno without SACK, initial window 2, first timeout 3 s.
+    Papers,
+    /// CUBIC, SACK, RACK-TLP, initial window 10, first timeout 1 s.
+    Today,
+}
+
+/// What sets the congestion window.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Congestion {
+    /// RFC 5681 and 6582.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// A size law: exactly one of these.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+struct SizeTable {
+    /// Whole segments, the probability of n is proportional to n^-exponent.
+    zipf: Option<Zipf>,
+    /// Bounded Pareto.
+    pareto: Option<Pareto>,
+    /// The natural logarithm of the size in bytes is normal.
+    lognormal: Option<Lognormal>,
+    /// Exponential with this mean.
+    exponential: Option<Quantity<Bytes>>,
+    /// As measured: a CSV file with the columns size_bytes and cumulative_probability.
+    file: Option<At<String>>,
+}
+
+/// A bounded Zipf law.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Zipf {
+    /// The exponent.
+    pub(super) exponent: Positive,
+    /// Fewest segments.
+    pub(super) least: Segments,
+    /// Most segments.
+    pub(super) most: At<Segments>,
+    /// Size of a segment.
+    pub(super) segment: Quantity<Bytes>,
+}
+
+/// A bounded Pareto law.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pareto {
+    /// Tail exponent.
+    pub(super) shape: Positive,
+    /// Smallest size.
+    pub(super) least: Quantity<Bytes>,
+    /// Largest size.
+    pub(super) most: Quantity<Bytes>,
+}
+
+/// A lognormal law.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lognormal {
+    /// Mean of the natural logarithm of the size in bytes.
+    pub(super) log_mean: At<Positive>,
+    /// Standard deviation of that logarithm.
+    pub(super) log_deviation: At<Positive>,
+}
+
+/// How fast a link sends.
+#[derive(Clone, Debug)]
+pub(super) enum Capacity {
+    /// At a constant rate.
+    Rate(Rate),
+    /// At the opportunities of a recorded trace.
+    Trace(At<String>),
+}
+
+/// How large transfers are.
+#[derive(Debug)]
+pub(super) enum Sizes {
+    /// All alike.
+    Constant(Bytes),
+    /// Never at an end.
+    Endless,
+    /// By a law.
+    Zipf(Zipf),
+    /// By a law.
+    Pareto(Pareto),
+    /// By a law.
+    Lognormal(Lognormal),
+    /// By a law.
+    Exponential(Quantity<Bytes>),
+    /// As measured.
+    File(At<String>),
+}
+
+/// What stands in front of a link.
+#[derive(Debug)]
+pub(super) enum Queue {
+    /// The discipline under test.
+    Tested,
+    /// FIFO without a limit.
+    Unbounded,
+    /// Always this one.
+    Fixed(Named),
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TraceFile {
+    /// A trace of delivery opportunities in the format of Mahimahi.
+    trace: At<String>,
+}
+
+impl<'de> Deserialize<'de> for Capacity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Capacity, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Capacity;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}, or {{ trace = \"FILE\" }}", Rate::EXPECTED)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Capacity, E> {
+                Rate::read(text)
+                    .map(Capacity::Rate)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Capacity, A::Error> {
+                let table = TraceFile::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Capacity::Trace(table.trace))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for Capacity {
+    fn schema_name() -> Cow<'static, str> {
+        "Capacity".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rate = generator.subschema_for::<Text<Rate>>();
+        let trace = generator.subschema_for::<TraceFile>();
+        json_schema!({ "description": "A rate, or a recorded trace.", "anyOf": [rate, trace] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sizes, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Sizes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a size as '30 kB', 'endless', or a table with one of zipf, pareto, \
+                     lognormal, exponential, file",
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Sizes, E> {
+                if text == "endless" {
+                    return Ok(Sizes::Endless);
+                }
+                Bytes::read(text)
+                    .filter(|size| size.0 > 0)
+                    .map(Sizes::Constant)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sizes, A::Error> {
+                let table = SizeTable::deserialize(MapAccessDeserializer::new(map))?;
+                let laws = [
+                    table.zipf.map(Sizes::Zipf),
+                    table.pareto.map(Sizes::Pareto),
+                    table.lognormal.map(Sizes::Lognormal),
+                    table.exponential.map(Sizes::Exponential),
+                    table.file.map(Sizes::File),
+                ];
+                let mut laws = laws.into_iter().flatten();
+                match (laws.next(), laws.next()) {
+                    (Some(law), None) => Ok(law),
+                    (None, _) => Err(de::Error::invalid_length(0, &self)),
+                    (_, Some(_)) => Err(de::Error::invalid_length(2, &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for Sizes {
+    fn schema_name() -> Cow<'static, str> {
+        "Sizes".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let constant = generator.subschema_for::<Text<Bytes>>();
+        let law = generator.subschema_for::<SizeTable>();
+        json_schema!({
+            "description": "One size, 'endless', or a law.",
+            "anyOf": [constant, { "const": "endless" }, law],
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Queue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Queue, D::Error> {
+        let named = Named::deserialize(deserializer)?;
+        let word = named.name.as_ref().map_or("", |name| name.as_str());
+        Ok(match word {
+            "tested" => Queue::Tested,
+            "unbounded" => Queue::Unbounded,
+            _ => Queue::Fixed(named),
+        })
+    }
+}
+
+impl JsonSchema for Queue {
+    fn schema_name() -> Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let discipline = generator.subschema_for::<Named>();
+        json_schema!({
+            "description": "'tested', 'unbounded', or a discipline that stays the same.",
+            "anyOf": [{ "enum": ["tested", "unbounded"] }, discipline],
+        })
+    }
+}

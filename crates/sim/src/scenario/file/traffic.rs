@@ -1,0 +1,390 @@
+//! Sources of traffic: who sends to whom, how much, and how large it is.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+use super::data::{DataFiles, load, load_text};
+use super::error::Mistake;
+use super::syntax::{CbrSource, Document, PacketSource, Sizes, Tcp, TransferSource, WebSource};
+use super::tcp::within;
+use super::topology::Topology;
+use super::values::{At, Names, Positive, Quantity};
+use crate::scenario::{
+    Arrivals, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer, WebProfile,
+};
+use crate::tcp::TcpConfig;
+use crate::trace::capture::Capture;
+use crate::trace::flow_log::FlowLog;
+use crate::trace::hosts::Hosts;
+use crate::trace::size_distribution::SizeDistribution;
+
+/// IPv4 and TCP headers without options.
+const HEADERS: u64 = 40;
+/// What the timestamps option adds to each segment.
+const TIMESTAMPS: u64 = 12;
+/// Of an object on the Web: what browsers send.
+const WEB_REQUEST: Bytes = Bytes(400);
+/// IPv4 and UDP headers, without which there is no datagram.
+const LEAST_DATAGRAM: Bytes = Bytes(28);
+const MOST_DATAGRAM: Bytes = Bytes(65_535);
+/// Of a transfer with an end.
+const MOST_SIZE: Bytes = Bytes(1_000_000_000_000);
+/// e^20 bytes are 485 MB.
+const MOST_LOG_MEAN: f64 = 20.0;
+const MOST_LOG_DEVIATION: f64 = 5.0;
+/// A run with more arrivals than this would not end in a day.
+const MOST_ARRIVALS: f64 = 1e9;
+
+/// What the sources have in common.
+pub(super) struct Reader<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) data: &'a dyn DataFiles,
+    pub(super) duration: Span,
+    pub(super) tcp: TcpConfig,
+}
+
+impl Reader<'_> {
+    /// All sources, in the order of the file.
+    pub(super) fn sources(&self, document: &Document) -> Result<Vec<TrafficSpec>, Mistake> {
+        let traffic = &document.traffic;
+        let mut sources: Vec<(&At<String>, usize, TrafficSpec)> = Vec::new();
+        for source in &traffic.transfers {
+            sources.push((&source.name, source.place.start, self.transfers(source)?));
+        }
+        for source in &traffic.web {
+            sources.push((&source.name, source.place.start, self.web(source)?));
+        }
+        for source in &traffic.cbr {
+            sources.push((&source.name, source.place.start, self.cbr(source)?));
+        }
+        for source in &traffic.packets {
+            sources.push((&source.name, source.place.start, self.packets(source)?));
+        }
+        sources.sort_by_key(|(_, start, _)| *start);
+        if sources.is_empty() {
+            let expected = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]] or \
+                            [[traffic.packets]]";
+            return Err(Mistake::at(&traffic.place, "no traffic", expected));
+        }
+        for (index, (name, ..)) in sources.iter().enumerate() {
+            if name.trim().is_empty() {
+                return Err(Mistake::at(&name.place, "an empty name", "a text"));
+            }
+            if sources[..index].iter().any(|(other, ..)| other.value == name.value) {
+                let found = format!("a second source called '{}'", name.value);
+                return Err(Mistake::at(&name.place, found, "a name of its own"));
+            }
+        }
+        Ok(sources.into_iter().map(|(_, _, source)| source).collect())
+    }
+
+    fn transfers(&self, source: &At<TransferSource>) -> Result<TrafficSpec, Mistake> {
+        let opened_by = source
+            .request
+            .map_or(Opener::Sender, |request| Opener::Receiver { request: request.0 });
+        let transfer =
+            self.transfer(&source.from, &source.to, opened_by, &source.tcp, source.follow)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let given = [
+            source.load.as_ref().map(|at| &at.place),
+            source.per_second.as_ref().map(|at| &at.place),
+            source.count.as_ref().map(|at| &at.place),
+            source.log.as_ref().map(|at| &at.place),
+        ];
+        one_of(&given, &source.place, "one of load, per_second, count, log")?;
+        let sizes = match (&source.sizes, &source.log) {
+            (Some(sizes), None) => self.sizes(sizes)?,
+            (None, None) => {
+                return Err(Mistake::missing(&source.place, "sizes", "how large transfers are"));
+            }
+            (Some(sizes), Some(_)) => {
+                let expected = "none, since the log has the sizes";
+                return Err(Mistake::at(&sizes.place, "sizes", expected));
+            }
+            // Not used with a log.
+            (None, Some(_)) => SizeLaw::Constant(Bytes(1)),
+        };
+        let endless = matches!(sizes, SizeLaw::Endless);
+        let place = given.into_iter().flatten().next().unwrap_or(&source.place);
+        if endless && source.count.is_none() {
+            let expected = "count, since transfers without an end add up for ever";
+            return Err(Mistake::at(place, "endless transfers", expected));
+        }
+        let poisson = |per_second: f64| {
+            self.check_arrivals(per_second, place)?;
+            Ok(Arrivals::Poisson { per_second })
+        };
+        let arrivals = if let Some(load) = &source.load {
+            poisson(per_second_of(load.value.0, &sizes, &transfer.tcp))?
+        } else if let Some(per_second) = &source.per_second {
+            poisson(per_second.0)?
+        } else if let Some(count) = &source.count {
+            Arrivals::AtStart { count: count.value.0 }
+        } else {
+            self.log(source.log.as_ref().expect("one of the four is given"))?
+        };
+        let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
+        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+    }
+
+    fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
+        let request = source.request.map_or(WEB_REQUEST, |request| request.0);
+        let opened_by = Opener::Receiver { request };
+        let transfer =
+            self.transfer(&source.from, &source.to, opened_by, &source.tcp, source.follow)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let given = [
+            source.load.as_ref().map(|at| &at.place),
+            source.between_sessions.as_ref().map(|at| &at.place),
+        ];
+        one_of(&given, &source.place, "one of load, between_sessions")?;
+        let sizes = self.sizes(&source.sizes)?;
+        if matches!(sizes, SizeLaw::Endless) {
+            return Err(Mistake::at(&source.sizes.place, "'endless'", "objects with an end"));
+        }
+        let (pages, objects) = (source.pages.0, source.objects.0);
+        let per_session = mean_count(pages) * mean_count(objects);
+        let place = given.into_iter().flatten().next().unwrap_or(&source.place);
+        let between_sessions = match (&source.load, &source.between_sessions) {
+            (Some(load), _) => {
+                let objects_per_second = per_second_of(load.value.0, &sizes, &transfer.tcp);
+                Span::from_seconds(per_session / objects_per_second)
+            }
+            (None, Some(between)) => between.value.0,
+            (None, None) => unreachable!("one of the two is given"),
+        };
+        if between_sessions == Span::ZERO {
+            return Err(Mistake::at(place, "'0 s'", "a time above zero between two sessions"));
+        }
+        self.check_arrivals(per_session / between_sessions.as_seconds(), place)?;
+        let profile = WebProfile {
+            between_sessions,
+            pages,
+            between_pages: source.between_pages.0,
+            objects,
+            between_objects: source.between_objects.0,
+            sizes,
+        };
+        let kind = TrafficKind::Web { transfer, profile };
+        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+    }
+
+    fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
+        let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
+        self.check_ways(&[from], &source.to, &[to], false)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let packet = within(&source.packet, LEAST_DATAGRAM, MOST_DATAGRAM)?;
+        let rate = source.rate.0;
+        let per_second = rate.0 as f64 / (8.0 * packet.0 as f64);
+        self.check_arrivals(per_second, &source.packet.place)?;
+        let kind = TrafficKind::Cbr { from, to, rate, packet };
+        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+    }
+
+    fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
+        let (inside, outside) = (self.single(&source.inside)?, self.single(&source.outside)?);
+        self.check_ways(&[inside], &source.outside, &[outside], true)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let capture = load(self.data, &source.capture, "a pcap or pcapng file", |name, file| {
+            Capture::stream(name, file)
+        })?;
+        let mut addresses = Vec::new();
+        for address in &source.local {
+            let parsed: Result<IpAddr, _> = address.parse();
+            addresses.push(parsed.map_err(|_| {
+                Mistake::at(&address.place, format!("'{}'", address.value), "an IP address")
+            })?);
+        }
+        let hosts =
+            if addresses.is_empty() { capture.local_hosts() } else { Hosts::new(addresses) };
+        let place = source.local.first().map_or(&source.capture.place, |local| &local.place);
+        if !capture.packets.iter().any(|packet| hosts.direction(packet.flow).is_some()) {
+            let expected = "packets between the user's addresses (local = [...]) and others";
+            return Err(Mistake::at(place, "no packet that crosses the link", expected));
+        }
+        let capture = Arc::new(capture);
+        let kind = TrafficKind::Packets { inside, outside, capture, hosts };
+        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+    }
+
+    fn transfer(
+        &self,
+        from: &At<Names>,
+        to: &At<Names>,
+        opened_by: Opener,
+        tcp: &Tcp,
+        follow: bool,
+    ) -> Result<Transfer, Mistake> {
+        let (from, to_nodes) = (self.topology.resolve(from)?, self.topology.resolve(to)?);
+        self.check_ways(&from, to, &to_nodes, true)?;
+        let tcp = Arc::new(tcp.over(&self.tcp)?);
+        Ok(Transfer { from, to: to_nodes, opened_by, tcp, follow })
+    }
+
+    fn check_ways(
+        &self,
+        from: &[NodeId],
+        to: &At<Names>,
+        to_nodes: &[NodeId],
+        both_ways: bool,
+    ) -> Result<(), Mistake> {
+        if let Some(node) = from.iter().find(|node| to_nodes.contains(node)) {
+            let found = format!("'{}' at both ends", self.topology.name(*node));
+            return Err(Mistake::at(&to.place, found, "other nodes than the sender's"));
+        }
+        self.topology.check_reachable(from, to, to_nodes, both_ways)
+    }
+
+    fn single(&self, names: &At<Names>) -> Result<NodeId, Mistake> {
+        match self.topology.resolve(names)?.as_slice() {
+            [node] => Ok(*node),
+            several => {
+                Err(Mistake::at(&names.place, format!("{} nodes", several.len()), "one node"))
+            }
+        }
+    }
+
+    fn times(
+        &self,
+        start: Option<&Quantity<Span>>,
+        stop: Option<&Quantity<Span>>,
+    ) -> Result<(Time, Time), Mistake> {
+        let begin = start.map_or(Span::ZERO, |start| start.value.0);
+        let end = stop.map_or(self.duration, |stop| stop.value.0);
+        if let Some(start) = start.filter(|_| begin >= self.duration) {
+            let expected = format!("a time before the end of the run, '{}'", self.duration);
+            return Err(Mistake::at(&start.place, format!("'{begin}'"), expected));
+        }
+        if let Some(stop) = stop.filter(|_| end <= begin) {
+            let expected = format!("a time after the start, '{begin}'");
+            return Err(Mistake::at(&stop.place, format!("'{end}'"), expected));
+        }
+        Ok((Time::ZERO + begin, Time::ZERO + end))
+    }
+
+    fn check_arrivals(&self, per_second: f64, place: &Range<usize>) -> Result<(), Mistake> {
+        let arrivals = per_second * self.duration.as_seconds();
+        // Written so that NaN is refused as well.
+        if arrivals <= MOST_ARRIVALS {
+            return Ok(());
+        }
+        let found = format!("{arrivals:.0} arrivals in '{}'", self.duration);
+        Err(Mistake::at(place, found, format!("at most {MOST_ARRIVALS}")))
+    }
+
+    fn log(&self, file: &At<String>) -> Result<Arrivals, Mistake> {
+        let expected = "a CSV file with start_s and size_bytes";
+        let log = load_text(self.data, file, expected, FlowLog::parse)?;
+        let flows: Vec<_> =
+            log.from_first().flows.iter().map(|flow| (flow.start, flow.size)).collect();
+        if flows.is_empty() {
+            return Err(Mistake::at(&file.place, "an empty log", "at least one transfer"));
+        }
+        Ok(Arrivals::Log(Arc::new(flows)))
+    }
+
+    fn sizes(&self, sizes: &At<Sizes>) -> Result<SizeLaw, Mistake> {
+        let one = Bytes(1);
+        Ok(match &sizes.value {
+            Sizes::Constant(size) => SizeLaw::Constant(*size),
+            Sizes::Endless => SizeLaw::Endless,
+            Sizes::Exponential(mean) => SizeLaw::Exponential(within(mean, one, MOST_SIZE)?),
+            Sizes::File(file) => {
+                let expected = "a CSV file with size_bytes and cumulative_probability";
+                let distribution = load_text(self.data, file, expected, SizeDistribution::parse)?;
+                SizeLaw::Empirical(Arc::new(distribution))
+            }
+            Sizes::Zipf(zipf) => {
+                let (least, most) = (zipf.least.0, zipf.most.value.0);
+                if most < least {
+                    let expected = format!("at least {least}, as 'least'");
+                    return Err(Mistake::at(&zipf.most.place, most.to_string(), expected));
+                }
+                let segment = within(&zipf.segment, one, MOST_DATAGRAM)?;
+                SizeLaw::BoundedZipf { exponent: zipf.exponent.0, least, most, segment }
+            }
+            Sizes::Pareto(pareto) => {
+                let least = within(&pareto.least, one, MOST_SIZE)?;
+                let most = within(&pareto.most, least + one, MOST_SIZE)?;
+                SizeLaw::Pareto { shape: pareto.shape.0, least, most }
+            }
+            Sizes::Lognormal(law) => SizeLaw::Lognormal {
+                log_mean: up_to(&law.log_mean, MOST_LOG_MEAN)?,
+                log_deviation: up_to(&law.log_deviation, MOST_LOG_DEVIATION)?,
+            },
+        })
+    }
+}
+
+fn up_to(written: &At<Positive>, most: f64) -> Result<f64, Mistake> {
+    if written.0 > most {
+        let expected = format!("a number above 0 and up to {most}");
+        return Err(Mistake::at(&written.place, written.0.to_string(), expected));
+    }
+    Ok(written.0)
+}
+
+/// Refuses when not exactly one of `given` is there.
+fn one_of(
+    given: &[Option<&Range<usize>>],
+    place: &Range<usize>,
+    expected: &str,
+) -> Result<(), Mistake> {
+    let mut places = given.iter().flatten();
+    match (places.next(), places.next()) {
+        (Some(_), None) => Ok(()),
+        (None, _) => Err(Mistake::at(place, "neither of them", expected)),
+        (_, Some(second)) => Err(Mistake::at(second, "two of them", expected)),
+    }
+}
+
+/// How many transfers a second make up `load` on the wire: each is counted as
+/// its payload in full packets, so `mean size x packet / segment`.
+fn per_second_of(load: Rate, sizes: &SizeLaw, tcp: &TcpConfig) -> f64 {
+    let segment = f64::from(tcp.mss);
+    let options = if tcp.timestamps_option { TIMESTAMPS } else { 0 };
+    let packet = segment + (HEADERS + options) as f64;
+    let mean = sizes.mean().unwrap_or(f64::INFINITY);
+    load.0 as f64 / (8.0 * mean * packet / segment)
+}
+
+/// The mean of an exponential count that is rounded to the nearest number, at
+/// least one, as Web sessions draw it.
+fn mean_count(mean: f64) -> f64 {
+    1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_counts_full_packets() {
+        let sizes = SizeLaw::Constant(Bytes(14_600));
+        assert!(
+            (per_second_of(Rate(12_000_000), &sizes, &TcpConfig::papers()) - 100.0).abs() < 1e-9
+        );
+        let sizes = SizeLaw::Constant(Bytes(14_480));
+        assert!(
+            (per_second_of(Rate(12_000_000), &sizes, &TcpConfig::today()) - 100.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn rounded_counts_have_a_larger_mean() {
+        let by_sum = |mean: f64| -> f64 {
+            (1..10_000)
+                .map(|count| {
+                    // The probability that the count is at least this.
+                    if count == 1 { 1.0 } else { (-(f64::from(count) - 0.5) / mean).exp() }
+                })
+                .sum()
+        };
+        for mean in [0.3, 1.0, 3.0, 60.0] {
+            assert!((mean_count(mean) - by_sum(mean)).abs() < 1e-9, "{mean}");
+        }
+    }
+}

@@ -83,7 +83,11 @@ impl DatagramFlows {
 
     /// Numbers of the flows that have begun and are not over.
     pub(crate) fn unfinished(&self) -> Vec<u32> {
-        (0..).zip(&self.0).filter(|(_, flow)| flow.sent > 0 && !flow.is_over()).map(|(n, _)| n).collect()
+        (0..)
+            .zip(&self.0)
+            .filter(|(_, flow)| flow.sent > 0 && !flow.is_over())
+            .map(|(n, _)| n)
+            .collect()
     }
 }
 

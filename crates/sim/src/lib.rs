@@ -1,4 +1,20 @@
 //! Packet-level simulation of access links with real TCP dynamics.
+//!
+//! A [`scenario::Scenario`] says what is connected to what and who sends;
+//! [`simulation::run`] runs it with one discipline and one seed; [`metrics`]
+//! holds what comes out. The disciplines are those of `tidegate-core`, the same
+//! code that runs on a live link.
 
+mod connections;
+mod datagrams;
+pub mod kernel;
+pub mod metrics;
+mod network;
+pub mod random;
+pub mod scenario;
+pub mod simulation;
+mod slab;
 pub mod tcp;
 pub mod trace;
+mod traffic;
+mod unloaded;

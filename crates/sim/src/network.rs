@@ -91,9 +91,7 @@ impl Link {
         };
         let endless = tidegate_core::Buffer::packets(u32::MAX);
         let queue = match (&spec.queue, sender) {
-            (QueueSpec::Tested(buffer), Some(sender)) => {
-                scheduled(built(tested, *buffer), sender)
-            }
+            (QueueSpec::Tested(buffer), Some(sender)) => scheduled(built(tested, *buffer), sender),
             (QueueSpec::Fixed(choice, buffer), Some(sender)) => {
                 scheduled(built(choice, *buffer), sender)
             }

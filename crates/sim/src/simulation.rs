@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
+use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, TcpFacts, Time};
 
 use crate::connections::{Connection, ConnectionId, Connections, Side};
 use crate::datagrams::DatagramFlows;
@@ -469,8 +469,7 @@ impl<'a> Simulation<'a> {
     fn report_connection(&mut self, state: &Connection, end: Option<Time>) {
         let now = self.kernel.now();
         let mut row = state.record(now, end);
-        if let (Some(size), Some(_), Some(unloaded)) =
-            (row.size, row.response, &mut self.unloaded)
+        if let (Some(size), Some(_), Some(unloaded)) = (row.size, row.response, &mut self.unloaded)
         {
             row.unloaded = unloaded.response(row.traffic, size);
         }

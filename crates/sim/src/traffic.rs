@@ -6,7 +6,7 @@
 
 mod cbr;
 mod packets;
-pub mod sizes;
+pub(crate) mod sizes;
 mod transfers;
 mod web;
 

@@ -288,10 +288,8 @@ fn response_by_size(runs: &[&RunSummary]) -> Vec<SizePoint> {
 }
 
 fn distribution(times: &Times) -> Vec<DistributionPoint> {
-    let points: Vec<_> = times
-        .distribution()
-        .map(|(at_s, fraction)| DistributionPoint { at_s, fraction })
-        .collect();
+    let points: Vec<_> =
+        times.distribution().map(|(at_s, fraction)| DistributionPoint { at_s, fraction }).collect();
     thin(&points)
 }
 
@@ -359,8 +357,7 @@ impl TrafficResult {
             (!source.long_goodputs.is_empty()).then(|| source.longest_stall.as_seconds())
         };
         let loss = |source: &TrafficSummary| {
-            (source.datagrams > 0)
-                .then(|| source.datagrams_lost as f64 / source.datagrams as f64)
+            (source.datagrams > 0).then(|| source.datagrams_lost as f64 / source.datagrams as f64)
         };
         let progress: Vec<_> = runs[0]
             .progress
@@ -392,8 +389,7 @@ impl TrafficResult {
 impl LinkResult {
     fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> LinkResult {
         let links = || runs.iter().filter_map(|run| run.links[index].as_ref());
-        let estimate =
-            |value: &dyn Fn(&LinkSummary) -> f64| Estimate::of(links().map(value));
+        let estimate = |value: &dyn Fn(&LinkSummary) -> f64| Estimate::of(links().map(value));
         let over_time: Vec<_> = links()
             .next()
             .into_iter()

@@ -16,6 +16,8 @@ const BINS: usize = 8 * BINS_PER_DECADE;
 
 /// Significant digits of the times in a distribution.
 const DIGITS: u8 = 3;
+/// Longer times count as this, in microseconds: eleven days.
+const LONGEST_MICROS: u64 = 1_000_000_000_000;
 
 /// A distribution of times in microseconds, to three significant digits, with
 /// its exact sum. It grows with the largest time in it, not with their number.
@@ -35,7 +37,8 @@ impl Default for Times {
 impl Times {
     /// Adds one time.
     pub fn record(&mut self, span: Span) {
-        self.histogram.saturating_record((span.0 / 1_000).max(1));
+        let micros = (span.0 / 1_000).clamp(1, LONGEST_MICROS);
+        self.histogram.record(micros).expect("a histogram of this kind grows as needed");
         self.sum_seconds += span.as_seconds();
     }
 

@@ -55,7 +55,9 @@ impl Sampler {
                 at_least_one(libm::exp(log_mean + log_deviation * stream.normal()))
             }
             SizeLaw::Exponential(mean) => at_least_one(stream.exponential() * mean.0 as f64),
-            SizeLaw::Empirical(distribution) => distribution.quantile(stream.uniform()).max(Bytes(1)),
+            SizeLaw::Empirical(distribution) => {
+                distribution.quantile(stream.uniform()).max(Bytes(1))
+            }
         })
     }
 }
@@ -101,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_efd_law_has_the_moments_that_are_known_of_it() {
-        let law = SizeLaw::BoundedZipf { exponent: 1.9935, least: 6, most: 6_849, segment: Bytes(1) };
+        let law =
+            SizeLaw::BoundedZipf { exponent: 1.9935, least: 6, most: 6_849, segment: Bytes(1) };
         assert!((law.mean().unwrap() - 40.0).abs() < 0.1);
         let sampler = Sampler::new(&law);
         let quantile = |p: f64| 6 + sampler.cumulative.partition_point(|value| *value < p);

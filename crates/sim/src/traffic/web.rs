@@ -34,9 +34,13 @@ pub(super) struct Web {
 enum Step {
     Session,
     /// A page, with this many more to come in its session.
-    Page { more: u64 },
+    Page {
+        more: u64,
+    },
     /// An object, with this many more to come on its page.
-    Object { more: u64 },
+    Object {
+        more: u64,
+    },
 }
 
 impl Web {

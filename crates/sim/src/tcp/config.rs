@@ -1,0 +1,164 @@
+//! What an endpoint is configured with, and the named profiles.
+
+use tidegate_core::{Bytes, Span};
+
+/// Which algorithm sets the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// Slow start and congestion avoidance of RFC 5681.
+    NewReno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+}
+
+/// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at once when so many segments have come in.
+    pub segments: u32,
+    /// Acknowledge at the latest so long after the first of them.
+    pub timeout: Span,
+}
+
+/// Settings of one end of a connection, shared by all connections that use them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Most payload in one segment. TCP options do not reduce it: with
+    /// timestamps, 1 448 fills an Ethernet frame.
+    pub mss: u32,
+    /// Whether the SYN carries the maximum segment size option. Without it the
+    /// peer uses its own [`mss`](TcpConfig::mss), not the 536 bytes of RFC 9293.
+    pub mss_option: bool,
+    /// Initial congestion window, in segments.
+    pub initial_window: u32,
+    /// Slow start threshold of a new connection; `None` is unlimited.
+    pub initial_ssthresh: Option<Bytes>,
+    /// Most segments that one acknowledgement adds to the window in slow
+    /// start: 1 in RFC 5681, 2 for the byte counting of RFC 3465, which with
+    /// delayed acknowledgements doubles the window in each round trip.
+    pub slow_start_limit: u32,
+    /// Receive buffer, and so the largest window that is advertised. Above
+    /// 65 535 the SYN carries the window scale option; the peer is taken to
+    /// understand it.
+    pub receive_window: Bytes,
+    /// Retransmission timeout before the first round trip has been measured.
+    pub initial_rto: Span,
+    /// Lower limit of the retransmission timeout.
+    pub min_rto: Span,
+    /// Upper limit of the retransmission timeout, backed off or not.
+    pub max_rto: Span,
+    /// `G` in RFC 6298: least difference of round trips that the clock can tell.
+    pub clock_granularity: Span,
+    /// Delayed acknowledgements; `None` acknowledges every segment.
+    pub delayed_ack: Option<DelayedAck>,
+    /// New data on the first two duplicate acknowledgements (RFC 3042). With
+    /// SACK it is always done, as part of RFC 6675.
+    pub limited_transmit: bool,
+    /// Selective acknowledgements (RFC 2018, 2883, 6675), if the peer has them.
+    pub sack: bool,
+    /// Loss detection by time and tail loss probes (RFC 8985); needs
+    /// [`sack`](TcpConfig::sack).
+    pub rack_tlp: bool,
+    /// Congestion control algorithm.
+    pub congestion: Congestion,
+    /// Explicit congestion notification (RFC 3168), if the peer has it.
+    pub ecn: bool,
+    /// Whether segments carry the timestamps option: 12 bytes in each. Their
+    /// values are not carried, so round trips are measured as without it.
+    pub timestamps_option: bool,
+    /// So many retransmissions of a SYN before giving up.
+    pub syn_retries: u32,
+    /// So many timeouts in a row without progress before giving up.
+    pub data_retries: u32,
+}
+
+/// Default of Linux for either retry limit; about a quarter of an hour.
+const DATA_RETRIES: u32 = 15;
+/// Default of Linux.
+const SYN_RETRIES: u32 = 6;
+/// Largest timeout: RFC 6298 (2.5) allows any of 60 s and more, Linux has 120 s.
+const MAX_RTO: Span = Span::seconds(120);
+/// Tick of a kernel with 1 000 of them per second, and the default of ns-3.
+const CLOCK_GRANULARITY: Span = Span::millis(1);
+
+/// The named profiles, with what each stands for.
+pub const PROFILES: &[(&str, &str)] = &[
+    ("papers", "NewReno without SACK, initial window 2, timeouts of 3 s at first and 1 s at least"),
+    (
+        "today",
+        "CUBIC, SACK, RACK-TLP, initial window 10, timeouts of 1 s at first, 200 ms at least",
+    ),
+];
+
+impl TcpConfig {
+    /// What the simulations of the papers used.
+    #[must_use]
+    pub fn papers() -> TcpConfig {
+        TcpConfig {
+            mss: 1_460,
+            mss_option: false,
+            initial_window: 2,
+            initial_ssthresh: None,
+            slow_start_limit: 1,
+            receive_window: Bytes(65_535),
+            initial_rto: Span::seconds(3),
+            min_rto: Span::seconds(1),
+            max_rto: MAX_RTO,
+            clock_granularity: CLOCK_GRANULARITY,
+            delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(200) }),
+            limited_transmit: false,
+            sack: false,
+            rack_tlp: false,
+            congestion: Congestion::NewReno,
+            ecn: false,
+            timestamps_option: false,
+            syn_retries: SYN_RETRIES,
+            data_retries: DATA_RETRIES,
+        }
+    }
+
+    /// What a current Linux does, as far as RFCs describe it.
+    #[must_use]
+    pub fn today() -> TcpConfig {
+        TcpConfig {
+            // 1 500 less 20 of IPv4, 20 of TCP and 12 of timestamps.
+            mss: 1_448,
+            mss_option: true,
+            initial_window: 10,
+            slow_start_limit: 2,
+            receive_window: Bytes(4 << 20),
+            initial_rto: Span::seconds(1),
+            min_rto: Span::millis(200),
+            delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(40) }),
+            limited_transmit: true,
+            sack: true,
+            rack_tlp: true,
+            congestion: Congestion::Cubic,
+            timestamps_option: true,
+            ..TcpConfig::papers()
+        }
+    }
+
+    /// The profile of this name: one of [`PROFILES`].
+    #[must_use]
+    pub fn profile(name: &str) -> Option<TcpConfig> {
+        match name {
+            "papers" => Some(TcpConfig::papers()),
+            "today" => Some(TcpConfig::today()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_profile_exists() {
+        for (name, _) in PROFILES {
+            assert!(TcpConfig::profile(name).is_some(), "{name}");
+        }
+        assert_eq!(TcpConfig::profile("tomorrow"), None);
+    }
+}

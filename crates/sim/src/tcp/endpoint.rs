@@ -1,0 +1,543 @@
+//! One end of a connection: the state diagram of RFC 9293, and the headers.
+
+use std::sync::Arc;
+
+use tidegate_core::{Bytes, Span, Time};
+
+use super::config::TcpConfig;
+use super::header::{Flags, Header, Options, SequenceSpace};
+use super::receiver::Receiver;
+use super::recovery::sack::Sack;
+use super::sender::{Outgoing, Sender};
+use super::statistics::Statistics;
+
+/// Where a connection stands (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent its SYN, or will at the first [`Endpoint::poll`].
+    SynSent,
+    /// Has received a SYN and answered it.
+    SynReceived,
+    /// Data flows in both directions.
+    Established,
+    /// Has sent its FIN.
+    FinWait1,
+    /// Its FIN has been acknowledged.
+    FinWait2,
+    /// The peer's FIN has come in, ours has not been sent.
+    CloseWait,
+    /// Both have sent a FIN, and ours has not been acknowledged.
+    Closing,
+    /// Has sent its FIN after the peer's.
+    LastAck,
+    /// Both directions are done; only repeated FINs are still answered. There
+    /// is no timer for the end of this state: the owner drops the endpoint.
+    TimeWait,
+    /// Over, whether done or failed.
+    Closed,
+}
+
+/// One end of a TCP connection.
+///
+/// All methods that take a `Time` expect it never to go back.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    config: Arc<TcpConfig>,
+    sender: Sender,
+    receiver: Receiver,
+    /// Our sequence numbers, and the peer's once its SYN has come in.
+    own: SequenceSpace,
+    peer: SequenceSpace,
+    state: State,
+    /// Options that both ends have.
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+    /// The MSS that the peer's SYN announced, or ours.
+    mss: u32,
+    failed: bool,
+    /// The FIN of our side is on its way.
+    fin_sent: bool,
+    /// A SYN or SYN-ACK is to be sent.
+    syn_due: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that will open a connection at the first [`poll`](Endpoint::poll),
+    /// with the initial sequence number `isn`.
+    #[must_use]
+    pub fn connect(config: Arc<TcpConfig>, isn: u32) -> Endpoint {
+        let mut endpoint = Endpoint::new(config, isn, State::SynSent);
+        endpoint.syn_due = true;
+        endpoint
+    }
+
+    /// An endpoint that waits for a SYN.
+    #[must_use]
+    pub fn listen(config: Arc<TcpConfig>, isn: u32) -> Endpoint {
+        Endpoint::new(config, isn, State::Listen)
+    }
+
+    fn new(config: Arc<TcpConfig>, isn: u32, state: State) -> Endpoint {
+        Endpoint {
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            own: SequenceSpace::new(isn),
+            peer: SequenceSpace::default(),
+            state,
+            sack: config.sack,
+            timestamps: config.timestamps_option,
+            ecn: config.ecn,
+            mss: config.mss.max(1),
+            failed: false,
+            fin_sent: false,
+            syn_due: false,
+            config,
+        }
+    }
+
+    /// The application has `bytes` more to send; ignored after [`close`](Endpoint::close).
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application sends nothing after what it has written.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Whether the application reads what comes in; it does until told
+    /// otherwise. Without, the receive buffer fills and the window closes.
+    pub fn set_reading(&mut self, reads: bool) {
+        self.receiver.set_reading(reads);
+    }
+
+    /// Sends what may be sent: after any of the calls above.
+    pub fn poll(&mut self, now: Time, out: &mut Vec<Header>) {
+        if self.is_synchronized() && self.receiver.owes_window_update(u64::from(self.mss)) {
+            self.receiver.owe_answer();
+        }
+        self.flush(now, out);
+    }
+
+    /// A segment from the peer has come in; `congestion_experienced` is the
+    /// mark of its IP header.
+    pub fn on_segment(
+        &mut self,
+        now: Time,
+        header: &Header,
+        congestion_experienced: bool,
+        out: &mut Vec<Header>,
+    ) {
+        self.sender.statistics.segments_received += 1;
+        match self.state {
+            State::Closed => return self.on_segment_when_closed(header, out),
+            State::Listen => self.on_segment_when_listening(header),
+            State::SynSent => self.on_segment_when_connecting(now, header),
+            _ => self.on_segment_when_synchronized(now, header, congestion_experienced),
+        }
+        self.flush(now, out);
+    }
+
+    /// Does what is due at `now`. May be called at any time.
+    pub fn on_timer(&mut self, now: Time, out: &mut Vec<Header>) {
+        self.receiver.on_timer(now);
+        if self.sender.probe_at <= now
+            && let Some(probe) = self.sender.on_probe_timer(&self.config, now)
+        {
+            self.emit(probe, out);
+        }
+        if self.sender.reorder_at <= now {
+            self.sender.on_reordering_timer(now);
+        }
+        if self.sender.retransmit_at <= now {
+            let goes_on = match self.state {
+                State::SynSent | State::SynReceived => {
+                    self.syn_due = true;
+                    self.sender.on_syn_timeout(&self.config)
+                }
+                _ => self.sender.on_timeout(&self.config, now),
+            };
+            if !goes_on {
+                self.fail();
+            }
+        }
+        self.flush(now, out);
+    }
+
+    /// When [`on_timer`](Endpoint::on_timer) has something to do next.
+    #[must_use]
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        let next = self.sender.next_timer().min(self.receiver.acknowledge_at);
+        (next != Time::FAR_FUTURE).then_some(next)
+    }
+
+    fn is_synchronized(&self) -> bool {
+        !matches!(self.state, State::Listen | State::SynSent | State::Closed)
+    }
+
+    fn fail(&mut self) {
+        self.failed = true;
+        self.finish(State::Closed);
+    }
+
+    fn finish(&mut self, state: State) {
+        self.state = state;
+        self.sender.stop_timers();
+    }
+
+    /// RFC 9293 section 3.10.7.1. An endpoint that is done stays silent, which
+    /// spares the owner a reset for each straggler.
+    fn on_segment_when_closed(&mut self, header: &Header, out: &mut Vec<Header>) {
+        if !self.failed || header.flags.contains(Flags::RST) {
+            return;
+        }
+        let acks = header.flags.contains(Flags::ACK);
+        let length = header.payload
+            + u32::from(header.flags.contains(Flags::SYN))
+            + u32::from(header.flags.contains(Flags::FIN));
+        self.sender.statistics.segments_sent += 1;
+        out.push(Header {
+            sequence: if acks { header.acknowledgement } else { 0 },
+            acknowledgement: header.sequence.wrapping_add(length),
+            flags: Flags::RST | Flags::ACK.when(!acks),
+            ..Header::default()
+        });
+    }
+
+    /// RFC 9293 section 3.10.7.2.
+    fn on_segment_when_listening(&mut self, header: &Header) {
+        if header.flags.contains(Flags::SYN) && !header.flags.intersects(Flags::ACK | Flags::RST) {
+            // RFC 3168 section 6.1.1: ECE and CWR together ask for ECN.
+            self.ecn &= header.flags.contains(Flags::ECE | Flags::CWR);
+            self.on_syn(header);
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.3, without simultaneous open.
+    fn on_segment_when_connecting(&mut self, now: Time, header: &Header) {
+        let ours = header.acknowledgement == self.own.to_wire(1) && self.sender.next == 1;
+        if !header.flags.contains(Flags::ACK) || !ours {
+            return;
+        }
+        if header.flags.contains(Flags::RST) {
+            return self.fail();
+        }
+        if header.flags.contains(Flags::SYN) {
+            // ECE alone grants ECN.
+            self.ecn &= header.flags.contains(Flags::ECE) && !header.flags.contains(Flags::CWR);
+            self.on_syn(header);
+            self.establish(now, header);
+            self.receiver.owe_answer();
+        }
+    }
+
+    /// Options and numbers of the peer's SYN.
+    fn on_syn(&mut self, header: &Header) {
+        self.peer = SequenceSpace::new(header.sequence);
+        self.receiver.on_syn();
+        self.sack &= header.options.sack_permitted;
+        self.timestamps &= header.options.timestamps;
+        if header.options.mss != 0 {
+            self.mss = self.mss.min(u32::from(header.options.mss));
+        }
+    }
+
+    fn establish(&mut self, now: Time, header: &Header) {
+        self.state = State::Established;
+        let sequence = self.receiver.next();
+        self.sender.on_established(&self.config, now, self.mss, header.window, sequence);
+        if self.sack {
+            let known = self.sender.round_trip.smoothed().is_some();
+            self.sender.sack = Some(Box::new(Sack::new(self.config.rack_tlp, known)));
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4.
+    fn on_segment_when_synchronized(&mut self, now: Time, header: &Header, marked: bool) {
+        let flags = header.flags;
+        let next = self.receiver.next();
+        let Some(start) = self.peer.from_wire(header.sequence, next) else {
+            return self.receiver.owe_answer();
+        };
+        if flags.contains(Flags::RST) {
+            return self.on_reset(start);
+        }
+        if flags.contains(Flags::SYN) {
+            // Our SYN-ACK, or our acknowledgement of theirs, has been lost.
+            if self.state == State::SynReceived && start == 0 && !flags.contains(Flags::ACK) {
+                self.syn_due = true;
+            } else {
+                self.receiver.owe_answer();
+            }
+            return;
+        }
+        if !flags.contains(Flags::ACK) {
+            return;
+        }
+        let Some(offset) = self.own.from_wire(header.acknowledgement, self.sender.unacknowledged)
+        else {
+            return;
+        };
+        if offset > self.sender.next {
+            // Acknowledges what was never sent.
+            return self.receiver.owe_answer();
+        }
+        let payload = u64::from(header.payload);
+        let acceptable = self.receiver.accepts(start, payload);
+        if self.state == State::SynReceived {
+            if offset != 1 || !acceptable {
+                return;
+            }
+            self.establish(now, header);
+        } else if offset >= self.sender.unacknowledged {
+            // Also of a segment that is not acceptable: at a closed window
+            // that is all there is (the special allowance of this section).
+            self.sender.on_acknowledgement(&self.config, now, (offset, start), header, self.own);
+            self.on_progress();
+        }
+        let fin = flags.contains(Flags::FIN);
+        if !acceptable {
+            return self.receiver.owe_answer();
+        }
+        if payload == 0 && !fin {
+            return;
+        }
+        if self.ecn {
+            self.receiver.on_marks(marked && payload > 0, flags.contains(Flags::CWR));
+        }
+        self.receiver.on_data(&self.config, now, start, payload, fin);
+        if self.receiver.finished() {
+            self.on_peer_finished();
+        }
+    }
+
+    /// RFC 5961 section 3: only the exact number resets.
+    fn on_reset(&mut self, start: u64) {
+        let next = self.receiver.next();
+        if self.state == State::TimeWait {
+            // RFC 1337: both directions are done, nothing is left to reset.
+        } else if start == next {
+            self.fail();
+        } else if self.receiver.accepts(start, 0) {
+            self.receiver.owe_answer();
+        }
+    }
+
+    /// Our FIN may have been acknowledged.
+    fn on_progress(&mut self) {
+        if self.fin_sent && self.sender.fin_acknowledged() {
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.finish(State::TimeWait),
+                State::LastAck => self.finish(State::Closed),
+                _ => {}
+            }
+        }
+    }
+
+    /// The peer's FIN is in order.
+    fn on_peer_finished(&mut self) {
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.finish(State::TimeWait),
+            _ => {}
+        }
+    }
+
+    /// Sends everything that may be sent now: a lone acknowledgement, then
+    /// data, then the acknowledgement that no data has taken along.
+    #[inline]
+    fn flush(&mut self, now: Time, out: &mut Vec<Header>) {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                if self.syn_due {
+                    self.emit_syn(now, out);
+                }
+                return;
+            }
+            State::Listen => return,
+            // A last acknowledgement may be owed, nothing else.
+            State::Closed => {
+                if self.failed {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        if self.receiver.owes_alone() {
+            self.emit_acknowledgement(out);
+        }
+        while let Some(segment) = self.sender.next_segment(&self.config, now) {
+            self.emit(segment, out);
+        }
+        if self.receiver.owes_now() {
+            self.emit_acknowledgement(out);
+        }
+    }
+
+    fn emit_syn(&mut self, now: Time, out: &mut Vec<Header>) {
+        self.syn_due = false;
+        let answers = self.state == State::SynReceived;
+        let ecn = match (self.ecn, answers) {
+            (false, _) => Flags::empty(),
+            (true, false) => Flags::ECE | Flags::CWR,
+            (true, true) => Flags::ECE,
+        };
+        let mss = u16::try_from(self.config.mss).unwrap_or(u16::MAX);
+        let mut header = Header {
+            sequence: self.own.to_wire(0),
+            flags: Flags::SYN | Flags::ACK.when(answers) | ecn,
+            options: Options {
+                mss: if self.config.mss_option { mss } else { 0 },
+                sack_permitted: self.sack,
+                window_scale: self.config.receive_window > Bytes(65_535),
+                timestamps: self.timestamps,
+            },
+            ..Header::default()
+        };
+        if answers {
+            self.receiver.acknowledge(&mut header, self.peer, self.mss);
+        }
+        header.window = self.receiver.unscaled_window();
+        self.sender.on_syn_sent(&self.config, now);
+        self.sender.statistics.segments_sent += 1;
+        out.push(header);
+    }
+
+    /// A segment with our data or FIN.
+    #[inline]
+    fn emit(&mut self, segment: Outgoing, out: &mut Vec<Header>) {
+        let reduced = self.ecn && segment.new_data && self.sender.take_reduction();
+        let statistics = &mut self.sender.statistics;
+        statistics.segments_sent += 1;
+        statistics.data_segments_sent += u64::from(segment.payload > 0);
+        let mut header = self.header(segment.start);
+        header.payload = segment.payload;
+        header.ecn_capable = self.ecn && segment.new_data;
+        header.flags = header.flags | Flags::CWR.when(reduced) | Flags::FIN.when(segment.fin);
+        out.push(header);
+        if segment.fin && !self.fin_sent {
+            self.fin_sent = true;
+            match self.state {
+                State::Established => self.state = State::FinWait1,
+                State::CloseWait => self.state = State::LastAck,
+                _ => {}
+            }
+        }
+    }
+
+    fn emit_acknowledgement(&mut self, out: &mut Vec<Header>) {
+        self.sender.statistics.segments_sent += 1;
+        let mut header = self.header(self.sender.next);
+        if self.sack {
+            self.receiver.report(&mut header, self.peer);
+        } else {
+            self.receiver.drop_report();
+        }
+        out.push(header);
+    }
+
+    /// A header that starts at `start` and acknowledges what has come in.
+    #[inline]
+    fn header(&mut self, start: u64) -> Header {
+        let mut header = Header {
+            sequence: self.own.to_wire(start),
+            flags: Flags::ACK | Flags::ECE.when(self.receiver.echo()),
+            options: Options { timestamps: self.timestamps, ..Options::default() },
+            ..Header::default()
+        };
+        self.receiver.acknowledge(&mut header, self.peer, self.mss);
+        header
+    }
+
+    /// Payload bytes handed to the application, in order.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Payload bytes that the peer has acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether the handshake is done and the connection not over.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.is_synchronized() && self.state != State::SynReceived
+    }
+
+    /// Whether both directions are finished and our own FIN is acknowledged.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        !self.failed && matches!(self.state, State::TimeWait | State::Closed)
+    }
+
+    /// Whether the connection was given up after retries, or reset.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether the peer's FIN and everything before it has come in.
+    #[must_use]
+    pub fn peer_finished(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    /// Whether ECN is in use: wanted by both ends, or not yet refused.
+    #[must_use]
+    pub fn ecn_capable(&self) -> bool {
+        self.ecn
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn statistics(&self) -> &Statistics {
+        &self.sender.statistics
+    }
+
+    /// Congestion window in bytes; inflated while NewReno recovers.
+    #[must_use]
+    pub fn congestion_window(&self) -> u64 {
+        self.sender.congestion.window
+    }
+
+    /// Slow start threshold in bytes; the largest number when there is none.
+    #[must_use]
+    pub fn slow_start_threshold(&self) -> u64 {
+        self.sender.congestion.threshold
+    }
+
+    /// Smoothed round-trip time, once one has been measured.
+    #[must_use]
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.sender.round_trip.smoothed()
+    }
+
+    /// Retransmission timeout as it would be set now, with its back-off.
+    #[must_use]
+    pub fn retransmission_timeout(&self) -> Span {
+        self.sender.round_trip.timeout(&self.config)
+    }
+
+    /// Payload bytes that are taken to be in the network.
+    #[must_use]
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.sender.bytes_in_flight()
+    }
+}

@@ -1,0 +1,311 @@
+//! The receiving half: reassembly, the acknowledgement policy, the advertised
+//! window and the SACK blocks.
+//!
+//! Offsets are the peer's: 0 is its SYN, 1 its first payload byte. Nothing is
+//! stored but runs of offsets. Out-of-order data takes no space in the window,
+//! because the window is what the peer may send above RCV.NXT.
+
+use tidegate_core::{Span, Time};
+
+use super::config::TcpConfig;
+use super::header::{Header, SackBlock, SequenceSpace};
+use super::ranges::{Range, Ranges};
+
+/// Largest window that fits into the header of a SYN, where it is never scaled
+/// (RFC 7323 section 2.2).
+const LARGEST_UNSCALED: u64 = 65_535;
+
+/// How soon an acknowledgement is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owed {
+    Nothing,
+    /// When the delayed acknowledgement timer says so.
+    Later,
+    /// With the next segment that is sent, and at the end of this call.
+    Now,
+    /// As a segment of its own, before any data: a duplicate acknowledgement
+    /// carries no payload (RFC 5681 section 2), and SACK blocks would not fit
+    /// beside a full payload.
+    Alone,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// RCV.NXT.
+    next: u64,
+    /// Right edge of the window as advertised; it never moves back.
+    edge: u64,
+    /// Payload bytes handed to the application.
+    delivered: u64,
+    buffer: u64,
+    /// Deadline of the delayed acknowledgement.
+    pub(super) acknowledge_at: Time,
+    /// Data above a hole, stamped with the order of arrival.
+    held: Ranges,
+    stamp: u64,
+    /// Offset of the peer's FIN, once it has come in, in order or not.
+    fin: Option<u64>,
+    /// Data that came in twice (RFC 2883), to be reported once.
+    duplicate: Option<(u64, u64)>,
+    /// Data segments since the last acknowledgement.
+    unacknowledged: u32,
+    owed: Owed,
+    reading: bool,
+    /// ECE goes out on every acknowledgement until the peer's CWR (RFC 3168
+    /// section 6.1.3).
+    echo: bool,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &TcpConfig) -> Receiver {
+        let buffer = config.receive_window.0.min(u64::from(u32::MAX));
+        Receiver {
+            next: 0,
+            edge: buffer.min(LARGEST_UNSCALED),
+            delivered: 0,
+            buffer,
+            acknowledge_at: Time::FAR_FUTURE,
+            held: Ranges::default(),
+            stamp: 0,
+            fin: None,
+            duplicate: None,
+            unacknowledged: 0,
+            owed: Owed::Nothing,
+            reading: true,
+            echo: false,
+        }
+    }
+
+    /// RCV.NXT.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Whether everything up to and including the peer's FIN is here.
+    pub(super) fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    pub(super) fn set_reading(&mut self, reads: bool) {
+        self.reading = reads;
+        self.deliver();
+    }
+
+    fn deliver(&mut self) {
+        if self.reading {
+            // Neither SYN nor FIN is payload.
+            self.delivered = self.next.saturating_sub(1 + u64::from(self.finished()));
+        }
+    }
+
+    /// The peer's SYN.
+    pub(super) fn on_syn(&mut self) {
+        self.next = 1;
+        self.edge += 1;
+    }
+
+    /// Whether some of a segment lies in the window (RFC 9293 section 3.10.7.4).
+    ///
+    /// Without payload the right edge itself is inside: a sender that has
+    /// filled the window acknowledges from there, and closes there.
+    #[inline]
+    pub(super) fn accepts(&self, start: u64, payload: u64) -> bool {
+        if payload == 0 {
+            self.next <= start && start <= self.edge.max(self.next)
+        } else {
+            start < self.edge && start + payload > self.next
+        }
+    }
+
+    /// Takes the payload and FIN of a segment that starts at `start`.
+    #[inline]
+    pub(super) fn on_data(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        start: u64,
+        payload: u64,
+        fin: bool,
+    ) {
+        // What lies beyond the window is cut off, and with it the FIN. A bare
+        // FIN is taken even at a closed window: it needs no buffer.
+        let mut end = (start + payload).min(self.edge.max(start));
+        if let Some(fin) = self.fin {
+            // There is nothing after a FIN.
+            end = end.min(fin.max(start));
+        } else if fin && end == start + payload && end >= self.highest() {
+            self.fin = Some(end);
+        }
+        if start == self.next && self.held.is_empty() && self.fin.is_none() {
+            // Nothing but the next data in order, as nearly always.
+            self.next = end;
+            self.deliver();
+            self.unacknowledged += 1;
+            let delay = config.delayed_ack.filter(|delay| self.unacknowledged < delay.segments);
+            match delay {
+                Some(delay) => self.acknowledge_within(now, delay.timeout),
+                None => self.owe(Owed::Now),
+            }
+            return;
+        }
+        self.on_disordered(start, end);
+    }
+
+    /// One past the highest offset that has come in.
+    fn highest(&self) -> u64 {
+        self.held.runs().last().map_or(self.next, |run| run.end)
+    }
+
+    fn acknowledge_within(&mut self, now: Time, timeout: Span) {
+        if self.owed < Owed::Later {
+            self.owed = Owed::Later;
+            self.acknowledge_at = now + timeout;
+        }
+    }
+
+    /// Holes, duplicates and the end of the stream: all are acknowledged at
+    /// once (RFC 5681 section 4.2).
+    fn on_disordered(&mut self, start: u64, end: u64) {
+        if end < self.next || start < end && end == self.next {
+            // All of it was here before.
+            self.duplicate = (start < end).then_some((start, end));
+            self.owe(Owed::Alone);
+        } else if start > self.next {
+            if start < end {
+                self.stamp += 1;
+                let known = self.held.covering(start, end);
+                self.held.insert(start, end, self.stamp);
+                if known.is_some() {
+                    self.duplicate = Some((start, end));
+                }
+            }
+            self.owe(Owed::Alone);
+        } else {
+            if start < self.next {
+                self.duplicate = Some((start, self.next));
+            }
+            // The front of a hole, or the end of the stream.
+            self.next = self.next.max(end);
+            if let Some(run) = self.held.runs().first()
+                && run.start <= self.next
+            {
+                self.next = self.next.max(run.end);
+            }
+            self.held.remove_below(self.next);
+            if self.fin == Some(self.next) {
+                self.next += 1;
+            }
+            self.deliver();
+            let alone = !self.held.is_empty() || self.duplicate.is_some();
+            self.owe(if alone { Owed::Alone } else { Owed::Now });
+        }
+    }
+
+    fn owe(&mut self, owed: Owed) {
+        self.owed = self.owed.max(owed);
+    }
+
+    /// Something unacceptable has come in and wants an answer.
+    pub(super) fn owe_answer(&mut self) {
+        self.owe(Owed::Alone);
+    }
+
+    pub(super) fn owes_now(&self) -> bool {
+        self.owed >= Owed::Now
+    }
+
+    pub(super) fn owes_alone(&self) -> bool {
+        self.owed == Owed::Alone
+    }
+
+    /// The delayed acknowledgement timer, when it is due.
+    pub(super) fn on_timer(&mut self, now: Time) {
+        if self.acknowledge_at <= now {
+            self.acknowledge_at = Time::FAR_FUTURE;
+            self.owe(Owed::Now);
+        }
+    }
+
+    /// Congestion marks on incoming data, and the peer's answer to the echo.
+    pub(super) fn on_marks(&mut self, congestion_experienced: bool, reduced: bool) {
+        self.echo = congestion_experienced || self.echo && !reduced;
+    }
+
+    pub(super) fn echo(&self) -> bool {
+        self.echo
+    }
+
+    /// Where the right edge may go, without the silly window: it moves when a
+    /// segment or half the buffer can be added (RFC 9293 section 3.8.6.2.2).
+    fn next_edge(&self, mss: u64) -> u64 {
+        let finished = u64::from(self.finished());
+        let unread = (self.next - finished).saturating_sub(1 + self.delivered);
+        let possible = self.next + self.buffer.saturating_sub(unread);
+        let step = mss.min(self.buffer / 2);
+        if possible >= self.edge + step { possible } else { self.edge }
+    }
+
+    /// Whether the application has made so much room that the peer should hear
+    /// of it without having sent anything: two segments, as in 4.4BSD.
+    pub(super) fn owes_window_update(&self, mss: u64) -> bool {
+        let gain = self.next_edge(mss) - self.edge;
+        gain > 0 && gain >= (2 * mss).min(self.buffer / 2)
+    }
+
+    /// The window for the header of a SYN.
+    pub(super) fn unscaled_window(&self) -> u32 {
+        self.buffer.min(LARGEST_UNSCALED) as u32
+    }
+
+    /// Writes acknowledgement number and window into a header that is sent now;
+    /// with that, nothing is owed any more.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, header: &mut Header, space: SequenceSpace, mss: u32) {
+        self.edge = self.next_edge(u64::from(mss));
+        header.acknowledgement = space.to_wire(self.next);
+        // After a FIN the edge may lie below RCV.NXT by one.
+        header.window = self.edge.saturating_sub(self.next) as u32;
+        self.owed = Owed::Nothing;
+        self.unacknowledged = 0;
+        self.acknowledge_at = Time::FAR_FUTURE;
+    }
+
+    /// Appends the SACK blocks: the duplicate first (RFC 2883 section 4), then
+    /// the runs, the most recently touched first (RFC 2018 section 4).
+    pub(super) fn report(&mut self, header: &mut Header, space: SequenceSpace) {
+        let block = |start, end| SackBlock { start: space.to_wire(start), end: space.to_wire(end) };
+        let mut within = None;
+        if let Some((start, end)) = self.duplicate.take() {
+            header.sack.push(block(start, end));
+            // A duplicate above the hole is followed by the run it lies in.
+            within = self.held.covering(start, end);
+            if let Some(run) = within {
+                header.sack.push(block(run.start, run.end));
+            }
+        }
+        // Selection by decreasing stamp: runs are few, blocks at most four.
+        let mut below = u64::MAX;
+        let skipped = within.map(|run| run.start);
+        while header.sack.as_slice().len() < header.sack_room() {
+            let newest = self
+                .held
+                .runs()
+                .iter()
+                .filter(|run| run.stamp < below && Some(run.start) != skipped)
+                .max_by_key(|run| run.stamp);
+            let Some(&Range { start, end, stamp }) = newest else { break };
+            header.sack.push(block(start, end));
+            below = stamp;
+        }
+    }
+
+    /// Forgets what would be reported: the peer does not understand SACK.
+    pub(super) fn drop_report(&mut self) {
+        self.duplicate = None;
+    }
+}

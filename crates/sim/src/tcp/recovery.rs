@@ -1,0 +1,14 @@
+//! What the sender does about losses, one algorithm per file.
+//!
+//! - [`newreno`]: duplicate acknowledgements and partial acknowledgements
+//!   (RFC 5681, RFC 6582), when the peer has no SACK;
+//! - [`sack`]: the scoreboard of RFC 6675;
+//! - [`rack`]: detection by time and tail loss probes (RFC 8985), which takes
+//!   over the question of what is lost and leaves the rest to [`sack`].
+//!
+//! All three mark records on the same board; sending them is left to
+//! [`Sender::next_segment`](super::sender::Sender::next_segment).
+
+pub(super) mod newreno;
+pub(super) mod rack;
+pub(super) mod sack;

@@ -1,0 +1,81 @@
+//! Fast retransmit and fast recovery without SACK: NewReno (RFC 6582).
+//!
+//! The window is inflated by a segment for each duplicate acknowledgement,
+//! because each says that a segment has left the network, while FlightSize
+//! stays as it is. Records are not marked lost here: which ones are missing is
+//! not known, only that the first one is.
+
+use tidegate_core::Time;
+
+use crate::tcp::config::TcpConfig;
+use crate::tcp::scoreboard::Taken;
+use crate::tcp::sender::{DUPLICATE_THRESHOLD, Phase, Sender};
+
+impl Sender {
+    /// An acknowledgement of new data.
+    #[inline]
+    pub(in crate::tcp) fn on_cumulative(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        offset: u64,
+        taken: Taken,
+    ) {
+        let acked = self.advance(config, now, offset, taken);
+        if self.phase == Phase::Recovery {
+            self.on_recovery_progress(config, now, acked);
+            return;
+        }
+        self.grow(now, acked);
+        self.restart_timer(config, now);
+        if self.phase == Phase::Loss && offset >= self.recover {
+            self.phase = Phase::Open;
+        }
+    }
+
+    /// RFC 6582 section 3.2, step 3.
+    fn on_recovery_progress(&mut self, config: &TcpConfig, now: Time, acked: u64) {
+        let mss = u64::from(self.mss);
+        if self.unacknowledged >= self.recover {
+            // Full acknowledgement, option (1), which sends no burst.
+            let flight = self.flight().max(mss) + mss;
+            self.congestion.window = self.congestion.threshold.min(flight);
+            self.phase = Phase::Open;
+            self.restart_timer(config, now);
+            return;
+        }
+        // Partial acknowledgement: the next segment is missing too. The window
+        // is deflated by what has been acknowledged.
+        self.urgent = true;
+        self.congestion.window = self.congestion.window.saturating_sub(acked);
+        if acked >= mss {
+            self.congestion.window += mss;
+        }
+        self.congestion.window = self.congestion.window.max(mss);
+        if !self.partial_seen {
+            // Only the first one: the "impatient" variant (section 4).
+            self.partial_seen = true;
+            self.restart_timer(config, now);
+        }
+    }
+
+    /// A duplicate acknowledgement: RFC 5681 section 3.2, RFC 6582 section 3.2.
+    pub(in crate::tcp) fn on_duplicate(&mut self) {
+        let mss = u64::from(self.mss);
+        self.duplicates = self.duplicates.saturating_add(1);
+        match self.phase {
+            Phase::Recovery => self.congestion.window += mss,
+            // Step 2: only if more than `recover` has been acknowledged. After
+            // a timeout, duplicates are likely to come from segments that were
+            // sent again without need.
+            Phase::Open
+                if self.duplicates == DUPLICATE_THRESHOLD && self.unacknowledged > self.recover =>
+            {
+                self.enter_recovery();
+                self.congestion.window =
+                    self.congestion.threshold + u64::from(DUPLICATE_THRESHOLD) * mss;
+            }
+            Phase::Open | Phase::Loss => {}
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Loss detection by time, and tail loss probes: RACK-TLP (RFC 8985).
+//!
+//! A segment is lost when one that was sent later has arrived and a round trip
+//! and a reordering window have passed. The RFC looks at every outstanding
+//! segment for each acknowledgement; here the segments sent once are in order
+//! of sending on the board, with a pointer past those already decided, and
+//! those sent again stand in a queue of their own. Both are looked at only as
+//! far as the latest segment that has arrived.
+
+use std::collections::VecDeque;
+
+use tidegate_core::{Span, Time};
+
+use super::sack::Report;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::ranges::Ranges;
+use crate::tcp::scoreboard::{Record, Scoreboard};
+use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+
+/// `TLP.max_ack_delay`: what a peer may hold back its acknowledgement of a
+/// single segment (section 7.2; 200 ms is what its authors' Linux has).
+const MAX_ACK_DELAY: Span = Span::millis(200);
+/// Probe timeout without a round-trip estimate (section 7.2).
+const PROBE_WITHOUT_ESTIMATE: Span = Span::seconds(1);
+/// Recoveries without a duplicate after which a widened reordering window is
+/// narrow again (section 6.2, step 4).
+const WINDOW_PERSISTENCE: u32 = 16;
+
+/// State of section 5.2 and 7.1; the names of the RFC are in the comments.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    /// `RACK.xmit_ts` and `RACK.end_seq` of the latest segment that has arrived.
+    sent_at: Time,
+    end: u64,
+    /// `RACK.rtt`.
+    round_trip: Span,
+    /// `RACK.min_RTT`, over the whole connection as the RFC allows.
+    least_round_trip: Span,
+    /// `RACK.fack`.
+    forward: u64,
+    /// `RACK.dsack_round`.
+    duplicate_round: Option<u64>,
+    /// `RACK.reo_wnd_mult`.
+    multiplier: u32,
+    /// `RACK.reo_wnd_persist`.
+    persistence: u32,
+    reordering_seen: bool,
+    /// Segments below are sacked, lost, or in `repeats`.
+    decided: u64,
+    /// Segments sent again, in order of sending: start and time.
+    repeats: VecDeque<(u64, Time)>,
+    /// `TLP.end_seq`, zero for Nil.
+    probe_end: u64,
+    /// `TLP.is_retrans`.
+    probe_repeats: bool,
+    /// A round trip has been measured since the last probe.
+    sampled: bool,
+}
+
+impl Rack {
+    pub(super) fn new(round_trip_known: bool) -> Rack {
+        Rack {
+            sent_at: Time::ZERO,
+            end: 0,
+            round_trip: Span::ZERO,
+            least_round_trip: Span(u64::MAX),
+            forward: 0,
+            duplicate_round: None,
+            multiplier: 1,
+            persistence: 0,
+            reordering_seen: false,
+            decided: 0,
+            repeats: VecDeque::new(),
+            probe_end: 0,
+            probe_repeats: false,
+            sampled: round_trip_known,
+        }
+    }
+
+    pub(super) fn on_retransmission(&mut self, record: &Record) {
+        self.repeats.push_back((record.start, record.sent_at));
+    }
+
+    pub(super) fn on_sample(&mut self) {
+        self.sampled = true;
+    }
+
+    /// The loss that a probe may have found is being repaired otherwise.
+    pub(super) fn forget_probe(&mut self) {
+        self.probe_end = 0;
+    }
+
+    /// A segment has arrived, by whichever report (section 6.2, steps 1 to 3).
+    #[inline]
+    pub(super) fn on_delivered(&mut self, now: Time, record: &Record) {
+        let end = record.end();
+        if end > self.forward {
+            self.forward = end;
+        } else if end < self.forward && !record.retransmitted() {
+            self.reordering_seen = true;
+        }
+        let round_trip = now.since(record.sent_at);
+        if !record.retransmitted() {
+            self.least_round_trip = self.least_round_trip.min(round_trip);
+        } else if round_trip < self.least_round_trip {
+            // The original has arrived, not the retransmission.
+            return;
+        }
+        self.round_trip = round_trip;
+        if (record.sent_at, end) > (self.sent_at, self.end) {
+            (self.sent_at, self.end) = (record.sent_at, end);
+        }
+    }
+
+    /// Duplicates and probes; returns whether a probe has repaired a loss,
+    /// which congestion control has to hear of (section 7.4.2).
+    pub(super) fn on_acknowledgement(
+        &mut self,
+        offset: u64,
+        next: u64,
+        progress: bool,
+        report: Report,
+    ) -> bool {
+        // Section 6.2, step 4, `RACK_update_reo_wnd`.
+        if self.duplicate_round.is_some_and(|round| offset >= round) {
+            self.duplicate_round = None;
+        }
+        if self.duplicate_round.is_none() && report.duplicate.is_some() {
+            self.duplicate_round = Some(next);
+            self.multiplier += 1;
+            self.persistence = WINDOW_PERSISTENCE;
+        }
+        if self.probe_end == 0 || offset < self.probe_end {
+            return false;
+        }
+        let own_duplicate = report.duplicate.is_some_and(|(_, end)| end == self.probe_end);
+        let beyond = offset > self.probe_end;
+        let plain_duplicate = !progress && !report.has_blocks;
+        if !self.probe_repeats || own_duplicate || plain_duplicate {
+            // New data, or both the original and the probe have arrived.
+            self.probe_end = 0;
+            false
+        } else {
+            if beyond {
+                self.probe_end = 0;
+            }
+            beyond
+        }
+    }
+
+    /// The end of a recovery narrows the reordering window some day.
+    pub(super) fn on_recovered(&mut self) {
+        self.persistence = self.persistence.saturating_sub(1);
+        if self.persistence == 0 {
+            self.multiplier = 1;
+        }
+    }
+
+    /// `RACK.reo_wnd` (section 6.2, step 4).
+    fn reordering_window(&self, phase: Phase, sacked: u32, smoothed: Option<Span>) -> Span {
+        let certain = phase != Phase::Open || sacked >= DUPLICATE_THRESHOLD;
+        if !self.reordering_seen && certain {
+            return Span::ZERO;
+        }
+        let window = self.least_round_trip / 4 * u64::from(self.multiplier);
+        window.min(smoothed.unwrap_or(Span::ZERO))
+    }
+
+    /// Marks what is lost by now; returns when more will be (step 5).
+    fn mark_losses(
+        &mut self,
+        board: &mut Scoreboard,
+        sacked: &Ranges,
+        now: Time,
+        window: Span,
+    ) -> Option<Time> {
+        let patience = self.round_trip + window;
+        let latest = (self.sent_at, self.end);
+        let mut wait = None;
+        let mut all_decided = true;
+        let mut index = board.index_of(self.decided);
+        while let Some(record) = board.get(index).copied() {
+            let mut end = record.end();
+            let mut following = index + 1;
+            if record.sacked() {
+                // Past the whole run.
+                end = sacked.covering(record.start, end).map_or(end, |run| run.end);
+                following = board.index_of(end).max(following);
+            } else if !record.lost() && !record.repeated() {
+                if (record.sent_at, record.end()) >= latest {
+                    break;
+                }
+                let deadline = record.sent_at + patience;
+                if deadline <= now {
+                    board.mark_lost(index);
+                } else {
+                    wait = wait.max(Some(deadline));
+                    all_decided = false;
+                }
+            }
+            if all_decided {
+                self.decided = end;
+            }
+            index = following;
+        }
+        self.mark_lost_repeats(board, now, patience).max(wait)
+    }
+
+    /// The same for segments that have been sent again.
+    fn mark_lost_repeats(
+        &mut self,
+        board: &mut Scoreboard,
+        now: Time,
+        patience: Span,
+    ) -> Option<Time> {
+        let latest = (self.sent_at, self.end);
+        let mut wait = None;
+        let mut at = 0;
+        while let Some(&(start, sent_at)) = self.repeats.get(at) {
+            let index = board.index_of(start);
+            let outstanding =
+                board.get(index).filter(|record| record.repeated() && record.sent_at == sent_at);
+            let decided = match outstanding {
+                None => true,
+                Some(record) if (sent_at, record.end()) >= latest => break,
+                Some(_) if sent_at + patience <= now => {
+                    board.mark_lost(index);
+                    true
+                }
+                Some(_) => {
+                    wait = wait.max(Some(sent_at + patience));
+                    false
+                }
+            };
+            match (decided, at) {
+                (true, 0) => drop(self.repeats.pop_front()),
+                _ => at += 1,
+            }
+        }
+        wait
+    }
+
+    /// Section 6.3: after a timeout the first segment is lost, and every other
+    /// one whose time is over.
+    pub(super) fn mark_losses_after_timeout(
+        &mut self,
+        board: &mut Scoreboard,
+        now: Time,
+        smoothed: Option<Span>,
+    ) {
+        self.probe_end = 0;
+        let window = self.reordering_window(Phase::Loss, board.sacked(), smoothed);
+        let patience = self.round_trip + window;
+        for index in 0..board.len() {
+            let Some(record) = board.get(index) else { break };
+            if !record.sacked() && (index == 0 || record.sent_at + patience <= now) {
+                board.mark_lost(index);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Section 6.2, step 5, and its timer.
+    pub(super) fn detect_by_time(&mut self, rack: &mut Rack, sacked: &Ranges, now: Time) {
+        let smoothed = self.round_trip.smoothed();
+        let window = rack.reordering_window(self.phase, self.board.sacked(), smoothed);
+        let wait = rack.mark_losses(&mut self.board, sacked, now, window);
+        self.reorder_at = wait.unwrap_or(Time::FAR_FUTURE);
+    }
+
+    /// A probe has repaired the one loss of a flight: nothing is left to
+    /// retransmit, but the window is reduced (section 7.4.2).
+    pub(super) fn on_loss_repaired(&mut self, flight: u64) {
+        if self.unacknowledged < self.reduced_until {
+            return;
+        }
+        self.congestion.on_congestion(flight);
+        self.congestion.window = self.congestion.threshold;
+        self.reduction_untold = true;
+    }
+
+    /// Sets the probe timer (section 7.2), for new data and for every
+    /// acknowledgement.
+    #[inline]
+    pub(in crate::tcp) fn schedule_probe(&mut self, now: Time) {
+        self.probe_at = Time::FAR_FUTURE;
+        if self.sack.as_ref().is_none_or(|sack| sack.rack.is_none())
+            || self.phase != Phase::Open
+            || self.board.is_empty()
+            || self.board.sacked() > 0
+            || self.probing
+        {
+            return;
+        }
+        let timeout = match self.round_trip.smoothed() {
+            None => PROBE_WITHOUT_ESTIMATE,
+            Some(smoothed) if self.board.len() == 1 => smoothed * 2 + MAX_ACK_DELAY,
+            Some(smoothed) => smoothed * 2,
+        };
+        self.probe_at = (now + timeout).min(self.retransmit_at);
+    }
+
+    /// The probe timer is due (section 7.3).
+    pub(in crate::tcp) fn on_probe_timer(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+    ) -> Option<Outgoing> {
+        let rack = self.sack.as_mut().and_then(|sack| sack.rack.as_mut());
+        let allowed = rack.is_some_and(|rack| rack.probe_end == 0 && rack.sampled);
+        let mut probe = None;
+        if allowed && !self.board.is_empty() {
+            let payload = self.next_length();
+            let segment = if payload > 0 {
+                self.send(config, now, payload)
+            } else {
+                let last = self.board.len() - 1;
+                self.retransmit(config, now, last, true)
+            };
+            self.statistics.tail_loss_probes += 1;
+            if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
+                rack.probe_end = self.next;
+                rack.probe_repeats = payload == 0;
+                rack.sampled = false;
+            }
+            probe = Some(segment);
+        }
+        // Sent or not, the retransmission timer comes next.
+        self.restart_timer(config, now);
+        self.probe_at = Time::FAR_FUTURE;
+        probe
+    }
+}

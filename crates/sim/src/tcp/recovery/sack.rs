@@ -1,0 +1,291 @@
+//! Loss recovery by selective acknowledgements (RFC 6675).
+//!
+//! A report is compared with the runs already known, so that an acknowledgement
+//! costs what it says anew, however long its blocks are. Which segments are
+//! lost is decided here by counting what has arrived above them, or in
+//! [`rack`](super::rack) by time; either way they are marked on the board, and
+//! the pipe says how many may be in the network.
+
+use tidegate_core::Time;
+
+use super::rack::Rack;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::header::{Header, SequenceSpace};
+use crate::tcp::ranges::Ranges;
+use crate::tcp::scoreboard::{Record, Scoreboard, Taken};
+use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+
+/// What a sender with SACK keeps besides the board.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Sack {
+    /// What the peer has reported above SND.UNA.
+    sacked: Ranges,
+    /// Everything below this offset has been looked at for losses.
+    examined: u64,
+    /// HighRxt: one past the highest offset sent again in this recovery.
+    high_retransmitted: u64,
+    /// RescueRxt.
+    rescued: u64,
+    /// Detection by time, if it is used.
+    pub(super) rack: Option<Rack>,
+}
+
+/// What one acknowledgement reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Report {
+    /// Whether SACK blocks tell of anything new.
+    fresh: bool,
+    /// A duplicate that the peer has received (RFC 2883).
+    pub(super) duplicate: Option<(u64, u64)>,
+    /// Whether there are SACK blocks at all.
+    pub(super) has_blocks: bool,
+}
+
+impl Sack {
+    pub(in crate::tcp) fn new(rack_tlp: bool, round_trip_known: bool) -> Sack {
+        Sack { rack: rack_tlp.then(|| Rack::new(round_trip_known)), ..Sack::default() }
+    }
+
+    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record) {
+        self.high_retransmitted = self.high_retransmitted.max(record.end());
+        if let Some(rack) = &mut self.rack {
+            rack.on_retransmission(record);
+        }
+    }
+
+    /// Takes an acknowledgement's blocks in (RFC 6675 section 4, `Update`).
+    fn update(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard,
+        (floor, ceiling): (u64, u64),
+        header: &Header,
+        space: SequenceSpace,
+    ) -> Report {
+        let mut report =
+            Report { has_blocks: !header.sack.as_slice().is_empty(), ..Report::default() };
+        let offsets = |block: &crate::tcp::header::SackBlock| {
+            Some((space.from_wire(block.start, floor)?, space.from_wire(block.end, floor)?))
+        };
+        for (index, block) in header.sack.as_slice().iter().enumerate() {
+            let Some((start, end)) = offsets(block) else { continue };
+            if index == 0 {
+                // RFC 2883 section 4: a first block below the cumulative
+                // acknowledgement or inside the second block is a duplicate.
+                let second = header.sack.as_slice().get(1).and_then(offsets);
+                if start < floor || second.is_some_and(|(from, to)| from <= start && end <= to) {
+                    report.duplicate = Some((start, end));
+                    continue;
+                }
+            }
+            // Blocks outside of what is outstanding are no reports.
+            if start >= end || start < floor || end > ceiling {
+                continue;
+            }
+            if let (run, Some(fresh)) = self.sacked.insert(start, end, 0) {
+                let rack = &mut self.rack;
+                report.fresh |= board.sack((run.start, run.end), fresh, |record| {
+                    if let Some(rack) = rack {
+                        rack.on_delivered(now, record);
+                    }
+                });
+            }
+        }
+        report
+    }
+
+    /// Marks what RFC 6675 section 4 (`IsLost`) deems lost: everything below
+    /// which three runs, or more than two segments' bytes, have arrived.
+    fn mark_losses(&mut self, board: &mut Scoreboard, mss: u32) {
+        let enough = u64::from((DUPLICATE_THRESHOLD - 1) * mss);
+        let mut bytes = 0;
+        // At most three steps.
+        let border = self.sacked.runs().iter().rev().zip(1..).find(|(run, count)| {
+            bytes += run.end - run.start;
+            bytes > enough || *count >= DUPLICATE_THRESHOLD
+        });
+        let Some((run, _)) = border else { return };
+        let mut index = board.index_of(self.examined);
+        while let Some(record) = board.get(index) {
+            if record.start >= run.start {
+                break;
+            }
+            self.examined = record.end();
+            if !record.sacked() && !record.lost() {
+                board.mark_lost(index);
+            }
+            index += 1;
+        }
+    }
+}
+
+impl Sender {
+    /// An acknowledgement when SACK is in use: RFC 6675 section 5.
+    pub(in crate::tcp) fn on_selective(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        offset: u64,
+        header: &Header,
+        space: SequenceSpace,
+    ) {
+        // Moved out and back: a pointer, so that both can be borrowed.
+        let Some(mut sack) = self.sack.take() else { return };
+        let flight = self.flight();
+        let progress = offset > self.unacknowledged;
+        let mut acked = 0;
+        if progress {
+            let rack = &mut sack.rack;
+            let taken: Taken = self.board.acknowledge(offset, |record| {
+                if let Some(rack) = rack {
+                    rack.on_delivered(now, record);
+                }
+            });
+            sack.sacked.remove_below(offset);
+            if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
+                rack.on_sample();
+            }
+            acked = self.advance(config, now, offset, taken);
+        }
+        let outstanding = (self.unacknowledged, self.next);
+        let report = sack.update(now, &mut self.board, outstanding, header, space);
+        if report.fresh && !progress {
+            self.duplicates = self.duplicates.saturating_add(1);
+        }
+        match &mut sack.rack {
+            Some(rack) => {
+                let repaired = rack.on_acknowledgement(offset, self.next, progress, report);
+                if repaired && self.phase == Phase::Open {
+                    self.on_loss_repaired(flight);
+                }
+                self.detect_by_time(rack, &sack.sacked, now);
+            }
+            None => sack.mark_losses(&mut self.board, self.mss),
+        }
+        self.sack = Some(sack);
+        self.change_phase(now, acked, progress);
+        if progress {
+            self.restart_timer(config, now);
+        }
+        self.schedule_probe(now);
+    }
+
+    fn change_phase(&mut self, now: Time, acked: u64, progress: bool) {
+        match self.phase {
+            Phase::Open | Phase::Loss if progress => {
+                if !self.has_new_loss() {
+                    self.grow(now, acked);
+                }
+            }
+            _ => {}
+        }
+        if self.phase != Phase::Open && self.unacknowledged >= self.recover {
+            self.phase = Phase::Open;
+            if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
+                rack.on_recovered();
+            }
+        }
+        if self.has_new_loss() {
+            self.begin_selective_recovery();
+        }
+    }
+
+    /// Whether a fast recovery has to begin (RFC 6675 section 5, steps 1 and 2).
+    fn has_new_loss(&self) -> bool {
+        let by_count = || {
+            self.duplicates >= DUPLICATE_THRESHOLD
+                && self.sack.as_ref().is_some_and(|sack| sack.rack.is_none())
+                && !self.board.is_empty()
+        };
+        self.phase == Phase::Open && (self.board.has_awaiting() || by_count())
+    }
+
+    /// RFC 6675 section 5, step 4.
+    pub(super) fn begin_selective_recovery(&mut self) {
+        self.enter_recovery();
+        self.congestion.window = self.congestion.threshold;
+        if !self.board.has_awaiting() {
+            self.board.mark_lost(0);
+        }
+        if let Some(sack) = &mut self.sack {
+            sack.high_retransmitted = self.unacknowledged;
+            if let Some(rack) = &mut sack.rack {
+                rack.forget_probe();
+            }
+        }
+    }
+
+    /// What a timeout deems lost.
+    pub(in crate::tcp) fn mark_losses_after_timeout(&mut self, now: Time) {
+        let Some(sack) = &mut self.sack else {
+            return self.board.mark_all_lost();
+        };
+        match &mut sack.rack {
+            Some(rack) => {
+                rack.mark_losses_after_timeout(&mut self.board, now, self.round_trip.smoothed());
+            }
+            None => {
+                // RFC 6675 section 5.1 leaves RFC 2018 section 8 as it is: what
+                // the peer has reported is forgotten.
+                sack.sacked.clear();
+                sack.examined = 0;
+                self.board.mark_all_lost();
+            }
+        }
+    }
+
+    /// Retransmissions of what is not deemed lost, when nothing else can be
+    /// sent (RFC 6675 section 4, `NextSeg` rules 3 and 4). Detection by time
+    /// has probes instead.
+    pub(in crate::tcp) fn next_doubtful(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+    ) -> Option<Outgoing> {
+        let sack = self.sack.as_ref()?;
+        if sack.rack.is_some()
+            || self.phase != Phase::Recovery
+            || self.board.pipe() + u64::from(self.mss) > self.congestion.window
+        {
+            return None;
+        }
+        let highest = sack.sacked.runs().last().map_or(0, |run| run.end);
+        let mut index = self.board.index_of(sack.high_retransmitted);
+        while let Some(record) = self.board.get(index)
+            && record.start < highest
+        {
+            if !record.sacked() && !record.repeated() {
+                return Some(self.retransmit(config, now, index, true));
+            }
+            index += 1;
+        }
+        if self.unacknowledged <= sack.rescued {
+            return None;
+        }
+        // The rescue: once in a recovery, the highest segment outstanding.
+        let last = (0..self.board.len())
+            .rev()
+            .find(|index| self.board.get(*index).is_some_and(|record| !record.sacked()))?;
+        let high_retransmitted = sack.high_retransmitted;
+        let segment = self.retransmit(config, now, last, true);
+        if let Some(sack) = &mut self.sack {
+            sack.rescued = self.recover;
+            sack.high_retransmitted = high_retransmitted;
+        }
+        Some(segment)
+    }
+
+    /// The reordering timer, when it is due (RFC 8985 section 6.3).
+    pub(in crate::tcp) fn on_reordering_timer(&mut self, now: Time) {
+        self.reorder_at = Time::FAR_FUTURE;
+        let Some(mut sack) = self.sack.take() else { return };
+        if let Some(rack) = &mut sack.rack {
+            self.detect_by_time(rack, &sack.sacked, now);
+        }
+        self.sack = Some(sack);
+        if self.has_new_loss() {
+            self.begin_selective_recovery();
+        }
+        self.schedule_probe(now);
+    }
+}

@@ -1,0 +1,268 @@
+//! The segments between SND.UNA and SND.NXT: one record each, in order.
+//!
+//! One board serves every recovery algorithm. Records are contiguous, so a
+//! cumulative acknowledgement pops from the front and costs nothing per
+//! segment left, and a SACK block finds its records by binary search. The
+//! bytes in the network (`pipe` in RFC 6675) are counted as flags change, never
+//! summed up.
+
+use std::collections::VecDeque;
+
+use tidegate_core::Time;
+
+/// The peer has it, beyond a hole.
+const SACKED: u8 = 1;
+/// Deemed to have left the network.
+const LOST: u8 = 2;
+/// Has been sent more than once (Karn's algorithm).
+const RETRANSMITTED: u8 = 4;
+/// A retransmission is in the network besides the first transmission, which
+/// is counted too unless it is deemed lost.
+const REPEATED: u8 = 8;
+/// Carries the FIN.
+const FIN: u8 = 16;
+
+/// One segment as it was sent: 24 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) start: u64,
+    /// Of its last transmission.
+    pub(super) sent_at: Time,
+    /// In sequence numbers: the FIN counts.
+    length: u32,
+    flags: u8,
+}
+
+impl Record {
+    pub(super) fn end(&self) -> u64 {
+        self.start + u64::from(self.length)
+    }
+
+    pub(super) fn payload(&self) -> u32 {
+        self.length - u32::from(self.fin())
+    }
+
+    pub(super) fn fin(&self) -> bool {
+        self.flags & FIN != 0
+    }
+
+    pub(super) fn sacked(&self) -> bool {
+        self.flags & SACKED != 0
+    }
+
+    pub(super) fn lost(&self) -> bool {
+        self.flags & LOST != 0
+    }
+
+    pub(super) fn retransmitted(&self) -> bool {
+        self.flags & RETRANSMITTED != 0
+    }
+
+    /// Whether a retransmission is in the network.
+    pub(super) fn repeated(&self) -> bool {
+        self.flags & REPEATED != 0
+    }
+
+    /// Deemed lost, and not yet sent again.
+    fn awaits_retransmission(&self) -> bool {
+        self.flags & (LOST | REPEATED | SACKED) == LOST
+    }
+
+    /// Bytes in the network (RFC 6675 section 4, `SetPipe`). The FIN is not
+    /// counted: congestion control is about bytes, and with it the last full
+    /// segment would not fit into a window of whole segments.
+    fn pipe(&self) -> u64 {
+        if self.sacked() {
+            return 0;
+        }
+        let copies = u64::from(!self.lost()) + u64::from(self.repeated());
+        copies * u64::from(self.payload())
+    }
+}
+
+/// What a cumulative acknowledgement has taken off the board.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// When the oldest segment taken was sent, if none had been retransmitted.
+    /// One retransmission spoils the lot (Karn's algorithm): the others were
+    /// waiting at the receiver for it, not travelling.
+    pub(super) timed: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Bytes in the network.
+    pipe: u64,
+    /// No record below this offset awaits retransmission.
+    hint: u64,
+    /// Records that await retransmission.
+    awaiting: u32,
+    /// Records that SACK has reported.
+    sacked: u32,
+}
+
+impl Scoreboard {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// Whether a segment deemed lost has not been sent again.
+    pub(super) fn has_awaiting(&self) -> bool {
+        self.awaiting > 0
+    }
+
+    /// Records that SACK has reported and no cumulative acknowledgement yet.
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Record> {
+        self.records.get(index)
+    }
+
+    /// The record that holds `offset`; the length of the board when none does.
+    pub(super) fn index_of(&self, offset: u64) -> usize {
+        // Most questions are about the front.
+        match self.records.front() {
+            Some(first) if offset < first.end() => 0,
+            _ => self.records.partition_point(|record| record.end() <= offset),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, now: Time, start: u64, payload: u32, fin: bool) {
+        let flags = if fin { FIN } else { 0 };
+        let length = payload + u32::from(fin);
+        self.records.push_back(Record { start, sent_at: now, length, flags });
+        self.pipe += u64::from(payload);
+    }
+
+    /// Takes everything below `offset` off the board, and shows each record
+    /// that the acknowledgement completes to `delivered`.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, offset: u64, mut delivered: impl FnMut(&Record)) -> Taken {
+        let mut oldest = None;
+        let mut spoilt = false;
+        while let Some(record) = self.records.front_mut() {
+            if record.end() > offset {
+                if record.start < offset {
+                    // Cut inside a segment, as after a window probe.
+                    let (before, awaited) = (record.pipe(), record.awaits_retransmission());
+                    record.length -= (offset - record.start) as u32;
+                    record.start = offset;
+                    self.pipe = self.pipe - before + record.pipe();
+                    debug_assert_eq!(awaited, record.awaits_retransmission());
+                    spoilt |= record.retransmitted();
+                }
+                break;
+            }
+            self.pipe -= record.pipe();
+            self.awaiting -= u32::from(record.awaits_retransmission());
+            self.sacked -= u32::from(record.sacked());
+            spoilt |= record.retransmitted();
+            // A record that SACK had reported was delivered then.
+            if !record.sacked() {
+                oldest = oldest.or(Some(record.sent_at));
+                delivered(record);
+            }
+            self.records.pop_front();
+        }
+        Taken { timed: if spoilt { None } else { oldest } }
+    }
+
+    /// Changes the flags of a record and keeps the counts.
+    fn change(&mut self, index: usize, set: u8, clear: u8) {
+        let record = &mut self.records[index];
+        self.pipe -= record.pipe();
+        self.awaiting -= u32::from(record.awaits_retransmission());
+        self.sacked -= u32::from(record.sacked());
+        record.flags = record.flags & !clear | set;
+        self.pipe += record.pipe();
+        self.sacked += u32::from(record.sacked());
+        if record.awaits_retransmission() {
+            self.awaiting += 1;
+            self.hint = self.hint.min(record.start);
+        }
+    }
+
+    /// Marks the records inside `start..end` that are not marked yet, among
+    /// them only those that overlap `fresh_start..fresh_end`, and shows each to
+    /// `delivered`. Returns whether there were any.
+    pub(super) fn sack(
+        &mut self,
+        run: (u64, u64),
+        fresh: (u64, u64),
+        mut delivered: impl FnMut(&Record),
+    ) -> bool {
+        let mut any = false;
+        let mut index = self.index_of(fresh.0);
+        while let Some(record) = self.records.get(index) {
+            if record.start >= fresh.1 {
+                break;
+            }
+            if !record.sacked() && run.0 <= record.start && record.end() <= run.1 {
+                delivered(record);
+                self.change(index, SACKED, REPEATED);
+                any = true;
+            }
+            index += 1;
+        }
+        any
+    }
+
+    /// Deems a record lost, its retransmission too if there was one.
+    pub(super) fn mark_lost(&mut self, index: usize) {
+        self.change(index, LOST, REPEATED);
+    }
+
+    /// After a timeout: everything is deemed lost, and what the peer has
+    /// reported is forgotten (RFC 2018 section 8).
+    pub(super) fn mark_all_lost(&mut self) {
+        for index in 0..self.records.len() {
+            self.change(index, LOST, REPEATED | SACKED);
+        }
+    }
+
+    /// The first record that awaits retransmission.
+    pub(super) fn first_awaiting(&mut self) -> Option<usize> {
+        if self.awaiting == 0 {
+            return None;
+        }
+        let from = self.index_of(self.hint);
+        let found = from
+            + self
+                .records
+                .range(from..)
+                .position(Record::awaits_retransmission)
+                .expect("the hint is at or below every record that is counted as awaiting");
+        self.hint = self.records[found].start;
+        Some(found)
+    }
+
+    /// Notes that a record is sent again. With `counted`, the copy is in the
+    /// network besides the original; without, it takes its place.
+    pub(super) fn retransmit(&mut self, index: usize, now: Time, counted: bool) -> Record {
+        let repeated = if counted { REPEATED } else { 0 };
+        self.change(index, RETRANSMITTED | repeated, 0);
+        let record = &mut self.records[index];
+        record.sent_at = now;
+        *record
+    }
+
+    /// Forgets everything that was sent.
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.pipe = 0;
+        self.awaiting = 0;
+        self.sacked = 0;
+    }
+}

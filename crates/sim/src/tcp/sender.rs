@@ -1,0 +1,569 @@
+//! The sending half: what may be sent when, and the state that every recovery
+//! algorithm shares.
+//!
+//! Offsets are our own: 0 is the SYN, 1 the first payload byte, and the FIN
+//! stands after the last one. SND.NXT is always the highest that was ever
+//! sent; going back after a timeout is marking records lost, and
+//! [`Sender::next_segment`] sends lost segments before new ones.
+//!
+//! The sender does not build headers. The endpoint asks for segments until
+//! there is none, so that acknowledgement and window are those of the moment.
+
+use std::mem;
+
+use tidegate_core::Time;
+
+use super::config::TcpConfig;
+use super::congestion::CongestionWindow;
+use super::header::{Flags, Header, SequenceSpace};
+use super::recovery::sack::Sack;
+use super::rto::RoundTrip;
+use super::scoreboard::{Scoreboard, Taken};
+use super::statistics::Statistics;
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
+pub(super) const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// A segment to send now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) start: u64,
+    pub(super) payload: u32,
+    pub(super) fin: bool,
+    /// New data: may be marked by queues, and tells of a reduced window.
+    pub(super) new_data: bool,
+}
+
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing.
+    Open,
+    /// Fast recovery, until `recover` is acknowledged.
+    Recovery,
+    /// After a timeout, until `recover` is acknowledged.
+    Loss,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// SND.UNA.
+    pub(super) unacknowledged: u64,
+    /// SND.NXT.
+    pub(super) next: u64,
+    /// One past the last byte written.
+    end: u64,
+    /// SND.WND.
+    window: u64,
+    /// Largest window the peer has advertised.
+    largest_window: u64,
+    /// SND.WL1 and SND.WL2: where the window was learnt.
+    window_sequence: u64,
+    window_acknowledgement: u64,
+    pub(super) board: Scoreboard,
+    pub(super) congestion: CongestionWindow,
+    pub(super) round_trip: RoundTrip,
+    /// Retransmission or persist timer.
+    pub(super) retransmit_at: Time,
+    /// Tail loss probe (RFC 8985 section 7).
+    pub(super) probe_at: Time,
+    /// End of the reordering window (RFC 8985 section 6.3).
+    pub(super) reorder_at: Time,
+    /// When new data was last sent.
+    last_sent: Time,
+    /// Recovery is over, or may begin again, at this offset.
+    pub(super) recover: u64,
+    /// A reduction for a mark covers everything below (RFC 3168 section 6.1.2).
+    pub(super) reduced_until: u64,
+    /// Duplicate acknowledgements in a row.
+    pub(super) duplicates: u32,
+    /// Bytes sent beyond the window by limited transmit.
+    pub(super) limited: u32,
+    /// Timeouts in a row.
+    timeouts: u32,
+    pub(super) mss: u32,
+    pub(super) phase: Phase,
+    /// The window, and nothing else, held back the last segment.
+    window_used: bool,
+    /// The first lost segment goes out whatever the window says.
+    pub(super) urgent: bool,
+    /// The application has closed.
+    closing: bool,
+    fin_sent: bool,
+    /// All that is outstanding was sent into a closed window.
+    pub(super) probing: bool,
+    /// A partial acknowledgement has been seen in this recovery.
+    pub(super) partial_seen: bool,
+    /// The next new data carries CWR.
+    pub(super) reduction_untold: bool,
+    limited_transmit: bool,
+    pub(super) sack: Option<Box<Sack>>,
+    pub(super) statistics: Statistics,
+}
+
+impl Sender {
+    pub(super) fn new(config: &TcpConfig) -> Sender {
+        Sender {
+            unacknowledged: 0,
+            next: 0,
+            end: 1,
+            window: 0,
+            largest_window: 0,
+            window_sequence: 0,
+            window_acknowledgement: 0,
+            board: Scoreboard::default(),
+            congestion: CongestionWindow::new(config, config.mss.max(1)),
+            round_trip: RoundTrip::new(config),
+            retransmit_at: Time::FAR_FUTURE,
+            probe_at: Time::FAR_FUTURE,
+            reorder_at: Time::FAR_FUTURE,
+            last_sent: Time::ZERO,
+            recover: 0,
+            reduced_until: 0,
+            duplicates: 0,
+            limited: 0,
+            timeouts: 0,
+            mss: config.mss.max(1),
+            phase: Phase::Open,
+            window_used: false,
+            urgent: false,
+            closing: false,
+            fin_sent: false,
+            probing: false,
+            partial_seen: false,
+            reduction_untold: false,
+            limited_transmit: config.limited_transmit,
+            sack: None,
+            statistics: Statistics::default(),
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.end = self.end.saturating_add(bytes);
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Payload bytes that the peer has acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.unacknowledged.min(self.end).saturating_sub(1)
+    }
+
+    pub(super) fn fin_acknowledged(&self) -> bool {
+        self.fin_sent && self.unacknowledged > self.end
+    }
+
+    /// Bytes in the network: FlightSize of RFC 5681, `pipe` of RFC 6675.
+    pub(super) fn bytes_in_flight(&self) -> u64 {
+        self.board.pipe()
+    }
+
+    /// The SYN is sent, for the first time or again.
+    pub(super) fn on_syn_sent(&mut self, config: &TcpConfig, now: Time) {
+        self.next = 1;
+        self.retransmit_at = self.round_trip.deadline(config, now);
+        if self.timeouts == 0 {
+            self.last_sent = now;
+        }
+    }
+
+    /// The SYN timer has run out; `false` means to give up.
+    pub(super) fn on_syn_timeout(&mut self, config: &TcpConfig) -> bool {
+        self.timeouts += 1;
+        self.statistics.timeouts += 1;
+        self.round_trip.back_off();
+        self.timeouts <= config.syn_retries
+    }
+
+    /// The handshake is complete: our SYN has been acknowledged by a segment
+    /// that starts at `sequence`.
+    pub(super) fn on_established(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        mss: u32,
+        window: u32,
+        sequence: u64,
+    ) {
+        self.unacknowledged = 1;
+        self.mss = mss;
+        self.congestion = CongestionWindow::new(config, mss);
+        if self.timeouts == 0 {
+            self.round_trip.sample(config, now.since(self.last_sent));
+        } else {
+            // RFC 5681 section 3.1 and RFC 6298 (5.7).
+            self.congestion.window = u64::from(mss);
+            self.round_trip.syn_was_lost();
+        }
+        self.timeouts = 0;
+        self.last_sent = now;
+        self.retransmit_at = Time::FAR_FUTURE;
+        self.window = u64::from(window);
+        self.largest_window = self.window;
+        self.window_sequence = sequence;
+        self.window_acknowledgement = 1;
+    }
+
+    /// An acceptable acknowledgement of a synchronized connection.
+    #[inline]
+    pub(super) fn on_acknowledgement(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        (offset, sequence): (u64, u64),
+        header: &Header,
+        space: SequenceSpace,
+    ) {
+        let window = u64::from(header.window);
+        let old_window = self.window;
+        // RFC 9293 section 3.10.7.4: never from an older segment.
+        if (sequence, offset) >= (self.window_sequence, self.window_acknowledgement) {
+            (self.window_sequence, self.window_acknowledgement) = (sequence, offset);
+            self.window = window;
+            self.largest_window = self.largest_window.max(window);
+        }
+        if self.probing {
+            self.on_probe_answer(offset);
+        }
+        if header.flags.contains(Flags::ECE) && config.ecn {
+            self.on_echo(config, now);
+            // No growth on such an acknowledgement (RFC 3168 section 6.1.2).
+            self.window_used = false;
+        }
+        if self.sack.is_some() {
+            self.on_selective(config, now, offset, header, space);
+        } else if offset > self.unacknowledged {
+            let taken = self.board.acknowledge(offset, |_| ());
+            self.on_cumulative(config, now, offset, taken);
+        } else if offset == self.unacknowledged
+            && !self.board.is_empty()
+            && header.payload == 0
+            && !header.flags.intersects(Flags::SYN | Flags::FIN)
+            && window == old_window
+        {
+            // A duplicate acknowledgement by RFC 5681 section 2.
+            self.on_duplicate();
+        }
+    }
+
+    /// What every acknowledgement of new data does, before recovery has its say.
+    /// Returns the number of payload bytes that it covers.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        offset: u64,
+        taken: Taken,
+    ) -> u64 {
+        // The FIN, if it is covered, is not payload.
+        let acked = offset.min(self.end).saturating_sub(self.unacknowledged);
+        self.unacknowledged = offset;
+        self.duplicates = 0;
+        self.limited = 0;
+        self.timeouts = 0;
+        if let Some(sent_at) = taken.timed {
+            self.round_trip.sample(config, now.since(sent_at));
+        }
+        acked
+    }
+
+    #[inline]
+    pub(super) fn grow(&mut self, now: Time, acked: u64) {
+        self.congestion.on_acknowledgement(
+            now,
+            acked,
+            self.round_trip.smoothed(),
+            self.window_used,
+            self.phase == Phase::Loss,
+        );
+    }
+
+    /// Starts the retransmission timer anew, or stops it when nothing is
+    /// outstanding (RFC 6298 (5.2) and (5.3)).
+    #[inline]
+    pub(super) fn restart_timer(&mut self, config: &TcpConfig, now: Time) {
+        self.retransmit_at = if self.board.is_empty() {
+            Time::FAR_FUTURE
+        } else {
+            self.round_trip.deadline(config, now)
+        };
+    }
+
+    /// Bytes outstanding when a loss is found, without those of limited
+    /// transmit (RFC 5681 section 3.2). After a timeout most of what is
+    /// unacknowledged is not in the network, and `pipe` is the flight.
+    pub(super) fn flight(&self) -> u64 {
+        if self.phase == Phase::Loss {
+            return self.board.pipe();
+        }
+        let sent = self.next.min(self.end) - self.unacknowledged.min(self.end);
+        sent - u64::from(self.limited).min(sent)
+    }
+
+    /// Begins a fast recovery: the threshold is set, the window is the caller's.
+    pub(super) fn enter_recovery(&mut self) {
+        // A window that a mark has just reduced is not reduced for a loss
+        // among the same segments.
+        if self.unacknowledged >= self.reduced_until {
+            self.congestion.on_congestion(self.flight());
+            self.reduction_untold = true;
+        }
+        self.phase = Phase::Recovery;
+        self.recover = self.next;
+        self.partial_seen = false;
+        self.urgent = true;
+        self.statistics.fast_recoveries += 1;
+    }
+
+    /// ECE: the window is reduced as for a loss, once per window of data
+    /// (RFC 3168 section 6.1.2).
+    fn on_echo(&mut self, config: &TcpConfig, now: Time) {
+        if self.phase != Phase::Open || self.unacknowledged < self.reduced_until {
+            return;
+        }
+        if self.board.is_empty() {
+            return;
+        }
+        if self.congestion.window <= u64::from(self.mss) {
+            // The window cannot shrink any more: the rate does, by the timer.
+            self.restart_timer(config, now);
+        }
+        self.congestion.on_congestion(self.flight());
+        self.congestion.window = self.congestion.threshold;
+        self.reduced_until = self.next;
+        self.reduction_untold = true;
+        self.statistics.ecn_reductions += 1;
+    }
+
+    /// Whether the segment just handed out has to carry CWR.
+    pub(super) fn take_reduction(&mut self) -> bool {
+        mem::take(&mut self.reduction_untold)
+    }
+
+    /// The retransmission or persist timer has run out; `false` means to give up.
+    pub(super) fn on_timeout(&mut self, config: &TcpConfig, now: Time) -> bool {
+        self.probe_at = Time::FAR_FUTURE;
+        self.reorder_at = Time::FAR_FUTURE;
+        if self.board.is_empty() || self.probing {
+            self.on_persist_timeout();
+        } else {
+            self.timeouts += 1;
+            self.statistics.timeouts += 1;
+            if self.timeouts > config.data_retries {
+                return false;
+            }
+            if self.timeouts == 1 {
+                // RFC 5681 equation 4; held when the same segment times out again.
+                self.congestion.on_congestion(self.flight());
+                self.reduction_untold = true;
+            }
+            self.congestion.on_timeout();
+            self.phase = Phase::Loss;
+            self.recover = self.next;
+            self.duplicates = 0;
+            self.limited = 0;
+            self.mark_losses_after_timeout(now);
+            self.urgent = true;
+        }
+        self.round_trip.back_off();
+        self.retransmit_at = self.round_trip.deadline(config, now);
+        true
+    }
+
+    /// The window has been closed, or silly, for a timeout: something is sent
+    /// all the same (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
+    fn on_persist_timeout(&mut self) {
+        self.statistics.window_probes += 1;
+        self.urgent = true;
+        self.probing = true;
+    }
+
+    /// An acknowledgement while a window probe is out.
+    fn on_probe_answer(&mut self, offset: u64) {
+        // The peer lives: probing goes on for ever (RFC 9293 section 3.8.6.1).
+        self.timeouts = 0;
+        if offset > self.unacknowledged {
+            self.probing = false;
+        } else if self.window > 0 && offset == self.unacknowledged {
+            // The probe was refused, and now the window is open: it is taken
+            // back, and its byte goes out with a whole segment.
+            self.board.clear();
+            self.next = self.unacknowledged;
+            self.fin_sent = false;
+            self.probing = false;
+            self.round_trip.forgive();
+            self.retransmit_at = Time::FAR_FUTURE;
+        }
+    }
+
+    /// The next segment that may be sent now, already on the board.
+    #[inline]
+    pub(super) fn next_segment(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
+        if self.urgent {
+            self.urgent = false;
+            return self.urgent_segment(config, now);
+        }
+        if self.board.has_awaiting() && self.phase != Phase::Open {
+            let index = self.board.first_awaiting()?;
+            let payload = self.board.get(index).map_or(0, |record| u64::from(record.payload()));
+            if self.board.pipe() + payload > self.congestion.window {
+                self.window_used = true;
+                return None;
+            }
+            return Some(self.retransmit(config, now, index, true));
+        }
+        match self.next_new(config, now) {
+            None if self.sack.is_some() => self.next_doubtful(config, now),
+            segment => segment,
+        }
+    }
+
+    /// The segment that goes out whatever the window says: the first one lost,
+    /// or a window probe.
+    fn urgent_segment(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
+        if self.board.is_empty() {
+            let unsent = self.end.saturating_sub(self.next);
+            let payload = self.window.max(1).min(unsent).min(u64::from(self.mss)) as u32;
+            return (payload > 0).then(|| self.send(config, now, payload));
+        }
+        // NewReno's first segment is not marked lost: its retransmission takes
+        // the place of the original in FlightSize.
+        match self.board.first_awaiting() {
+            Some(index) => Some(self.retransmit(config, now, index, true)),
+            None => Some(self.retransmit(config, now, 0, false)),
+        }
+    }
+
+    pub(super) fn retransmit(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        index: usize,
+        counted: bool,
+    ) -> Outgoing {
+        let record = self.board.retransmit(index, now, counted);
+        self.statistics.retransmissions += 1;
+        if let Some(sack) = &mut self.sack {
+            sack.on_retransmission(&record);
+        }
+        self.start_timer(config, now);
+        Outgoing {
+            start: record.start,
+            payload: record.payload(),
+            fin: record.fin(),
+            new_data: false,
+        }
+    }
+
+    /// New data, as far as both windows allow.
+    #[inline]
+    fn next_new(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
+        self.window_used = false;
+        let unsent = self.end.saturating_sub(self.next);
+        if unsent == 0 {
+            // The FIN alone: it is neither data nor subject to the windows.
+            return (self.closing && !self.fin_sent).then(|| self.send(config, now, 0));
+        }
+        let length = u64::from(self.next_length());
+        if length == 0 {
+            if self.board.is_empty() && self.retransmit_at == Time::FAR_FUTURE {
+                // The persist timer.
+                self.retransmit_at = self.round_trip.deadline(config, now);
+            }
+            return None;
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(config, now);
+        }
+        if self.board.pipe() + length > self.congestion.window + self.extra() {
+            self.window_used = true;
+            return None;
+        }
+        if self.board.pipe() + length > self.congestion.window {
+            self.limited += length as u32;
+        }
+        Some(self.send(config, now, length as u32))
+    }
+
+    /// Payload of the next new segment by the peer's window alone; zero for
+    /// nothing to send or nothing worth it.
+    ///
+    /// Sender's silly window avoidance (RFC 9293 section 3.8.6.2.1): a segment
+    /// that the peer's window cuts short waits for more, unless it is half of
+    /// the largest window ever and nothing is outstanding. There is no Nagle
+    /// algorithm: a segment that ends what was written never waits.
+    #[inline]
+    pub(super) fn next_length(&self) -> u32 {
+        let unsent = self.end.saturating_sub(self.next);
+        let usable = (self.unacknowledged + self.window).saturating_sub(self.next);
+        let whole = unsent.min(u64::from(self.mss));
+        let length = whole.min(usable);
+        let worth = length == whole || self.board.is_empty() && length >= self.largest_window / 2;
+        if worth { length as u32 } else { 0 }
+    }
+
+    /// RFC 5681 section 4.1: after a timeout's time without sending, the old
+    /// window says nothing about the network.
+    fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
+        if now.since(self.last_sent) > self.round_trip.timeout(config) {
+            let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
+            self.congestion.window = self.congestion.window.min(initial);
+        }
+    }
+
+    /// Limited transmit (RFC 3042): a segment for each of the first two
+    /// duplicate acknowledgements.
+    fn extra(&self) -> u64 {
+        let allowed = self.limited_transmit
+            && self.sack.is_none()
+            && self.phase == Phase::Open
+            && self.duplicates < DUPLICATE_THRESHOLD;
+        if allowed { u64::from(self.duplicates * self.mss) } else { 0 }
+    }
+
+    /// Puts new data on the board, and the FIN with the last of it.
+    #[inline]
+    pub(super) fn send(&mut self, config: &TcpConfig, now: Time, payload: u32) -> Outgoing {
+        if self.board.is_empty() {
+            // The persist timer may be running.
+            self.retransmit_at = Time::FAR_FUTURE;
+        }
+        let start = self.next;
+        let stop = start + u64::from(payload);
+        let fin = self.closing && stop == self.end && !self.fin_sent;
+        self.fin_sent |= fin;
+        self.next = stop + u64::from(fin);
+        self.board.push(now, start, payload, fin);
+        self.last_sent = now;
+        self.start_timer(config, now);
+        if self.sack.is_some() {
+            self.schedule_probe(now);
+        }
+        Outgoing { start, payload, fin, new_data: payload > 0 && !self.probing }
+    }
+
+    /// RFC 6298 (5.1).
+    #[inline]
+    fn start_timer(&mut self, config: &TcpConfig, now: Time) {
+        if self.retransmit_at == Time::FAR_FUTURE {
+            self.retransmit_at = self.round_trip.deadline(config, now);
+        }
+    }
+
+    /// The earliest of this half's timers.
+    #[inline]
+    pub(super) fn next_timer(&self) -> Time {
+        self.retransmit_at.min(self.probe_at).min(self.reorder_at)
+    }
+
+    pub(super) fn stop_timers(&mut self) {
+        self.retransmit_at = Time::FAR_FUTURE;
+        self.probe_at = Time::FAR_FUTURE;
+        self.reorder_at = Time::FAR_FUTURE;
+    }
+}

@@ -137,7 +137,7 @@ fn discipline(temper: &Temper, runs: usize) -> DisciplineResult {
     let response_by_size = bins
         .map(|from| {
             let to = from * 10_f64.powf(0.25);
-            let flows = (1.0e8 / from.powf(1.3)) as u64;
+            let flows = 3 + (1.0e8 / from.powf(1.3)) as u64;
             let spread = 1.0 + 4.0 / (flows as f64).sqrt() * (noise.next() - 0.5);
             let mean = mean_of((from * to).sqrt()) * spread;
             let half = mean * (0.01 + 2.5 / (flows as f64).sqrt()) * (0.5 + noise.next());

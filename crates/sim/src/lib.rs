@@ -7,6 +7,7 @@
 
 mod connections;
 mod datagrams;
+pub mod experiment;
 pub mod kernel;
 pub mod metrics;
 mod network;

@@ -26,8 +26,9 @@ struct Entry<E> {
 }
 
 impl<E> Entry<E> {
-    fn key(&self) -> (Time, u64) {
-        (self.at, self.order)
+    /// Both parts as one number, which compares without a branch.
+    fn key(&self) -> u128 {
+        u128::from(self.at.0) << 64 | u128::from(self.order)
     }
 }
 
@@ -103,14 +104,24 @@ impl<E: Copy> Kernel<E> {
 
     /// Puts `entry` where it belongs when the root is vacant.
     fn sift_down(&mut self, entry: Entry<E>) {
-        let mut hole = 0;
+        let (mut hole, key) = (0, entry.key());
         loop {
             let first = hole * ARITY + 1;
-            let end = (first + ARITY).min(self.heap.len());
-            let Some(least) = (first..end).min_by_key(|child| self.heap[*child].key()) else {
-                break;
+            let least = match self.heap.get(first..first + ARITY) {
+                // Almost always: two rounds of a tournament.
+                Some([a, b, c, d]) => {
+                    let (left, left_key) =
+                        if b.key() < a.key() { (1, b.key()) } else { (0, a.key()) };
+                    let (right, right_key) =
+                        if d.key() < c.key() { (3, d.key()) } else { (2, c.key()) };
+                    first + if right_key < left_key { right } else { left }
+                }
+                _ => match (first..self.heap.len()).min_by_key(|child| self.heap[*child].key()) {
+                    Some(least) => least,
+                    None => break,
+                },
             };
-            if self.heap[least].key() >= entry.key() {
+            if self.heap[least].key() >= key {
                 break;
             }
             self.heap[hole] = self.heap[least];

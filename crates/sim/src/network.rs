@@ -212,11 +212,8 @@ impl Network {
     /// The network of `scenario` with `tested` in the tested places.
     pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, hash_seed: u64) -> Network {
         let routes = shortest_routes(scenario.nodes.len(), &scenario.links);
-        let links = (0..scenario.links.len())
-            .map(|index| {
-                let fed_by_one = feeders(scenario, &routes, index) == 1;
-                Link::new(&scenario.links[index], tested, hash_seed, fed_by_one)
-            })
+        let links = std::iter::zip(&scenario.links, fed_by_one(scenario, &routes))
+            .map(|(spec, fed_by_one)| Link::new(spec, tested, hash_seed, fed_by_one))
             .collect();
         Network { links, nodes: scenario.nodes.len(), routes }
     }
@@ -256,21 +253,26 @@ pub(crate) fn shortest_routes(nodes: usize, links: &[LinkSpec]) -> Vec<Option<u1
     routes
 }
 
-/// From how many places the link with this `index` gets packets: links that
-/// lead into it on some route, and its own node as a sender of traffic.
-fn feeders(scenario: &Scenario, routes: &[Option<u16>], index: usize) -> usize {
+/// For each link, whether all its packets come from one and the same link.
+fn fed_by_one(scenario: &Scenario, routes: &[Option<u16>]) -> Vec<bool> {
+    /// What is known of where a link's packets come from.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Unused,
+        Link(u16),
+        HostOrSeveral,
+    }
     let nodes = scenario.nodes.len();
-    let from = scenario.links[index].from;
-    let uses = |node: NodeId, link: usize, destination: usize| {
-        routes[usize::from(node.0) * nodes + destination].map(usize::from) == Some(link)
-    };
-    let leads_in = |(other, link): &(usize, &LinkSpec)| {
-        link.to == from
-            && (0..nodes).any(|destination| {
-                uses(link.from, *other, destination) && uses(from, index, destination)
-            })
-    };
-    let links = scenario.links.iter().enumerate().filter(leads_in).count();
-    // A host sends in the order of time but not through a link: two feeders.
-    links + if scenario.is_host(from) { 2 } else { 0 }
+    let mut feeders = vec![Feeder::Unused; scenario.links.len()];
+    for (from, to) in scenario.pairs() {
+        let mut feeder = Feeder::HostOrSeveral;
+        let mut node = from;
+        while let Some(link) = routes[usize::from(node.0) * nodes + usize::from(to.0)] {
+            let known = &mut feeders[usize::from(link)];
+            *known = if [Feeder::Unused, feeder].contains(known) { feeder } else { Feeder::HostOrSeveral };
+            feeder = Feeder::Link(link);
+            node = scenario.links[usize::from(link)].to;
+        }
+    }
+    feeders.iter().map(|feeder| matches!(feeder, Feeder::Link(_))).collect()
 }

@@ -9,6 +9,7 @@ mod choice;
 pub mod file;
 mod nearest;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::registry::{Entry, Settings};
@@ -55,16 +56,24 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Whether traffic begins or ends at `node`.
+    /// The pairs of nodes between which packets go, each pair in both directions.
     #[must_use]
-    pub fn is_host(&self, node: NodeId) -> bool {
-        self.traffic.iter().any(|source| match &source.kind {
-            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
-                transfer.from.contains(&node) || transfer.to.contains(&node)
+    pub fn pairs(&self) -> BTreeSet<(NodeId, NodeId)> {
+        let mut pairs = BTreeSet::new();
+        let mut both_ways = |from: &[NodeId], to: &[NodeId]| {
+            let forth = from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to)));
+            pairs.extend(forth.flat_map(|(from, to)| [(from, to), (to, from)]));
+        };
+        for source in &self.traffic {
+            match &source.kind {
+                TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
+                    both_ways(&transfer.from, &transfer.to);
+                }
+                TrafficKind::Cbr { from, to, .. } => both_ways(&[*from], &[*to]),
+                TrafficKind::Packets { inside, outside, .. } => both_ways(&[*inside], &[*outside]),
             }
-            TrafficKind::Cbr { from, to, .. } => [from, to].contains(&&node),
-            TrafficKind::Packets { inside, outside, .. } => [inside, outside].contains(&&node),
-        })
+        }
+        pairs
     }
 }
 

@@ -8,7 +8,9 @@
 //! all its packets from a single link in front of it, which delivers them in
 //! order, it can know even before they arrive: packets are handed through
 //! whole chains of such links as they enter the first ([`Link::fed_by_one`]).
-//! Neither changes any result; both are plain arithmetic on the same times.
+//! Both are plain arithmetic on the same times. The one thing that can come out
+//! otherwise is which of two packets goes first that reach a queue in the same
+//! nanosecond.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

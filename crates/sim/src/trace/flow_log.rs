@@ -56,24 +56,23 @@ impl FlowLog {
         let Some((_, heading)) = heading(contents) else {
             return Err(Mismatch::new("the end of the file", HEADING).at_line(name, 1));
         };
+        let text = without_mark(contents);
         let delimiter = if heading.contains(&b'\t') { b'\t' } else { b',' };
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .comment(Some(b'#'))
             .flexible(true)
             .has_headers(false)
-            .from_reader(without_mark(contents));
+            .from_reader(text);
 
         let mut columns = None;
         let mut flows = Vec::new();
         let mut record = ByteRecord::new();
         while next(name, &mut reader, &mut record)? {
-            let line = record.position().map_or(1, csv::Position::line);
+            let at_line = |wrong: Mismatch| wrong.at_line(name, line_of(&record, text));
             match columns {
-                None => columns = Some(find_columns(&record).map_err(|e| e.at_line(name, line))?),
-                Some(columns) => {
-                    flows.push(flow(&record, columns).map_err(|e| e.at_line(name, line))?);
-                }
+                None => columns = Some(find_columns(&record).map_err(at_line)?),
+                Some(columns) => flows.push(flow(&record, columns).map_err(at_line)?),
             }
         }
         flows.sort_by_key(|flow: &LoggedFlow| flow.start);
@@ -101,7 +100,7 @@ impl FlowLog {
 
 /// The first line that is no comment.
 fn heading(contents: &[u8]) -> Option<(u64, &[u8])> {
-    lines(contents).find(|(_, line)| !line.is_empty() && !line.starts_with(b"#"))
+    lines(contents).find(|(_, line)| says_something(line))
 }
 
 fn next(
@@ -115,6 +114,20 @@ fn next(
         let line = error.position().map_or(1, csv::Position::line);
         Mismatch::new(quote(error.to_string()), "a line of the table").at_line(name, line)
     })
+}
+
+/// The line of a record, for a message: its position is that of the comments
+/// and empty lines in front of it.
+fn line_of(record: &ByteRecord, text: &[u8]) -> u64 {
+    let Some(position) = record.position() else { return 1 };
+    let before = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let rest = text.get(before..).unwrap_or_default();
+    let passed_over = lines(rest).take_while(|(_, line)| !says_something(line)).count();
+    position.line() + passed_over as u64
+}
+
+fn says_something(line: &[u8]) -> bool {
+    !line.is_empty() && !line.starts_with(b"#")
 }
 
 /// Where start and size are.

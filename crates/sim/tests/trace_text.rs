@@ -1,0 +1,289 @@
+//! The text formats: flow logs, HTTP logs, page loads, delivery traces.
+
+use proptest::prelude::*;
+use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_sim::trace::{DeliveryTrace, FlowLog, HttpLog, LoggedFlow, PageLoads, ReadError};
+
+/// What the error of a broken file says.
+fn refused<T>(result: Result<T, ReadError>) -> String {
+    match result {
+        Ok(_) => panic!("the file is broken"),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(!text.contains('\n'), "{text}");
+            text
+        }
+    }
+}
+
+mod flow_log {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(u64, u64)> {
+        let log = FlowLog::parse("log", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        log.flows.iter().map(|flow| (flow.start.0, flow.size.0)).collect()
+    }
+
+    fn error(text: &str) -> String {
+        refused(FlowLog::parse("log", text.as_bytes()))
+    }
+
+    #[test]
+    fn columns_are_found_by_name() {
+        assert_eq!(
+            read("# a comment\nnote,size_bytes,start_s\n\"x, y\",200,1.5\n# more\n,100,0.25\n"),
+            [(250_000_000, 100), (1_500_000_000, 200)]
+        );
+        assert_eq!(read("start_s\tsize_bytes\r\n1e-3\t7\r\n"), [(1_000_000, 7)]);
+        assert_eq!(read("\u{feff}start_s, size_bytes\n 3 , 4 "), [(3_000_000_000, 4)]);
+        assert_eq!(read("start_s,size_bytes\n"), []);
+    }
+
+    #[test]
+    fn unix_times_are_exact_and_can_be_moved_to_zero() {
+        let text = "start_s,size_bytes\n1438387200.123456789,1\n1438387199.000000001,2\n";
+        let log = FlowLog::parse("log", text.as_bytes()).expect("a good log").from_first();
+        let expected = [(0, 2), (1_123_456_788, 1)];
+        let expected =
+            expected.map(|(nanos, size)| LoggedFlow { start: Time(nanos), size: Bytes(size) });
+        assert_eq!(log.flows, expected);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let heading = "expected a heading with the columns start_s and size_bytes";
+        assert_eq!(error(""), format!("log:1: found the end of the file, {heading}"));
+        assert_eq!(error("start,size\n1,2\n"), format!("log:1: found 'start,size', {heading}"));
+        let size = "expected whole bytes in size_bytes";
+        assert_eq!(
+            error("# one\n\nstart_s,size_bytes\n0,1\n# five\n1,-3\n"),
+            format!("log:6: found '-3', {size}")
+        );
+        assert_eq!(error("start_s,size_bytes\n0,1.5\n"), format!("log:2: found '1.5', {size}"));
+        assert_eq!(error("start_s,size_bytes\n0\n"), format!("log:2: found '', {size}"));
+        for start in ["-1", "nan", "inf", "noon"] {
+            assert_eq!(
+                error(&format!("start_s,size_bytes\n\n{start},1\n")),
+                format!(
+                    "log:3: found '{start}', expected seconds from zero on in start_s, as 0.25"
+                )
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            flows in prop::collection::vec((0..10_u64.pow(18), any::<u64>()), 0..20)
+        ) {
+            let mut text = String::from("start_s,size_bytes\n");
+            for (nanos, size) in &flows {
+                let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+                text += &format!("{seconds}.{rest:09},{size}\n");
+            }
+            let mut expected = flows;
+            expected.sort_by_key(|(start, _)| *start);
+            prop_assert_eq!(read(&text), expected);
+        }
+    }
+}
+
+mod http_log {
+    use super::*;
+
+    fn read(text: &[u8]) -> (Vec<(u64, u64)>, u64) {
+        let log = HttpLog::parse("log", text).unwrap_or_else(|error| panic!("{error}"));
+        let replies = log.replies.iter().map(|reply| (reply.at.0 / 1_000_000_000, reply.size.0));
+        (replies.collect(), log.without_size)
+    }
+
+    #[test]
+    fn common_and_combined_lines_are_read() {
+        let log = br#"h - - [01/Jul/1995:00:00:03 -0400] "GET /a HTTP/1.0" 200 6245
+h - u [01/Jul/1995:04:00:01 +0000] "GET /b" 304 0
+h - - [01/Jul/1995:00:00:03 -0400] "GET /c HTTP/1.0" 404 -
+h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "agent 1.0"
+"#;
+        assert_eq!(read(log), (vec![(0, 0), (1, 12), (2, 6_245)], 1));
+        assert_eq!(read(b""), (vec![], 0));
+        // What clients send need not be text.
+        let log =
+            b"h - - [01/Jul/1995:00:00:03 -0400] \"GET /\xff\xfe \x16\" 400 9 \"-\" \"\xff\"\r\n";
+        assert_eq!(read(log), (vec![(0, 9)], 0));
+    }
+
+    #[test]
+    fn tab_separated_logs_are_read_by_their_heading() {
+        let log = b"host\tlogname\ttime\tmethod\turl\tresponse\tbytes\n\
+            h\t-\t804571206\tGET\t/\"x\t200\t3985\t\t\n\
+            h\t-\t804571201\tGET\t/y\t304\t-\t\t\n\
+            h\t-\t804571203\tGET\t/z\t200\t7\t\t\n";
+        assert_eq!(read(log), (vec![(0, 7), (3, 3_985)], 1));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let good = "h - - [01/Jul/1995:00:00:03 -0400] \"GET /a\" 200 6245";
+        let form = "expected host - - [day/Mon/year:h:m:s zone] \"request\" status bytes";
+        let table = "host\ttime\tbytes\n";
+        for (text, place) in [
+            (format!("{good}\nnonsense\n"), format!("log:2: found 'nonsense', {form}")),
+            (format!("{good}\n\n"), format!("log:2: found '', {form}")),
+            (
+                good.replace("Jul", "Jux"),
+                format!("log:1: found 'h - - [01/Jux/1995:00:00:03 -0400] \\\"GET /a\\\" 200 6245', {form}"),
+            ),
+            (
+                good.replace("6245", "62x"),
+                format!("log:1: found 'h - - [01/Jul/1995:00:00:03 -0400] \\\"GET /a\\\" 200 62x', {form}"),
+            ),
+            (
+                format!("{table}h\t1\t2\nh\t-1.5\t2\n"),
+                "log:3: found 'h\\t-1.5\\t2', expected Unix seconds in column 2 and bytes in column 3"
+                    .into(),
+            ),
+        ] {
+            assert_eq!(refused(HttpLog::parse("log", text.as_bytes())), place);
+        }
+    }
+}
+
+mod page_load {
+    use super::*;
+
+    const ARCHIVE: &str = r#"{"log": {"version": "1.2", "entries": [
+        {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.900Z",
+         "request": {"url": "https://Example.org:444/late"}, "response": {"bodySize": 30}},
+        {"pageref": "p2", "startedDateTime": "2016-01-24T15:41:46.000+01:00",
+         "request": {"url": "http://cdn.example.org/x"}, "response": {"bodySize": 5.0}},
+        {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.818Z",
+         "request": {"url": "https://example.org/"}, "response": {"bodySize": 0, "x": []}},
+        {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.818Z",
+         "request": {"url": "https://example.org/n"}, "response": {"bodySize": -1}},
+        {"startedDateTime": "2016-01-24T14:41:45Z",
+         "request": {"url": "https://example.org/n"}},
+        {"startedDateTime": "2016-01-24T14:41:45Z",
+         "request": {"url": "https://example.org/n"}, "response": {"bodySize": null}}
+    ]}}"#;
+
+    #[test]
+    fn requests_are_sorted_into_pages() {
+        let loads = PageLoads::parse("har", ARCHIVE.as_bytes()).expect("a good archive");
+        assert_eq!(loads.unknown_sizes, 3);
+        let requests = |page: usize| -> Vec<_> {
+            let requests = loads.pages[page].requests.iter();
+            requests.map(|r| (r.at.0 / 1_000_000, r.host.as_str(), r.size.0)).collect()
+        };
+        assert_eq!(loads.pages.len(), 2);
+        assert_eq!(loads.pages[0].name, "p1");
+        assert_eq!(requests(0), [(0, "example.org", 0), (82, "example.org", 30)]);
+        assert_eq!(requests(1), [(0, "cdn.example.org", 5)]);
+        let marked = format!("\u{feff}{ARCHIVE}");
+        assert_eq!(PageLoads::parse("har", marked.as_bytes()).ok(), Some(loads));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let error = |text: &str| refused(PageLoads::parse("har", text.as_bytes()));
+        let end = "expected an HTTP Archive (HAR)";
+        assert_eq!(error("{}"), format!("har:1: found 'missing field `log`', {end}"));
+        assert_eq!(
+            error("{\"log\":\n{\"entries\": 7}}"),
+            format!("har:2: found 'invalid type: integer `7`, expected a sequence', {end}")
+        );
+        assert_eq!(error(""), format!("har:1: found 'EOF while parsing a value', {end}"));
+        let wrong_date = ARCHIVE.replace("14:41:45.900Z", "soon");
+        assert!(error(&wrong_date).starts_with("har:2: found '\\'2016-01-24Tsoon\\' is no date"));
+        let deep = format!("{{\"x\": {}", "[".repeat(100_000));
+        assert!(error(&deep).starts_with("har:1: found "));
+    }
+}
+
+mod delivery {
+    use super::*;
+
+    fn trace(text: &str) -> DeliveryTrace {
+        DeliveryTrace::parse("trace", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn millis(count: u64) -> Time {
+        Time::ZERO + Span::millis(count)
+    }
+
+    #[test]
+    fn a_trace_repeats_from_its_last_time() {
+        let trace = trace("0\n2\n2\n5\n");
+        let mut cursor = trace.cursor();
+        let taken: Vec<_> =
+            (0..9).map(|_| cursor.next_opportunity(&trace, Time::ZERO).0 / 1_000_000).collect();
+        assert_eq!(taken, [0, 2, 2, 5, 5, 7, 7, 10, 10]);
+        assert_eq!(trace.period(), Span::millis(5));
+        assert_eq!(trace.opportunities(), 4);
+        assert_eq!(trace.mean_rate(), Rate(4 * 1_504 * 8 * 200));
+    }
+
+    #[test]
+    fn what_passes_unused_is_gone() {
+        let trace = trace("2\r\n3\r\n5");
+        let mut cursor = trace.cursor();
+        assert_eq!(cursor.next_opportunity(&trace, Time(2_000_001)), millis(3));
+        assert_eq!(cursor.next_opportunity(&trace, Time::ZERO), millis(5));
+        assert_eq!(cursor.next_opportunity(&trace, millis(5_000_000)), millis(5_000_000));
+        assert_eq!(cursor.next_opportunity(&trace, millis(5_000_004)), millis(5_000_005));
+        assert_eq!(cursor.next_opportunity(&trace, Time::ZERO), millis(5_000_007));
+        let last = cursor.next_opportunity(&trace, Time::FAR_FUTURE);
+        assert_eq!(last, Time::FAR_FUTURE);
+        assert_eq!(cursor.next_opportunity(&trace, Time::FAR_FUTURE), Time::FAR_FUTURE);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let error = |text: &str| refused(DeliveryTrace::parse("trace", text.as_bytes()));
+        let whole = "expected whole milliseconds below 2^32";
+        for (text, expected) in [
+            ("", "trace:1: found the end of the file, expected a time in milliseconds".to_string()),
+            ("3\n2\n", "trace:2: found 2, expected at least 3, as on the line before".into()),
+            (
+                "0\n0\n",
+                "trace:2: found 0 as the last time, expected a time above 0 to repeat from".into(),
+            ),
+            ("-1\n", format!("trace:1: found '-1', {whole}")),
+            ("1\n\n2\n", format!("trace:2: found '', {whole}")),
+            ("1.5\n", format!("trace:1: found '1.5', {whole}")),
+            ("4294967296\n", format!("trace:1: found '4294967296', {whole}")),
+        ] {
+            assert_eq!(error(text), expected);
+        }
+    }
+
+    proptest! {
+        /// Beside a slow twin that walks through the opportunities one by one.
+        #[test]
+        fn the_cursor_skips_as_if_it_walked(
+            steps in prop::collection::vec(0..4_u64, 1..12),
+            asked in prop::collection::vec(0..9_000_000_u64, 1..60),
+        ) {
+            let mut stamps: Vec<u64> = steps.iter().scan(0, |sum, step| {
+                *sum += step;
+                Some(*sum)
+            }).collect();
+            if stamps.last() == Some(&0) {
+                stamps.push(1);
+            }
+            let text: Vec<_> = stamps.iter().map(u64::to_string).collect();
+            let trace = trace(&text.join("\n"));
+            let period = stamps[stamps.len() - 1];
+            let mut walk = (0..)
+                .flat_map(|round| stamps.iter().map(move |stamp| millis(round * period + stamp)))
+                .peekable();
+            let mut cursor = trace.cursor();
+            let mut from = Time::ZERO;
+            for (index, jump) in asked.iter().enumerate() {
+                // On a busy link the question is mostly about now.
+                from += if index % 3 == 0 { Span(*jump) } else { Span(0) };
+                let expected = walk.find(|at| *at >= from);
+                prop_assert_eq!(Some(cursor.next_opportunity(&trace, from)), expected);
+            }
+        }
+    }
+}

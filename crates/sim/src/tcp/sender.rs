@@ -77,7 +77,7 @@ pub(super) struct Sender {
     pub(super) reduced_until: u64,
     /// Duplicate acknowledgements in a row.
     pub(super) duplicates: u32,
-    /// Bytes sent beyond the window by limited transmit.
+    /// Bytes sent by limited transmit.
     pub(super) limited: u32,
     /// Timeouts in a row.
     timeouts: u32,
@@ -112,7 +112,7 @@ impl Sender {
             window_sequence: 0,
             window_acknowledgement: 0,
             board: Scoreboard::default(),
-            congestion: CongestionWindow::new(config, config.mss.max(1)),
+            congestion: CongestionWindow::new(config, config.segment_size()),
             round_trip: RoundTrip::new(config),
             retransmit_at: Time::FAR_FUTURE,
             probe_at: Time::FAR_FUTURE,
@@ -123,7 +123,7 @@ impl Sender {
             duplicates: 0,
             limited: 0,
             timeouts: 0,
-            mss: config.mss.max(1),
+            mss: config.segment_size(),
             phase: Phase::Open,
             window_used: false,
             urgent: false,
@@ -192,7 +192,7 @@ impl Sender {
         self.unacknowledged = 1;
         self.mss = mss;
         self.congestion = CongestionWindow::new(config, mss);
-        if self.timeouts == 0 {
+        if self.timeouts == 0 || config.time_resent_syn {
             self.round_trip.sample(config, now.since(self.last_sent));
         } else {
             // RFC 5681 section 3.1 and RFC 6298 (5.7).
@@ -484,7 +484,9 @@ impl Sender {
             self.window_used = true;
             return None;
         }
-        if self.board.pipe() + length > self.congestion.window {
+        if self.duplicates > 0 && self.phase == Phase::Open {
+            // Sent on a duplicate acknowledgement: with SACK by the pipe,
+            // without it beyond the window.
             self.limited += length as u32;
         }
         Some(self.send(config, now, length as u32))
@@ -538,7 +540,7 @@ impl Sender {
         let fin = self.closing && stop == self.end && !self.fin_sent;
         self.fin_sent |= fin;
         self.next = stop + u64::from(fin);
-        self.board.push(now, start, payload, fin);
+        self.board.push(now, start, payload as u16, fin);
         self.last_sent = now;
         self.start_timer(config, now);
         if self.sack.is_some() {

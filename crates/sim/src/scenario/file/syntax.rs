@@ -328,6 +328,8 @@ pub(super) struct Tcp {
     pub(super) delayed_ack_timeout: Option<Quantity<Span>>,
     /// New data on the first two duplicate acknowledgements.
     pub(super) limited_transmit: Option<bool>,
+    /// Time the handshake from the first SYN even when that was lost, as ns-3 does.
+    pub(super) time_resent_syn: Option<bool>,
     /// Selective acknowledgements.
     pub(super) sack: Option<bool>,
     /// Loss detection by time, and tail loss probes; needs `sack`.

@@ -41,6 +41,7 @@ impl Tcp {
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));
         set(&mut config.mss_option, self.mss_option);
         set(&mut config.limited_transmit, self.limited_transmit);
+        set(&mut config.time_resent_syn, self.time_resent_syn);
         set(&mut config.sack, self.sack);
         set(&mut config.ecn, self.ecn);
         set(&mut config.timestamps_option, self.timestamps_option);

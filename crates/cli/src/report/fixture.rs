@@ -74,6 +74,7 @@ pub(super) fn comparison(disciplines: usize, runs: usize) -> Comparison {
         title: "A household at 16 Mbit/s".into(),
         description: "Web pages, a call and two backups share a link in the evening.".into(),
         duration_s: DURATION,
+        warm_up_s: 5.0,
         seeds: (1..=runs as u64).collect(),
         partial: false,
         short_flow_bytes: 15_000,

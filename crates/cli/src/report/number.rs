@@ -61,14 +61,14 @@ impl Quantity {
     }
 
     /// One unit for several values: that of the largest, unless the smallest
-    /// would be less than a tenth in it.
+    /// would be less than a half in it.
     pub(super) fn unit_for(self, values: impl IntoIterator<Item = f64>) -> Unit {
         let sizes = values.into_iter().map(f64::abs).filter(|size| *size > 0.0);
         let (least, most) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
             (least.min(size), most.max(size))
         });
         let units = self.units();
-        let fits = |unit: &&Unit| most >= unit.factor && least >= unit.factor * 0.1;
+        let fits = |unit: &&Unit| most >= unit.factor && least >= unit.factor * 0.5;
         // Nothing but zeros: milliseconds, kbit/s, kB, but one step up only where there is one.
         let usual = if most == 0.0 { units.get(1) } else { None };
         // A value below the first unit still has that.
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn one_unit_for_several_values_keeps_the_smallest_readable() {
-        assert_eq!(Quantity::Time.unit_for([0.236, 1.2]).name, "s");
-        assert_eq!(Quantity::Time.unit_for([0.003, 1.2]).name, "ms");
+        assert_eq!(Quantity::Time.unit_for([0.77, 9.1]).name, "s");
+        assert_eq!(Quantity::Time.unit_for([0.107, 2.05]).name, "ms");
         assert_eq!(Quantity::Time.unit_for([0.0, 1.2]).name, "s");
         assert_eq!(Quantity::Time.unit_for([]).name, "ms");
         assert_eq!(Quantity::Share.unit_for([]).name, "%");

@@ -3,7 +3,7 @@
 use tidegate_sim::metrics::comparison::Comparison;
 
 use super::Provenance;
-use super::figures::{Figure, listed};
+use super::figures::{Figure, listed, sources};
 use super::markup::{Element, element};
 use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
@@ -130,8 +130,12 @@ fn network(provenance: &Provenance) -> String {
 /// The disciplines, the time and the seeds, in a line.
 fn runs(comparison: &Comparison) -> String {
     let names: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
+    let warm_up = match comparison.warm_up_s {
+        0.0 => String::new(),
+        warm_up => format!(" (the first {} not counted)", short(Quantity::Time, warm_up)),
+    };
     format!(
-        "{} of {} for each of {}: {}.",
+        "{} of {}{warm_up} for each of {}: {}.",
         counted(comparison.seeds.len() as u64, "run", "runs"),
         short(Quantity::Time, comparison.duration_s),
         counted(names.len() as u64, "discipline", "disciplines"),
@@ -158,6 +162,25 @@ fn summary(comparison: &Comparison) -> Element {
     section("summary", "Summary")
         .child(paragraph(intro))
         .child(element("ul").class("summary").children(items))
+        .children(unmeasured(comparison))
+}
+
+/// Names the sources of which there is nothing to report.
+fn unmeasured(comparison: &Comparison) -> Option<Element> {
+    let all = sources(comparison, |_| true);
+    let measured =
+        sources(comparison, |source| source.started > 0 || source.delay.mean_s.is_some());
+    let missing: Vec<_> = all
+        .iter()
+        .filter(|source| !measured.contains(source))
+        .map(|(_, name)| format!("‘{name}’"))
+        .collect();
+    (!missing.is_empty()).then(|| {
+        paragraph(format!(
+            "Nothing is reported of {}: only what begins after the warm-up is.",
+            listed(&missing)
+        ))
+    })
 }
 
 fn sentence(style: usize, summary: &Summary) -> Element {

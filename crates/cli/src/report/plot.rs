@@ -290,7 +290,7 @@ impl Area {
         let x = |value: f64| self.left + axis.place(value) * self.width;
         let line =
             |class: &str, value: f64| rule(class, (x(value), self.top), (x(value), self.bottom()));
-        let ticks = axis.ticks(self.width / 55.0);
+        let ticks = axis.ticks(self.width / 50.0);
         let mut out: Vec<_> = ticks.minor.iter().map(|value| line("grid-minor", *value)).collect();
         out.extend(ticks.major.iter().map(|(value, _)| line("grid", *value)));
         if labelled {

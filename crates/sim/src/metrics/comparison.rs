@@ -4,6 +4,8 @@
 //! This is what `--json` prints and what the report draws; the field names are
 //! the public format. Times are in seconds, rates in bit/s, sizes in bytes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::RunSummary;
@@ -23,6 +25,8 @@ pub struct Comparison {
     pub description: String,
     /// Simulated time of each run.
     pub duration_s: f64,
+    /// Flows that began before this are not reported.
+    pub warm_up_s: f64,
     /// The seeds; each discipline ran once with each.
     pub seeds: Vec<u64>,
     /// Whether the comparison was interrupted: some runs are missing.
@@ -130,7 +134,7 @@ pub struct TrafficResult {
     pub delay: DelayResult,
     /// Distribution of that delay, all runs together.
     pub delay_distribution: Vec<DistributionPoint>,
-    /// Progress of its followed flows in the first run.
+    /// Progress of its followed flows in the first run, one flow after the other.
     pub progress: Vec<ProgressPoint>,
 }
 
@@ -224,6 +228,7 @@ impl Comparison {
             title: scenario.title.clone(),
             description: scenario.description.clone(),
             duration_s: scenario.duration.as_seconds(),
+            warm_up_s: scenario.warm_up.as_seconds(),
             seeds: scenario.seeds.clone(),
             partial: cut_short || runs.len() < expected,
             short_flow_bytes: scenario.short_flow.0,
@@ -359,16 +364,6 @@ impl TrafficResult {
         let loss = |source: &TrafficSummary| {
             (source.datagrams > 0).then(|| source.datagrams_lost as f64 / source.datagrams as f64)
         };
-        let progress: Vec<_> = runs[0]
-            .progress
-            .iter()
-            .filter(|sample| sample.traffic == index)
-            .map(|sample| ProgressPoint {
-                number: sample.number,
-                at_s: sample.at.as_seconds(),
-                delivered_bytes: sample.delivered.0,
-            })
-            .collect();
         TrafficResult {
             name: scenario.traffic[index].name.clone(),
             datagrams: sources().any(|source| source.datagrams > 0),
@@ -381,9 +376,22 @@ impl TrafficResult {
             loss_ratio: estimate(&loss),
             delay: DelayResult::of(sources().map(|source| &source.delay)),
             delay_distribution: distribution(&pooled),
-            progress,
+            progress: progress(runs[0], index),
         }
     }
+}
+
+/// The progress of each flow of a source.
+fn progress(run: &RunSummary, source: usize) -> Vec<ProgressPoint> {
+    let mut flows: BTreeMap<u64, Vec<ProgressPoint>> = BTreeMap::new();
+    for sample in run.progress.iter().filter(|sample| sample.traffic == source) {
+        flows.entry(sample.number).or_default().push(ProgressPoint {
+            number: sample.number,
+            at_s: sample.at.as_seconds(),
+            delivered_bytes: sample.delivered.0,
+        });
+    }
+    flows.values().flat_map(|points| thin(points)).collect()
 }
 
 impl LinkResult {

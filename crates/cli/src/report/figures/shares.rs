@@ -13,10 +13,11 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
         let link = discipline.links.get(index);
         let offered = link.map_or(0, |link| link.offered);
-        let part = |packets: u64| packets as f64 / offered.max(1) as f64;
         let (refused, pushed_out) = link.map_or((0, 0), |link| (link.refused, link.pushed_out));
-        let (first, both) = (part(refused), part(refused + pushed_out));
         let ratio = link.and_then(|link| link.loss_ratio);
+        // The mean over seeds, like everywhere, divided as all seeds together.
+        let both = ratio.map_or(0.0, |ratio| ratio.mean);
+        let first = both * refused as f64 / (refused + pushed_out).max(1) as f64;
         let note = match ratio {
             Some(ratio) if refused + pushed_out > 0 => {
                 let lost = count(refused + pushed_out);
@@ -53,8 +54,8 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
         title: "Loss by reason".into(),
         caption: "Packets lost at the link over packets that arrived there. Refused: lost on \
                   arrival. Pushed out: accepted, and lost later to make room for another. The \
-                  bars are all seeds together, the whiskers the 95% confidence interval of the \
-                  ratio over seeds. Retransmitted packets count again."
+                  bars are means over seeds, the whiskers their 95% confidence intervals. A packet \
+                  that is sent again counts again."
             .into(),
         table: Some("table-links"),
         ..figure

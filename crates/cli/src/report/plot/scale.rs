@@ -138,7 +138,7 @@ impl Axis {
         let decades = (self.high / low).log10();
         // Numbers within the decade where there is room, or only at every other power.
         let labelled: &[u32] = match decades {
-            _ if decades * 3.0 <= wanted + 1.0 => &[1, 2, 5],
+            _ if decades * 3.0 <= wanted * 0.9 => &[1, 2, 5],
             _ if decades * 2.0 <= wanted => &[1, 3],
             _ => &[1],
         };

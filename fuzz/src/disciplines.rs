@@ -23,7 +23,7 @@ mod twins;
 
 use model::Operation;
 
-const MOST_OPERATIONS: usize = 300;
+const MOST_OPERATIONS: usize = 100;
 
 /// Does what `input` says to every discipline.
 ///

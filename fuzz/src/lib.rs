@@ -5,8 +5,13 @@
 //! it on a stable compiler; libFuzzer looks for new ones with the same function:
 //!
 //! ```sh
-//! cargo +nightly fuzz run --fuzz-dir fuzz/libfuzzer disciplines fuzz/corpus/disciplines
+//! mkdir -p out/corpus
+//! cargo +nightly fuzz run -s none --fuzz-dir fuzz/libfuzzer disciplines \
+//!     out/corpus fuzz/corpus/disciplines -- -max_len=200
 //! ```
+//!
+//! New inputs go to the first folder. Address sanitizer is off (`-s none`): it
+//! takes most of the time and finds nothing in code without `unsafe`.
 //!
 //! To add a target: a module here, a line in [`TARGETS`], a few inputs in
 //! `corpus/<target>/` named by what they show, and a file and a `[[bin]]` in

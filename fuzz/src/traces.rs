@@ -1,0 +1,94 @@
+//! Any bytes to each reader of recorded traffic.
+//!
+//! A bug is a panic, an error of more than one line, or a value that breaks
+//! what its type promises.
+
+use tidegate_core::Time;
+use tidegate_sim::trace::sizes::Sizes;
+use tidegate_sim::trace::{
+    Capture, DeliveryTrace, FlowLog, HttpLog, PageLoads, ReadError, SizeDistribution,
+};
+
+/// Packets: pcap and pcapng.
+///
+/// # Panics
+/// At a bug, as all functions here.
+pub fn capture(input: &[u8]) {
+    let Some(capture) = value(Capture::parse("file", input)) else { return };
+    assert!(capture.packets.is_sorted_by_key(|packet| packet.at));
+    let hosts = capture.local_hosts();
+    for packet in &capture.packets {
+        assert!(packet.at <= Time::ZERO + capture.duration);
+        assert!(packet.payload() <= packet.size);
+        let back = hosts.direction(packet.flow.reversed());
+        assert_eq!(hosts.direction(packet.flow).is_some(), back.is_some());
+    }
+    let packets: u64 = capture.flow_totals().values().map(|total| total.packets).sum();
+    assert_eq!(packets, capture.packets.len() as u64);
+    if let Some(first) = capture.packets.first() {
+        let _ = capture.call_profile(first.flow).map(|profile| profile.mean_rate());
+    }
+}
+
+/// Opportunities of a link.
+pub fn delivery(input: &[u8]) {
+    let Some(trace) = value(DeliveryTrace::parse("file", input)) else { return };
+    assert!(trace.mean_rate().0 > 0);
+    let mut cursor = trace.cursor();
+    let mut last = Time::ZERO;
+    for from in [0, 0, 1, 1_000_000_000, 0, 1 << 60, u64::MAX, u64::MAX].map(Time) {
+        let next = cursor.next_opportunity(&trace, from);
+        assert!(next >= from && next >= last);
+        last = next;
+    }
+}
+
+/// Distributions of sizes, of all three formats.
+pub fn size_distribution(input: &[u8]) {
+    if let Some(distribution) = value(SizeDistribution::parse("file", input)) {
+        hold(&distribution);
+    }
+}
+
+/// Flows: CSV and TSV.
+pub fn flow_log(input: &[u8]) {
+    if let Some(log) = value(FlowLog::parse("file", input).map(FlowLog::from_first)) {
+        assert!(log.flows.is_sorted_by_key(|flow| flow.start));
+    }
+}
+
+/// Replies of a Web server.
+pub fn http_log(input: &[u8]) {
+    if let Some(log) = value(HttpLog::parse("file", input)) {
+        assert!(log.replies.is_sorted_by_key(|reply| reply.at));
+    }
+}
+
+/// Page loads: HAR.
+pub fn page_load(input: &[u8]) {
+    for page in value(PageLoads::parse("file", input)).into_iter().flat_map(|loads| loads.pages) {
+        assert!(page.requests.is_sorted_by_key(|request| request.at));
+    }
+}
+
+/// Sizes in a file of any format.
+pub fn sizes(input: &[u8]) {
+    let Some(found) = value(Sizes::stream("file", input)) else { return };
+    let measured = SizeDistribution::from_sizes(&found.sizes, 20);
+    assert_eq!(measured.is_some(), !found.sizes.is_empty());
+    measured.as_ref().map(hold);
+}
+
+fn value<T>(result: Result<T, ReadError>) -> Option<T> {
+    result.map_err(|error| assert!(!error.to_string().contains('\n'), "{error}")).ok()
+}
+
+fn hold(distribution: &SizeDistribution) {
+    let sizes = [f64::NAN, -1.0, 0.0, 0.25, 0.5, 0.99, 1.0].map(|u| distribution.quantile(u));
+    assert!(sizes[1..].is_sorted());
+    assert!(distribution.mean() >= 0.0);
+    let mut text = Vec::new();
+    distribution.write(&mut text, &["any"]).expect("memory can be written to");
+    let again = SizeDistribution::parse("file", &text).expect("what is written can be read");
+    assert_eq!(&again, distribution);
+}

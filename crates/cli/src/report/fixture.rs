@@ -211,6 +211,7 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
     let delay = 0.18 * temper.call;
     TrafficResult {
         datagrams: true,
+        started: runs as u64,
         throughput_bps: noise.estimate(6.4e4 * (1.0 - temper.call_loss), runs),
         loss_ratio: noise.estimate(temper.call_loss, runs),
         delay: DelayResult {

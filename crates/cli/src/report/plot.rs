@@ -290,7 +290,7 @@ impl Area {
         let x = |value: f64| self.left + axis.place(value) * self.width;
         let line =
             |class: &str, value: f64| rule(class, (x(value), self.top), (x(value), self.bottom()));
-        let ticks = axis.ticks(self.width / 50.0);
+        let ticks = axis.ticks(2.0 + self.width / 80.0);
         let mut out: Vec<_> = ticks.minor.iter().map(|value| line("grid-minor", *value)).collect();
         out.extend(ticks.major.iter().map(|(value, _)| line("grid", *value)));
         if labelled {
@@ -307,7 +307,7 @@ impl Area {
         let y = |value: f64| self.bottom() - axis.place(value) * self.height;
         let line =
             |class: &str, value: f64| rule(class, (self.left, y(value)), (self.right(), y(value)));
-        let ticks = axis.ticks(self.height / 30.0);
+        let ticks = axis.ticks(2.0 + self.height / 50.0);
         let mut out: Vec<_> = ticks.minor.iter().map(|value| line("grid-minor", *value)).collect();
         out.extend(ticks.major.iter().map(|(value, _)| line("grid", *value)));
         if labelled {

@@ -426,10 +426,10 @@ fn delay_cells(delay: &DelayResult) -> [Element; 4] {
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {
     let cells = |source: &TrafficResult| {
-        let mut cells = vec![
-            value(Quantity::Rate, source.throughput_bps),
-            value(Quantity::Share, source.loss_ratio),
-        ];
+        // Payload is counted by flow, and a flow that began during the warm-up is not.
+        let throughput = source.throughput_bps.filter(|rate| source.started > 0 || rate.mean > 0.0);
+        let mut cells =
+            vec![value(Quantity::Rate, throughput), value(Quantity::Share, source.loss_ratio)];
         cells.extend(delay_cells(&source.delay));
         cells
     };

@@ -136,8 +136,13 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
         let heading = if found.len() > 1 { format!("‘{name}’") } else { String::new() };
         (heading, rows.collect())
     });
+    // Intervals that reach down to nothing end at the edge.
+    let ends = all().flat_map(|value| {
+        let (from, to) = value.interval();
+        [value.mean, from.max(value.mean / 4.0), to]
+    });
     let chart = RowChart {
-        x: Axis::log("One-way delay", Quantity::Time, all().map(|value| value.mean)),
+        x: Axis::log("One-way delay", Quantity::Time, ends),
         groups: groups.collect(),
         bar_key: None,
         dot_key: vec!["median", "95th percentile", "99th percentile"],

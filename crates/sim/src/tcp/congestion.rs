@@ -32,7 +32,8 @@ pub(super) struct CongestionWindow {
 #[derive(Clone, Debug)]
 enum Algorithm {
     Reno,
-    Cubic(Cubic),
+    /// Apart, because it is as large as a fifth of an endpoint.
+    Cubic(Box<Cubic>),
 }
 
 /// Segments that are always allowed after a loss (RFC 5681 equation 4).
@@ -48,7 +49,7 @@ impl CongestionWindow {
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
             algorithm: match config.congestion {
                 Congestion::NewReno => Algorithm::Reno,
-                Congestion::Cubic => Algorithm::Cubic(Cubic::default()),
+                Congestion::Cubic => Algorithm::Cubic(Box::default()),
             },
         }
     }

@@ -90,7 +90,7 @@ impl Endpoint {
             sack: config.sack,
             timestamps: config.timestamps_option,
             ecn: config.ecn,
-            mss: config.mss.max(1),
+            mss: config.segment_size(),
             failed: false,
             fin_sent: false,
             syn_due: false,
@@ -303,7 +303,7 @@ impl Endpoint {
         }
         let fin = flags.contains(Flags::FIN);
         if !acceptable {
-            return self.receiver.owe_answer();
+            return self.receiver.refuse(start, payload);
         }
         if payload == 0 && !fin {
             return;
@@ -390,7 +390,7 @@ impl Endpoint {
             (true, false) => Flags::ECE | Flags::CWR,
             (true, true) => Flags::ECE,
         };
-        let mss = u16::try_from(self.config.mss).unwrap_or(u16::MAX);
+        let mss = self.config.segment_size() as u16;
         let mut header = Header {
             sequence: self.own.to_wire(0),
             flags: Flags::SYN | Flags::ACK.when(answers) | ecn,

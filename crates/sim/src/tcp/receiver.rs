@@ -210,7 +210,17 @@ impl Receiver {
         self.owed = self.owed.max(owed);
     }
 
-    /// Something unacceptable has come in and wants an answer.
+    /// A segment outside of the window: it is answered, and if it is old data,
+    /// reported as a duplicate.
+    pub(super) fn refuse(&mut self, start: u64, payload: u64) {
+        let end = start + payload;
+        if payload > 0 && end <= self.next {
+            self.duplicate = Some((start, end));
+        }
+        self.owe(Owed::Alone);
+    }
+
+    /// Something has come in that wants an answer.
     pub(super) fn owe_answer(&mut self) {
         self.owe(Owed::Alone);
     }

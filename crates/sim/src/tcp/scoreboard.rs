@@ -28,18 +28,21 @@ pub(super) struct Record {
     pub(super) start: u64,
     /// Of its last transmission.
     pub(super) sent_at: Time,
-    /// In sequence numbers: the FIN counts.
-    length: u32,
+    /// The last transmission's place in the order of all, which many share
+    /// their time with.
+    pub(super) order: u32,
+    payload: u16,
     flags: u8,
 }
 
 impl Record {
+    /// One past the last sequence number: the FIN counts.
     pub(super) fn end(&self) -> u64 {
-        self.start + u64::from(self.length)
+        self.start + u64::from(self.payload) + u64::from(self.fin())
     }
 
     pub(super) fn payload(&self) -> u32 {
-        self.length - u32::from(self.fin())
+        u32::from(self.payload)
     }
 
     pub(super) fn fin(&self) -> bool {
@@ -76,7 +79,7 @@ impl Record {
             return 0;
         }
         let copies = u64::from(!self.lost()) + u64::from(self.repeated());
-        copies * u64::from(self.payload())
+        copies * u64::from(self.payload)
     }
 }
 
@@ -100,6 +103,14 @@ pub(super) struct Scoreboard {
     awaiting: u32,
     /// Records that SACK has reported.
     sacked: u32,
+    /// Transmissions so far, wrapping.
+    order: u32,
+}
+
+/// Whether the transmission `later` was made after `earlier`, both less than
+/// 2^31 apart.
+pub(super) fn sent_after(later: u32, earlier: u32) -> bool {
+    later.wrapping_sub(earlier).cast_signed() > 0
 }
 
 impl Scoreboard {
@@ -139,11 +150,16 @@ impl Scoreboard {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, now: Time, start: u64, payload: u32, fin: bool) {
+    pub(super) fn push(&mut self, now: Time, start: u64, payload: u16, fin: bool) {
         let flags = if fin { FIN } else { 0 };
-        let length = payload + u32::from(fin);
-        self.records.push_back(Record { start, sent_at: now, length, flags });
+        let order = self.next_order();
+        self.records.push_back(Record { start, sent_at: now, order, payload, flags });
         self.pipe += u64::from(payload);
+    }
+
+    fn next_order(&mut self) -> u32 {
+        self.order = self.order.wrapping_add(1);
+        self.order
     }
 
     /// Takes everything below `offset` off the board, and shows each record
@@ -156,11 +172,10 @@ impl Scoreboard {
             if record.end() > offset {
                 if record.start < offset {
                     // Cut inside a segment, as after a window probe.
-                    let (before, awaited) = (record.pipe(), record.awaits_retransmission());
-                    record.length -= (offset - record.start) as u32;
+                    self.pipe -= record.pipe();
+                    record.payload -= (offset - record.start) as u16;
                     record.start = offset;
-                    self.pipe = self.pipe - before + record.pipe();
-                    debug_assert_eq!(awaited, record.awaits_retransmission());
+                    self.pipe += record.pipe();
                     spoilt |= record.retransmitted();
                 }
                 break;
@@ -253,8 +268,10 @@ impl Scoreboard {
     pub(super) fn retransmit(&mut self, index: usize, now: Time, counted: bool) -> Record {
         let repeated = if counted { REPEATED } else { 0 };
         self.change(index, RETRANSMITTED | repeated, 0);
+        let order = self.next_order();
         let record = &mut self.records[index];
         record.sent_at = now;
+        record.order = order;
         *record
     }
 

@@ -14,7 +14,7 @@ use tidegate_core::{Span, Time};
 use super::sack::Report;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ranges::Ranges;
-use crate::tcp::scoreboard::{Record, Scoreboard};
+use crate::tcp::scoreboard::{Record, Scoreboard, sent_after};
 use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
 
 /// `TLP.max_ack_delay`: what a peer may hold back its acknowledgement of a
@@ -29,9 +29,11 @@ const WINDOW_PERSISTENCE: u32 = 16;
 /// State of section 5.2 and 7.1; the names of the RFC are in the comments.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// `RACK.xmit_ts` and `RACK.end_seq` of the latest segment that has arrived.
-    sent_at: Time,
-    end: u64,
+    /// The latest transmission that has arrived. The RFC orders transmissions by
+    /// `RACK.xmit_ts` and, within a clock tick, by `RACK.end_seq`; here all of
+    /// a burst has the same time, and a retransmission in it would always seem
+    /// older than new data before it. So they are numbered.
+    latest: Option<u32>,
     /// `RACK.rtt`.
     round_trip: Span,
     /// `RACK.min_RTT`, over the whole connection as the RFC allows.
@@ -47,8 +49,8 @@ pub(super) struct Rack {
     reordering_seen: bool,
     /// Segments below are sacked, lost, or in `repeats`.
     decided: u64,
-    /// Segments sent again, in order of sending: start and time.
-    repeats: VecDeque<(u64, Time)>,
+    /// Segments sent again, in order of sending: start and place in the order.
+    repeats: VecDeque<(u64, u32)>,
     /// `TLP.end_seq`, zero for Nil.
     probe_end: u64,
     /// `TLP.is_retrans`.
@@ -60,8 +62,7 @@ pub(super) struct Rack {
 impl Rack {
     pub(super) fn new(round_trip_known: bool) -> Rack {
         Rack {
-            sent_at: Time::ZERO,
-            end: 0,
+            latest: None,
             round_trip: Span::ZERO,
             least_round_trip: Span(u64::MAX),
             forward: 0,
@@ -78,7 +79,7 @@ impl Rack {
     }
 
     pub(super) fn on_retransmission(&mut self, record: &Record) {
-        self.repeats.push_back((record.start, record.sent_at));
+        self.repeats.push_back((record.start, record.order));
     }
 
     pub(super) fn on_sample(&mut self) {
@@ -107,9 +108,13 @@ impl Rack {
             return;
         }
         self.round_trip = round_trip;
-        if (record.sent_at, end) > (self.sent_at, self.end) {
-            (self.sent_at, self.end) = (record.sent_at, end);
+        if self.is_after_latest(record.order) {
+            self.latest = Some(record.order);
         }
+    }
+
+    fn is_after_latest(&self, order: u32) -> bool {
+        self.latest.is_none_or(|latest| sent_after(order, latest))
     }
 
     /// Duplicates and probes; returns whether a probe has repaired a loss,
@@ -175,7 +180,6 @@ impl Rack {
         window: Span,
     ) -> Option<Time> {
         let patience = self.round_trip + window;
-        let latest = (self.sent_at, self.end);
         let mut wait = None;
         let mut all_decided = true;
         let mut index = board.index_of(self.decided);
@@ -187,7 +191,7 @@ impl Rack {
                 end = sacked.covering(record.start, end).map_or(end, |run| run.end);
                 following = board.index_of(end).max(following);
             } else if !record.lost() && !record.repeated() {
-                if (record.sent_at, record.end()) >= latest {
+                if self.is_after_latest(record.order) {
                     break;
                 }
                 let deadline = record.sent_at + patience;
@@ -213,22 +217,21 @@ impl Rack {
         now: Time,
         patience: Span,
     ) -> Option<Time> {
-        let latest = (self.sent_at, self.end);
         let mut wait = None;
         let mut at = 0;
-        while let Some(&(start, sent_at)) = self.repeats.get(at) {
+        while let Some(&(start, order)) = self.repeats.get(at) {
             let index = board.index_of(start);
             let outstanding =
-                board.get(index).filter(|record| record.repeated() && record.sent_at == sent_at);
-            let decided = match outstanding {
+                board.get(index).filter(|record| record.repeated() && record.order == order);
+            let decided = match outstanding.map(|record| record.sent_at + patience) {
                 None => true,
-                Some(record) if (sent_at, record.end()) >= latest => break,
-                Some(_) if sent_at + patience <= now => {
+                Some(_) if self.is_after_latest(order) => break,
+                Some(deadline) if deadline <= now => {
                     board.mark_lost(index);
                     true
                 }
-                Some(_) => {
-                    wait = wait.max(Some(sent_at + patience));
+                Some(deadline) => {
+                    wait = wait.max(Some(deadline));
                     false
                 }
             };

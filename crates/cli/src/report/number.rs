@@ -131,8 +131,8 @@ fn estimate_in(unit: Unit, value: &Estimate) -> String {
     half.map_or(mean.clone(), |half| format!("{mean}{NO_BREAK}±{NO_BREAK}{half}"))
 }
 
-/// A mean and half its interval in `unit`. The latter has the mean's decimals,
-/// but at least one digit that says something.
+/// A mean and half its interval in `unit`, which has the mean's decimals; what
+/// is less than they can show is `<0.01`.
 pub(super) fn mean_and_half(unit: Unit, value: &Estimate) -> (String, Option<String>) {
     let mean = significant(value.mean / unit.factor, 3);
     let decimals = mean.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -140,9 +140,17 @@ pub(super) fn mean_and_half(unit: Unit, value: &Estimate) -> (String, Option<Str
         let half = half / unit.factor;
         let rounded = fixed(half, decimals);
         let says_nothing = half > 0.0 && !rounded.contains(|digit| ('1'..='9').contains(&digit));
-        if says_nothing { significant(half, 1) } else { rounded }
+        if says_nothing { format!("<{}", smallest(decimals)) } else { rounded }
     });
     (mean, half)
+}
+
+/// One in the last of so many decimals.
+fn smallest(decimals: usize) -> String {
+    match decimals {
+        0 => "1".into(),
+        more => format!("0.{:0>more$}", 1),
+    }
 }
 
 /// A whole number with its digits grouped.
@@ -257,7 +265,8 @@ mod tests {
         };
         assert_eq!(of(0.2364, 0.0124), "236\u{a0}±\u{a0}12\u{a0}ms");
         assert_eq!(of(0.003_04, 0.000_05), "3.04\u{a0}±\u{a0}0.05\u{a0}ms");
-        assert_eq!(of(0.236_4, 0.000_04), "236\u{a0}±\u{a0}0.04\u{a0}ms");
+        assert_eq!(of(0.236_4, 0.000_04), "236\u{a0}±\u{a0}<1\u{a0}ms");
+        assert_eq!(of(0.003_04, 0.000_001), "3.04\u{a0}±\u{a0}<0.01\u{a0}ms");
         assert_eq!(of(0.5, 0.0), "500\u{a0}±\u{a0}0\u{a0}ms");
     }
 

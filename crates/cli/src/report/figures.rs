@@ -157,7 +157,8 @@ fn response_by_size(comparison: &Comparison) -> Figure {
     let caption = format!(
         "Mean response time of finished transfers by their size; both axes are logarithmic. \
          Lower is better. The bands are 95% confidence intervals of the mean over seeds; where \
-         two bands overlap, the order is not certain.{}",
+         two bands overlap, the order is not certain. Transfers that were not finished are not in \
+         it; the table by size class counts them.{}",
         not_drawn(&chart.lines)
     );
     let empty = chart.lines.iter().all(|line| line.points.is_empty());

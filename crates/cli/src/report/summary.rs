@@ -95,7 +95,7 @@ fn alone(baseline: &DisciplineResult) -> Summary {
                 mean => format!("‘{name}’ loses {} of its packets", short(Quantity::Share, mean)),
             });
         }
-        if let Some(rate) = source.long_goodput_bps {
+        if let Some(rate) = source.long_goodput_bps.filter(|_| !source.datagrams) {
             let stall = source.longest_stall_s.filter(|stall| stall.mean > 0.0).map(|stall| {
                 format!(", with stalls of up to {}", short(Quantity::Time, stall.mean))
             });
@@ -114,8 +114,12 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
     let mut said = Said::default();
     said.short_transfers(&baseline.short, &other.short);
     for (before, after) in baseline.traffic.iter().zip(&other.traffic) {
-        said.datagrams(before, after);
-        said.long_transfers(before, after);
+        // A call without an end is long, too, but has no speed to gain.
+        if before.datagrams || after.datagrams {
+            said.datagrams(before, after);
+        } else {
+            said.long_transfers(before, after);
+        }
     }
     finished(&other.label, said.clauses())
 }
@@ -260,7 +264,11 @@ impl Said {
             Verdict::Gain => self.say(verdict, format!("{stall} shrinks from {change}")),
             Verdict::Loss => self.say(verdict, format!("{stall} grows from {change}")),
             Verdict::Unclear => self.say(verdict, format!("the longest stall of ‘{name}’")),
-            Verdict::Same | Verdict::Told => false,
+            Verdict::Told => {
+                let instead = pair(Quantity::Time, is.mean, "instead of", was.mean);
+                self.say(verdict, format!("{stall} is {instead}"))
+            }
+            Verdict::Same => false,
         };
     }
 }

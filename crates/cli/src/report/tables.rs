@@ -141,18 +141,25 @@ fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
             better: Some(better),
             values: of(value),
         };
-        out.push((
-            format!("‘{name}’"),
+        let datagrams = comparison
+            .disciplines
+            .iter()
+            .any(|discipline| discipline.traffic.get(index).is_some_and(|source| source.datagrams));
+        let rows = if datagrams {
             vec![
                 row("Delay, median", Time, Lower, &|source| source.delay.median_s),
                 row("Delay, 95th percentile", Time, Lower, &|source| source.delay.p95_s),
                 row("Delay, 99th percentile", Time, Lower, &|source| source.delay.p99_s),
                 row("Packets lost", Share, Lower, &|source| source.loss_ratio),
+            ]
+        } else {
+            vec![
                 row("Goodput of a long flow", Rate, Higher, &|source| source.long_goodput_bps),
                 row("Longest stall", Time, Lower, &|source| source.longest_stall_s),
                 row("Fairness among long flows", Plain, Higher, &|source| source.fairness),
-            ],
-        ));
+            ]
+        };
+        out.push((format!("‘{name}’"), rows));
     }
     for (index, link) in shown_links(comparison) {
         let row = |name: &str, quantity, better, value: &dyn Fn(&LinkResult) -> _| {

@@ -64,7 +64,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
 
 /// How evenly the long flows of a source share.
 pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
-    let found = sources(comparison, |source| source.fairness.is_some());
+    let found = sources(comparison, |source| !source.datagrams && source.fairness.is_some());
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
             let value = discipline.traffic.get(*index).and_then(|source| source.fairness);

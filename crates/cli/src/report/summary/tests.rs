@@ -222,6 +222,12 @@ fn long_transfers_and_their_stalls() {
             (estimate(3.0e6, 1e6), estimate(1.4, 0.5)),
             "no clear difference in the speed of long transfers of ‘backup’ and the longest stall of ‘backup’.",
         ),
+        (
+            (single(3.4e6), single(1.0)),
+            (single(1.5e6), single(4.2)),
+            "long transfers of ‘backup’ run at 1.5 instead of 3.4 Mbit/s; \
+             their longest stall is 4.2 instead of 1 s.",
+        ),
         ((estimate(3.4e6, 1e6), None), (None, None), "no long transfer of ‘backup’ was observed."),
     ] {
         let sentence = said(|comparison| {

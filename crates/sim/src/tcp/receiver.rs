@@ -153,7 +153,8 @@ impl Receiver {
             }
             return;
         }
-        self.on_disordered(start, end);
+        let with_fin = self.fin == Some(end) && fin;
+        self.on_disordered(start, end + u64::from(with_fin));
     }
 
     /// One past the highest offset that has come in.
@@ -169,41 +170,34 @@ impl Receiver {
     }
 
     /// Holes, duplicates and the end of the stream: all are acknowledged at
-    /// once (RFC 5681 section 4.2).
+    /// once (RFC 5681 section 4.2). A FIN is part of `start..end`.
     fn on_disordered(&mut self, start: u64, end: u64) {
-        if end < self.next || start < end && end == self.next {
-            // All of it was here before.
-            self.duplicate = (start < end).then_some((start, end));
-            self.owe(Owed::Alone);
-        } else if start > self.next {
+        if start > self.next {
             if start < end {
                 self.stamp += 1;
-                let known = self.held.covering(start, end);
-                self.held.insert(start, end, self.stamp);
-                if known.is_some() {
+                if self.held.insert(start, end, self.stamp).1.is_none() {
                     self.duplicate = Some((start, end));
                 }
             }
-            self.owe(Owed::Alone);
-        } else {
-            if start < self.next {
-                self.duplicate = Some((start, self.next));
-            }
-            // The front of a hole, or the end of the stream.
-            self.next = self.next.max(end);
-            if let Some(run) = self.held.runs().first()
-                && run.start <= self.next
-            {
-                self.next = self.next.max(run.end);
-            }
-            self.held.remove_below(self.next);
-            if self.fin == Some(self.next) {
-                self.next += 1;
-            }
-            self.deliver();
-            let alone = !self.held.is_empty() || self.duplicate.is_some();
-            self.owe(if alone { Owed::Alone } else { Owed::Now });
+            return self.owe(Owed::Alone);
         }
+        if start < self.next.min(end) {
+            self.duplicate = Some((start, self.next.min(end)));
+        }
+        if end <= self.next {
+            return self.owe(Owed::Alone);
+        }
+        // The front of a hole, or the end of the stream.
+        self.next = end;
+        if let Some(run) = self.held.runs().first()
+            && run.start <= self.next
+        {
+            self.next = self.next.max(run.end);
+        }
+        self.held.remove_below(self.next);
+        self.deliver();
+        let alone = !self.held.is_empty() || self.duplicate.is_some();
+        self.owe(if alone { Owed::Alone } else { Owed::Now });
     }
 
     fn owe(&mut self, owed: Owed) {

@@ -164,11 +164,14 @@ impl Sender {
 
     /// The SYN is sent, for the first time or again.
     pub(super) fn on_syn_sent(&mut self, config: &TcpConfig, now: Time) {
-        self.next = 1;
-        self.retransmit_at = self.round_trip.deadline(config, now);
-        if self.timeouts == 0 {
-            self.last_sent = now;
+        if self.next == 1 {
+            // Without a timeout when a repeated SYN has asked for it: that
+            // measures no round trip either.
+            self.timeouts = self.timeouts.max(1);
         }
+        self.next = 1;
+        self.last_sent = now;
+        self.retransmit_at = self.round_trip.deadline(config, now);
     }
 
     /// The SYN timer has run out; `false` means to give up.
@@ -241,6 +244,7 @@ impl Sender {
             self.on_cumulative(config, now, offset, taken);
         } else if offset == self.unacknowledged
             && !self.board.is_empty()
+            && !self.probing
             && header.payload == 0
             && !header.flags.intersects(Flags::SYN | Flags::FIN)
             && window == old_window
@@ -294,11 +298,14 @@ impl Sender {
         };
     }
 
-    /// Bytes outstanding when a loss is found, without those of limited
-    /// transmit (RFC 5681 section 3.2). After a timeout most of what is
-    /// unacknowledged is not in the network, and `pipe` is the flight.
+    /// FlightSize: bytes outstanding when a loss is found, without those of
+    /// limited transmit (RFC 5681 section 3.2). In a recovery that marks
+    /// segments, most of what is unacknowledged has left the network, and the
+    /// flight is `pipe`.
     pub(super) fn flight(&self) -> u64 {
-        if self.phase == Phase::Loss {
+        let marks = self.phase == Phase::Loss
+            || self.phase == Phase::Recovery && self.sack.is_some();
+        if marks {
             return self.board.pipe();
         }
         let sent = self.next.min(self.end) - self.unacknowledged.min(self.end);
@@ -389,6 +396,7 @@ impl Sender {
         self.timeouts = 0;
         if offset > self.unacknowledged {
             self.probing = false;
+            self.round_trip.forgive();
         } else if self.window > 0 && offset == self.unacknowledged {
             // The probe was refused, and now the window is open: it is taken
             // back, and its byte goes out with a whole segment.

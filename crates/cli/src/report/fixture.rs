@@ -88,7 +88,7 @@ pub(super) fn provenance() -> Provenance {
     let pair = |one: &str, other: &str| (one.to_string(), other.to_string());
     Provenance {
         version: "tidegate 0.1.0".into(),
-        command: "tidegate compare scenarios/links/household.toml --disciplines fifo,las,run2c,scfq,efd --seeds 10 --output household".into(),
+        command: "tidegate compare household.toml --seeds 10 --output household".into(),
         links: vec![
             "down: 16 Mbit/s, 10 ms, buffer 300 packets, discipline under test".into(),
             "up: 2 Mbit/s, 10 ms, buffer 100 packets, FIFO".into(),
@@ -100,8 +100,11 @@ pub(super) fn provenance() -> Provenance {
         ],
         disciplines: vec![pair("fifo", ""), pair("efd", "threshold 20 packets")],
         machine: vec![pair("processor", "8 cores"), pair("system", "Linux 6.1, x86_64")],
-        scenario: "title = \"A household at 16 Mbit/s\"\nduration = \"120 s\"\n\n[[link]]\nname = \"down\" # <the tested one> & more\n".into(),
-        files: vec![pair("manifest.json", "everything above for programs"), pair("flows.csv", "one row for each flow")],
+        scenario: "title = \"A household\"\n\n[[link]]\nname = \"down\" # <tested> & more\n".into(),
+        files: vec![
+            pair("manifest.json", "for programs"),
+            pair("flows.csv", "one row for each flow"),
+        ],
     }
 }
 

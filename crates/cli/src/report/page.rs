@@ -39,7 +39,9 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
 
 fn style_sheet() -> String {
     format!(
-        ":root {{ {} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n{}{CSS}",
+        ":root {{ {} }}\n\
+         @media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n\
+         {}{CSS}",
         plot::colours(false),
         plot::colours(true),
         plot::style_sheet()
@@ -59,34 +61,6 @@ fn link(to: &str, text: &str) -> Element {
 }
 
 fn header(comparison: &Comparison, provenance: &Provenance) -> Element {
-    let partial = comparison.partial.then(|| {
-        let runs: usize = comparison.disciplines.iter().map(|d| d.runs).sum();
-        let expected = comparison.disciplines.len() * comparison.seeds.len();
-        element("p").class("notice").with("role", "note").child(element("strong").text("Incomplete. "))
-            .text(format!(
-                "The comparison was interrupted: {} of at least {} are in, and the last of them may \
-                 have been cut short. Take the numbers as a first impression.",
-                count(runs as u64),
-                counted(expected as u64, "run", "runs"),
-            ))
-    });
-    let single = (comparison.seeds.len() == 1).then(|| {
-        element("p")
-            .class("notice")
-            .with("role", "note")
-            .child(element("strong").text("One seed. "))
-            .text(
-                "There are no confidence intervals, so nothing below says whether a difference \
-                 would be there with other random arrivals. Run with more seeds to know.",
-            )
-    });
-    let crowded = (comparison.disciplines.len() > STYLES).then(|| {
-        paragraph(format!(
-            "Colours, dashes and markers repeat after {STYLES} disciplines; compare fewer at a \
-             time for figures that are easy to read."
-        ))
-        .class("notice")
-    });
     let description = Some(comparison.description.trim()).filter(|text| !text.is_empty());
     let nav = [
         ("summary", "Summary"),
@@ -100,14 +74,45 @@ fn header(comparison: &Comparison, provenance: &Provenance) -> Element {
         .children(description.map(paragraph))
         .child(paragraph(network(provenance)).class("ran"))
         .child(paragraph(runs(comparison)).class("ran"))
-        .children(partial)
-        .children(single)
-        .children(crowded)
+        .children(notices(comparison))
         .child(
             element("nav")
                 .with("aria-label", "Contents")
                 .children(nav.map(|(id, text)| link(id, text))),
         )
+}
+
+/// What to know before reading on.
+fn notices(comparison: &Comparison) -> impl Iterator<Item = Element> {
+    let notice = |lead: &str, text: String| {
+        let lead = element("strong").text(lead);
+        element("p").class("notice").with("role", "note").child(lead).text(text)
+    };
+    let partial = comparison.partial.then(|| {
+        let runs: usize = comparison.disciplines.iter().map(|d| d.runs).sum();
+        let expected = comparison.disciplines.len() * comparison.seeds.len();
+        let text = format!(
+            "The comparison was interrupted: {} of at least {} are in, and the last of them \
+             may have been cut short. Take the numbers as a first impression.",
+            count(runs as u64),
+            counted(expected as u64, "run", "runs"),
+        );
+        notice("Incomplete. ", text)
+    });
+    let single = (comparison.seeds.len() == 1).then(|| {
+        let text = "There are no confidence intervals, so nothing below says whether a \
+                    difference would be there with other random arrivals. Run with more seeds to \
+                    know.";
+        notice("One seed. ", text.into())
+    });
+    let crowded = (comparison.disciplines.len() > STYLES).then(|| {
+        let text = format!(
+            "Colours, dashes and markers repeat after {STYLES} disciplines; compare fewer at a \
+             time for figures that are easy to read."
+        );
+        notice("Crowded. ", text)
+    });
+    [partial, single, crowded].into_iter().flatten()
 }
 
 /// The links and the traffic, in a line.
@@ -252,11 +257,13 @@ fn all_tables(comparison: &Comparison) -> Element {
 const DEFINITIONS: [(&str, &str); 12] = [
     (
         "Response time",
-        "From the first packet of a transfer (with TCP, the SYN) until its last byte has reached the receiver. Known for finished transfers only.",
+        "From the first packet of a transfer (with TCP, the SYN) until its last byte has reached \
+         the receiver. Known for finished transfers only.",
     ),
     (
         "Finished",
-        "All data delivered, and with TCP both directions closed, before the end of the run. Transfers that began during the warm-up are left out.",
+        "All data delivered, and with TCP both directions closed, before the end of the run. \
+         Transfers that began during the warm-up are left out.",
     ),
     (
         "Short and long",
@@ -264,33 +271,40 @@ const DEFINITIONS: [(&str, &str); 12] = [
     ),
     (
         "Slowdown",
-        "Response time over the response time of a transfer of that size that has the links for itself.",
+        "Response time over the response time of a transfer of that size that has the links for \
+         itself.",
     ),
     (
         "Delay",
-        "Of a packet sent by a call or a replay: from sending to arrival, one way. Packets that are lost have none.",
+        "Of a packet sent by a call or a replay: from sending to arrival, one way. Packets that \
+         are lost have none.",
     ),
     (
         "Loss",
-        "Packets lost at a link over packets that arrived there. Refused are those lost on arrival, pushed out those that were queued and had to make room for another.",
+        "Packets lost at a link over packets that arrived there. Refused are those lost on \
+         arrival, pushed out those that were queued and had to make room for another.",
     ),
     (
         "Goodput",
-        "Payload delivered in order over the time that the flow lasted, without headers and retransmissions.",
+        "Payload delivered in order over the time that the flow lasted, without headers and \
+         retransmissions.",
     ),
     (
         "Longest stall",
-        "The longest time in which no new byte of a long flow reached its receiver, in each run the longest of all its long flows.",
+        "The longest time in which no new byte of a long flow reached its receiver, in each run \
+         the longest of all its long flows.",
     ),
     (
         "Fairness",
-        "Jain's index over the goodputs of long flows: 1 when all are equal, 1/n when one of n has everything.",
+        "Jain's index over the goodputs of long flows: 1 when all are equal, 1/n when one of n \
+         has everything.",
     ),
     ("Utilisation", "Bytes sent over the bytes that the link could have sent in that time."),
     ("Flows tracked", "Flows that the discipline keeps state for at a moment."),
     (
         "Interval",
-        "95% confidence interval of the mean over seeds, by Student's distribution. Every discipline meets the same arrivals with the same seed.",
+        "95% confidence interval of the mean over seeds, by Student's distribution. Every \
+         discipline meets the same arrivals with the same seed.",
     ),
 ];
 

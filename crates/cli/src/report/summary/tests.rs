@@ -146,12 +146,14 @@ fn calls() {
         (
             (estimate(0.18, 0.01), estimate(0.031, 0.001)),
             (estimate(0.18, 0.1), estimate(0.25, 0.01)),
-            "‘call’ loses 25% instead of 3.1% of its packets; no clear difference in the delay of ‘call’.",
+            "‘call’ loses 25% instead of 3.1% of its packets; no clear difference in the delay of \
+             ‘call’.",
         ),
         (
             (estimate(0.18, 0.01), estimate(0.031, 0.02)),
             (estimate(1.8, 0.01), estimate(0.025, 0.02)),
-            "the delay of ‘call’ grows from 180 ms to 1.8 s; no clear difference in the loss of ‘call’.",
+            "the delay of ‘call’ grows from 180 ms to 1.8 s; no clear difference in the loss of \
+             ‘call’.",
         ),
         (
             (estimate(0.18, 0.0), estimate(0.000_1, 0.0)),
@@ -161,7 +163,8 @@ fn calls() {
         (
             (single(0.18), single(0.031)),
             (single(0.003), single(0.01)),
-            "the delay of ‘call’ is 3 instead of 180 ms; it loses 1% instead of 3.1% of its packets.",
+            "the delay of ‘call’ is 3 instead of 180 ms; it loses 1% instead of 3.1% of its \
+             packets.",
         ),
         (
             (estimate(0.18, 0.01), estimate(0.5, 0.1)),
@@ -220,7 +223,8 @@ fn long_transfers_and_their_stalls() {
         (
             (estimate(3.4e6, 1e6), estimate(1.0, 0.5)),
             (estimate(3.0e6, 1e6), estimate(1.4, 0.5)),
-            "no clear difference in the speed of long transfers of ‘backup’ and the longest stall of ‘backup’.",
+            "no clear difference in the speed of long transfers of ‘backup’ and the longest stall \
+             of ‘backup’.",
         ),
         (
             (single(3.4e6), single(1.0)),

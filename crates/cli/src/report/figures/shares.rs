@@ -98,8 +98,8 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "utilisation".into(),
         title: "Utilisation of the links".into(),
-        caption: "Bytes sent over the bytes that the link could have sent. The whiskers are 95% confidence \
-                  intervals over seeds."
+        caption: "Bytes sent over the bytes that the link could have sent. The whiskers are 95% \
+                  confidence intervals over seeds."
             .into(),
         table: Some("table-links"),
         ..figure

@@ -1,7 +1,7 @@
 //! Fuzz targets as plain functions of bytes.
 //!
-//! Each target is a module with one function, `fuzz_one(&[u8])`, which panics
-//! on a bug. `cargo test` replays the kept inputs in `corpus/<target>/` through
+//! Each target is a function of bytes that panics on a bug, in a module of its
+//! own or with its kind. `cargo test` replays the kept inputs in `corpus/<target>/` through
 //! it on a stable compiler; libFuzzer looks for new ones with the same function:
 //!
 //! ```sh
@@ -13,11 +13,12 @@
 //! New inputs go to the first folder. Address sanitizer is off (`-s none`): it
 //! takes most of the time and finds nothing in code without `unsafe`.
 //!
-//! To add a target: a module here, a line in [`TARGETS`], a few inputs in
+//! To add a target: a function here, a line in [`TARGETS`], a few inputs in
 //! `corpus/<target>/` named by what they show, and a file and a `[[bin]]` in
 //! `libfuzzer/`.
 
 pub mod disciplines;
+pub mod traces;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -29,4 +30,13 @@ pub struct Target {
 }
 
 /// Every fuzz target.
-pub const TARGETS: &[Target] = &[Target { name: "disciplines", fuzz_one: disciplines::fuzz_one }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "disciplines", fuzz_one: disciplines::fuzz_one },
+    Target { name: "capture", fuzz_one: traces::capture },
+    Target { name: "delivery", fuzz_one: traces::delivery },
+    Target { name: "flow_log", fuzz_one: traces::flow_log },
+    Target { name: "http_log", fuzz_one: traces::http_log },
+    Target { name: "page_load", fuzz_one: traces::page_load },
+    Target { name: "size_distribution", fuzz_one: traces::size_distribution },
+    Target { name: "sizes", fuzz_one: traces::sizes },
+];

@@ -33,7 +33,7 @@ pub fn capture(input: &[u8]) {
 /// Opportunities of a link.
 pub fn delivery(input: &[u8]) {
     let Some(trace) = value(DeliveryTrace::parse("file", input)) else { return };
-    assert!(trace.mean_rate().0 > 0);
+    let _ = trace.mean_rate();
     let mut cursor = trace.cursor();
     let mut last = Time::ZERO;
     for from in [0, 0, 1, 1_000_000_000, 0, 1 << 60, u64::MAX, u64::MAX].map(Time) {

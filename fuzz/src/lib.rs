@@ -1,8 +1,9 @@
 //! Fuzz targets as plain functions of bytes.
 //!
 //! Each target is a function of bytes that panics on a bug, in a module of its
-//! own or with its kind. `cargo test` replays the kept inputs in `corpus/<target>/` through
-//! it on a stable compiler; libFuzzer looks for new ones with the same function:
+//! own or with its kind. `cargo test` replays the kept inputs in
+//! `corpus/<target>/` through it on a stable compiler; libFuzzer looks for new
+//! ones with the same function:
 //!
 //! ```sh
 //! mkdir -p out/corpus

@@ -53,8 +53,10 @@ pub(super) struct Sender {
     pub(super) next: u64,
     /// One past the last byte written.
     end: u64,
-    /// SND.WND.
-    window: u64,
+    /// SND.UNA + SND.WND: the right edge of the peer's window. It is what the
+    /// peer has said, and does not move when an acknowledgement is newer than
+    /// the window that goes with it.
+    edge: u64,
     /// Largest window the peer has advertised.
     largest_window: u64,
     /// SND.WL1 and SND.WL2: where the window was learnt.
@@ -107,7 +109,7 @@ impl Sender {
             unacknowledged: 0,
             next: 0,
             end: 1,
-            window: 0,
+            edge: 0,
             largest_window: 0,
             window_sequence: 0,
             window_acknowledgement: 0,
@@ -168,9 +170,10 @@ impl Sender {
             // Without a timeout when a repeated SYN has asked for it: that
             // measures no round trip either.
             self.timeouts = self.timeouts.max(1);
+        } else {
+            self.next = 1;
+            self.last_sent = now;
         }
-        self.next = 1;
-        self.last_sent = now;
         self.retransmit_at = self.round_trip.deadline(config, now);
     }
 
@@ -205,8 +208,8 @@ impl Sender {
         self.timeouts = 0;
         self.last_sent = now;
         self.retransmit_at = Time::FAR_FUTURE;
-        self.window = u64::from(window);
-        self.largest_window = self.window;
+        self.largest_window = u64::from(window);
+        self.edge = 1 + self.largest_window;
         self.window_sequence = sequence;
         self.window_acknowledgement = 1;
     }
@@ -222,11 +225,14 @@ impl Sender {
         space: SequenceSpace,
     ) {
         let window = u64::from(header.window);
-        let old_window = self.window;
-        // RFC 9293 section 3.10.7.4: never from an older segment.
-        if (sequence, offset) >= (self.window_sequence, self.window_acknowledgement) {
-            (self.window_sequence, self.window_acknowledgement) = (sequence, offset);
-            self.window = window;
+        let old_edge = self.edge;
+        // RFC 9293 section 3.10.7.4: never from an older segment. One that
+        // acknowledges more is newer, even if it is a retransmission.
+        let known = (self.window_sequence, self.window_acknowledgement);
+        if (sequence, offset) >= known || offset > self.unacknowledged {
+            self.window_sequence = self.window_sequence.max(sequence);
+            self.window_acknowledgement = offset;
+            self.edge = offset + window;
             self.largest_window = self.largest_window.max(window);
         }
         if self.probing {
@@ -247,7 +253,7 @@ impl Sender {
             && !self.probing
             && header.payload == 0
             && !header.flags.intersects(Flags::SYN | Flags::FIN)
-            && window == old_window
+            && offset + window == old_edge
         {
             // A duplicate acknowledgement by RFC 5681 section 2.
             self.on_duplicate();
@@ -366,7 +372,15 @@ impl Sender {
             }
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                self.congestion.on_congestion(self.flight());
+                // Fast recovery sends new data for each duplicate, and FlightSize
+                // counts all of it although as much has left the network: half
+                // of that would soon overflow the queue again. What is out there
+                // is the window without its inflation.
+                let out_there = match self.phase {
+                    Phase::Recovery => self.flight().min(self.congestion.threshold),
+                    Phase::Open | Phase::Loss => self.flight(),
+                };
+                self.congestion.on_congestion(out_there);
                 self.reduction_untold = true;
             }
             self.congestion.on_timeout();
@@ -385,9 +399,12 @@ impl Sender {
     /// The window has been closed, or silly, for a timeout: something is sent
     /// all the same (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
     fn on_persist_timeout(&mut self) {
-        self.statistics.window_probes += 1;
         self.urgent = true;
-        self.probing = true;
+        // A segment that the window only cuts short is no probe but data.
+        if self.usable() == 0 || self.probing {
+            self.statistics.window_probes += 1;
+            self.probing = true;
+        }
     }
 
     /// An acknowledgement while a window probe is out.
@@ -397,7 +414,7 @@ impl Sender {
         if offset > self.unacknowledged {
             self.probing = false;
             self.round_trip.forgive();
-        } else if self.window > 0 && offset == self.unacknowledged {
+        } else if self.edge > self.unacknowledged {
             // The probe was refused, and now the window is open: it is taken
             // back, and its byte goes out with a whole segment.
             self.board.clear();
@@ -436,7 +453,7 @@ impl Sender {
     fn urgent_segment(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
         if self.board.is_empty() {
             let unsent = self.end.saturating_sub(self.next);
-            let payload = self.window.max(1).min(unsent).min(u64::from(self.mss)) as u32;
+            let payload = self.usable().max(1).min(unsent).min(u64::from(self.mss)) as u32;
             return (payload > 0).then(|| self.send(config, now, payload));
         }
         // NewReno's first segment is not marked lost: its retransmission takes
@@ -500,6 +517,11 @@ impl Sender {
         Some(self.send(config, now, length as u32))
     }
 
+    /// Bytes of new data that fit into the peer's window.
+    fn usable(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
     /// Payload of the next new segment by the peer's window alone; zero for
     /// nothing to send or nothing worth it.
     ///
@@ -510,9 +532,8 @@ impl Sender {
     #[inline]
     pub(super) fn next_length(&self) -> u32 {
         let unsent = self.end.saturating_sub(self.next);
-        let usable = (self.unacknowledged + self.window).saturating_sub(self.next);
         let whole = unsent.min(u64::from(self.mss));
-        let length = whole.min(usable);
+        let length = whole.min(self.usable());
         let worth = length == whole || self.board.is_empty() && length >= self.largest_window / 2;
         if worth { length as u32 } else { 0 }
     }

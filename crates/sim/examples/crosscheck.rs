@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Keeps no rows.
 struct Forget;
 
-impl Output for Forget {
+impl Output<'_> for Forget {
     type Recorder = Discard;
     type Error = Infallible;
 

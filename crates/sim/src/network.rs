@@ -271,7 +271,11 @@ fn fed_by_one(scenario: &Scenario, routes: &[Option<u16>]) -> Vec<bool> {
         let mut node = from;
         while let Some(link) = routes[usize::from(node.0) * nodes + usize::from(to.0)] {
             let known = &mut feeders[usize::from(link)];
-            *known = if [Feeder::Unused, feeder].contains(known) { feeder } else { Feeder::HostOrSeveral };
+            *known = if [Feeder::Unused, feeder].contains(known) {
+                feeder
+            } else {
+                Feeder::HostOrSeveral
+            };
             feeder = Feeder::Link(link);
             node = scenario.links[usize::from(link)].to;
         }

@@ -205,9 +205,10 @@ pub enum TrafficKind {
 /// How a TCP transfer is made.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Senders of the data; each transfer takes one at random.
+    /// Senders of the data; each transfer takes one, at random unless its
+    /// arrivals say otherwise.
     pub from: Vec<NodeId>,
-    /// Receivers of the data; each transfer takes one at random.
+    /// Receivers of the data; each transfer takes one likewise.
     pub to: Vec<NodeId>,
     /// Which end opens the connection.
     pub opened_by: Opener,
@@ -237,7 +238,7 @@ pub enum Arrivals {
         /// Mean number a second.
         per_second: f64,
     },
-    /// So many at once, when the source starts.
+    /// So many at once, when the source starts; ends take turns.
     AtStart {
         /// How many.
         count: u32,

@@ -36,6 +36,13 @@ impl Ends {
         Ends { from: transfer.from.clone(), to: transfer.to.clone() }
     }
 
+    /// A transfer of `size` between the ends whose turn it is.
+    fn open_in_turn(&self, number: usize, size: Option<Bytes>) -> Action {
+        let from = self.from[number % self.from.len()];
+        let to = self.to[number % self.to.len()];
+        Action::Open { from, to, size }
+    }
+
     /// A transfer of `size` between two ends taken at random.
     pub(super) fn open(&self, size: Option<Bytes>, stream: &mut Stream) -> Action {
         let from = self.from[stream.index(self.from.len())];
@@ -99,9 +106,9 @@ impl Source for Transfers {
                 actions.push(open);
             }
             Clock::AtStart { count } => {
-                for _ in 0..*count {
-                    let open = self.open();
-                    actions.push(open);
+                for number in 0..*count as usize {
+                    let size = self.sizes.draw(&mut self.stream);
+                    actions.push(self.ends.open_in_turn(number, size));
                 }
             }
             Clock::Log { entries, next } => {

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Times whole runs of the simulator, beside ns-3 when that is built.
+
+    cargo build --release -p tidegate-sim --example speed
+    benches/ns3/build.sh                       # optional: the peer
+    python3 benches/whole_run.py RUNS > benches/runs/DATE-whole-run/raw.csv
+
+Every configuration is run RUNS times in turn (A B C A B C ...), so that a
+machine whose speed drifts treats all alike; the summary on standard error
+gives medians and, pair by pair, ratios to FIFO. Times are the processor's
+(user + system), which a busy machine disturbs less than the clock on the wall.
+"""
+
+import csv
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SPEED = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/examples/speed"
+NS3 = ROOT / "target/ns3/dumbbell"
+SCENARIO = ROOT / "benches/ns3/crosscheck.toml"
+
+
+def scenario(folder: Path, load: int, seconds: int) -> Path:
+    """A copy of the cross-check with this load and duration."""
+    text = SCENARIO.read_text()
+    text = text.replace('"8 Mbit/s"', f'"{load} Mbit/s"').replace('"1000 s"', f'"{seconds} s"')
+    path = folder / f"dumbbell-{load}-{seconds}.toml"
+    path.write_text(text)
+    return path
+
+
+def measure(command: list[str]) -> tuple[float, float, float]:
+    """Processor seconds, seconds on the wall and peak MiB of one run."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss / 1024
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    folder = ROOT / "target/whole-run"
+    folder.mkdir(parents=True, exist_ok=True)
+    disciplines = os.environ.get("DISCIPLINES", "fifo las run2c efd scfq").split()
+    commands = {}
+    for load in (8, 15):
+        path = scenario(folder, load, 1_000)
+        for name in disciplines:
+            commands[f"{load} Mbit/s, 1000 s, {name}"] = [str(SPEED), str(path), name]
+    for seconds in (100, 10_000):
+        path = scenario(folder, 8, seconds)
+        commands[f"8 Mbit/s, {seconds} s, fifo"] = [str(SPEED), str(path), "fifo"]
+    if NS3.exists():
+        for load in (8, 15):
+            arguments = ["--load", str(load), "--duration", "1000", "--seed", "1", "--json"]
+            commands[f"{load} Mbit/s, 1000 s, ns-3 FIFO"] = [str(NS3), *arguments]
+
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    rows.writerow(["configuration", "run", "processor_s", "wall_s", "peak_mib"])
+    measured: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+    for run in range(runs + 1):
+        for name, command in commands.items():
+            slow_peer = "ns-3" in name
+            if slow_peer and run not in (0, 1):
+                continue  # once is enough for something twenty times as long
+            figures = measure(command)
+            if run > 0 or slow_peer:  # the first round warms up
+                measured[name].append(figures)
+                rows.writerow([name, run, *(f"{figure:.3f}" for figure in figures)])
+                sys.stdout.flush()
+
+    print("| configuration | processor s | peak MiB | ratio to FIFO |", file=sys.stderr)
+    print("| --- | ---: | ---: | ---: |", file=sys.stderr)
+    for name, figures in measured.items():
+        if not figures:
+            continue
+        fifo = measured[name.rsplit(", ", 1)[0] + ", fifo"]
+        ratio = statistics.median(a[0] / b[0] for a, b in zip(figures, fifo))
+        seconds = statistics.median(figure[0] for figure in figures)
+        memory = statistics.median(figure[2] for figure in figures)
+        print(f"| {name} | {seconds:.2f} | {memory:.1f} | {ratio:.2f} |", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -178,8 +178,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// Whether a file that starts so is a capture.
-fn is_capture(start: &[u8]) -> bool {
+/// Whether a file that starts with these four bytes is a capture.
+#[must_use]
+pub fn is_capture(start: &[u8]) -> bool {
     matches!(
         start,
         [0x0a, 0x0d, 0x0d, 0x0a]

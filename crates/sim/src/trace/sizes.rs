@@ -18,10 +18,6 @@ use tidegate_core::Bytes;
 use super::error::{Mismatch, quote};
 use super::{Capture, FlowLog, HttpLog, PageLoads, ReadError, SizeDistribution};
 
-/// How many points a measured distribution has unless somebody asks otherwise:
-/// enough to keep the mean of sizes with a heavy tail within 1%.
-pub const DEFAULT_POINTS: usize = 100;
-
 /// A format of a traffic file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -57,7 +53,8 @@ pub struct MeasuredFile {
     pub left_out: u64,
 }
 
-/// Measures the sizes in `files`, in a distribution of at most `max_points` points.
+/// Measures the sizes in `files`, in a distribution of at most `max_points`
+/// points (at least 8).
 ///
 /// # Errors
 /// That of the first file that cannot be read, and when no file holds a size.

@@ -137,6 +137,10 @@ impl TcpConfig {
             receive_window: Bytes(4 << 20),
             initial_rto: Span::seconds(1),
             min_rto: Span::millis(200),
+            // Linux puts its floor of 200 ms under the variation and not under
+            // the sum: RTO = SRTT + max(200 ms, 4 RTTVAR). Otherwise a path of
+            // constant delay above 200 ms would time out in every recovery.
+            clock_granularity: Span::millis(200),
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(40) }),
             limited_transmit: true,
             sack: true,
@@ -150,7 +154,7 @@ impl TcpConfig {
     /// The MSS as it is used: at least a byte, and no more than an IPv4 packet
     /// holds.
     pub(super) fn segment_size(&self) -> u32 {
-        self.mss.min(LARGEST_SEGMENT).max(1)
+        self.mss.clamp(1, LARGEST_SEGMENT)
     }
 
     /// The profile of this name: one of [`PROFILES`].

@@ -221,7 +221,7 @@ impl Endpoint {
 
     /// RFC 9293 section 3.10.7.3, without simultaneous open.
     fn on_segment_when_connecting(&mut self, now: Time, header: &Header) {
-        let ours = header.acknowledgement == self.own.to_wire(1) && self.sender.next == 1;
+        let ours = header.acknowledgement == self.own.wire(1) && self.sender.next == 1;
         if !header.flags.contains(Flags::ACK) || !ours {
             return;
         }
@@ -262,7 +262,7 @@ impl Endpoint {
     fn on_segment_when_synchronized(&mut self, now: Time, header: &Header, marked: bool) {
         let flags = header.flags;
         let next = self.receiver.next();
-        let Some(start) = self.peer.from_wire(header.sequence, next) else {
+        let Some(start) = self.peer.offset_near(header.sequence, next) else {
             return self.receiver.owe_answer();
         };
         if flags.contains(Flags::RST) {
@@ -280,7 +280,7 @@ impl Endpoint {
         if !flags.contains(Flags::ACK) {
             return;
         }
-        let Some(offset) = self.own.from_wire(header.acknowledgement, self.sender.unacknowledged)
+        let Some(offset) = self.own.offset_near(header.acknowledgement, self.sender.unacknowledged)
         else {
             return;
         };
@@ -363,12 +363,8 @@ impl Endpoint {
                 return;
             }
             State::Listen => return,
-            // A last acknowledgement may be owed, nothing else.
-            State::Closed => {
-                if self.failed {
-                    return;
-                }
-            }
+            State::Closed if self.failed => return,
+            // In the others that are over a last acknowledgement may be owed.
             _ => {}
         }
         if self.receiver.owes_alone() {
@@ -392,7 +388,7 @@ impl Endpoint {
         };
         let mss = self.config.segment_size() as u16;
         let mut header = Header {
-            sequence: self.own.to_wire(0),
+            sequence: self.own.wire(0),
             flags: Flags::SYN | Flags::ACK.when(answers) | ecn,
             options: Options {
                 mss: if self.config.mss_option { mss } else { 0 },
@@ -448,7 +444,7 @@ impl Endpoint {
     #[inline]
     fn header(&mut self, start: u64) -> Header {
         let mut header = Header {
-            sequence: self.own.to_wire(start),
+            sequence: self.own.wire(start),
             flags: Flags::ACK | Flags::ECE.when(self.receiver.echo()),
             options: Options { timestamps: self.timestamps, ..Options::default() },
             ..Header::default()

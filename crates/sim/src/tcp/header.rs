@@ -205,14 +205,14 @@ impl SequenceSpace {
         SequenceSpace { initial }
     }
 
-    pub(super) fn to_wire(self, offset: u64) -> u32 {
+    pub(super) fn wire(self, offset: u64) -> u32 {
         self.initial.wrapping_add(offset as u32)
     }
 
     /// The offset nearest to `near` that has this number on the wire; `None`
     /// when that would lie before the SYN.
-    pub(super) fn from_wire(self, wire: u32, near: u64) -> Option<u64> {
-        let distance = wire.wrapping_sub(self.to_wire(near)).cast_signed();
+    pub(super) fn offset_near(self, wire: u32, near: u64) -> Option<u64> {
+        let distance = wire.wrapping_sub(self.wire(near)).cast_signed();
         near.checked_add_signed(i64::from(distance))
     }
 }
@@ -245,12 +245,12 @@ mod tests {
     #[test]
     fn numbers_wrap_and_come_back() {
         let space = SequenceSpace::new(u32::MAX - 2);
-        assert_eq!(space.to_wire(3), 0);
+        assert_eq!(space.wire(3), 0);
         for near in [0_u64, 3, 1_000, (1 << 31) - 1, (1 << 32) + 5, 1 << 40] {
             for offset in [near, near + 1, near + 70_000, near.saturating_sub(70_000)] {
-                assert_eq!(space.from_wire(space.to_wire(offset), near), Some(offset));
+                assert_eq!(space.offset_near(space.wire(offset), near), Some(offset));
             }
         }
-        assert_eq!(space.from_wire(space.to_wire(0).wrapping_sub(1), 0), None);
+        assert_eq!(space.offset_near(space.wire(0).wrapping_sub(1), 0), None);
     }
 }

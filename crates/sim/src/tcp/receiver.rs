@@ -271,7 +271,7 @@ impl Receiver {
     #[inline]
     pub(super) fn acknowledge(&mut self, header: &mut Header, space: SequenceSpace, mss: u32) {
         self.edge = self.next_edge(u64::from(mss));
-        header.acknowledgement = space.to_wire(self.next);
+        header.acknowledgement = space.wire(self.next);
         // After a FIN the edge may lie below RCV.NXT by one.
         header.window = self.edge.saturating_sub(self.next) as u32;
         self.owed = Owed::Nothing;
@@ -282,7 +282,7 @@ impl Receiver {
     /// Appends the SACK blocks: the duplicate first (RFC 2883 section 4), then
     /// the runs, the most recently touched first (RFC 2018 section 4).
     pub(super) fn report(&mut self, header: &mut Header, space: SequenceSpace) {
-        let block = |start, end| SackBlock { start: space.to_wire(start), end: space.to_wire(end) };
+        let block = |start, end| SackBlock { start: space.wire(start), end: space.wire(end) };
         let mut within = None;
         if let Some((start, end)) = self.duplicate.take() {
             header.sack.push(block(start, end));

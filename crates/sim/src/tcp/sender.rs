@@ -309,8 +309,8 @@ impl Sender {
     /// segments, most of what is unacknowledged has left the network, and the
     /// flight is `pipe`.
     pub(super) fn flight(&self) -> u64 {
-        let marks = self.phase == Phase::Loss
-            || self.phase == Phase::Recovery && self.sack.is_some();
+        let marks =
+            self.phase == Phase::Loss || self.phase == Phase::Recovery && self.sack.is_some();
         if marks {
             return self.board.pipe();
         }

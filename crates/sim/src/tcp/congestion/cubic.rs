@@ -63,7 +63,7 @@ impl Cubic {
             // threshold or by a timeout) the curve starts at its middle.
             let ticks_to_maximum = if *maximum > window {
                 // K = cbrt((W_max - cwnd_epoch) / C) seconds.
-                let cubed = u128::from(*maximum - window) * u128::from(C.1) << (3 * TICKS);
+                let cubed = (u128::from(*maximum - window) * u128::from(C.1)) << (3 * TICKS);
                 cube_root(cubed / u128::from(C.0 * mss))
             } else {
                 *maximum = window;
@@ -180,7 +180,7 @@ mod tests {
         let mss = 1_460;
         let maximum = 1_000 * mss;
         // K = cbrt(300 / 0.4) = 9.086 s after a reduction to 700 segments.
-        let to_maximum = cube_root((300_u128 * 5 << 60) / 2);
+        let to_maximum = cube_root(((300_u128 * 5) << 60) / 2);
         let seconds = to_maximum as f64 / f64::from(1 << TICKS);
         assert!((seconds - 750_f64.cbrt()).abs() < 1e-5, "{seconds}");
         for tenth in 0..300_u64 {

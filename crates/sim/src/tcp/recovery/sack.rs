@@ -65,7 +65,7 @@ impl Sack {
         let mut report =
             Report { has_blocks: !header.sack.as_slice().is_empty(), ..Report::default() };
         let offsets = |block: &crate::tcp::header::SackBlock| {
-            Some((space.from_wire(block.start, floor)?, space.from_wire(block.end, floor)?))
+            Some((space.offset_near(block.start, floor)?, space.offset_near(block.end, floor)?))
         };
         for (index, block) in header.sack.as_slice().iter().enumerate() {
             let Some((start, end)) = offsets(block) else { continue };
@@ -171,13 +171,8 @@ impl Sender {
     }
 
     fn change_phase(&mut self, now: Time, acked: u64, progress: bool) {
-        match self.phase {
-            Phase::Open | Phase::Loss if progress => {
-                if !self.has_new_loss() {
-                    self.grow(now, acked);
-                }
-            }
-            _ => {}
+        if progress && self.phase != Phase::Recovery && !self.has_new_loss() {
+            self.grow(now, acked);
         }
         if self.phase != Phase::Open && self.unacknowledged >= self.recover {
             self.phase = Phase::Open;

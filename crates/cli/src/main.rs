@@ -1,3 +1,54 @@
 //! The `tidegate` command.
+//!
+//! Results go to standard output and to files, everything else to standard
+//! error; what went wrong is one line there. Exit code 0 is success, 2 a wrong
+//! command line or input, 130 an interruption, 1 anything else.
 
-fn main() {}
+mod arguments;
+mod builtin;
+mod catalogue;
+mod compare;
+mod describe;
+mod failure;
+mod folder;
+mod generate;
+mod inputs;
+mod interrupt;
+mod machine;
+mod manifest;
+mod output;
+mod progress;
+mod replay;
+mod report;
+mod rows;
+mod scenarios;
+mod sizes;
+mod summary_csv;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match Arguments::try_parse().map_err(Failure::from).and_then(|arguments| run(arguments.command))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Disciplines(arguments) => catalogue::run(&arguments),
+        Command::Sizes(arguments) => sizes::run(&arguments),
+        Command::Scenarios(arguments) => scenarios::run(&arguments),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man { directory } => generate::manual(&directory),
+    }
+}

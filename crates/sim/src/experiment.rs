@@ -24,7 +24,7 @@ pub struct Job<'a> {
 }
 
 /// What a program does with the rows of runs; called from many threads.
-pub trait Output: Sync {
+pub trait Output<'a>: Sync {
     /// Takes the rows of one run.
     type Recorder: Recorder;
     /// Why rows cannot be taken.
@@ -34,7 +34,7 @@ pub trait Output: Sync {
     ///
     /// # Errors
     /// When its rows could not be put anywhere; this stops the experiment.
-    fn begin(&self, job: &Job<'_>) -> Result<Self::Recorder, Self::Error>;
+    fn begin(&self, job: &Job<'a>) -> Result<Self::Recorder, Self::Error>;
 
     /// A run is over; it was cut off when `summary.reached` is before its end.
     ///
@@ -42,7 +42,7 @@ pub trait Output: Sync {
     /// When rows were lost; this stops the experiment.
     fn end(
         &self,
-        job: &Job<'_>,
+        job: &Job<'a>,
         recorder: Self::Recorder,
         summary: &RunSummary,
     ) -> Result<(), Self::Error>;
@@ -64,8 +64,8 @@ pub fn jobs(scenario: &Scenario) -> Vec<Job<'_>> {
 ///
 /// # Errors
 /// The first of `output`; it also sets `stop`.
-pub fn run<O: Output>(
-    scenario: &Scenario,
+pub fn run<'a, O: Output<'a>>(
+    scenario: &'a Scenario,
     threads: usize,
     stop: &AtomicBool,
     output: &O,
@@ -117,7 +117,7 @@ mod tests {
 
     struct Forget;
 
-    impl Output for Forget {
+    impl Output<'_> for Forget {
         type Recorder = Discard;
         type Error = String;
 
@@ -132,7 +132,7 @@ mod tests {
 
     struct Fail;
 
-    impl Output for Fail {
+    impl Output<'_> for Fail {
         type Recorder = Discard;
         type Error = String;
 

@@ -49,7 +49,7 @@ use self::syntax::Document;
 use self::tcp::within;
 use self::topology::Topology;
 use self::values::Seeds;
-use super::{QueueSpec, Scenario};
+use super::{DisciplineChoice, QueueSpec, Scenario};
 use crate::tcp::TcpConfig;
 
 pub use data::{DataFiles, Folder};
@@ -63,6 +63,17 @@ const SHORT_FLOW: Bytes = Bytes(30_000);
 const LONG_FLOW: Bytes = Bytes(1_000_000);
 /// Samples of a link in one run; all are kept for the plots.
 const MOST_SAMPLES: u64 = 1_000_000;
+
+/// What to put in place of what the file says.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// How long to simulate.
+    pub duration: Option<Span>,
+    /// The seeds.
+    pub seeds: Option<Vec<u64>>,
+    /// The disciplines.
+    pub disciplines: Option<Vec<DisciplineChoice>>,
+}
 
 /// Reads the scenario file at `path`; files that it names are relative to it.
 ///
@@ -82,9 +93,34 @@ pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
 /// # Errors
 /// When it makes no sense.
 pub fn parse(name: &str, text: &str, data: &dyn DataFiles) -> Result<Scenario, ScenarioError> {
+    parse_with(name, text, data, &Overrides::default())
+}
+
+/// As [`parse`], with some things other than the file says.
+///
+/// # Errors
+/// When it makes no sense, or would not with the `overrides`.
+pub fn parse_with(
+    name: &str,
+    text: &str,
+    data: &dyn DataFiles,
+    overrides: &Overrides,
+) -> Result<Scenario, ScenarioError> {
     toml::from_str(text)
         .map_err(|error| Mistake::from_toml(&error))
-        .and_then(|document| scenario(&document, data))
+        .and_then(|mut document: Document| {
+            if let Some(duration) = overrides.duration {
+                document.duration.value.0 = duration;
+            }
+            let mut scenario = scenario(&document, data)?;
+            if let Some(seeds) = &overrides.seeds {
+                scenario.seeds.clone_from(seeds);
+            }
+            if let Some(disciplines) = &overrides.disciplines {
+                scenario.disciplines.clone_from(disciplines);
+            }
+            Ok(scenario)
+        })
         .map_err(|mistake| mistake.in_file(name, text))
 }
 

@@ -239,9 +239,13 @@ impl Topology {
             let found = format!("no way from '{}' to '{}'", self.name(start), self.name(end));
             Mistake::at(&to.place, found, "a destination that links lead to")
         };
+        let mut onward = vec![Vec::new(); self.nodes.len()];
+        for link in &self.links {
+            onward[usize::from(link.from.0)].push(link.to);
+        }
         let check = |starts: &[NodeId], ends: &[NodeId]| {
             for start in starts {
-                let reached = self.reachable(*start);
+                let reached = reachable(&onward, *start);
                 if let Some(end) = ends.iter().find(|end| !reached[usize::from(end.0)]) {
                     return Err(unreachable(*start, *end));
                 }
@@ -251,20 +255,21 @@ impl Topology {
         check(from, to_nodes)?;
         if both_ways { check(to_nodes, from) } else { Ok(()) }
     }
+}
 
-    fn reachable(&self, start: NodeId) -> Vec<bool> {
-        let mut reached = vec![false; self.nodes.len()];
-        let mut open = VecDeque::from([start]);
-        reached[usize::from(start.0)] = true;
-        while let Some(node) = open.pop_front() {
-            for link in self.links.iter().filter(|link| link.from == node) {
-                if !std::mem::replace(&mut reached[usize::from(link.to.0)], true) {
-                    open.push_back(link.to);
-                }
+/// Which nodes can be reached from `start`; `onward` has the next nodes of each.
+fn reachable(onward: &[Vec<NodeId>], start: NodeId) -> Vec<bool> {
+    let mut reached = vec![false; onward.len()];
+    let mut open = VecDeque::from([start]);
+    reached[usize::from(start.0)] = true;
+    while let Some(node) = open.pop_front() {
+        for next in &onward[usize::from(node.0)] {
+            if !std::mem::replace(&mut reached[usize::from(next.0)], true) {
+                open.push_back(*next);
             }
         }
-        reached
     }
+    reached
 }
 
 /// The names in a value, each with its place.

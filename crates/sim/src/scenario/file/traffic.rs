@@ -30,6 +30,9 @@ const WEB_REQUEST: Bytes = Bytes(400);
 /// IPv4 and UDP headers, without which there is no datagram.
 const LEAST_DATAGRAM: Bytes = Bytes(28);
 const MOST_DATAGRAM: Bytes = Bytes(65_535);
+const MOST_SOURCES: usize = 1_000;
+/// Pairs of a sender and a receiver; each gets a route.
+const MOST_PAIRS: usize = 100_000;
 /// Of a transfer with an end.
 const MOST_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// e^20 bytes are 485 MB.
@@ -68,6 +71,14 @@ impl Reader<'_> {
             let expected = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]] or \
                             [[traffic.packets]]";
             return Err(Mistake::at(&traffic.place, "no traffic", expected));
+        }
+        if sources.len() > MOST_SOURCES {
+            let expected = format!("at most {MOST_SOURCES}");
+            return Err(Mistake::at(
+                &traffic.place,
+                format!("{} sources", sources.len()),
+                expected,
+            ));
         }
         for (index, (name, ..)) in sources.iter().enumerate() {
             if name.trim().is_empty() {
@@ -234,6 +245,11 @@ impl Reader<'_> {
         if let Some(node) = from.iter().find(|node| to_nodes.contains(node)) {
             let found = format!("'{}' at both ends", self.topology.name(*node));
             return Err(Mistake::at(&to.place, found, "other nodes than the sender's"));
+        }
+        let pairs = from.len() * to_nodes.len();
+        if pairs > MOST_PAIRS {
+            let found = format!("{pairs} pairs of nodes");
+            return Err(Mistake::at(&to.place, found, format!("at most {MOST_PAIRS}")));
         }
         self.topology.check_reachable(from, to, to_nodes, both_ways)
     }

@@ -1,0 +1,196 @@
+//! The command line, defined once: help, manual pages and completions are made
+//! from it.
+
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use tidegate_core::{Buffer, Rate, Span};
+use tidegate_sim::scenario::DisciplineChoice;
+
+/// Which scheduling should I run on my congested link, and what will my users feel?
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  tidegate compare                            a congested home link, all usual disciplines
+  tidegate scenarios household > my.toml      a scenario to change
+  tidegate compare my.toml --out my-link      compare on it, keep the results in my-link
+  tidegate replay office.pcap --rate '50 Mbit/s'
+  tidegate disciplines efd
+
+Exit code: 0 success, 1 failure, 2 wrong command line or input, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a link under each of several disciplines, and say what users feel
+    Compare(CompareArguments),
+    /// Put recorded traffic through several disciplines
+    Replay(ReplayArguments),
+    /// List the disciplines, or explain one
+    Disciplines(DisciplinesArguments),
+    /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
+    Sizes(SizesArguments),
+    /// List the built-in scenarios, or print one to start from
+    Scenarios(ScenariosArguments),
+    /// Print a script that completes this command line in a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a directory
+    Man {
+        /// The directory; made when it does not exist
+        directory: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareArguments {
+    /// Scenario file, or the name of a built-in one [default: household]
+    #[arg(value_name = "SCENARIO", conflicts_with = "from")]
+    pub(crate) scenario: Option<String>,
+    #[command(flatten)]
+    pub(crate) runs: RunArguments,
+    /// Repeat the comparison that wrote this manifest, and check its results
+    #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["disciplines", "seeds", "duration"])]
+    pub(crate) from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+const COMPARE_HELP: &str = "\
+Examples:
+  tidegate compare
+  tidegate compare my.toml --disciplines fifo,efd,'efd:threshold=30 kB' --seeds 10
+  tidegate compare --duration '5 min' --out five-minutes
+  tidegate compare --from tidegate-household/manifest.json
+
+Into the output folder go report.html, flows.csv, links.csv, progress.csv, summary.csv,
+summary.json (what --json prints) and manifest.json, which repeats the comparison. Ctrl-C keeps
+what is done, reports it, and marks it as partial.";
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArguments {
+    /// Disciplines to compare in place of the scenario's, as fifo,efd:threshold=30kB
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) disciplines: Option<Vec<DisciplineChoice>>,
+    /// Number of seeds: one run for each discipline and seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Simulated time of each run, as '60 s'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResultArguments {
+    /// Folder for the results [default: the first free of tidegate-NAME, tidegate-NAME-2, ...]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace earlier results in the folder
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+    /// Number of runs at the same time [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = REPLAY_HELP)]
+pub(crate) struct ReplayArguments {
+    /// Capture (pcap, pcapng), or log of transfers (CSV with start_s and size_bytes)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Rate of the link towards the users
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Rate,
+    /// Rate of the link from the users [default: as --rate]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) up_rate: Option<Rate>,
+    /// Buffer in front of the link, each way
+    #[arg(long, value_name = "BUFFER", default_value = "300 packets")]
+    pub(crate) buffer: Buffer,
+    /// Propagation delay of the whole path, one way; for a log of transfers
+    #[arg(long, value_name = "TIME", default_value = "20 ms")]
+    pub(crate) delay: Span,
+    /// IP addresses on the users' side; for a capture [default: found from the capture]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) local: Vec<IpAddr>,
+    /// Disciplines to compare, as fifo,efd:threshold=30kB
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,efd")]
+    pub(crate) disciplines: Vec<DisciplineChoice>,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+const REPLAY_HELP: &str = "\
+Examples:
+  tidegate replay office.pcap --rate '50 Mbit/s' --up-rate '10 Mbit/s'
+  tidegate replay transfers.csv --rate '10 Mbit/s' --disciplines fifo,las,efd
+
+The packets of a capture are sent at the times at which they were captured: it shows delay and
+loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
+
+#[derive(Args, Debug)]
+pub(crate) struct DisciplinesArguments {
+    /// The discipline to explain
+    pub(crate) name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = SIZES_HELP)]
+pub(crate) struct SizesArguments {
+    /// Captures (pcap, pcapng), page loads (HAR), HTTP logs, logs of transfers
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Most points of the distribution
+    #[arg(long, value_name = "N", default_value_t = 200,
+          value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    pub(crate) points: u64,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SIZES_HELP: &str = "\
+Example:
+  tidegate sizes access.log > web.csv         then, in a scenario: sizes.file = \"web.csv\"";
+
+#[derive(Args, Debug)]
+pub(crate) struct ScenariosArguments {
+    /// The scenario to print
+    pub(crate) name: Option<String>,
+    /// Print the JSON Schema of scenario files, for editors
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) schema: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! The scenarios that are part of the program, with the files they name.
+
+use std::io::{self, Cursor, Read};
+
+use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::file::{self, DataFiles};
+
+/// A scenario that is part of the program.
+pub(crate) struct Builtin {
+    /// What it is called on the command line and in the names of folders.
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(crate) text: &'static str,
+    /// The files that it names, and their content.
+    pub(crate) data: &'static [(&'static str, &'static [u8])],
+}
+
+const WEB_OBJECTS: (&str, &[u8]) =
+    ("../data/web-objects.csv", include_bytes!("../../../scenarios/data/web-objects.csv"));
+const DOWNLOADS: (&str, &[u8]) =
+    ("../data/downloads.csv", include_bytes!("../../../scenarios/data/downloads.csv"));
+const VARIABLE_DOWN: (&str, &[u8]) =
+    ("../data/variable.down", include_bytes!("../../../scenarios/data/variable.down"));
+const VARIABLE_UP: (&str, &[u8]) =
+    ("../data/variable.up", include_bytes!("../../../scenarios/data/variable.up"));
+
+/// The first one is what `tidegate compare` runs without a file.
+pub(crate) const SCENARIOS: &[Builtin] = &[
+    Builtin {
+        name: "household",
+        text: include_str!("../../../scenarios/links/household.toml"),
+        data: &[WEB_OBJECTS],
+    },
+    Builtin {
+        name: "office",
+        text: include_str!("../../../scenarios/links/office.toml"),
+        data: &[WEB_OBJECTS, DOWNLOADS],
+    },
+    Builtin {
+        name: "cellular",
+        text: include_str!("../../../scenarios/links/cellular.toml"),
+        data: &[WEB_OBJECTS, VARIABLE_DOWN, VARIABLE_UP],
+    },
+    Builtin {
+        name: "dumbbell",
+        text: include_str!("../../../scenarios/papers/EFD/dumbbell.toml"),
+        data: &[],
+    },
+    Builtin {
+        name: "dumbbell-overload",
+        text: include_str!("../../../scenarios/papers/EFD/dumbbell-overload.toml"),
+        data: &[],
+    },
+];
+
+/// The scenario of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// All names, for messages.
+pub(crate) fn names() -> String {
+    let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+    format!("one of {}", names.join(", "))
+}
+
+impl Builtin {
+    /// The scenario itself.
+    pub(crate) fn parse(&self) -> Scenario {
+        file::parse(self.name, self.text, &Embedded(self.data))
+            .expect("every built-in scenario is parsed by a test")
+    }
+}
+
+/// Files that are part of the program.
+pub(crate) struct Embedded(pub(crate) &'static [(&'static str, &'static [u8])]);
+
+impl DataFiles for Embedded {
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        let (_, content) = found.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(*content)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_scenario_is_right() {
+        for scenario in SCENARIOS {
+            let parsed = file::parse(scenario.name, scenario.text, &Embedded(scenario.data));
+            parsed.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}

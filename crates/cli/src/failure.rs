@@ -1,0 +1,73 @@
+//! Why a command ends without success, and with which exit code.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The end of a command without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line or a file makes no sense, or the results have no place.
+    Input(String),
+    /// Anything else.
+    Other(String),
+    /// Somebody interrupted; what there was is kept.
+    Interrupted(String),
+    /// Help or version was asked for; clap prints it.
+    Shown(clap::Error),
+    /// Nobody reads our output any more, as in `tidegate ... | head`.
+    NoReader,
+}
+
+impl Failure {
+    /// A file of ours that cannot be written.
+    pub(crate) fn unwritable(path: &Path, reason: &io::Error) -> Failure {
+        Failure::Other(format!("{}: cannot be written: {reason}", path.display()))
+    }
+
+    pub(crate) fn input(message: impl Display) -> Failure {
+        Failure::Input(message.to_string())
+    }
+
+    /// Says on standard error what went wrong.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Failure::Input(message) => (message, 2),
+            Failure::Other(message) => (message, 1),
+            Failure::Interrupted(message) => (message, 130),
+            // A closed output is the reader's affair.
+            Failure::NoReader => return ExitCode::SUCCESS,
+            Failure::Shown(error) => {
+                return match error.print() {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(_) => ExitCode::FAILURE,
+                };
+            }
+        };
+        eprintln!("tidegate: {}", message.trim_end());
+        ExitCode::from(code)
+    }
+}
+
+impl From<clap::Error> for Failure {
+    /// clap's messages have several lines, with usage and hints; the first
+    /// says what is wrong, and `--help` has the rest.
+    fn from(error: clap::Error) -> Failure {
+        use clap::error::ErrorKind;
+
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Shown(error),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Failure::Input("a command is missing; see 'tidegate --help'".into())
+            }
+            _ => {
+                let text = error.to_string();
+                let head = text.split("\n\n").next().unwrap_or_default();
+                let head = head.strip_prefix("error: ").unwrap_or(head);
+                let words: Vec<_> = head.split_whitespace().collect();
+                Failure::Input(format!("{}; see --help", words.join(" ")))
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The folder that results go into.
+//!
+//! Rows are written while runs go on, each run into files of its own, and put
+//! together in the order of the runs at the end: memory stays flat, and the
+//! number of threads leaves no trace. Nobody's earlier results are overwritten
+//! unless asked for.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::manifest;
+use crate::rows::Table;
+
+/// Where the rows of unfinished runs are.
+const PARTS: &str = ".parts";
+
+/// A folder for results, ready to be written to.
+#[derive(Debug)]
+pub(crate) struct ResultFolder {
+    path: PathBuf,
+}
+
+impl ResultFolder {
+    /// The folder `asked` for, or one that is called after `stem`.
+    ///
+    /// # Errors
+    /// When it cannot be written to, or has something in it already.
+    pub(crate) fn prepare(
+        asked: Option<&Path>,
+        force: bool,
+        stem: &str,
+    ) -> Result<ResultFolder, Failure> {
+        let path = match asked {
+            Some(path) => path.to_path_buf(),
+            None => first_free(stem),
+        };
+        let earlier = path.join(manifest::NAME).exists();
+        let occupied = fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied && !force {
+            let what = if earlier { "earlier results" } else { "other files" };
+            let name = path.display();
+            return Err(Failure::Input(format!(
+                "{name}: has {what} in it; choose another --out, or add --force to replace results"
+            )));
+        }
+        let folder = ResultFolder { path };
+        folder.make_parts().map_err(|reason| {
+            Failure::Input(format!("{}: cannot be written to: {reason}", folder.path.display()))
+        })?;
+        Ok(folder)
+    }
+
+    fn make_parts(&self) -> io::Result<()> {
+        let parts = self.path.join(PARTS);
+        if parts.exists() {
+            fs::remove_dir_all(&parts)?;
+        }
+        fs::create_dir_all(&parts)?;
+        // Without the old manifest nobody takes half-written results for whole.
+        match fs::remove_file(self.path.join(manifest::NAME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The folder itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn part(&self, table: Table, run: usize) -> PathBuf {
+        self.path.join(PARTS).join(format!("{run}.{}", table.file()))
+    }
+
+    /// A file for the rows of one run.
+    pub(crate) fn create_part(&self, table: Table, run: usize) -> io::Result<BufWriter<File>> {
+        File::create(self.part(table, run)).map(BufWriter::new)
+    }
+
+    /// Puts the rows of `runs` together, in this order, and removes the parts.
+    pub(crate) fn join(&self, runs: &[usize]) -> Result<(), Failure> {
+        for table in Table::ALL {
+            let path = self.path.join(table.file());
+            self.join_table(table, runs, &path)
+                .map_err(|reason| Failure::unwritable(&path, &reason))?;
+        }
+        self.discard();
+        Ok(())
+    }
+
+    fn join_table(&self, table: Table, runs: &[usize], path: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        writeln!(file, "{}", table.columns().join(","))?;
+        for run in runs {
+            io::copy(&mut BufReader::new(File::open(self.part(table, *run))?), &mut file)?;
+        }
+        file.flush()
+    }
+
+    /// Removes what is only needed while runs go on, and the folder when there
+    /// is nothing else in it.
+    pub(crate) fn discard(&self) {
+        // What cannot be removed is in nobody's way.
+        let _ = fs::remove_dir_all(self.path.join(PARTS));
+        let _ = fs::remove_dir(&self.path);
+    }
+
+    /// Writes a whole file.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        fs::write(&path, content).map_err(|reason| Failure::unwritable(&path, &reason))
+    }
+}
+
+fn first_free(stem: &str) -> PathBuf {
+    let numbered = (2..).map(|number| format!("tidegate-{stem}-{number}"));
+    std::iter::once(format!("tidegate-{stem}"))
+        .chain(numbered)
+        .map(PathBuf::from)
+        .find(|path| !path.exists())
+        .expect("numbers do not end")
+}

@@ -1,0 +1,48 @@
+//! What the program runs on. It does not change the results, only the time
+//! they take; the manifest notes it for that.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// A machine, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    /// Model of the processor.
+    pub(crate) processor: String,
+    /// Cores that may be used.
+    pub(crate) cores: usize,
+    /// Name and version of the operating system.
+    pub(crate) system: String,
+}
+
+impl Machine {
+    /// The one that we are on, as far as it says.
+    pub(crate) fn this() -> Machine {
+        let line_of = |path: &str, key: &str, separator: char| {
+            let text = fs::read_to_string(path).ok()?;
+            let line = text.lines().find(|line| line.starts_with(key))?;
+            let (_, value) = line.split_once(separator)?;
+            Some(value.trim().trim_matches('"').to_string())
+        };
+        let processor = line_of("/proc/cpuinfo", "model name", ':');
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let system = line_of("/etc/os-release", "PRETTY_NAME", '=');
+        let parts = [system.unwrap_or_default(), std::env::consts::OS.into(), kernel.trim().into()];
+        Machine {
+            processor: processor.unwrap_or_else(|| std::env::consts::ARCH.into()),
+            cores: cores(),
+            system: parts
+                .iter()
+                .filter(|part| !part.is_empty())
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" "),
+        }
+    }
+}
+
+/// Cores that this process may use; one when the system does not say.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}

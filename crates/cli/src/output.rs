@@ -1,0 +1,28 @@
+//! Standard output.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes `text` to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::NoReader,
+        _ => Failure::Other(format!("standard output: {error}")),
+    })
+}
+
+/// Writes `value` as JSON to standard output.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&json(value))
+}
+
+/// JSON as it stands in files and on standard output.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("our types are plain JSON");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,50 @@
+//! A progress bar for people who look at a terminal, once there is something
+//! to wait for.
+
+use std::io::{self, IsTerminal};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tidegate_core::Span;
+
+/// What ends sooner than this needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Simulated time of all runs together.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    shown: Once,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Nothing done yet of `runs` runs that take `duration` each.
+    pub(crate) fn new(runs: usize, duration: Span) -> Progress {
+        let total = duration * runs as u64;
+        let bar = ProgressBar::with_draw_target(Some(total.0), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}  {eta} left")
+            .expect("the template is right");
+        bar.set_style(style);
+        bar.set_message(format!("{runs} runs"));
+        let terminal = io::stderr().is_terminal();
+        Progress { bar, begun: Instant::now(), shown: Once::new(), terminal }
+    }
+
+    /// So much simulated time more.
+    pub(crate) fn advance(&self, span: Span) {
+        self.bar.inc(span.0);
+        if self.terminal && self.begun.elapsed() >= PATIENCE {
+            self.shown.call_once(|| {
+                self.bar.set_draw_target(ProgressDrawTarget::stderr());
+                self.bar.reset_eta();
+            });
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

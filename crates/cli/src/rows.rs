@@ -1,0 +1,222 @@
+//! The tables of rows: one row for each flow, for each sample of a link, for
+//! each sample of a followed flow. Names of columns carry the unit; times are
+//! exact to the nanosecond.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+
+use csv::{Writer, WriterBuilder};
+use tidegate_core::{Span, Time};
+use tidegate_sim::experiment::Job;
+use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
+use tidegate_sim::scenario::Scenario;
+
+use crate::folder::ResultFolder;
+use crate::progress::Progress;
+
+/// A table of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    Flows,
+    Links,
+    Progress,
+}
+
+impl Table {
+    pub(crate) const ALL: [Table; 3] = [Table::Flows, Table::Links, Table::Progress];
+
+    /// The name of its file.
+    pub(crate) const fn file(self) -> &'static str {
+        match self {
+            Table::Flows => "flows.csv",
+            Table::Links => "links.csv",
+            Table::Progress => "progress.csv",
+        }
+    }
+
+    /// The names of its columns.
+    pub(crate) const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Table::Flows => &[
+                "discipline",
+                "seed",
+                "traffic",
+                "flow",
+                "size_bytes",
+                "start_s",
+                "response_s",
+                "end_s",
+                "delivered_bytes",
+                "lost_packets",
+                "retransmissions",
+                "timeouts",
+                "longest_stall_s",
+                "unloaded_s",
+            ],
+            Table::Links => &[
+                "discipline",
+                "seed",
+                "link",
+                "time_s",
+                "queue_packets",
+                "queue_bytes",
+                "flows_tracked",
+                "offered_packets",
+                "delivered_packets",
+                "delivered_bytes",
+                "refused_packets",
+                "pushed_out_packets",
+            ],
+            Table::Progress => &[
+                "discipline",
+                "seed",
+                "traffic",
+                "flow",
+                "time_s",
+                "delivered_bytes",
+                "congestion_window_bytes",
+            ],
+        }
+    }
+}
+
+/// Writes the rows of one run to files of its own.
+pub(crate) struct RowWriter<'a> {
+    scenario: &'a Scenario,
+    progress: &'a Progress,
+    discipline: &'a str,
+    seed: String,
+    flows: Writer<BufWriter<File>>,
+    links: Writer<BufWriter<File>>,
+    samples: Writer<BufWriter<File>>,
+    reached: Time,
+    /// The first error; a recorder cannot return one.
+    failure: Option<csv::Error>,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(crate) fn new(
+        folder: &ResultFolder,
+        scenario: &'a Scenario,
+        progress: &'a Progress,
+        job: &Job<'a>,
+    ) -> io::Result<RowWriter<'a>> {
+        let table = |table| {
+            let file = folder.create_part(table, job.index)?;
+            io::Result::Ok(WriterBuilder::new().has_headers(false).from_writer(file))
+        };
+        Ok(RowWriter {
+            scenario,
+            progress,
+            discipline: &job.discipline.label,
+            seed: job.seed.to_string(),
+            flows: table(Table::Flows)?,
+            links: table(Table::Links)?,
+            samples: table(Table::Progress)?,
+            reached: Time::ZERO,
+            failure: None,
+        })
+    }
+
+    /// Writes what is still in memory; tells of any row that was lost.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure.into());
+        }
+        self.flows.flush()?;
+        self.links.flush()?;
+        self.samples.flush()
+    }
+
+    fn note(&mut self, result: csv::Result<()>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Recorder for RowWriter<'_> {
+    fn flow(&mut self, row: &FlowRecord) {
+        let fields = [
+            row.number.to_string(),
+            row.size.map_or_else(String::new, |size| size.0.to_string()),
+            time(row.start),
+            maybe(row.response),
+            row.end.map_or_else(String::new, time),
+            row.delivered.0.to_string(),
+            row.lost.to_string(),
+            row.retransmissions.to_string(),
+            row.timeouts.to_string(),
+            seconds(row.longest_stall),
+            maybe(row.unloaded),
+        ];
+        let source = self.scenario.traffic[row.traffic].name.as_str();
+        let head = [self.discipline, &self.seed, source];
+        let result =
+            self.flows.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        self.note(result);
+    }
+
+    fn link(&mut self, row: &LinkSample) {
+        let fields = [
+            time(row.at),
+            row.backlog.packets.to_string(),
+            row.backlog.bytes.0.to_string(),
+            row.flows_tracked.to_string(),
+            row.counters.offered.to_string(),
+            row.counters.delivered.to_string(),
+            row.counters.delivered_bytes.0.to_string(),
+            row.counters.refused.to_string(),
+            row.counters.pushed_out.to_string(),
+        ];
+        let link = self.scenario.links[row.link].name.as_str();
+        let head = [self.discipline, &self.seed, link];
+        let result =
+            self.links.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        self.note(result);
+    }
+
+    fn progress(&mut self, row: &ProgressSample) {
+        let fields = [
+            row.number.to_string(),
+            time(row.at),
+            row.delivered.0.to_string(),
+            row.congestion_window.0.to_string(),
+        ];
+        let source = self.scenario.traffic[row.traffic].name.as_str();
+        let head = [self.discipline, &self.seed, source];
+        let result =
+            self.samples.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        self.note(result);
+    }
+
+    fn reached(&mut self, now: Time) {
+        self.progress.advance(now.since(self.reached));
+        self.reached = now;
+    }
+}
+
+/// Seconds with nine decimals, exact.
+fn seconds(span: Span) -> String {
+    let nanos = tidegate_core::units::NANOS_PER_SECOND;
+    format!("{}.{:09}", span.0 / nanos, span.0 % nanos)
+}
+
+fn time(time: Time) -> String {
+    seconds(time.since(Time::ZERO))
+}
+
+fn maybe(span: Option<Span>) -> String {
+    span.map_or_else(String::new, seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(seconds(Span(1)), "0.000000001");
+        assert_eq!(seconds(Span(61_500_000_000)), "61.500000000");
+    }
+}

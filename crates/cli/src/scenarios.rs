@@ -1,0 +1,55 @@
+//! `tidegate scenarios`: the built-in scenarios, as a starting point.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use tidegate_sim::scenario::file::json_schema;
+
+use crate::arguments::ScenariosArguments;
+use crate::builtin::{self, SCENARIOS};
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    title: String,
+    description: String,
+    text: &'static str,
+}
+
+pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
+    if arguments.schema {
+        return print(&json_schema());
+    }
+    if let Some(name) = &arguments.name {
+        let scenario = builtin::find(name).ok_or_else(|| {
+            Failure::Input(format!(
+                "found unknown scenario '{name}', expected {}",
+                builtin::names()
+            ))
+        })?;
+        return if arguments.json { print_json(&listed(scenario)) } else { print(scenario.text) };
+    }
+    let all: Vec<_> = SCENARIOS.iter().map(listed).collect();
+    if arguments.json {
+        return print_json(&all);
+    }
+    let width = all.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for scenario in &all {
+        let _ = writeln!(text, "{:width$}  {}", scenario.name, scenario.title);
+    }
+    text.push_str("\n'tidegate scenarios NAME > my.toml' prints one to start from.\n");
+    print(&text)
+}
+
+fn listed(scenario: &builtin::Builtin) -> Listed {
+    let parsed = scenario.parse();
+    Listed {
+        name: scenario.name,
+        title: parsed.title,
+        description: parsed.description,
+        text: scenario.text,
+    }
+}

@@ -1108,3 +1108,118 @@ fn retries_come_to_an_end() {
     broken.run();
     assert!(broken.ends[SERVER].has_failed());
 }
+
+/// RFC 5681 equation 4: the threshold is set when a segment times out for the
+/// first time, 8 / 2 = 4, and held when the same one times out again.
+#[test]
+fn a_second_timeout_keeps_the_threshold() {
+    let mut pair = pair(&plain(8)).transfer(8 * MSS).losing(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    pair.run_until(millis(3_200));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 2);
+    assert_eq!(pair.ends[CLIENT].slow_start_threshold(), 4 * MSS);
+    assert_eq!(pair.ends[CLIENT].congestion_window(), MSS);
+}
+
+/// RFC 6582 section 4, the impatient variant: only the first partial
+/// acknowledgement sets the timer anew. Ten losses in a window of 16 take ten
+/// round trips by NewReno; the first partial acknowledgement comes at 300 ms,
+/// so at 1 300 ms the timer ends it.
+#[test]
+fn a_long_recovery_ends_in_a_timeout() {
+    let mut pair =
+        pair(&plain(16)).transfer(40 * MSS).losing(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    pair.run_until(millis(1_299));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 0);
+    pair.run_until(millis(1_301));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 1);
+    assert!(pair.run().ends[CLIENT].is_closed());
+}
+
+/// A mark and a loss among the same segments reduce the window once
+/// (RFC 3168 section 6.1.2): 3 is marked and 8 lost. The mark finds 10 in
+/// flight and leaves 5; the recovery that follows does not halve that again.
+#[test]
+fn a_mark_and_a_loss_reduce_the_window_once() {
+    let config = TcpConfig { ecn: true, ..plain(8) };
+    let mut pair = pair(&config).upload(40 * MSS).deciding(|from, header, number| {
+        match (from == CLIENT && header.payload > 0, number) {
+            (true, 3) => Fate::Mark,
+            (true, 8) => Fate::Lose,
+            _ => Fate::Pass,
+        }
+    });
+    pair.run_until(millis(450));
+    let client = &pair.ends[CLIENT];
+    assert_eq!(client.statistics().ecn_reductions, 1);
+    assert_eq!(client.statistics().fast_recoveries, 1);
+    assert_eq!(client.slow_start_threshold(), 5 * MSS);
+}
+
+/// RFC 6675 section 4, `NextSeg` rule 4: segments 3 and 10 of 10 are lost, and
+/// nothing is left to send. SACK of 4 to 9 tells of 3 only; the rescue sends 10
+/// again in the same recovery, without waiting for the timer.
+#[test]
+fn a_rescue_repairs_the_tail() {
+    let mut pair = pair(&selective(10)).transfer(10 * MSS).losing(&[3, 10]);
+    pair.run();
+    let statistics = pair.ends[CLIENT].statistics();
+    assert_eq!((statistics.timeouts, statistics.retransmissions), (0, 2));
+    assert!(pair.now < millis(600), "{}", pair.now);
+}
+
+/// RFC 8985 section 6.2, step 4, and RFC 2883. Segment 3 is 20 ms late, behind
+/// five others: the third SACK finds no reordering before and sends it again at
+/// 200 ms. Its arrival shows reordering, so 12, as late, is waited for: 20 ms
+/// are less than a quarter of the round trip. The second 3 brings a duplicate
+/// report: the first block lies below the acknowledgement.
+#[test]
+fn reordering_is_learnt() {
+    let mut pair = pair(&timed(8)).transfer(30 * MSS).deciding(|from, header, number| {
+        let late = from == CLIENT && header.payload > 0 && (number == 3 || number == 20);
+        if late { Fate::Delay(Span::millis(20)) } else { Fate::Pass }
+    });
+    let trace = whole(&mut pair);
+    assert_eq!(pair.ends[CLIENT].statistics().retransmissions, 1, "{trace}");
+    assert_eq!(pair.ends[CLIENT].statistics().fast_recoveries, 1, "{trace}");
+    assert!(trace.contains("< ack 15 sack 3\n"), "{trace}");
+}
+
+/// RFC 3465: with two segments per acknowledgement, delayed acknowledgements
+/// double the window all the same, 2, 4, 8 (section 2.2); after a timeout an
+/// acknowledgement adds one segment, whatever it covers (section 2.3).
+#[test]
+fn byte_counting_makes_up_for_delayed_acknowledgements() {
+    let config = TcpConfig { slow_start_limit: 2, ..TcpConfig::papers() };
+    let mut quick = pair(&config).upload(100 * MSS);
+    for (at, window) in [(150, 2), (250, 4), (350, 8)] {
+        quick.run_until(millis(at));
+        assert_eq!(quick.ends[CLIENT].congestion_window(), window * MSS, "at {at} ms");
+    }
+    let start = TcpConfig { initial_window: 16, ..config };
+    let first: Vec<u64> = (1..=16).collect();
+    let mut slow = pair(&start).upload(100 * MSS).losing(&first);
+    // Sent again at 1 100 ms; acknowledged by the delayed timer at 1 350, at
+    // 1 400 two go out, and what they bring at 1 500 is one segment.
+    for (at, window) in [(1_150, 1), (1_450, 2), (1_550, 3)] {
+        slow.run_until(millis(at));
+        assert_eq!(slow.ends[CLIENT].congestion_window(), window * MSS, "at {at} ms");
+    }
+}
+
+/// RFC 5961 section 3: a reset with the number that is expected ends the
+/// connection; one elsewhere in the window is answered; others are ignored.
+#[test]
+fn only_an_exact_reset_resets() {
+    for (distance, answers, fails) in [(0, 0, true), (1, 1, false), (1 << 30, 0, false)] {
+        let mut pair = pair(&plain(2)).upload(4 * MSS);
+        pair.run();
+        let reset = tidegate_sim::tcp::Header {
+            sequence: (tcp::ISN[CLIENT] + 1 + 4 * MSS as u32).wrapping_add(distance),
+            flags: Flags::RST,
+            ..Default::default()
+        };
+        let mut out = Vec::new();
+        pair.ends[SERVER].on_segment(pair.now, &reset, false, &mut out);
+        assert_eq!((out.len(), pair.ends[SERVER].has_failed()), (answers, fails), "{distance}");
+    }
+}

@@ -192,6 +192,19 @@ mod tests {
         }
     }
 
+    /// Section 4.7: a second loss below the first one's window lets go of
+    /// 0.15 of it, and no epoch survives a loss.
+    #[test]
+    fn a_shrinking_share_is_released_faster() {
+        let mut cubic = Cubic::default();
+        assert_eq!(cubic.reduced(100_000, 90_000), 63_000);
+        assert_eq!((cubic.maximum, cubic.prior), (100_000, 100_000));
+        assert_eq!(cubic.reduced(90_000, 90_000), 63_000);
+        assert_eq!((cubic.maximum, cubic.prior), (76_500, 90_000));
+        assert_eq!(cubic.reduced(90_000, 90_000), 63_000);
+        assert_eq!((cubic.maximum, cubic.prior), (90_000, 90_000));
+    }
+
     #[test]
     fn extreme_times_do_not_overflow() {
         let mut cubic = Cubic::default();

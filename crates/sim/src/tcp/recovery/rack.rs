@@ -335,3 +335,104 @@ impl Sender {
         probe
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    /// A board of ten segments of a byte, one sent each millisecond from 0.
+    fn board() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for start in 0..10 {
+            board.push(Time(start * MILLISECOND), start, 1, false);
+        }
+        board
+    }
+
+    fn delivered(rack: &mut Rack, board: &Scoreboard, index: usize, now: u64) {
+        let record = *board.get(index).expect("the board has ten");
+        rack.on_delivered(Time(now * MILLISECOND), &record);
+    }
+
+    /// Section 6.2, step 2: what is acknowledged sooner than the least round
+    /// trip after it was sent again is its original.
+    #[test]
+    fn an_early_acknowledgement_is_of_the_original() {
+        let mut board = board();
+        let mut rack = Rack::new(true);
+        delivered(&mut rack, &board, 0, 100);
+        board.retransmit(1, Time(150 * MILLISECOND), true);
+        delivered(&mut rack, &board, 1, 200);
+        assert_eq!((rack.round_trip, rack.latest), (Span::millis(100), Some(1)));
+        delivered(&mut rack, &board, 1, 250);
+        // The eleventh transmission.
+        assert_eq!((rack.round_trip, rack.latest), (Span::millis(100), Some(11)));
+    }
+
+    /// Steps 3 and 4: without reordering no window once three have arrived;
+    /// with it a quarter of the least round trip, and for each round with a
+    /// duplicate another one, until sixteen recoveries have passed without.
+    #[test]
+    fn duplicates_widen_the_reordering_window() {
+        let board = board();
+        let mut rack = Rack::new(true);
+        let window = |rack: &Rack, sacked| {
+            rack.reordering_window(Phase::Open, sacked, Some(Span::millis(90)))
+        };
+        delivered(&mut rack, &board, 5, 105);
+        assert_eq!((window(&rack, 2), window(&rack, 3)), (Span::millis(25), Span::ZERO));
+        delivered(&mut rack, &board, 4, 106);
+        assert_eq!(window(&rack, 3), Span::millis(25));
+        let report = Report { duplicate: Some((4, 5)), ..Report::default() };
+        rack.on_acknowledgement(5, 10, false, report);
+        // The same round of data: nothing more.
+        rack.on_acknowledgement(6, 12, false, report);
+        assert_eq!(window(&rack, 3), Span::millis(50));
+        rack.on_acknowledgement(10, 14, false, report);
+        assert_eq!(window(&rack, 3), Span::millis(75));
+        rack.on_acknowledgement(14, 20, false, report);
+        // Four quarters are 100 ms, but the window is not above SRTT.
+        assert_eq!(window(&rack, 3), Span::millis(90));
+        for _ in 1..WINDOW_PERSISTENCE {
+            rack.on_recovered();
+        }
+        assert_eq!(window(&rack, 3), Span::millis(90));
+        rack.on_recovered();
+        assert_eq!(window(&rack, 3), Span::millis(25));
+    }
+
+    /// Section 6.2, step 5, on originals and on segments sent again, each after
+    /// its own time.
+    #[test]
+    fn segments_are_lost_in_order_of_sending() {
+        let mut board = board();
+        let mut rack = Rack::new(true);
+        let mut sacked = Ranges::default();
+        let none = Ranges::default();
+        board.retransmit(0, Time(20 * MILLISECOND), true);
+        rack.on_retransmission(board.get(0).expect("the board has ten"));
+        // Segment 4 arrives at 104 ms: 1 to 3 were sent before, 0 after.
+        delivered(&mut rack, &board, 4, 104);
+        sacked.insert(4, 5, 0);
+        board.sack((4, 5), (4, 5), |_| ());
+        let now = Time(104 * MILLISECOND);
+        let wait = rack.mark_losses(&mut board, &sacked, now, Span::millis(2));
+        let lost = |board: &Scoreboard| -> Vec<usize> {
+            (0..10).filter(|at| board.get(*at).is_some_and(Record::lost)).collect()
+        };
+        // Sent at 1 and 2 ms, 100 ms of round trip, 2 ms of window.
+        assert_eq!(lost(&board), [1, 2]);
+        assert_eq!(wait, Some(Time(105 * MILLISECOND)));
+        let later = Time(105 * MILLISECOND);
+        assert_eq!(rack.mark_losses(&mut board, &sacked, later, Span::millis(2)), None);
+        assert_eq!(lost(&board), [1, 2, 3]);
+        // Something sent after the second 0 arrives: that one is lost again.
+        let record = board.retransmit(1, Time(30 * MILLISECOND), true);
+        rack.on_retransmission(&record);
+        rack.on_delivered(Time(130 * MILLISECOND), &record);
+        rack.mark_losses(&mut board, &none, Time(130 * MILLISECOND), Span::ZERO);
+        assert!(lost(&board).contains(&0));
+    }
+}

@@ -34,7 +34,7 @@ pub(in crate::tcp) struct Sack {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Report {
     /// Whether SACK blocks tell of anything new.
-    fresh: bool,
+    pub(super) fresh: bool,
     /// A duplicate that the peer has received (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
     /// Whether there are SACK blocks at all.

@@ -52,8 +52,8 @@ fn arrival_rate() -> f64 {
 /// Mean response times by size, one line for each replication.
 fn replicate(name: &'static str, settings: &[(&str, &str)], packet: Span) -> Vec<Vec<f64>> {
     let one = |seed| {
-        let discipline = registry::find(name).unwrap();
-        let built = discipline.build(settings, Buffer::packets(u32::MAX), seed).unwrap();
+        let discipline = registry::find(name).expect("it is registered");
+        let built = discipline.build(settings, Buffer::packets(u32::MAX), seed).expect("valid");
         mean_responses(Port::new(built), &jobs(seed), packet)
     };
     (1..=REPLICATIONS).map(one).collect()
@@ -100,7 +100,8 @@ fn mean_responses(mut port: Port, jobs: &[(Time, u64)], packet: Span) -> Vec<f64
         let job = sent.handle as usize;
         left[job] -= 1;
         if left[job] == 0 && job >= WARM_UP {
-            let size = SIZES.iter().position(|(size, _)| *size == jobs[job].1).unwrap();
+            let size =
+                SIZES.iter().position(|(size, _)| *size == jobs[job].1).expect("a known size");
             sums[size].0 += now.since(jobs[job].0).0 as f64 / PACKET.0 as f64;
             sums[size].1 += 1;
         }

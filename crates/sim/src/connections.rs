@@ -52,6 +52,9 @@ pub(crate) struct Connection {
     started: Time,
     response: Option<Span>,
     lost: u32,
+    /// Payload that had reached the receiver when the books were opened: at the
+    /// start, or at the end of the warm-up.
+    delivered_before: u64,
     /// Payload that had reached the receiver at the last progress, and when that was.
     delivered: u64,
     progressed: Time,
@@ -116,6 +119,7 @@ impl Connection {
             started: now,
             response: None,
             lost: 0,
+            delivered_before: 0,
             delivered: 0,
             progressed: now,
             longest_stall: Span::ZERO,
@@ -207,6 +211,15 @@ impl Connection {
         Some(at)
     }
 
+    /// The warm-up is over: a transfer without end counts from now on.
+    pub(crate) fn forget_warm_up(&mut self, now: Time) {
+        if self.size.is_none() {
+            (self.started, self.progressed) = (now, now);
+            (self.longest_stall, self.lost) = (Span::ZERO, 0);
+            self.delivered_before = self.delivered;
+        }
+    }
+
     /// Whether both sides are done, or one has given up.
     pub(crate) fn is_over(&self) -> bool {
         self.ends.iter().all(|end| end.endpoint.is_closed())
@@ -250,10 +263,10 @@ impl Connection {
             start: self.started,
             response: self.response,
             end: end.filter(|_| finished && self.response.is_some()),
-            delivered: Bytes(self.delivered),
+            delivered: Bytes(self.delivered - self.delivered_before),
             lost: self.lost,
             retransmissions: sent.retransmissions as u32,
-            timeouts: sent.timeouts as u32,
+            timeouts: sent.timeouts,
             longest_stall: self.longest_stall.max(still),
             unloaded: None,
         }
@@ -334,10 +347,18 @@ impl Connections {
         self.followed.iter().filter_map(|id| self.slots[id.slot as usize].connection.as_deref())
     }
 
+    /// All live connections, in no useful order.
+    pub(crate) fn all_live(&mut self) -> impl Iterator<Item = &mut Connection> {
+        self.slots.iter_mut().filter_map(|slot| slot.connection.as_deref_mut())
+    }
+
     /// Takes all live connections out, by source and number.
-    pub(crate) fn drain(&mut self) -> Vec<Box<Connection>> {
-        let mut live: Vec<_> =
-            self.slots.iter_mut().filter_map(|slot| slot.connection.take()).collect();
+    pub(crate) fn drain(&mut self) -> Vec<Connection> {
+        let mut live: Vec<_> = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.connection.take().map(|boxed| *boxed))
+            .collect();
         live.sort_by_key(|connection| (connection.traffic, connection.number));
         live
     }

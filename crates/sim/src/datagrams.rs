@@ -21,17 +21,7 @@ struct Flow {
 
 impl DatagramFlows {
     pub(crate) fn new(source: &dyn Source) -> DatagramFlows {
-        let flow = |plan| Flow {
-            plan,
-            sent: 0,
-            arrived: 0,
-            lost: 0,
-            started: Time::ZERO,
-            delivered: Bytes::ZERO,
-            last_arrival: Time::ZERO,
-            longest_stall: Span::ZERO,
-        };
-        DatagramFlows(source.datagram_flows().into_iter().map(flow).collect())
+        DatagramFlows(source.datagram_flows().into_iter().map(Flow::new).collect())
     }
 
     pub(crate) fn sent(&mut self, flow: u32, now: Time) {
@@ -41,6 +31,18 @@ impl DatagramFlows {
             flow.last_arrival = now;
         }
         flow.sent += 1;
+    }
+
+    /// The warm-up is over: flows without a planned end count from now on.
+    pub(crate) fn forget_warm_up(&mut self, now: Time) {
+        for flow in self.0.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
+        {
+            let plan = flow.plan;
+            *flow = Flow::new(plan);
+            (flow.started, flow.last_arrival) = (now, now);
+            // Begun, though nothing of what it sent counts.
+            flow.sent = 1;
+        }
     }
 
     /// A datagram has arrived; true when the flow is over with it.
@@ -92,6 +94,19 @@ impl DatagramFlows {
 }
 
 impl Flow {
+    fn new(plan: DatagramFlow) -> Flow {
+        Flow {
+            plan,
+            sent: 0,
+            arrived: 0,
+            lost: 0,
+            started: Time::ZERO,
+            delivered: Bytes::ZERO,
+            last_arrival: Time::ZERO,
+            longest_stall: Span::ZERO,
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.plan.datagrams.is_some_and(|all| self.arrived + u64::from(self.lost) >= all)
     }

@@ -202,6 +202,14 @@ pub enum TrafficKind {
     },
 }
 
+impl TrafficKind {
+    /// Whether it opens TCP connections; the others send datagrams.
+    #[must_use]
+    pub fn is_transfers(&self) -> bool {
+        matches!(self, TrafficKind::Transfers { .. } | TrafficKind::Web { .. })
+    }
+}
+
 /// How a TCP transfer is made.
 #[derive(Clone, Debug)]
 pub struct Transfer {

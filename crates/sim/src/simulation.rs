@@ -422,7 +422,7 @@ impl<'a> Simulation<'a> {
         };
         if ended {
             let row = self.datagrams[traffic].record(traffic, flow);
-            self.report(row, now);
+            self.report(&row, now);
         }
     }
 
@@ -458,6 +458,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn forget_warm_up(&mut self) {
+        let now = self.kernel.now();
+        self.connections.all_live().for_each(|state| state.forget_warm_up(now));
+        self.datagrams.iter_mut().for_each(|flows| flows.forget_warm_up(now));
         for (index, link) in self.network.links.iter_mut().enumerate() {
             if let Queue::Scheduled(queue) = &mut link.queue {
                 self.base[index] = *queue.port.counters();
@@ -473,13 +476,13 @@ impl<'a> Simulation<'a> {
         {
             row.unloaded = unloaded.response(row.traffic, size);
         }
-        self.report(row, now);
+        self.report(&row, now);
     }
 
-    fn report(&mut self, row: FlowRecord, now: Time) {
+    fn report(&mut self, row: &FlowRecord, now: Time) {
         if row.start >= Time(self.scenario.warm_up.0) {
-            self.summary.add_flow(self.scenario, &row, now);
-            self.recorder.flow(&row);
+            self.summary.add_flow(self.scenario, row, now);
+            self.recorder.flow(row);
         }
     }
 
@@ -491,7 +494,7 @@ impl<'a> Simulation<'a> {
         for traffic in 0..self.datagrams.len() {
             for flow in self.datagrams[traffic].unfinished() {
                 let row = self.datagrams[traffic].record(traffic, flow);
-                self.report(row, end);
+                self.report(&row, end);
             }
         }
         let measured = end.since(Time(self.scenario.warm_up.0));

@@ -76,7 +76,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
                 inside: NodeId(0),
                 outside: NodeId(1),
                 capture: Arc::new(capture),
-                hosts: Hosts::new(["10.0.0.1".parse().unwrap()]),
+                hosts: Hosts::new([[10, 0, 0, 1].into()]),
             },
         }],
     };
@@ -84,7 +84,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
     let summary = simulation::run(&scenario, &fifo, seed, &mut Discard, &never);
     let source = &summary.traffic[0];
     assert_eq!(source.datagrams_lost, 0);
-    source.delay.mean().unwrap() * 1e3
+    source.delay.mean().expect("packets arrived") * 1e3
 }
 
 /// Whether `theory` (milliseconds in queue and service) is in the interval.

@@ -28,7 +28,8 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn run(scenario: &Scenario, discipline: &str, seed: u64) -> (Vec<FlowRecord>, RunSummary) {
-    let choice = DisciplineChoice::with_defaults(registry::find(discipline).unwrap());
+    let choice =
+        DisciplineChoice::with_defaults(registry::find(discipline).expect("it is registered"));
     let mut flows = Flows::default();
     let never = AtomicBool::new(false);
     let summary = simulation::run(scenario, &choice, seed, &mut flows, &never);
@@ -240,10 +241,43 @@ fn flows_that_start_in_the_warm_up_are_not_reported() {
     let text = BUSY.replace("seeds = [1]", "seeds = [1]\nwarm_up = \"8 s\"");
     let (all, _) = run(&scenario(BUSY), "fifo", 1);
     let (rest, summary) = run(&scenario(&text), "fifo", 1);
-    let late = all.into_iter().filter(|row| row.start >= Time(8_000_000_000)).count();
-    assert_eq!(rest.len(), late);
+    let late = all.iter().filter(|row| row.start >= Time(8_000_000_000)).count();
+    // And the call, which has no end: it counts from then on.
+    assert_eq!(rest.len(), late + 1);
     let started: u64 = summary.traffic.iter().map(|source| source.started).sum();
-    assert_eq!(started, late as u64);
+    assert_eq!(started, rest.len() as u64);
+}
+
+#[test]
+fn what_has_no_end_counts_from_the_end_of_the_warm_up() {
+    let text = r#"
+        title = "endless"
+        duration = "20 s"
+        warm_up = "10 s"
+        seeds = [1]
+        disciplines = ["fifo"]
+        dumbbell = { pairs = 2, rate = "8 Mbit/s", buffer = "100 packets" }
+        [[traffic.transfers]]
+        name = "backup"
+        from = "sender1"
+        to = "receiver1"
+        count = 1
+        sizes = "endless"
+        [[traffic.cbr]]
+        name = "call"
+        from = "sender2"
+        to = "receiver2"
+        rate = "80 kbit/s"
+        packet = "200 B"
+    "#;
+    let (flows, summary) = run(&scenario(text), "efd", 1);
+    assert_eq!(flows.len(), 2);
+    // Ten seconds at 8 Mbit/s less the headers and the call; 500 datagrams.
+    let [backup, call] = &summary.traffic[..] else { panic!("two sources") };
+    assert!((9_000_000..9_800_000).contains(&backup.delivered.0), "{}", backup.delivered);
+    assert!((99_000..=100_200).contains(&call.delivered.0), "{}", call.delivered);
+    assert_eq!((backup.long_goodputs.len(), call.long_goodputs.len()), (1, 0));
+    assert!((9.0e6 * 0.8..8.0e6).contains(&backup.long_goodputs[0]));
 }
 
 #[test]

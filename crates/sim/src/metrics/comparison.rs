@@ -331,11 +331,12 @@ impl ClassResult {
 }
 
 impl DelayResult {
-    fn of<'a>(runs: impl Iterator<Item = &'a Times> + Clone) -> DelayResult {
+    fn of<'a>(runs: impl Iterator<Item = &'a Times>) -> DelayResult {
+        let runs: Vec<_> = runs.collect();
         let quantile =
-            |fraction| Estimate::of(runs.clone().filter_map(|times| times.quantile(fraction)));
+            |fraction| Estimate::of(runs.iter().filter_map(|times| times.quantile(fraction)));
         DelayResult {
-            mean_s: Estimate::of(runs.clone().filter_map(Times::mean)),
+            mean_s: Estimate::of(runs.iter().filter_map(|times| times.mean())),
             median_s: quantile(0.5),
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),

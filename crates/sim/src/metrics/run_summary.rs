@@ -230,7 +230,8 @@ impl RunSummary {
         source.started += 1;
         source.completed += u64::from(row.end.is_some());
         source.delivered += row.delivered;
-        if row.size.is_none_or(|size| size >= scenario.long_flow) {
+        let long = row.size.is_none_or(|size| size >= scenario.long_flow);
+        if long && scenario.traffic[row.traffic].kind.is_transfers() {
             let lasted = row.response.unwrap_or_else(|| now.since(row.start)).as_seconds();
             if lasted > 0.0 {
                 source.long_goodputs.push(row.delivered.0 as f64 * 8.0 / lasted);

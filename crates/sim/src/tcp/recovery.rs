@@ -4,11 +4,13 @@
 //!   (RFC 5681, RFC 6582), when the peer has no SACK;
 //! - [`sack`]: the scoreboard of RFC 6675;
 //! - [`rack`]: detection by time and tail loss probes (RFC 8985), which takes
-//!   over the question of what is lost and leaves the rest to [`sack`].
+//!   over the question of what is lost and leaves the rest to [`sack`], and to
+//!   [`prr`] how fast it is sent (RFC 9937).
 //!
-//! All three mark records on the same board; sending them is left to
+//! All of them mark records on the same board; sending them is left to
 //! [`Sender::next_segment`](super::sender::Sender::next_segment).
 
 pub(super) mod newreno;
+mod prr;
 pub(super) mod rack;
 pub(super) mod sack;

@@ -131,6 +131,11 @@ impl Scoreboard {
         self.awaiting > 0
     }
 
+    /// Segments deemed lost that have not been sent again.
+    pub(super) fn awaiting(&self) -> u32 {
+        self.awaiting
+    }
+
     /// Records that SACK has reported and no cumulative acknowledgement yet.
     pub(super) fn sacked(&self) -> u32 {
         self.sacked

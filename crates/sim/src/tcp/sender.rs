@@ -572,7 +572,8 @@ impl Sender {
         self.board.push(now, start, payload as u16, fin);
         self.last_sent = now;
         self.start_timer(config, now);
-        if self.sack.is_some() {
+        if let Some(sack) = &mut self.sack {
+            sack.on_sent(payload);
             self.schedule_probe(now);
         }
         Outgoing { start, payload, fin, new_data: payload > 0 && !self.probing }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use tidegate_core::{Span, Time};
 
+use super::prr::Reduction;
 use super::sack::Report;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ranges::Ranges;
@@ -57,6 +58,10 @@ pub(super) struct Rack {
     probe_repeats: bool,
     /// A round trip has been measured since the last probe.
     sampled: bool,
+    /// How fast the present recovery sends.
+    reduction: Reduction,
+    /// Bytes that have arrived by what the present acknowledgement tells.
+    delivered: u64,
 }
 
 impl Rack {
@@ -75,7 +80,13 @@ impl Rack {
             probe_end: 0,
             probe_repeats: false,
             sampled: round_trip_known,
+            reduction: Reduction::default(),
+            delivered: 0,
         }
+    }
+
+    pub(super) fn on_sent(&mut self, bytes: u32) {
+        self.reduction.on_sent(u64::from(bytes));
     }
 
     pub(super) fn on_retransmission(&mut self, record: &Record) {
@@ -94,6 +105,7 @@ impl Rack {
     /// A segment has arrived, by whichever report (section 6.2, steps 1 to 3).
     #[inline]
     pub(super) fn on_delivered(&mut self, now: Time, record: &Record) {
+        self.delivered += u64::from(record.payload());
         let end = record.end();
         if end > self.forward {
             self.forward = end;
@@ -264,6 +276,25 @@ impl Rack {
 }
 
 impl Sender {
+    /// A recovery begins: from now on what is delivered sets the pace.
+    pub(super) fn begin_reduction(&mut self, flight: u64) {
+        if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
+            rack.reduction = Reduction::begin(flight);
+        }
+    }
+
+    /// Sets the window of a recovery, after an acknowledgement or the
+    /// reordering timer. `safe` as in [`Reduction::window`].
+    pub(super) fn pace_recovery(&mut self, safe: bool) {
+        let (pipe, mss) = (self.board.pipe(), u64::from(self.mss));
+        let threshold = self.congestion.threshold;
+        let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) else { return };
+        let delivered = std::mem::take(&mut rack.delivered);
+        if self.phase == Phase::Recovery {
+            self.congestion.window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
+        }
+    }
+
     /// Section 6.2, step 5, and its timer.
     pub(super) fn detect_by_time(&mut self, rack: &mut Rack, sacked: &Ranges, now: Time) {
         let smoothed = self.round_trip.smoothed();

@@ -46,7 +46,14 @@ impl Sack {
         Sack { rack: rack_tlp.then(|| Rack::new(round_trip_known)), ..Sack::default() }
     }
 
+    pub(in crate::tcp) fn on_sent(&mut self, bytes: u32) {
+        if let Some(rack) = &mut self.rack {
+            rack.on_sent(bytes);
+        }
+    }
+
     pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record) {
+        self.on_sent(record.payload());
         self.high_retransmitted = self.high_retransmitted.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmission(record);
@@ -152,6 +159,7 @@ impl Sender {
         if report.fresh && !progress {
             self.duplicates = self.duplicates.saturating_add(1);
         }
+        let awaiting = self.board.awaiting();
         match &mut sack.rack {
             Some(rack) => {
                 let repaired = rack.on_acknowledgement(offset, self.next, progress, report);
@@ -163,7 +171,9 @@ impl Sender {
             None => sack.mark_losses(&mut self.board, self.mss),
         }
         self.sack = Some(sack);
+        let safe = progress && self.board.awaiting() <= awaiting;
         self.change_phase(now, acked, progress);
+        self.pace_recovery(safe);
         if progress {
             self.restart_timer(config, now);
         }
@@ -175,6 +185,9 @@ impl Sender {
             self.grow(now, acked);
         }
         if self.phase != Phase::Open && self.unacknowledged >= self.recover {
+            if self.phase == Phase::Recovery {
+                self.congestion.window = self.congestion.threshold;
+            }
             self.phase = Phase::Open;
             if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
                 rack.on_recovered();
@@ -197,8 +210,10 @@ impl Sender {
 
     /// RFC 6675 section 5, step 4.
     pub(super) fn begin_selective_recovery(&mut self) {
+        let flight = self.flight();
         self.enter_recovery();
         self.congestion.window = self.congestion.threshold;
+        self.begin_reduction(flight);
         if !self.board.has_awaiting() {
             self.board.mark_lost(0);
         }
@@ -281,6 +296,7 @@ impl Sender {
         if self.has_new_loss() {
             self.begin_selective_recovery();
         }
+        self.pace_recovery(false);
         self.schedule_probe(now);
     }
 }

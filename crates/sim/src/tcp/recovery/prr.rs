@@ -48,7 +48,9 @@ impl Reduction {
             let growth = if safe { mss } else { 0 };
             (conserved + growth).min(threshold - pipe)
         };
-        pipe + more
+        // The first retransmission goes out at once.
+        let first = if self.sent == 0 { mss } else { 0 };
+        pipe + more.max(first)
     }
 }
 

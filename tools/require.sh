@@ -34,7 +34,7 @@ install() {
         echo "Installing $*"
         # Nothing that is there may be taken away for it.
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
-            --no-install-recommends --no-remove "$@" </dev/null && return
+            --no-install-recommends --no-remove "$@" </dev/null >/dev/null && return
         echo "That failed; apt-get's message is above." >&2
     fi
     echo "Missing: $*. On Debian, run 'apt-get install $*' as root." >&2

@@ -144,10 +144,13 @@ pub struct TrafficSummary {
 }
 
 impl TrafficSummary {
-    /// Jain's index over the goodputs of its long flows.
+    /// Jain's index over the goodputs of its long flows; `None` unless there
+    /// are two to compare.
     #[must_use]
     pub fn fairness(&self) -> Option<f64> {
-        jain_index(self.long_goodputs.iter().copied())
+        (self.long_goodputs.len() > 1)
+            .then(|| jain_index(self.long_goodputs.iter().copied()))
+            .flatten()
     }
 }
 

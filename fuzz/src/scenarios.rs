@@ -1,0 +1,36 @@
+//! Any text as a scenario file.
+//!
+//! A bug is a panic, an error of more than one line, or a scenario that
+//! promises routes and has none.
+
+use std::io::{self, Read};
+
+use tidegate_sim::scenario::file::{self, DataFiles};
+
+/// Every file that a scenario may name holds the same few lines, which are a
+/// size distribution; other readers have targets of their own.
+struct OneFile;
+
+impl DataFiles for OneFile {
+    fn open(&self, _name: &str) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(&b"size_bytes,cumulative_probability\n100,0.5\n2000,1\n"[..]))
+    }
+}
+
+/// Scenario files.
+///
+/// # Panics
+/// At a bug.
+pub fn scenario(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match file::parse("file", text, &OneFile) {
+        Ok(scenario) => {
+            assert!(scenario.duration.0 > 0 && !scenario.disciplines.is_empty());
+            for (from, to) in scenario.pairs() {
+                let nodes = 0..scenario.nodes.len();
+                assert!(nodes.contains(&usize::from(from.0)) && nodes.contains(&usize::from(to.0)));
+            }
+        }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+}

@@ -649,6 +649,17 @@ fn timeouts_back_off_and_karn_keeps_them() {
     ");
 }
 
+/// The same losses as above, but the acknowledgement at 7 300 ms ends the
+/// back-off: the timer of 5 is back at 1 s, and fires at 8 300 ms.
+#[test]
+fn any_acknowledgement_may_end_the_back_off() {
+    let config = TcpConfig { any_ack_ends_backoff: true, ..plain(2) };
+    let mut pair = pair(&config).transfer(6 * MSS).losing(&[2, 5, 6, 8]);
+    let trace = whole(&mut pair);
+    assert!(trace.contains(" 7300.000 > data 5 LOST"), "{trace}");
+    assert!(trace.contains(" 8300.000 > data 5 "), "{trace}");
+}
+
 /// Three segments in flight and the first one lost: two duplicates are not
 /// enough. With limited transmit (RFC 3042) each lets a new segment go, beyond
 /// the window of 3; the second of them brings the third duplicate. The flight
@@ -755,7 +766,8 @@ fn duplicates_after_a_timeout_are_no_loss() {
 /// RFC 9293 section 3.8.6.1. The server's application does not read, and its
 /// buffer takes 4 segments. At 300 ms the window is closed; probes of one byte
 /// go out after 1, 2 and 4 s and are refused. The application reads at 8 s:
-/// the window update lets the refused byte go in a whole segment.
+/// the window update lets the refused byte go in a whole segment. A probe is
+/// data, so the connection has not been idle and the window of 3 holds.
 #[test]
 fn a_closed_window_is_probed() {
     let server = TcpConfig { receive_window: Bytes(4 * MSS), ..plain(2) };
@@ -789,8 +801,8 @@ fn a_closed_window_is_probed() {
     7300.000 > data 5(1)               cwnd 3.00
     7350.000 < ack 5 win 0
     8000.000 < ack 5 win 5840
-    8050.000 > data 5                  cwnd 2.00
-    8050.000 > data 6                  cwnd 2.00
+    8050.000 > data 5                  cwnd 3.00
+    8050.000 > data 6                  cwnd 3.00
     8100.000 < ack 6 win 5840
     8100.000 < ack 7 win 5840
     ");
@@ -815,8 +827,8 @@ fn a_lost_window_update_is_found_by_a_probe() {
     15300.000 client timer
     15300.000 > data 5(1)               cwnd 3.00
     15350.000 < ack b5842 win 5839
-    15400.000 > data b5842              cwnd 2.00
-    15400.000 > data b7302(1459)        cwnd 2.00
+    15400.000 > data b5842              cwnd 3.00
+    15400.000 > data b7302(1459)        cwnd 3.00
     15450.000 < ack b7302 win 5840
     15450.000 < ack 7 win 4381
     ");
@@ -1039,6 +1051,45 @@ fn an_idle_connection_starts_again() {
     3050.000 < ack 8
     3050.000 < ack 9
     ");
+}
+
+/// Of a first window of two, the first segment is acknowledged at once and the
+/// second with the third, so that the window is 3 after 200 ms and 4 after 300.
+#[test]
+fn the_first_segment_may_be_acknowledged_at_once() {
+    let config = TcpConfig { ack_first_segment: true, ..TcpConfig::papers() };
+    let mut pair = pair(&config).upload(6 * MSS);
+    insta::assert_snapshot!(data_until(&mut pair, 310), @r"
+    100.000 > ack 1                   cwnd 2.00
+    100.000 > data 1                  cwnd 2.00
+    100.000 > data 2                  cwnd 2.00
+    150.000 < ack 2
+    200.000 > data 3                  cwnd 3.00
+    200.000 > data 4                  cwnd 3.00
+    250.000 < ack 4
+    300.000 > data 5                  cwnd 4.00
+    300.000 > data 6                  cwnd 4.00
+    ");
+}
+
+/// Retransmissions are not idleness. With 400 ms of round trip, segments 4 to 7
+/// go out at 1 200 ms and are lost; the timer sends 4 at 2 200 ms, 5 and 6
+/// follow at 2 600 and 7 at 3 000 ms. What is written at 3 500 ms finds the
+/// window as the repair has left it, not cut back to the initial 1, although
+/// the last new data went out 2 300 ms ago and the timeout is 2 s.
+#[test]
+fn a_repair_is_not_idleness() {
+    let mut pair = pair(&plain(1)).upload(7 * MSS).losing(&[4, 5, 6, 7]);
+    pair.delay = Span::millis(200);
+    pair.run_until(millis(3_500));
+    assert_eq!(pair.ends[CLIENT].acknowledged(), 7 * MSS);
+    assert_eq!(pair.ends[CLIENT].retransmission_timeout(), Span::seconds(2));
+    let repaired = pair.ends[CLIENT].congestion_window();
+    assert!(repaired >= 2 * MSS);
+    pair.now = millis(3_500);
+    pair.ends[CLIENT].write(3 * MSS);
+    pair.poll(CLIENT);
+    assert_eq!(pair.ends[CLIENT].congestion_window(), repaired);
 }
 
 /// A window that is not used does not grow: 1 segment at a time, 20 times.

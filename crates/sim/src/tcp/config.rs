@@ -51,6 +51,9 @@ pub struct TcpConfig {
     pub clock_granularity: Span,
     /// Delayed acknowledgements; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
+    /// Acknowledge the first data segment of a connection at once, as ns-3 does
+    /// and, for the first few, Linux.
+    pub ack_first_segment: bool,
     /// New data on the first two duplicate acknowledgements (RFC 3042). With
     /// SACK it is always done, as part of RFC 6675.
     pub limited_transmit: bool,
@@ -70,6 +73,10 @@ pub struct TcpConfig {
     /// keep the initial window: against Karn's rule, but what ns-3.37 does. Only
     /// for comparisons with it: one lost SYN makes the timeout 9 s.
     pub time_resent_syn: bool,
+    /// Whether every acknowledgement of new data takes the back-off of the timeout
+    /// away, not only one that measures a round trip (RFC 6298 section 5). ns-3.37
+    /// does so, and so do hosts whose timestamps make every one a measurement.
+    pub any_ack_ends_backoff: bool,
     /// So many retransmissions of a SYN before giving up.
     pub syn_retries: u32,
     /// So many timeouts in a row without progress before giving up.
@@ -113,6 +120,7 @@ impl TcpConfig {
             max_rto: MAX_RTO,
             clock_granularity: CLOCK_GRANULARITY,
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(200) }),
+            ack_first_segment: false,
             limited_transmit: false,
             sack: false,
             rack_tlp: false,
@@ -120,6 +128,7 @@ impl TcpConfig {
             ecn: false,
             timestamps_option: false,
             time_resent_syn: false,
+            any_ack_ends_backoff: false,
             syn_retries: SYN_RETRIES,
             data_retries: DATA_RETRIES,
         }
@@ -147,6 +156,8 @@ impl TcpConfig {
             rack_tlp: true,
             congestion: Congestion::Cubic,
             timestamps_option: true,
+            // With timestamps every acknowledgement is a measurement.
+            any_ack_ends_backoff: true,
             ..TcpConfig::papers()
         }
     }

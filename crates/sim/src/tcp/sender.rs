@@ -71,7 +71,7 @@ pub(super) struct Sender {
     pub(super) probe_at: Time,
     /// End of the reordering window (RFC 8985 section 6.3).
     pub(super) reorder_at: Time,
-    /// When new data was last sent.
+    /// When data was last sent, for the first time or again.
     last_sent: Time,
     /// Recovery is over, or may begin again, at this offset.
     pub(super) recover: u64,
@@ -278,6 +278,8 @@ impl Sender {
         self.timeouts = 0;
         if let Some(sent_at) = taken.timed {
             self.round_trip.sample(config, now.since(sent_at));
+        } else if config.any_ack_ends_backoff {
+            self.round_trip.forgive();
         }
         acked
     }
@@ -473,6 +475,7 @@ impl Sender {
     ) -> Outgoing {
         let record = self.board.retransmit(index, now, counted);
         self.statistics.retransmissions += 1;
+        self.last_sent = now;
         if let Some(sack) = &mut self.sack {
             sack.on_retransmission(&record);
         }

@@ -326,10 +326,15 @@ pub(super) struct Tcp {
     pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,
     /// Acknowledge at the latest so long after the first of them.
     pub(super) delayed_ack_timeout: Option<Quantity<Span>>,
+    /// Acknowledge the first data segment of a connection at once, as ns-3 does.
+    pub(super) ack_first_segment: Option<bool>,
     /// New data on the first two duplicate acknowledgements.
     pub(super) limited_transmit: Option<bool>,
     /// Time the handshake from the first SYN even when that was lost, as ns-3 does.
     pub(super) time_resent_syn: Option<bool>,
+    /// Every acknowledgement of new data takes the back-off of the timeout away, as
+    /// ns-3 and timestamps do.
+    pub(super) any_ack_ends_backoff: Option<bool>,
     /// Selective acknowledgements.
     pub(super) sack: Option<bool>,
     /// Loss detection by time, and tail loss probes; needs `sack`.

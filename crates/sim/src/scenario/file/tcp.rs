@@ -40,8 +40,10 @@ impl Tcp {
         set(&mut config.data_retries, self.data_retries.map(|count| count.0));
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));
         set(&mut config.mss_option, self.mss_option);
+        set(&mut config.ack_first_segment, self.ack_first_segment);
         set(&mut config.limited_transmit, self.limited_transmit);
         set(&mut config.time_resent_syn, self.time_resent_syn);
+        set(&mut config.any_ack_ends_backoff, self.any_ack_ends_backoff);
         set(&mut config.sack, self.sack);
         set(&mut config.ecn, self.ecn);
         set(&mut config.timestamps_option, self.timestamps_option);

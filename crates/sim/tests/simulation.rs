@@ -295,7 +295,11 @@ fn a_stopped_run_says_how_far_it_came() {
 /// change log.
 #[test]
 fn results_are_the_same_on_every_machine() {
-    let golden = [("fifo", 0_u64)];
+    let golden = [
+        ("fifo", 0xde1f_52c6_a1ad_89a2_u64),
+        ("las", 0x23e9_b32b_c67c_98c2),
+        ("efd", 0x62c8_d949_754a_c474),
+    ];
     for (discipline, expected) in golden {
         let (flows, _) = run(&scenario(BUSY), discipline, 1);
         let hash = fnv1a(format!("{flows:?}").as_bytes());

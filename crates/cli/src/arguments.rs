@@ -114,10 +114,10 @@ pub(crate) struct ReplayArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Rate of the link towards the users
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) rate: Rate,
     /// Rate of the link from the users [default: as --rate]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) up_rate: Option<Rate>,
     /// Buffer in front of the link, each way
     #[arg(long, value_name = "BUFFER", default_value = "300 packets")]
@@ -133,6 +133,13 @@ pub(crate) struct ReplayArguments {
     pub(crate) disciplines: Vec<DisciplineChoice>,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
+}
+
+fn positive_rate(text: &str) -> Result<Rate, String> {
+    match text.parse() {
+        Ok(Rate(0)) => Err("expected a rate above zero".into()),
+        other => other.map_err(|error: tidegate_core::units::UnitError| error.to_string()),
+    }
 }
 
 const REPLAY_HELP: &str = "\

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult};
+use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, TrafficResult};
 use tidegate_sim::metrics::statistics::Estimate;
 
 /// Nothing is wider than this.
@@ -27,8 +27,17 @@ struct Column {
     cells: Vec<String>,
 }
 
+/// A column before it is written: a value of each discipline.
+struct Values {
+    heading: &'static str,
+    kind: Kind,
+    /// Whether intervals are shown.
+    interval: bool,
+    of: Vec<Option<Estimate>>,
+}
+
 /// What a column holds, in the units of a [`Comparison`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Seconds,
     BitsPerSecond,
@@ -89,14 +98,33 @@ fn heading(text: &mut String, groups: &[Group], label_width: usize) {
 }
 
 fn notes(text: &mut String, comparison: &Comparison, left_out: bool) {
-    let runs = comparison.disciplines.iter().map(|discipline| discipline.runs);
-    if runs.clone().max().unwrap_or(0) > 1 {
-        let seeds = comparison.seeds.len();
-        let _ = writeln!(text, "\n± is the 95% confidence interval over {seeds} seeds.");
+    let mut notes = Vec::new();
+    if comparison.disciplines.iter().any(|discipline| discipline.runs > 1) {
+        notes.push(format!("± is the 95% interval over {} seeds.", comparison.seeds.len()));
     }
+    let mut sources = comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
+    if sources.any(|source| source.datagrams) {
+        notes.push("Datagrams: delay and loss of the worst source.".into());
+    }
+    let long = tidegate_core::Bytes(comparison.long_flow_bytes);
+    notes.push(format!("Goodput: of flows from {long} on."));
+    notes.push("Flows: most tracked at once.".into());
     if left_out {
-        let _ = writeln!(text, "More columns are in the report.");
+        notes.push("Some columns did not fit and are in the report.".into());
     }
+    let _ = writeln!(text);
+    let mut line = String::new();
+    for note in notes {
+        if !line.is_empty() && line.chars().count() + 1 + note.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&note);
+    }
+    let _ = writeln!(text, "{line}");
 }
 
 impl Group {
@@ -121,31 +149,53 @@ impl Column {
         let cells = self.cells.iter().map(|cell| cell.chars().count());
         cells.chain([self.heading.len(), self.unit.len()]).max().unwrap_or(0)
     }
+}
 
-    /// Reads one estimate of each discipline; `None` when nobody has one.
+impl Values {
     fn of(
         comparison: &Comparison,
         heading: &'static str,
         kind: Kind,
         value: impl Fn(&DisciplineResult) -> Option<Estimate>,
-    ) -> Option<Column> {
-        let estimates: Vec<_> = comparison.disciplines.iter().map(value).collect();
-        let means = || estimates.iter().flatten().map(|estimate| estimate.mean);
-        means().next()?;
-        let (unit, factor) =
-            kind.unit(means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-        let cells = estimates.iter().map(|estimate| {
-            estimate.map_or_else(|| "-".into(), |estimate| kind.cell(estimate, factor))
-        });
-        Some(Column { heading, unit, cells: cells.collect() })
+    ) -> Values {
+        let of = comparison.disciplines.iter().map(value).collect();
+        Values { heading, kind, interval: true, of }
+    }
+
+    fn without_interval(self) -> Values {
+        Values { interval: false, ..self }
+    }
+
+    fn means(&self) -> impl Iterator<Item = f64> {
+        self.of.iter().flatten().map(|estimate| estimate.mean)
+    }
+}
+
+impl Group {
+    /// Writes columns; those of one kind in one unit. `None` without any value.
+    fn of(heading: String, importance: usize, columns: &[Values]) -> Option<Group> {
+        columns.iter().flat_map(Values::means).next()?;
+        let column = |values: &Values| {
+            let alike = columns.iter().filter(|other| other.kind == values.kind);
+            let (unit, factor) = values.kind.unit(alike.flat_map(Values::means));
+            let cell = |estimate: &Option<Estimate>| match estimate {
+                Some(estimate) => values.kind.cell(*estimate, factor, values.interval),
+                None => "-".into(),
+            };
+            Column { heading: values.heading, unit, cells: values.of.iter().map(cell).collect() }
+        };
+        let columns = columns.iter().map(column).collect();
+        Some(Group { heading, importance, columns })
     }
 }
 
 impl Kind {
-    /// One unit for the whole column, in which the smallest is still visible.
-    fn unit(self, least: f64, most: f64) -> (&'static str, f64) {
+    /// A unit in which the smallest value is still visible.
+    fn unit(self, values: impl Iterator<Item = f64>) -> (&'static str, f64) {
+        let (least, most) =
+            values.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
         match self {
-            Kind::Seconds if least < 0.1 || most < 1.0 => ("ms", 1e3),
+            Kind::Seconds if least < 0.1 || (least < 1.0 && most < 10.0) => ("ms", 1e3),
             Kind::Seconds => ("s", 1.0),
             Kind::BitsPerSecond if most < 1e6 => ("kbit/s", 1e-3),
             Kind::BitsPerSecond => ("Mbit/s", 1e-6),
@@ -154,7 +204,7 @@ impl Kind {
         }
     }
 
-    fn cell(self, estimate: Estimate, factor: f64) -> String {
+    fn cell(self, estimate: Estimate, factor: f64, interval: bool) -> String {
         let mean = estimate.mean * factor;
         let decimals = match (self, mean) {
             (Kind::Count, _) => 0,
@@ -162,66 +212,62 @@ impl Kind {
             (_, mean) if mean >= 10.0 => 1,
             _ => 2,
         };
-        match (self, estimate.half_width) {
-            (Kind::Seconds | Kind::BitsPerSecond, Some(half)) => {
-                format!("{mean:.decimals$} ±{:.decimals$}", half * factor)
-            }
-            _ => format!("{mean:.decimals$}"),
+        match estimate.half_width.filter(|_| interval) {
+            Some(half) => format!("{mean:.decimals$} ±{:.decimals$}", half * factor),
+            None => format!("{mean:.decimals$}"),
         }
     }
 }
 
 fn groups(comparison: &Comparison) -> Vec<Group> {
     let Some(first) = comparison.disciplines.first() else { return Vec::new() };
-    let mut groups = Vec::new();
-    let mut add = |heading: String, importance: usize, columns: Vec<Option<Column>>| {
-        let columns: Vec<_> = columns.into_iter().flatten().collect();
-        if !columns.is_empty() {
-            groups.push(Group { heading, importance, columns });
-        }
+    let column = |heading, kind, value: &dyn Fn(&DisciplineResult) -> Option<Estimate>| {
+        Values::of(comparison, heading, kind, value)
     };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
-    add(
+    let mut groups = vec![Group::of(
         format!("flows up to {short}"),
         0,
-        vec![
-            Column::of(comparison, "mean", Kind::Seconds, |d| d.short.mean_s),
-            Column::of(comparison, "median", Kind::Seconds, |d| d.short.median_s),
-            Column::of(comparison, "p95", Kind::Seconds, |d| d.short.p95_s),
+        &[
+            column("mean", Kind::Seconds, &|d| d.short.mean_s),
+            column("median", Kind::Seconds, &|d| d.short.median_s).without_interval(),
+            column("p95", Kind::Seconds, &|d| d.short.p95_s),
         ],
-    );
-    for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| s.datagrams) {
-        add(
-            source.name.clone(),
-            1 + 10 * index,
-            vec![
-                Column::of(comparison, "delay p95", Kind::Seconds, |d| {
-                    d.traffic[index].delay.p95_s
-                }),
-                Column::of(comparison, "lost", Kind::Ratio, |d| d.traffic[index].loss_ratio),
-            ],
-        );
-    }
+    )];
+    groups.push(Group::of(
+        "datagrams".into(),
+        1,
+        &[
+            column("p95", Kind::Seconds, &|d| worst(d, |source| source.delay.p95_s))
+                .without_interval(),
+            column("lost", Kind::Ratio, &|d| worst(d, |source| source.loss_ratio))
+                .without_interval(),
+        ],
+    ));
     for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {
-        let goodput = Column::of(comparison, "goodput", Kind::BitsPerSecond, |d| {
-            d.traffic[index].long_goodput_bps
-        });
-        add(format!("{} (long)", source.name), 3 + 10 * index, vec![goodput]);
+        let goodput = |d: &DisciplineResult| d.traffic[index].long_goodput_bps;
+        let columns = [column("goodput", Kind::BitsPerSecond, &goodput)];
+        groups.push(Group::of(source.name.clone(), 3 + index, &columns));
     }
     for (place, index) in busiest_first(first).into_iter().enumerate() {
-        add(
-            first.links[index].name.clone(),
-            2 + 100 * place,
-            vec![
-                Column::of(comparison, "used", Kind::Ratio, |d| d.links[index].utilisation),
-                Column::of(comparison, "lost", Kind::Ratio, |d| d.links[index].loss_ratio),
-                Column::of(comparison, "flows", Kind::Count, |d| {
-                    Estimate::of([d.links[index].flows_peak as f64])
-                }),
-            ],
-        );
+        let columns = [
+            column("used", Kind::Ratio, &|d| d.links[index].utilisation).without_interval(),
+            column("lost", Kind::Ratio, &|d| d.links[index].loss_ratio).without_interval(),
+            column("flows", Kind::Count, &|d| Estimate::of([d.links[index].flows_peak as f64])),
+        ];
+        let heading = format!("link {}", first.links[index].name);
+        groups.push(Group::of(heading, if place == 0 { 2 } else { 1_000 + place }, &columns));
     }
-    groups
+    groups.into_iter().flatten().collect()
+}
+
+/// The largest value of any call or replay.
+fn worst(
+    discipline: &DisciplineResult,
+    value: impl Fn(&TrafficResult) -> Option<Estimate>,
+) -> Option<Estimate> {
+    let sources = discipline.traffic.iter().filter(|source| source.datagrams);
+    sources.filter_map(value).max_by(|one, other| one.mean.total_cmp(&other.mean))
 }
 
 /// The tested links, the busiest first.

@@ -42,6 +42,10 @@ mod values;
 
 use std::path::Path;
 
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::Value;
 use tidegate_core::{Bytes, Span};
 
 use self::error::Mistake;
@@ -127,10 +131,38 @@ pub fn parse_with(
 /// The JSON Schema of scenario files, for editors.
 #[must_use]
 pub fn json_schema() -> String {
-    let schema = schemars::schema_for!(Document);
+    // TOML has no null: what may be absent is absent.
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
+    let schema = settings.into_generator().into_root_schema_for::<Document>();
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     text.push('\n');
     text
+}
+
+/// Takes out the null that an `Option` allows in JSON.
+fn without_null(schema: &mut Schema) {
+    let null = serde_json::json!({ "type": "null" });
+    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
+        forms.retain(|form| *form != null);
+        if let [Value::Object(only)] = forms.as_mut_slice() {
+            let only = std::mem::take(only);
+            schema.remove("anyOf");
+            // The key's own description says more than that of its type.
+            let described = schema.get("description").is_some();
+            for (key, value) in only {
+                if !(described && key == "description") {
+                    schema.insert(key, value);
+                }
+            }
+        }
+    }
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".into(), only);
+        }
+    }
 }
 
 fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mistake> {
@@ -140,8 +172,11 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
     let least = Span::millis(1);
     let duration = within(&document.duration, least, Span::seconds(1_000_000))?;
     let warm_up = match &document.warm_up {
-        Some(warm_up) => within(warm_up, Span::ZERO, duration - Span(1))?,
-        None => Span::ZERO,
+        Some(warm_up) if warm_up.value.0 >= duration => {
+            let expected = format!("less than the duration, '{duration}'");
+            return Err(Mistake::at(&warm_up.place, format!("'{}'", warm_up.value.0), expected));
+        }
+        warm_up => warm_up.as_ref().map_or(Span::ZERO, |warm_up| warm_up.value.0),
     };
     let sample_every = match &document.sample_every {
         Some(every) => within(every, Span((duration.0 / MOST_SAMPLES).max(1)), duration)?,

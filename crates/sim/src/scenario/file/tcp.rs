@@ -64,8 +64,8 @@ impl Tcp {
                 return Err(Mistake::at(&rack.place, "true without SACK", "sack = true beside it"));
             }
             rack => {
-                config.rack_tlp =
-                    rack.as_ref().map_or(config.rack_tlp, |at| at.value) && config.sack
+                let asked = rack.as_ref().map_or(config.rack_tlp, |at| at.value);
+                config.rack_tlp = asked && config.sack;
             }
         }
         Ok(config)

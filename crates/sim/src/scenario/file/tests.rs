@@ -164,3 +164,165 @@ fn mistakes_of_sense() {
         ],
     );
 }
+
+fn whole(topology: &str, from: &str, to: &str) -> Scenario {
+    let text = format!(
+        "title = \"t\"\nduration = \"10 s\"\ndisciplines = [\"fifo\"]\n{topology}\n\
+         [[traffic.transfers]]\nname = \"files\"\nfrom = {from}\nto = {to}\ncount = 1\n\
+         sizes = \"1 MB\"\n"
+    );
+    parsed(&text).unwrap()
+}
+
+#[test]
+fn the_dumbbell_is_what_somebody_would_write_out() {
+    let built = whole(
+        "[dumbbell]\npairs = 2\nrate = \"5 Mbit/s\"\nbuffer = \"30 kB\"",
+        "\"senders\"",
+        "\"receivers\"",
+    );
+    let edge = "rate = \"100 Mbit/s\"\ndelay = \"1 ms\"";
+    let written = whole(
+        &format!(
+            "[[link]]\nfrom = \"sender1\"\nto = \"left\"\n{edge}\n\
+             [[link]]\nfrom = \"sender2\"\nto = \"left\"\n{edge}\n\
+             [[link]]\nname = \"bottleneck\"\nfrom = \"left\"\nto = \"right\"\n\
+             rate = \"5 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"tested\"\nbuffer = \"30 kB\"\n\
+             [[link]]\nfrom = \"right\"\nto = [\"receiver1\", \"receiver2\"]\n{edge}\n"
+        ),
+        "[\"sender1\", \"sender2\"]",
+        "[\"receiver1\", \"receiver2\"]",
+    );
+    assert_eq!(format!("{built:#?}"), format!("{written:#?}"));
+}
+
+#[test]
+fn the_access_link_is_what_somebody_would_write_out() {
+    let built = whole(
+        "[access]\nhosts = 2\ndown = \"20 Mbit/s\"\nup = \"5 Mbit/s\"\n\
+         up_buffer = \"50 packets\"\nservers = [\"3 ms\", \"40 ms\"]",
+        "\"servers\"",
+        "\"hosts\"",
+    );
+    let written = whole(
+        "[groups]\nhosts = [\"host1\", \"host2\"]\n\
+         [[link]]\nfrom = \"hosts\"\nto = \"router\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+         [[link]]\nname = \"down\"\nfrom = \"isp\"\nto = \"router\"\nrate = \"20 Mbit/s\"\n\
+         delay = \"5 ms\"\nqueue = \"tested\"\nbuffer = \"300 packets\"\n\
+         back = { name = \"up\", rate = \"5 Mbit/s\", queue = \"tested\", \
+         buffer = \"50 packets\" }\n\
+         [[link]]\nfrom = \"isp\"\nto = \"server1\"\ndelay = \"3 ms\"\n\
+         [[link]]\nfrom = \"isp\"\nto = \"server2\"\ndelay = \"40 ms\"\n",
+        "[\"server1\", \"server2\"]",
+        "\"hosts\"",
+    );
+    assert_eq!(format!("{built:#?}"), format!("{written:#?}"));
+}
+
+#[test]
+fn tcp_settings_go_over_the_profile() {
+    use crate::scenario::TrafficKind;
+    use crate::tcp::{Congestion, DelayedAck, TcpConfig};
+
+    let text = RIGHT.replacen(
+        "[[link]]",
+        r#"[tcp]
+profile = "papers"
+mss = "1000 B"
+mss_option = true
+initial_window = 3
+initial_ssthresh = "64 kB"
+slow_start_limit = 4
+receive_window = "43 kB"
+initial_rto = "2 s"
+min_rto = "500 ms"
+max_rto = "60 s"
+clock_granularity = "10 ms"
+delayed_ack_segments = 3
+delayed_ack_timeout = "100 ms"
+limited_transmit = true
+sack = true
+rack_tlp = true
+congestion = "cubic"
+ecn = true
+timestamps_option = true
+syn_retries = 1
+data_retries = 2
+[[link]]"#,
+        1,
+    );
+    let expected = TcpConfig {
+        mss: 1_000,
+        mss_option: true,
+        initial_window: 3,
+        initial_ssthresh: Some(Bytes(64_000)),
+        slow_start_limit: 4,
+        receive_window: Bytes(43_000),
+        initial_rto: Span::seconds(2),
+        min_rto: Span::millis(500),
+        max_rto: Span::seconds(60),
+        clock_granularity: Span::millis(10),
+        delayed_ack: Some(DelayedAck { segments: 3, timeout: Span::millis(100) }),
+        limited_transmit: true,
+        sack: true,
+        rack_tlp: true,
+        congestion: Congestion::Cubic,
+        ecn: true,
+        timestamps_option: true,
+        syn_retries: 1,
+        data_retries: 2,
+        ..TcpConfig::papers()
+    };
+    let tcp_of = |text: &str| match &parsed(text).unwrap().traffic[0].kind {
+        TrafficKind::Transfers { transfer, .. } => (*transfer.tcp).clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(tcp_of(&text), expected);
+    // A source changes what it names, or starts from another profile.
+    let own = text.replacen("load =", "tcp = { initial_window = 7 }\nload =", 1);
+    assert_eq!(tcp_of(&own), TcpConfig { initial_window: 7, ..expected });
+    let own = text.replacen("load =", "tcp = { profile = \"today\" }\nload =", 1);
+    assert_eq!(tcp_of(&own), TcpConfig::today());
+    let own = text.replacen("load =", "tcp = { delayed_ack_segments = 1 }\nload =", 1);
+    assert_eq!(tcp_of(&own).delayed_ack, None);
+}
+
+#[test]
+fn overrides_replace_what_the_file_says_and_are_checked_as_well() {
+    let with = |overrides: &Overrides| {
+        parse_with("s.toml", RIGHT, &Folder("/nowhere".into()), overrides)
+            .map_err(|error| error.to_string())
+    };
+    let longer = Overrides {
+        duration: Some(Span::seconds(20)),
+        seeds: Some(vec![9]),
+        disciplines: Some(vec!["las".parse().unwrap()]),
+    };
+    let scenario = with(&longer).unwrap();
+    assert_eq!((scenario.duration, scenario.seeds.as_slice()), (Span::seconds(20), &[9][..]));
+    assert_eq!(scenario.disciplines[0].label, "las");
+    // What goes on until the end goes on until the new one.
+    assert_eq!(scenario.traffic[0].stop.as_seconds(), 20.0);
+    let none = Overrides { duration: Some(Span::ZERO), ..Overrides::default() };
+    assert!(with(&none).unwrap_err().starts_with("s.toml:2:12: duration: found '0 ns'"));
+}
+
+#[test]
+fn sources_keep_the_order_of_the_file() {
+    let text = format!(
+        "{RIGHT}[[traffic.cbr]]\nname = \"call\"\nfrom = \"left\"\nto = \"right\"\n\
+         rate = \"64 kbit/s\"\npacket = \"200 B\"\n\
+         [[traffic.transfers]]\nname = \"more\"\nfrom = \"left\"\nto = \"right\"\n\
+         per_second = 0.5\nsizes.exponential = \"30 kB\"\n"
+    );
+    let scenario = parsed(&text).unwrap();
+    let names: Vec<_> = scenario.traffic.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(names, ["files", "call", "more"]);
+}
+
+#[test]
+fn an_unknown_discipline_without_a_near_name_lists_all() {
+    let error = parsed(&RIGHT.replacen("\"fifo\"", "\"nonesuch\"", 1)).unwrap_err();
+    let all: Vec<_> = tidegate_core::registry::DISCIPLINES.iter().map(|entry| entry.name).collect();
+    assert!(error.ends_with(&format!("expected one of {}", all.join(", "))), "{error}");
+}

@@ -1,0 +1,141 @@
+//! Every scenario that is shipped or shown is one that runs.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::{Span, Time};
+use tidegate_sim::metrics::Discard;
+use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::file::{self, Folder, Overrides};
+use tidegate_sim::simulation;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All scenario files below `folder`.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(scenarios(&path));
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Long enough to be past any warm-up.
+const SHORT: Span = Span::seconds(6);
+
+fn runs(scenario: &Scenario) {
+    for discipline in &scenario.disciplines {
+        let stop = AtomicBool::new(false);
+        let seed = scenario.seeds[0];
+        let run = simulation::run(scenario, discipline, seed, &mut Discard, &stop);
+        assert_eq!(run.reached, Time::ZERO + scenario.duration);
+        assert!(run.events > 0);
+    }
+}
+
+#[test]
+fn shipped_scenarios_run_and_name_their_schema() {
+    let shipped = scenarios(&root().join("scenarios"));
+    assert!(!shipped.is_empty());
+    for path in shipped {
+        let text = fs::read_to_string(&path).unwrap();
+        let folder = path.parent().unwrap().to_path_buf();
+        let schema = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
+        let named = folder.join(schema).canonicalize().unwrap();
+        assert_eq!(named, root().join("scenarios/schema.json").canonicalize().unwrap());
+        assert!(text.lines().nth(1).unwrap().starts_with("# "), "{}", path.display());
+        let name = path.display().to_string();
+        let overrides = Overrides { duration: Some(SHORT), ..Overrides::default() };
+        let scenario = file::parse_with(&name, &text, &Folder(folder), &overrides);
+        runs(&scenario.unwrap_or_else(|error| panic!("{error}")));
+    }
+}
+
+#[test]
+fn the_schema_is_up_to_date() {
+    let published = fs::read_to_string(root().join("scenarios/schema.json")).unwrap();
+    assert!(
+        published == file::json_schema(),
+        "make it again: cargo run --package tidegate -- scenarios --schema > scenarios/schema.json"
+    );
+}
+
+/// The TOML blocks of a page, with the line that each begins in.
+fn blocks(page: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        if line.trim() == "```toml" {
+            let block: Vec<_> =
+                lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+            blocks.push((number + 1, block.join("\n")));
+        }
+    }
+    blocks
+}
+
+/// A whole scenario of a block that shows a part of one.
+fn completed(block: &str) -> String {
+    let lacks = |keys: &[&str]| !keys.iter().any(|key| block.contains(key));
+    let mut text = String::new();
+    for (key, line) in [
+        ("title =", "title = \"Shown in part\""),
+        ("duration =", "duration = \"6 s\""),
+        ("disciplines =", "disciplines = [\"fifo\"]"),
+    ] {
+        if lacks(&[key]) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text.push_str(block);
+    if lacks(&["[dumbbell]", "[access]", "[[link]]"]) {
+        text.push_str("\n[dumbbell]\n");
+    }
+    if lacks(&["[[traffic."]) {
+        text.push_str(
+            "\n[[traffic.transfers]]\nname = \"files\"\nfrom = \"senders\"\n\
+             to = \"receivers\"\ncount = 1\nsizes = \"10 kB\"\n",
+        );
+    }
+    text
+}
+
+#[test]
+fn scenarios_in_the_documentation_run() {
+    let page = fs::read_to_string(root().join("docs/scenarios.md")).unwrap();
+    let blocks = blocks(&page);
+    assert!(blocks.len() > 5);
+    for (line, block) in blocks {
+        // Files are named as they would be from a scenario in scenarios/links.
+        let folder = Folder(root().join("scenarios/links"));
+        let name = format!("docs/scenarios.md, block at line {line}");
+        let overrides = Overrides { duration: Some(SHORT), ..Overrides::default() };
+        let scenario = file::parse_with(&name, &completed(&block), &folder, &overrides);
+        runs(&scenario.unwrap_or_else(|error| panic!("{error}")));
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_is_in_the_documentation() {
+    let page = fs::read_to_string(root().join("docs/scenarios.md")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&file::json_schema()).unwrap();
+    let mut tables = vec![&schema];
+    tables.extend(schema["$defs"].as_object().unwrap().values());
+    for table in tables {
+        for key in table["properties"].as_object().into_iter().flat_map(|keys| keys.keys()) {
+            assert!(page.contains(&format!("`{key}`")), "docs/scenarios.md lacks `{key}`");
+        }
+    }
+}

@@ -147,9 +147,8 @@ impl Receiver {
             self.deliver();
             self.unacknowledged += 1;
             let at_once = config.ack_first_segment && start == 1;
-            let delay = config
-                .delayed_ack
-                .filter(|delay| self.unacknowledged < delay.segments && !at_once);
+            let delay =
+                config.delayed_ack.filter(|delay| self.unacknowledged < delay.segments && !at_once);
             match delay {
                 Some(delay) => self.acknowledge_within(now, delay.timeout),
                 None => self.owe(Owed::Now),

@@ -1,6 +1,6 @@
 //! What is to be simulated, as types that cannot be wrong.
 //!
-//! A [`Scenario`] is read from TOML by [`file`] (which checks everything and
+//! A [`Scenario`] is read from TOML by [`file`](mod@file) (which checks everything and
 //! names file, line and expectation), or put together in code. Whoever holds
 //! one can run it: names are resolved to indices, units to types, sizes and
 //! traces are loaded.

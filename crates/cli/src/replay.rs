@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_core::Span;
+use tidegate_sim::scenario::DisciplineChoice;
 use tidegate_sim::scenario::file::{Folder, Overrides};
 use tidegate_sim::trace::{Capture, FlowLog};
 
@@ -36,9 +37,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
         data: Box::new(Folder(folder.clone())),
         folder: Some(folder),
     };
-    let overrides =
-        Overrides { disciplines: Some(arguments.disciplines.clone()), ..Overrides::default() };
-    compare(&input, &overrides, None, &arguments.results)
+    compare(&input, &Overrides::default(), None, &arguments.results)
 }
 
 /// Whether the file has the magic number of pcap or pcapng.
@@ -97,19 +96,22 @@ fn transfers(arguments: &ReplayArguments) -> Result<String, Failure> {
 
 fn head(arguments: &ReplayArguments, duration: Span) -> String {
     let name = file_name(&arguments.file);
-    let labels: Vec<_> =
-        arguments.disciplines.iter().map(|choice| quoted(choice.entry.name)).collect();
-    let mut names = labels.clone();
-    names.dedup();
-    names.sort();
-    names.dedup();
+    let disciplines: Vec<_> = arguments.disciplines.iter().map(discipline).collect();
     // A recording has no randomness of its own: one seed says it all.
     format!(
-        "title = {}\nduration = \"{} ns\"\nseeds = 1\ndisciplines = [{}]\n\n",
+        "title = {}\nduration = \"{} ns\"\nseeds = 1\ndisciplines = [\n{}]\n\n",
         quoted(&format!("Replay of {name} at {}", arguments.rate)),
         duration.0,
-        names.join(", "),
+        disciplines.concat(),
     )
+}
+
+fn discipline(choice: &DisciplineChoice) -> String {
+    let parameters = choice.parameters().into_iter();
+    let parameters: String =
+        parameters.map(|(name, text)| format!(", {name} = {}", quoted(&text))).collect();
+    let (name, label) = (quoted(choice.entry.name), quoted(&choice.label));
+    format!("    {{ name = {name}, label = {label}{parameters} }},\n")
 }
 
 fn file_name(path: &Path) -> String {

@@ -10,6 +10,8 @@ use tidegate_sim::metrics::statistics::Estimate;
 const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 20;
+/// What calls and replays are called together.
+const DATAGRAMS: &str = "datagrams";
 /// Between two columns, and between two groups of them.
 const GAP: usize = 2;
 
@@ -70,7 +72,7 @@ pub(crate) fn of(comparison: &Comparison) -> String {
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    notes(&mut text, comparison, kept.len() < count);
+    notes(&mut text, comparison, &kept, kept.len() < count);
     text
 }
 
@@ -97,18 +99,24 @@ fn heading(text: &mut String, groups: &[Group], label_width: usize) {
     }
 }
 
-fn notes(text: &mut String, comparison: &Comparison, left_out: bool) {
+fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out: bool) {
+    let shows = |heading| {
+        groups.iter().flat_map(|group| &group.columns).any(|column| column.heading == heading)
+    };
     let mut notes = Vec::new();
     if comparison.disciplines.iter().any(|discipline| discipline.runs > 1) {
         notes.push(format!("± is the 95% interval over {} seeds.", comparison.seeds.len()));
     }
-    let mut sources = comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
-    if sources.any(|source| source.datagrams) {
+    if groups.iter().any(|group| group.heading == DATAGRAMS) {
         notes.push("Datagrams: delay and loss of the worst source.".into());
     }
-    let long = tidegate_core::Bytes(comparison.long_flow_bytes);
-    notes.push(format!("Goodput: of flows from {long} on."));
-    notes.push("Flows: most tracked at once.".into());
+    if shows("goodput") {
+        let long = tidegate_core::Bytes(comparison.long_flow_bytes);
+        notes.push(format!("Goodput: of flows from {long} on."));
+    }
+    if shows("flows") {
+        notes.push("Flows: most tracked at once.".into());
+    }
     if left_out {
         notes.push("Some columns did not fit and are in the report.".into());
     }
@@ -225,17 +233,22 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         Values::of(comparison, heading, kind, value)
     };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
-    let mut groups = vec![Group::of(
-        format!("flows up to {short}"),
-        0,
-        &[
-            column("mean", Kind::Seconds, &|d| d.short.mean_s),
-            column("median", Kind::Seconds, &|d| d.short.median_s).without_interval(),
-            column("p95", Kind::Seconds, &|d| d.short.p95_s),
-        ],
-    )];
+    // The flows of a capture have a length of their own, whatever the link does.
+    let transfers = first.traffic.iter().any(|source| !source.datagrams);
+    let response = || {
+        Group::of(
+            format!("flows up to {short}"),
+            0,
+            &[
+                column("mean", Kind::Seconds, &|d| d.short.mean_s),
+                column("median", Kind::Seconds, &|d| d.short.median_s).without_interval(),
+                column("p95", Kind::Seconds, &|d| d.short.p95_s),
+            ],
+        )
+    };
+    let mut groups = vec![transfers.then(response).flatten()];
     groups.push(Group::of(
-        "datagrams".into(),
+        DATAGRAMS.into(),
         1,
         &[
             column("p95", Kind::Seconds, &|d| worst(d, |source| source.delay.p95_s))

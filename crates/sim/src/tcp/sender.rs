@@ -374,15 +374,12 @@ impl Sender {
             }
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                // Fast recovery sends new data for each duplicate, and FlightSize
-                // counts all of it although as much has left the network: half
-                // of that would soon overflow the queue again. What is out there
-                // is the window without its inflation.
-                let out_there = match self.phase {
-                    Phase::Recovery => self.flight().min(self.congestion.threshold),
-                    Phase::Open | Phase::Loss => self.flight(),
-                };
-                self.congestion.on_congestion(out_there);
+                // In fast recovery FlightSize counts the new data sent for each
+                // duplicate, although as much has left the network: what is out
+                // there is the window without its inflation.
+                let recovering = self.phase == Phase::Recovery;
+                let most = if recovering { self.congestion.threshold } else { u64::MAX };
+                self.congestion.on_congestion(self.flight().min(most));
                 self.reduction_untold = true;
             }
             self.congestion.on_timeout();

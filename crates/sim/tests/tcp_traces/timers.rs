@@ -1,0 +1,184 @@
+//! Timeouts, back-off and window probes.
+
+use tidegate_core::{Bytes, Time};
+use tidegate_sim::tcp::TcpConfig;
+
+use crate::tcp::{CLIENT, Fate, Pair, SERVER};
+use crate::{MSS, millis, pair, plain, whole};
+
+/// RFC 6298. Segment 2 is lost three times. The first timer runs from the last
+/// acknowledgement of new data, at 200 ms, and takes the minimum of 1 s; then
+/// 2 s and 4 s (5.5). Each timeout leaves one segment of window (RFC 5681
+/// section 3.1) and the threshold of the first: 3 in flight, 2 at least. The
+/// acknowledgement at 7 300 ms is of a retransmission and no measurement
+/// (Karn), so when 5 is lost too its timer takes the 8 s to which the third
+/// timeout has doubled it, from 7 300 to 15 300 ms. At 7 400 ms there is one
+/// duplicate, of 6. Segment 2 is the second, fifth and sixth to be sent, and 5
+/// is the eighth.
+#[test]
+fn timeouts_back_off_and_karn_keeps_them() {
+    let mut pair = pair(&plain(2)).transfer(6 * MSS).losing(&[2, 5, 6, 8]);
+    insta::assert_snapshot!(whole(&mut pair), @r"
+        0.000 > SYN                     cwnd 2.00
+       50.000 < SYN ack 1
+      100.000 > ack 1                   cwnd 2.00
+      100.000 > data 1                  cwnd 2.00
+      100.000 > data 2 LOST             cwnd 2.00
+      150.000 < ack 2
+      200.000 > data 3                  cwnd 3.00
+      200.000 > data 4                  cwnd 3.00
+      250.000 < ack 2
+      250.000 < ack 2
+     1200.000 client timer
+     1200.000 > data 2 LOST             cwnd 1.00 ssthresh 2.00
+     3200.000 client timer
+     3200.000 > data 2 LOST             cwnd 1.00 ssthresh 2.00
+     7200.000 client timer
+     7200.000 > data 2                  cwnd 1.00 ssthresh 2.00
+     7250.000 < ack 5
+     7300.000 > data 5 LOST             cwnd 2.00 ssthresh 2.00
+     7300.000 > FIN data 6              cwnd 2.00 ssthresh 2.00
+     7350.000 < ack 5
+    15300.000 client timer
+    15300.000 > data 5                  cwnd 1.00 ssthresh 2.00
+    15350.000 < ack b8762
+    15350.000 < FIN ack b8762
+    15400.000 > ack b2                  cwnd 2.00 ssthresh 2.00
+    ");
+}
+
+/// The same losses as above, but the acknowledgement at 7 300 ms ends the
+/// back-off: the timer of 5 is back at 1 s, and fires at 8 300 ms.
+#[test]
+fn any_acknowledgement_may_end_the_back_off() {
+    let config = TcpConfig { any_ack_ends_backoff: true, ..plain(2) };
+    let mut pair = pair(&config).transfer(6 * MSS).losing(&[2, 5, 6, 8]);
+    let trace = whole(&mut pair);
+    assert!(trace.contains(" 7300.000 > data 5 LOST"), "{trace}");
+    assert!(trace.contains(" 8300.000 > data 5 "), "{trace}");
+}
+
+/// RFC 5681 equation 4: the threshold is set when a segment times out for the
+/// first time, 8 / 2 = 4, and held when the same one times out again.
+#[test]
+fn a_second_timeout_keeps_the_threshold() {
+    let mut pair = pair(&plain(8)).transfer(8 * MSS).losing(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    pair.run_until(millis(3_200));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 2);
+    assert_eq!(pair.ends[CLIENT].slow_start_threshold(), 4 * MSS);
+    assert_eq!(pair.ends[CLIENT].congestion_window(), MSS);
+}
+
+/// RFC 6582 section 4, the impatient variant: only the first partial
+/// acknowledgement sets the timer anew. Ten losses in a window of 16 take ten
+/// round trips by NewReno; the first partial acknowledgement comes at 300 ms,
+/// so at 1 300 ms the timer ends it.
+#[test]
+fn a_long_recovery_ends_in_a_timeout() {
+    let mut pair =
+        pair(&plain(16)).transfer(40 * MSS).losing(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    pair.run_until(millis(1_299));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 0);
+    pair.run_until(millis(1_301));
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 1);
+    assert!(pair.run().ends[CLIENT].is_closed());
+}
+
+/// Gives up after the retries that are configured, with the back-off of
+/// RFC 6298: the SYN at 0, 3, 9 s; data after 1, 2, 4 s.
+#[test]
+fn retries_come_to_an_end() {
+    let config = TcpConfig { syn_retries: 2, data_retries: 3, ..plain(2) };
+    let mut silent = pair(&config).transfer(MSS).deciding(|_, _, _| Fate::Lose);
+    silent.run();
+    assert!(silent.ends[CLIENT].has_failed());
+    assert_eq!(silent.ends[CLIENT].statistics().segments_sent, 3);
+    assert_eq!(silent.now, Time(21_000_000_000));
+
+    let mut broken = pair(&config)
+        .transfer(MSS)
+        .deciding(|_, header, _| if header.payload > 0 { Fate::Lose } else { Fate::Pass });
+    broken.run();
+    assert!(broken.ends[CLIENT].has_failed() && !broken.ends[CLIENT].is_closed());
+    assert_eq!(broken.ends[CLIENT].statistics().data_segments_sent, 4);
+    // Sent at 0.1 s, then the timers of 1, 2, 4 and 8 s.
+    assert_eq!(broken.now, millis(15_100));
+    // A late segment is answered with a reset, which ends the server too.
+    broken.ends[SERVER].write(1);
+    broken.decide = Box::new(|_, _, _| Fate::Pass);
+    broken.poll(SERVER);
+    broken.run();
+    assert!(broken.ends[SERVER].has_failed());
+}
+
+/// RFC 9293 section 3.8.6.1. The server's application does not read, and its
+/// buffer takes 4 segments. At 300 ms the window is closed; probes of one byte
+/// go out after 1, 2 and 4 s and are refused. The application reads at 8 s:
+/// the window update lets the refused byte go in a whole segment. A probe is
+/// data, so the connection has not been idle and the window of 3 holds.
+#[test]
+fn a_closed_window_is_probed() {
+    let server = TcpConfig { receive_window: Bytes(4 * MSS), ..plain(2) };
+    let mut pair = Pair::new(plain(2), server).upload(6 * MSS);
+    pair.ends[SERVER].set_reading(false);
+    pair.run_until(millis(8_000));
+    assert_eq!(pair.ends[SERVER].delivered(), 0);
+    pair.now = millis(8_000);
+    pair.ends[SERVER].set_reading(true);
+    pair.poll(SERVER);
+    pair.run_until(millis(9_000));
+    insta::assert_snapshot!(std::mem::take(&mut pair.trace), @r"
+       0.000 > SYN                     cwnd 2.00
+      50.000 < SYN ack 1 win 5840
+     100.000 > ack 1                   cwnd 2.00
+     100.000 > data 1                  cwnd 2.00
+     100.000 > data 2                  cwnd 2.00
+     150.000 < ack 2 win 4380
+     150.000 < ack 3 win 2920
+     200.000 > data 3                  cwnd 3.00
+     200.000 > data 4                  cwnd 3.00
+     250.000 < ack 4 win 1460
+     250.000 < ack 5 win 0
+    1300.000 client timer
+    1300.000 > data 5(1)               cwnd 3.00
+    1350.000 < ack 5 win 0
+    3300.000 client timer
+    3300.000 > data 5(1)               cwnd 3.00
+    3350.000 < ack 5 win 0
+    7300.000 client timer
+    7300.000 > data 5(1)               cwnd 3.00
+    7350.000 < ack 5 win 0
+    8000.000 < ack 5 win 5840
+    8050.000 > data 5                  cwnd 3.00
+    8050.000 > data 6                  cwnd 3.00
+    8100.000 < ack 6 win 5840
+    8100.000 < ack 7 win 5840
+    ");
+    assert_eq!(pair.ends[SERVER].delivered(), 6 * MSS);
+    assert_eq!(pair.ends[CLIENT].statistics().timeouts, 0);
+}
+
+/// The window update is lost: the next probe, 8 s after the last, brings the
+/// news. Without probes both ends would wait for ever.
+#[test]
+fn a_lost_window_update_is_found_by_a_probe() {
+    let server = TcpConfig { receive_window: Bytes(4 * MSS), ..plain(2) };
+    let mut pair = Pair::new(plain(2), server).upload(6 * MSS);
+    pair.ends[SERVER].set_reading(false);
+    pair.run_until(millis(8_000));
+    pair.now = millis(8_000);
+    pair.ends[SERVER].set_reading(true);
+    pair.ends[SERVER].poll(pair.now, &mut Vec::new());
+    pair.trace.clear();
+    pair.run_until(millis(20_000));
+    insta::assert_snapshot!(std::mem::take(&mut pair.trace), @r"
+    15300.000 client timer
+    15300.000 > data 5(1)               cwnd 3.00
+    15350.000 < ack b5842 win 5839
+    15400.000 > data b5842              cwnd 3.00
+    15400.000 > data b7302(1459)        cwnd 3.00
+    15450.000 < ack b7302 win 5840
+    15450.000 < ack 7 win 4381
+    ");
+    assert_eq!(pair.ends[SERVER].delivered(), 6 * MSS);
+}

@@ -26,7 +26,7 @@
 //!
 //! let text = text.replace("5 Mbit/s", "0 Mbit/s");
 //! let error = file::parse("two.toml", &text, &Folder(".".into())).unwrap_err();
-//! assert!(error.to_string().starts_with("two.toml:6:38: dumbbell.rate: found '0 Mbit/s'"));
+//! assert!(error.to_string().starts_with("two.toml:6:36: dumbbell.rate: found '0 Mbit/s'"));
 //! # Ok::<(), file::ScenarioError>(())
 //! ```
 

@@ -441,7 +441,7 @@ impl<'a> Simulation<'a> {
                 counters: *queue.port.counters(),
             };
             self.recorder.link(&row);
-            self.summary.links[index].get_or_insert_default().samples.push(row);
+            self.summary.links[index].get_or_insert_default().add_sample(row);
         }
         for state in self.connections.followed() {
             let row = ProgressSample {

@@ -420,12 +420,8 @@ impl LinkResult {
             pushed_out: links().map(|link| link.counters.pushed_out).sum(),
             loss_ratio: estimate(&LinkSummary::loss_ratio),
             delay: DelayResult::of(links().map(|link| &link.delay)),
-            queue_packets: estimate(&|link| {
-                link.sampled_mean(|sample| f64::from(sample.backlog.packets))
-            }),
-            flows_tracked: estimate(&|link| {
-                link.sampled_mean(|sample| sample.flows_tracked as f64)
-            }),
+            queue_packets: estimate(&LinkSummary::mean_packets),
+            flows_tracked: estimate(&LinkSummary::mean_flows),
             flows_peak: links().map(|link| link.counters.flows_peak).max().unwrap_or(0),
             over_time: thin(&over_time),
         }

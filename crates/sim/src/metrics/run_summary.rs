@@ -163,9 +163,17 @@ pub struct LinkSummary {
     pub utilisation: f64,
     /// Time in the queue, of every packet sent.
     pub delay: Times,
-    /// Sampled states, for plots over time.
+    /// States over time, for plots: at most [`MOST_SAMPLES`], evenly spread.
     pub samples: Vec<LinkSample>,
+    /// Every how many samples one is kept.
+    stride: u64,
+    sampled: u64,
+    sum_packets: u64,
+    sum_flows: u64,
 }
+
+/// States of a link that are kept; a longer run keeps every second, fourth, ...
+const MOST_SAMPLES: usize = 2_000;
 
 impl LinkSummary {
     /// Packets lost over packets offered.
@@ -174,10 +182,34 @@ impl LinkSummary {
         self.counters.lost() as f64 / self.counters.offered.max(1) as f64
     }
 
-    /// The mean of a sampled quantity.
-    pub fn sampled_mean(&self, quantity: impl Fn(&LinkSample) -> f64) -> f64 {
-        let sum: f64 = self.samples.iter().map(quantity).sum();
-        sum / self.samples.len().max(1) as f64
+    /// Takes the state of the link at one moment.
+    pub fn add_sample(&mut self, row: LinkSample) {
+        self.sum_packets += u64::from(row.backlog.packets);
+        self.sum_flows += row.flows_tracked as u64;
+        if self.sampled.is_multiple_of(self.stride.max(1)) {
+            if self.samples.len() == MOST_SAMPLES {
+                let mut place = 0;
+                self.samples.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+                self.stride = self.stride.max(1) * 2;
+            }
+            self.samples.push(row);
+        }
+        self.sampled += 1;
+    }
+
+    /// Mean number of packets queued, over the sampled moments.
+    #[must_use]
+    pub fn mean_packets(&self) -> f64 {
+        self.sum_packets as f64 / self.sampled.max(1) as f64
+    }
+
+    /// Mean number of flows tracked, over the sampled moments.
+    #[must_use]
+    pub fn mean_flows(&self) -> f64 {
+        self.sum_flows as f64 / self.sampled.max(1) as f64
     }
 }
 
@@ -233,8 +265,12 @@ impl RunSummary {
         source.started += 1;
         source.completed += u64::from(row.end.is_some());
         source.delivered += row.delivered;
-        let long = row.size.is_none_or(|size| size >= scenario.long_flow);
-        if long && scenario.traffic[row.traffic].kind.is_transfers() {
+        if !scenario.traffic[row.traffic].kind.is_transfers() {
+            // A flow of datagrams takes as long as its sender wants: what the
+            // queue does to it is the delay and the loss of its packets.
+            return;
+        }
+        if row.size.is_none_or(|size| size >= scenario.long_flow) {
             let lasted = row.response.unwrap_or_else(|| now.since(row.start)).as_seconds();
             if lasted > 0.0 {
                 source.long_goodputs.push(row.delivered.0 as f64 * 8.0 / lasted);
@@ -291,6 +327,22 @@ pub fn bin_start(bin: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::Backlog;
+
+    #[test]
+    fn samples_are_thinned_evenly_and_means_are_of_all() {
+        let mut link = LinkSummary::default();
+        for second in 0..9_000_u32 {
+            let backlog = Backlog { packets: second, bytes: Bytes(0) };
+            let at = Time(u64::from(second));
+            let counters = Counters::default();
+            link.add_sample(LinkSample { link: 0, at, backlog, flows_tracked: 3, counters });
+        }
+        assert!((1_000..=MOST_SAMPLES).contains(&link.samples.len()));
+        let steps = link.samples.windows(2).map(|pair| pair[1].at.0 - pair[0].at.0);
+        assert!(steps.into_iter().all(|step| step == 8));
+        assert_eq!((link.mean_packets(), link.mean_flows()), (4_499.5, 3.0));
+    }
 
     #[test]
     fn every_size_has_its_bin() {

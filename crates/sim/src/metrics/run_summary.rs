@@ -163,7 +163,7 @@ pub struct LinkSummary {
     pub utilisation: f64,
     /// Time in the queue, of every packet sent.
     pub delay: Times,
-    /// States over time, for plots: at most [`MOST_SAMPLES`], evenly spread.
+    /// States over time, for plots: thinned as the run grows, evenly spread.
     pub samples: Vec<LinkSample>,
     /// Every how many samples one is kept.
     stride: u64,

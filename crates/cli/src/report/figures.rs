@@ -1,7 +1,8 @@
 //! The figures: what is drawn from a comparison, and how it is to be read.
 //!
 //! A discipline has the same place in every figure, hence the same colour,
-//! dashes and marker. What there is nothing to draw of is said, not left out.
+//! dashes and marker. What could have been drawn and has no data is said, not
+//! left out; what the traffic cannot have is not mentioned.
 
 mod distributions;
 mod series;
@@ -30,8 +31,13 @@ pub(super) struct Figure {
 
 /// All figures, in their order.
 pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
-    let mut figures =
-        vec![response_by_size(comparison), distributions::short_transfers(comparison)];
+    let mut figures = Vec::new();
+    let sources = || comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
+    let only_datagrams = sources().next().is_some() && sources().all(|source| source.datagrams);
+    if !only_datagrams {
+        figures.push(response_by_size(comparison));
+        figures.push(distributions::short_transfers(comparison));
+    }
     figures.extend(shares::loss(comparison));
     figures.extend(series::queues(comparison));
     figures.extend(series::flow_tables(comparison));

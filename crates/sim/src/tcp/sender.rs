@@ -374,9 +374,8 @@ impl Sender {
             }
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                // In fast recovery FlightSize counts the new data sent for each
-                // duplicate, although as much has left the network: what is out
-                // there is the window without its inflation.
+                // In fast recovery FlightSize counts new data sent for duplicates,
+                // though as much has left: what is out is the plain window.
                 let recovering = self.phase == Phase::Recovery;
                 let most = if recovering { self.congestion.threshold } else { u64::MAX };
                 self.congestion.on_congestion(self.flight().min(most));

@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::units::{Bytes, Time};
 
 pub mod efd;
@@ -111,8 +111,12 @@ impl Level {
 pub enum LossReason {
     /// The buffer was full and the arriving packet the one to go.
     Refused,
-    /// A packet already queued made room for one of higher priority.
+    /// A packet already queued made room for another.
     PushedOut,
+    /// There was room, but its sender had to be told of congestion.
+    Early,
+    /// A later acknowledgement of the same flow says all that this one said.
+    Superseded,
 }
 
 impl fmt::Display for LossReason {
@@ -120,6 +124,8 @@ impl fmt::Display for LossReason {
         f.write_str(match self {
             LossReason::Refused => "refused",
             LossReason::PushedOut => "pushed out",
+            LossReason::Early => "dropped early",
+            LossReason::Superseded => "superseded",
         })
     }
 }
@@ -133,10 +139,13 @@ pub struct Loss {
     pub reason: LossReason,
 }
 
-/// Where a call puts the packets it loses. The caller owns it and uses it again
-/// and again, so that losing packets allocates nothing.
+/// Where a call puts the packets it loses, and counts those it marks. The caller
+/// owns it and uses it again and again, so that losing packets allocates nothing.
 #[derive(Debug, Default)]
-pub struct Losses(Vec<Loss>);
+pub struct Losses {
+    lost: Vec<Loss>,
+    marked: u32,
+}
 
 impl Losses {
     /// Nothing lost yet.
@@ -147,7 +156,20 @@ impl Losses {
 
     /// Records that `packet` is lost.
     pub fn push(&mut self, packet: Packet, reason: LossReason) {
-        self.0.push(Loss { packet, reason });
+        self.lost.push(Loss { packet, reason });
+    }
+
+    /// Tells the sender of `packet` of congestion. A packet whose sender
+    /// understands marks is marked and comes back; any other is lost
+    /// (RFC 3168 section 5).
+    #[must_use]
+    pub fn signal(&mut self, packet: Packet) -> Option<Packet> {
+        if packet.ecn == Ecn::NotCapable {
+            self.push(packet, LossReason::Early);
+            return None;
+        }
+        self.marked += 1;
+        Some(Packet { ecn: Ecn::Congested, ..packet })
     }
 
     /// Records what a full buffer gives up while `arriving` comes in: the
@@ -159,17 +181,25 @@ impl Losses {
 
     /// Takes the recorded losses out, in the order in which they happened.
     pub fn drain(&mut self) -> impl Iterator<Item = Loss> + '_ {
-        self.0.drain(..)
+        self.marked = 0;
+        self.lost.drain(..)
     }
 
     /// The recorded losses.
     #[must_use]
     pub fn as_slice(&self) -> &[Loss] {
-        &self.0
+        &self.lost
     }
 
-    /// Forgets the recorded losses.
+    /// The number of packets marked.
+    #[must_use]
+    pub fn marked(&self) -> u32 {
+        self.marked
+    }
+
+    /// Forgets what is recorded.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.lost.clear();
+        self.marked = 0;
     }
 }

@@ -35,6 +35,7 @@ mod double_ended_heap;
 pub mod flow_table;
 pub mod packet;
 pub mod port;
+pub mod random;
 pub mod registry;
 pub mod units;
 
@@ -43,4 +44,5 @@ pub use discipline::{Backlog, Discipline, Loss, LossReason, Losses};
 pub use flow_table::FlowTable;
 pub use packet::{Ecn, FlowKey, Packet, TcpFacts};
 pub use port::{Counters, Port};
+pub use random::Stream;
 pub use units::{Bytes, Rate, Span, Time};

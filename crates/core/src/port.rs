@@ -20,6 +20,12 @@ pub struct Counters {
     pub refused: u64,
     /// Queued packets lost to make room.
     pub pushed_out: u64,
+    /// Packets lost while there was room, to tell their senders of congestion.
+    pub early: u64,
+    /// Acknowledgements lost because a later one says all that they said.
+    pub superseded: u64,
+    /// Packets marked, to tell their senders of congestion.
+    pub marked: u64,
     /// The most flows tracked at once.
     pub flows_peak: usize,
 }
@@ -28,7 +34,7 @@ impl Counters {
     /// Packets lost for any reason.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.refused + self.pushed_out
+        self.refused + self.pushed_out + self.early + self.superseded
     }
 
     /// What has gone through since the counters stood at `base`; the peak is
@@ -41,6 +47,9 @@ impl Counters {
             delivered_bytes: self.delivered_bytes - base.delivered_bytes,
             refused: self.refused - base.refused,
             pushed_out: self.pushed_out - base.pushed_out,
+            early: self.early - base.early,
+            superseded: self.superseded - base.superseded,
+            marked: self.marked - base.marked,
             flows_peak: self.flows_peak,
         }
     }
@@ -88,8 +97,11 @@ impl Port {
             match loss.reason {
                 LossReason::Refused => self.counters.refused += 1,
                 LossReason::PushedOut => self.counters.pushed_out += 1,
+                LossReason::Early => self.counters.early += 1,
+                LossReason::Superseded => self.counters.superseded += 1,
             }
         }
+        self.counters.marked += u64::from(self.losses.marked());
     }
 
     /// The packets lost in the last call.

@@ -26,11 +26,22 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is specified.
     pub source: &'static str,
+    /// When it gives up packets.
+    pub drops: Drops,
     /// What can be set, besides the buffer.
     pub parameters: &'static [Parameter],
     /// Makes one with settings that are known to be right, a buffer, and the
     /// seed of its random stream and hash.
     pub build: fn(&Settings, Buffer, u64) -> Box<dyn Discipline>,
+}
+
+/// When a discipline gives up packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drops {
+    /// Only when its buffer is full.
+    WhenFull,
+    /// Also while there is room: active queue management (RFC 7567).
+    Early,
 }
 
 /// Something that can be set on a discipline.
@@ -65,6 +76,13 @@ pub enum Kind {
     },
     /// A number of packets or a size.
     Amount,
+    /// A whole number.
+    Count {
+        /// Smallest.
+        least: u32,
+        /// Largest.
+        most: u32,
+    },
     /// A plain number.
     Number {
         /// Smallest.
@@ -85,6 +103,8 @@ pub enum Value {
     Bytes(Bytes),
     /// Of [`Kind::Amount`].
     Amount(Amount),
+    /// Of [`Kind::Count`].
+    Count(u32),
     /// Of [`Kind::Number`].
     Number(f64),
     /// Of [`Kind::Choice`].
@@ -183,6 +203,9 @@ impl Kind {
                 text.parse().ok().filter(|size| (least..=most).contains(&size)).map(Value::Bytes)
             }
             Kind::Amount => text.parse().ok().map(Value::Amount),
+            Kind::Count { least, most } => {
+                text.parse().ok().filter(|count| (least..=most).contains(&count)).map(Value::Count)
+            }
             Kind::Number { least, most } => text
                 .parse()
                 .ok()
@@ -202,6 +225,7 @@ impl Kind {
             Kind::Span { least, most } => format!("a time from '{least}' to '{most}'"),
             Kind::Bytes { least, most } => format!("a size from '{least}' to '{most}'"),
             Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
+            Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
         }
@@ -241,6 +265,15 @@ impl Settings {
     pub fn amount(&self, name: &str) -> Amount {
         match self.value(name) {
             Value::Amount(amount) => amount,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Count`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn count(&self, name: &str) -> u32 {
+        match self.value(name) {
+            Value::Count(count) => count,
             other => unreachable!("{name} is {other:?}"),
         }
     }

@@ -3,9 +3,9 @@
 //! roughly.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use tidegate_core::Stream;
 use tidegate_core::{Span, Time};
 use tidegate_sim::kernel::Kernel;
-use tidegate_sim::random::Stream;
 
 fn hold(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("kernel");

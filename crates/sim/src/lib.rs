@@ -11,7 +11,6 @@ pub mod experiment;
 pub mod kernel;
 pub mod metrics;
 mod network;
-pub mod random;
 pub mod scenario;
 pub mod simulation;
 mod slab;

@@ -10,9 +10,8 @@ pub(crate) mod sizes;
 mod transfers;
 mod web;
 
-use tidegate_core::{Bytes, Ecn, FlowKey, TcpFacts, Time};
+use tidegate_core::{Bytes, Ecn, FlowKey, Stream, TcpFacts, Time};
 
-use crate::random::Stream;
 use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
 
 /// Something a source does.

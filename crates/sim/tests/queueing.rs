@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use tidegate_core::Stream;
 use tidegate_core::{Buffer, Bytes, Ecn, FlowKey, Rate, Span, Time, discipline::fifo};
 use tidegate_sim::metrics::Discard;
-use tidegate_sim::random::Stream;
 use tidegate_sim::scenario::{
     Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario, TrafficKind, TrafficSpec,
 };

@@ -17,7 +17,7 @@ use super::two_level::{Priority, TwoLevelQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::{Entry, Kind, Parameter};
+use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::units::{Amount, Time};
 
 /// The registry's entry for [`Efd`].
@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     name: "efd",
     summary: "early flow discard: two levels; the start of each burst of a flow is high",
     source: "EFD section 3",
+    drops: Drops::WhenFull,
     parameters: &[THRESHOLD],
     build: |settings, buffer, seed| {
         Box::new(Efd::new(settings.amount(THRESHOLD.name), buffer, seed))

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::Entry;
+use crate::registry::{Drops, Entry};
 use crate::units::Time;
 
 /// The registry's entry for [`Fifo`].
@@ -17,6 +17,7 @@ pub const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; a full buffer refuses the arriving packet",
     source: "EFD section 5.2",
+    drops: Drops::WhenFull,
     parameters: &[],
     build: |_, buffer, _| Box::new(Fifo::new(buffer)),
 };

@@ -15,7 +15,7 @@ use super::ranked::RankedQueue;
 use super::{Backlog, Discipline, LossReason, Losses, Memory};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::Entry;
+use crate::registry::{Drops, Entry};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Las`].
@@ -23,6 +23,7 @@ pub const ENTRY: Entry = Entry {
     name: "las",
     summary: "least attained service: ascending bytes that the packet's flow has sent so far",
     source: "LAS section 7",
+    drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],
     build: |settings, buffer, seed| {
         Box::new(Las::new(Memory::from_settings(settings), buffer, seed))

@@ -17,7 +17,7 @@ use super::two_level::{Priority, TwoLevelQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses, Memory};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::{Entry, Kind, Parameter};
+use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Run2c`].
@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     name: "run2c",
     summary: "two levels: the first bytes of each flow's life are high, the rest low",
     source: "EFD sections 2 and 5.2",
+    drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
     build: |settings, buffer, seed| {
         let threshold = settings.bytes(THRESHOLD.name);

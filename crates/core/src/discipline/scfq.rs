@@ -24,7 +24,7 @@ use super::ranked::RankedQueue;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::Entry;
+use crate::registry::{Drops, Entry};
 use crate::units::Time;
 
 /// The registry's entry for [`Scfq`].
@@ -32,6 +32,7 @@ pub const ENTRY: Entry = Entry {
     name: "scfq",
     summary: "self-clocked fair queueing: equal shares of the rate for all backlogged flows",
     source: "Golestani 1994",
+    drops: Drops::WhenFull,
     parameters: &[],
     build: |_, buffer, seed| Box::new(Scfq::new(buffer, seed)),
 };

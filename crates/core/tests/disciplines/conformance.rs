@@ -74,6 +74,9 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             within(0, u64::MAX, 8_000).prop_map(|size| format!("{size} B")),
         ]
         .boxed(),
+        Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 40)
+            .prop_map(|count| count.to_string())
+            .boxed(),
         Kind::Number { least, most } => (*least..=*most).prop_map(|x| x.to_string()).boxed(),
         Kind::Choice(words) => select(*words).prop_map(String::from).boxed(),
     };

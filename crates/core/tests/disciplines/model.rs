@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, FlowKey, Loss, LossReason, Losses, Packet, Span, Time,
+    Backlog, Buffer, Bytes, Discipline, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
+    TcpFacts, Time,
 };
 
 /// What can be done to a discipline.
@@ -90,7 +91,7 @@ impl Audited {
     }
 
     fn arrive(&mut self, flow: u8, size: Bytes) -> Vec<Event> {
-        let packet = Packet { arrived: self.now, ..Packet::new(self.arrivals, key(flow), size) };
+        let packet = self.packet(flow, size);
         self.arrivals += 1;
         self.queued.insert(packet.handle, packet);
         self.exact &= self.queued_bytes() <= u128::from(u64::MAX);
@@ -99,8 +100,12 @@ impl Audited {
         for loss in &losses {
             self.take(&loss.packet);
             let own = loss.packet.handle == packet.handle;
-            let reason = if own { LossReason::Refused } else { LossReason::PushedOut };
-            assert_eq!(loss.reason, reason, "{:?} as {packet:?} arrived", loss.packet);
+            let right = match loss.reason {
+                LossReason::Refused => own,
+                LossReason::PushedOut => !own,
+                LossReason::Early | LossReason::Superseded => true,
+            };
+            assert!(right, "{:?} {} as {packet:?} arrived", loss.packet, loss.reason);
         }
         losses.into_iter().map(Event::Lost).collect()
     }
@@ -112,19 +117,36 @@ impl Audited {
         let losses: Vec<Loss> = self.losses.drain().collect();
         for loss in &losses {
             self.take(&loss.packet);
+            assert_eq!(loss.reason, LossReason::Early, "{:?} at the head", loss.packet);
         }
         if let Some(packet) = sent {
             let oldest = self.queued.values().find(|queued| queued.flow == packet.flow);
-            assert_eq!(oldest, Some(&packet), "a packet overtook another of its flow");
+            let oldest = oldest.map(|oldest| oldest.handle);
+            assert_eq!(oldest, Some(packet.handle), "a packet overtook another of its flow");
             self.take(&packet);
         }
         losses.into_iter().map(Event::Lost).chain(sent.map(Event::Sent)).collect()
     }
 
-    /// A packet comes back: once, and as it was.
+    /// A packet comes back: once, and as it was but for a mark.
     fn take(&mut self, packet: &Packet) {
         let queued = self.queued.remove(&packet.handle);
-        assert_eq!(queued.as_ref(), Some(packet), "not queued, or changed in the queue");
+        let marked = queued.filter(|queued| queued.ecn == Ecn::Capable);
+        let marked = marked.map(|queued| Packet { ecn: Ecn::Congested, ..queued });
+        let as_it_was = [queued, marked].contains(&Some(*packet));
+        assert!(as_it_was, "not queued, or changed in the queue: {packet:?}, was {queued:?}");
+    }
+
+    /// Every second packet understands marks; flows 2 and 3 are of TCP, flow 3
+    /// of acknowledgements without payload, some of which say nothing new.
+    fn packet(&self, flow: u8, size: Bytes) -> Packet {
+        let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
+        let acknowledgement = Some((self.arrivals / 2) as u32 * 1_000);
+        let payload = if flow == 3 { 0 } else { 1_000 };
+        let facts = TcpFacts { sequence: 0, acknowledgement, payload, syn: false, fin: false };
+        let tcp = [2, 3].contains(&flow).then_some(facts);
+        let plain = Packet::new(self.arrivals, key(flow), size);
+        Packet { arrived: self.now, ecn, tcp, ..plain }
     }
 
     fn queued_bytes(&self) -> u128 {

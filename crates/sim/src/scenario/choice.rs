@@ -72,6 +72,7 @@ fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
             Amount::Bytes(size) => exact(size.to_string(), size, "B", |size| size.0),
             packets => packets.to_string(),
         },
+        Kind::Count { .. } => settings.count(name).to_string(),
         Kind::Number { .. } => settings.number(name).to_string(),
         Kind::Choice(_) => settings.choice(name).into(),
     }

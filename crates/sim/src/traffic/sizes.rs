@@ -1,8 +1,7 @@
 //! Size laws: how large transfers are.
 
-use tidegate_core::Bytes;
+use tidegate_core::{Bytes, Stream};
 
-use crate::random::Stream;
 use crate::scenario::SizeLaw;
 
 /// Draws sizes from a law.

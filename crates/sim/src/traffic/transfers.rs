@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Span, Stream, Time};
 
 use super::sizes::Sampler;
 use super::{Action, Source};
-use crate::random::Stream;
 use crate::scenario::{Arrivals, NodeId, SizeLaw, TrafficSpec, Transfer};
 
 /// Opens transfers at random, all at once, or at the times of a log.

@@ -9,12 +9,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tidegate_core::Time;
+use tidegate_core::{Stream, Time};
 
 use super::sizes::Sampler;
 use super::transfers::Ends;
 use super::{Action, Source};
-use crate::random::Stream;
 use crate::scenario::{TrafficSpec, Transfer, WebProfile};
 
 pub(super) struct Web {

@@ -20,19 +20,24 @@ use tidegate_core::{
 use super::model::{Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
-fn find(name: &str, settings: &Settings) -> Option<(WhenFull, Box<dyn Rule>)> {
+fn find(
+    name: &str,
+    settings: &Settings,
+    buffer: Buffer,
+    _seed: u64,
+) -> Option<Box<dyn Discipline>> {
     let memory = || Memory { sweep: settings.span("sweep"), idle: settings.span("idle") };
+    let refuses = |rule| Twin::boxed(buffer, WhenFull::Refuse, rule);
+    let pushes_out = |rule| Twin::boxed(buffer, WhenFull::PushOut, rule);
     Some(match name {
-        "fifo" => (WhenFull::Refuse, Box::new(fifo::Fifo)),
-        "las" => (WhenFull::PushOut, Box::new(las::Las { memory: memory() })),
+        "fifo" => refuses(Box::new(fifo::Fifo)),
+        "las" => pushes_out(Box::new(las::Las { memory: memory() })),
         "run2c" => {
             let threshold = settings.bytes("threshold");
-            (WhenFull::PushOut, Box::new(run2c::Run2c { threshold, memory: memory() }))
+            pushes_out(Box::new(run2c::Run2c { threshold, memory: memory() }))
         }
-        "scfq" => (WhenFull::Refuse, Box::new(scfq::Scfq)),
-        "efd" => {
-            (WhenFull::PushOut, Box::new(efd::Efd { threshold: settings.amount("threshold") }))
-        }
+        "scfq" => refuses(Box::new(scfq::Scfq)),
+        "efd" => pushes_out(Box::new(efd::Efd { threshold: settings.amount("threshold") })),
         _ => return None,
     })
 }
@@ -47,10 +52,10 @@ pub(crate) fn compare(
     operations: &[Operation],
 ) {
     let settings = entry.settings(given).expect("only valid settings are tried");
-    let (when_full, rule) = find(entry.name, &settings)
+    let twin = find(entry.name, &settings, buffer, seed)
         .unwrap_or_else(|| panic!("'{}' needs a twin in tests/disciplines/twins", entry.name));
     let mut real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
-    let mut twin = Audited::new(Box::new(Twin::new(buffer, when_full, rule)), buffer);
+    let mut twin = Audited::new(twin, buffer);
     for (step, operation) in operations.iter().enumerate() {
         let events = real.apply(*operation);
         assert_eq!(events, twin.apply(*operation), "{}, step {step}: {operation:?}", entry.name);
@@ -166,9 +171,9 @@ struct Twin {
 }
 
 impl Twin {
-    fn new(buffer: Buffer, when_full: WhenFull, rule: Box<dyn Rule>) -> Twin {
+    fn boxed(buffer: Buffer, when_full: WhenFull, rule: Box<dyn Rule>) -> Box<dyn Discipline> {
         let last = Moment { call: 0, time: Time::ZERO };
-        Twin { buffer, when_full, rule, history: History::default(), last }
+        Box::new(Twin { buffer, when_full, rule, history: History::default(), last })
     }
 
     /// Whether `packets` of together `bytes` are within the buffer.

@@ -6,9 +6,9 @@
 //! from the `libm` crate, not from the machine's C library, whose last bit
 //! differs between versions.
 
+use crate::units::Span;
 use rand::Rng;
 use rand_pcg::Pcg64;
-use tidegate_core::Span;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

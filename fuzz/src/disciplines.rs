@@ -89,6 +89,7 @@ fn setting(parameter: &Parameter, dial: u8) -> String {
         Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
         Kind::Amount if dial.is_multiple_of(2) => format!("{} packets", dial / 2),
         Kind::Amount => format!("{} B", within(0, u64::MAX, 70)),
+        Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 3).to_string(),
         Kind::Number { least, most } => {
             (least + (most - least) * f64::from(dial) / 255.0).to_string()
         }

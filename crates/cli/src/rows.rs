@@ -66,6 +66,9 @@ impl Table {
                 "delivered_bytes",
                 "refused_packets",
                 "pushed_out_packets",
+                "early_packets",
+                "superseded_packets",
+                "marked_packets",
             ],
             Table::Progress => &[
                 "discipline",
@@ -168,6 +171,9 @@ impl Recorder for RowWriter<'_> {
             row.counters.delivered_bytes.0.to_string(),
             row.counters.refused.to_string(),
             row.counters.pushed_out.to_string(),
+            row.counters.early.to_string(),
+            row.counters.superseded.to_string(),
+            row.counters.marked.to_string(),
         ];
         let link = self.scenario.links[row.link].name.as_str();
         let head = [self.discipline, &self.seed, link];

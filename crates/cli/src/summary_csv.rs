@@ -94,6 +94,9 @@ impl Rows {
         self.count(about, "offered_packets", link.offered);
         self.count(about, "refused_packets", link.refused);
         self.count(about, "pushed_out_packets", link.pushed_out);
+        self.count(about, "early_packets", link.early);
+        self.count(about, "superseded_packets", link.superseded);
+        self.count(about, "marked_packets", link.marked);
         self.count(about, "flows_tracked_peak", link.flows_peak as u64);
         self.estimate(about, "utilisation_ratio", link.utilisation);
         self.estimate(about, "loss_ratio", link.loss_ratio);

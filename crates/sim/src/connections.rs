@@ -5,6 +5,7 @@
 
 use tidegate_core::{Bytes, FlowKey, Span, Time};
 
+use crate::lot::{Lot, mix};
 use crate::metrics::FlowRecord;
 use crate::network::address;
 use crate::scenario::{NodeId, Opener, Transfer};
@@ -48,6 +49,8 @@ pub(crate) struct Connection {
     size: Option<Bytes>,
     traffic: usize,
     number: u64,
+    /// Stands for the connection wherever chance meets one of its packets.
+    identity: u64,
     follow: bool,
     started: Time,
     response: Option<Span>,
@@ -68,6 +71,8 @@ struct End {
     /// there is none. Timers are mostly pushed back: the event stays where it
     /// is, and when it comes too early it is set again.
     alarm: Time,
+    /// Packets sent.
+    sent: u64,
     closed: bool,
 }
 
@@ -101,7 +106,13 @@ impl Connection {
             port(serial / PORTS),
             FlowKey::TCP,
         );
-        let end = |endpoint, node| End { endpoint, node, alarm: Time::FAR_FUTURE, closed: false };
+        let end = |endpoint, node| End {
+            endpoint,
+            node,
+            alarm: Time::FAR_FUTURE,
+            sent: 0,
+            closed: false,
+        };
         let first = mix(seed ^ mix(serial));
         let mut connection = Connection {
             ends: [
@@ -115,6 +126,7 @@ impl Connection {
             size,
             traffic: name.0,
             number: name.1,
+            identity: first,
             follow: transfer.follow,
             started: now,
             response: None,
@@ -235,6 +247,15 @@ impl Connection {
         (self.ends[side as usize].node, self.ends[side.other() as usize].node, key)
     }
 
+    /// Numbers the next packet of a side: the n-th one of a connection draws the
+    /// same lot under every discipline.
+    pub(crate) fn next_lot(&mut self, side: Side) -> Lot {
+        let end = self.end(side);
+        end.sent += 1;
+        let sent = end.sent;
+        Lot::new(self.identity ^ side as u64, sent)
+    }
+
     pub(crate) fn traffic(&self) -> usize {
         self.traffic
     }
@@ -271,14 +292,6 @@ impl Connection {
             unloaded: None,
         }
     }
-}
-
-/// Mixes 64 bits well (the finaliser of SplitMix64).
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// The connections of a run.

@@ -24,13 +24,15 @@ impl DatagramFlows {
         DatagramFlows(source.datagram_flows().into_iter().map(Flow::new).collect())
     }
 
-    pub(crate) fn sent(&mut self, flow: u32, now: Time) {
+    /// Counts a datagram that is sent; returns its number in its flow.
+    pub(crate) fn sent(&mut self, flow: u32, now: Time) -> u64 {
         let flow = &mut self.0[flow as usize];
         if flow.sent == 0 {
             flow.started = now;
             flow.last_arrival = now;
         }
         flow.sent += 1;
+        flow.sent
     }
 
     /// The warm-up is over: flows without a planned end count from now on.

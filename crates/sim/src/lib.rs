@@ -9,6 +9,7 @@ mod connections;
 mod datagrams;
 pub mod experiment;
 pub mod kernel;
+mod lot;
 pub mod metrics;
 mod network;
 pub mod scenario;

@@ -9,7 +9,7 @@ pub mod comparison;
 pub mod run_summary;
 pub mod statistics;
 
-use tidegate_core::{Backlog, Bytes, Counters, Span, Time};
+use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Span, Time};
 
 pub use run_summary::RunSummary;
 
@@ -21,6 +21,12 @@ pub trait Recorder {
     fn link(&mut self, row: &LinkSample);
     /// The progress of a followed flow, at the same times.
     fn progress(&mut self, row: &ProgressSample);
+    /// Whether it takes the rows of packets, which are many: asked once, at the start.
+    fn takes_packets(&self) -> bool {
+        false
+    }
+    /// Something has happened to a packet at a queue.
+    fn packet(&mut self, _row: &PacketRecord) {}
     /// The run has come to this simulated time.
     fn reached(&mut self, _now: Time) {}
 }
@@ -78,6 +84,30 @@ pub struct LinkSample {
     pub flows_tracked: usize,
     /// What has gone through since the start.
     pub counters: Counters,
+}
+
+/// Something that happened to a packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRecord {
+    /// The link: the place in [`Scenario::links`](crate::scenario::Scenario::links).
+    pub link: usize,
+    /// When it happened.
+    pub at: Time,
+    /// The packet.
+    pub packet: Packet,
+    /// What happened.
+    pub event: PacketEvent,
+}
+
+/// What can happen to a packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// It came; it may be lost all the same.
+    Arrived,
+    /// It was taken out to be sent.
+    Sent,
+    /// It was lost.
+    Lost(LossReason),
 }
 
 /// How far a followed flow has come.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use tidegate_core::{Bytes, Packet, Port, Rate, Span, Time, discipline::fifo::Fifo};
 
+use crate::lot::{Lot, mix};
 use crate::metrics::run_summary::Times;
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario};
 use crate::trace::delivery::{Cursor, DeliveryTrace, OPPORTUNITY};
@@ -35,6 +36,10 @@ pub(crate) struct Link {
     pub(crate) to: NodeId,
     pub(crate) queue: Queue,
     delay: Span,
+    /// The share of packets that are lost on the wire, and what stands for the
+    /// link where that is drawn.
+    loss: f64,
+    salt: u64,
     /// Packets on the wire, with the time at which they arrive.
     pub(crate) in_flight: VecDeque<(Time, SegmentId)>,
     /// All packets come from one link, in order: see the module's text.
@@ -73,7 +78,13 @@ enum Sender {
 }
 
 impl Link {
-    fn new(spec: &LinkSpec, tested: &DisciplineChoice, hash_seed: u64, fed_by_one: bool) -> Link {
+    fn new(
+        spec: &LinkSpec,
+        tested: &DisciplineChoice,
+        seed: u64,
+        index: u64,
+        fed_by_one: bool,
+    ) -> Link {
         let scheduled = |discipline, sender| {
             Queue::Scheduled(Box::new(Scheduled {
                 port: Port::new(discipline),
@@ -89,7 +100,7 @@ impl Link {
             Capacity::Trace(trace) => Some(Sender::Trace(TraceSender::new(trace.clone()))),
         };
         let built = |choice: &DisciplineChoice, buffer| {
-            (choice.entry.build)(&choice.settings, buffer, hash_seed)
+            (choice.entry.build)(&choice.settings, buffer, seed)
         };
         let endless = tidegate_core::Buffer::packets(u32::MAX);
         let queue = match (&spec.queue, sender) {
@@ -106,7 +117,20 @@ impl Link {
             // Without a limit on the rate nothing ever waits.
             (_, None) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
         };
-        Link { to: spec.to, queue, delay: spec.delay, in_flight: VecDeque::new(), fed_by_one }
+        Link {
+            to: spec.to,
+            queue,
+            delay: spec.delay,
+            loss: spec.loss,
+            salt: mix(seed ^ mix(index)),
+            in_flight: VecDeque::new(),
+            fed_by_one,
+        }
+    }
+
+    /// Whether a packet with this lot is lost on the wire.
+    pub(crate) fn loses(&self, lot: Lot) -> bool {
+        self.loss > 0.0 && lot.falls(self.salt, self.loss)
     }
 
     /// The time of arrival at the far end of a packet whose last bit leaves at `sent`.
@@ -212,10 +236,11 @@ pub(crate) struct Network {
 
 impl Network {
     /// The network of `scenario` with `tested` in the tested places.
-    pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, hash_seed: u64) -> Network {
+    pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, seed: u64) -> Network {
         let routes = shortest_routes(scenario.nodes.len(), &scenario.links);
         let links = std::iter::zip(&scenario.links, fed_by_one(scenario, &routes))
-            .map(|(spec, fed_by_one)| Link::new(spec, tested, hash_seed, fed_by_one))
+            .zip(0..)
+            .map(|((spec, fed_by_one), index)| Link::new(spec, tested, seed, index, fed_by_one))
             .collect();
         Network { links, nodes: scenario.nodes.len(), routes }
     }

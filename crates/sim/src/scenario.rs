@@ -118,6 +118,8 @@ pub struct LinkSpec {
     pub capacity: Capacity,
     /// Propagation delay.
     pub delay: Span,
+    /// The share of packets that are lost on the way, at random.
+    pub loss: f64,
     /// What stands in front of it.
     pub queue: QueueSpec,
 }
@@ -153,6 +155,9 @@ pub struct TrafficSpec {
     pub start: Time,
     /// When it opens nothing new any more.
     pub stop: Time,
+    /// The class of its packets: 0 is ordinary, others have priority under
+    /// disciplines that know classes.
+    pub class: u8,
     /// What it does.
     pub kind: TrafficKind,
 }

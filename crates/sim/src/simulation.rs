@@ -14,7 +14,10 @@ use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, TcpFacts, Time}
 use crate::connections::{Connection, ConnectionId, Connections, Side};
 use crate::datagrams::DatagramFlows;
 use crate::kernel::Kernel;
-use crate::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder, RunSummary};
+use crate::lot::Lot;
+use crate::metrics::{
+    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+};
 use crate::network::{Network, Queue, SegmentId};
 use crate::scenario::{DisciplineChoice, NodeId, Scenario, TrafficKind, Transfer};
 use crate::slab::Slab;
@@ -45,7 +48,9 @@ struct Segment {
     key: FlowKey,
     destination: NodeId,
     size: Bytes,
+    class: u8,
     ecn: Ecn,
+    lot: Lot,
     content: Content,
 }
 
@@ -97,6 +102,8 @@ struct Simulation<'a> {
     /// Link counters at the end of the warm-up.
     base: Vec<Counters>,
     tally: Tally,
+    /// Whether the recorder takes the rows of packets.
+    takes_packets: bool,
     // Buffers that are used again for every event.
     headers: Vec<Header>,
     actions: Vec<Action>,
@@ -126,8 +133,10 @@ impl<'a> Simulation<'a> {
             .map(|(index, spec)| traffic::source(spec, seed, index))
             .collect();
         let network = Network::new(scenario, discipline, seed);
+        let takes_packets = recorder.takes_packets();
         Simulation {
             scenario,
+            takes_packets,
             recorder,
             kernel: Kernel::new(),
             base: vec![Counters::default(); network.links.len()],
@@ -214,7 +223,7 @@ impl<'a> Simulation<'a> {
             handle: u64::from(segment),
             flow: record.key,
             size: record.size,
-            class: 0,
+            class: record.class,
             ecn: record.ecn,
             tcp: record.content.tcp_facts(),
             arrived: at,
@@ -224,6 +233,10 @@ impl<'a> Simulation<'a> {
         };
         let losses = queue.port.offer(at, packet);
         self.lost.extend(losses.iter().map(segment_of));
+        if self.takes_packets {
+            self.recorder.packet(&PacketRecord { link, at, packet, event: PacketEvent::Arrived });
+            record_losses(self.recorder, link, at, queue.port.losses());
+        }
         self.drop_lost();
         self.serve(link, false);
     }
@@ -249,6 +262,13 @@ impl<'a> Simulation<'a> {
             queue.delay.record(now.since(packet.arrived));
         }
         self.lost.extend(queue.port.losses().iter().map(segment_of));
+        if self.takes_packets {
+            record_losses(self.recorder, link, now, queue.port.losses());
+            if let Some((packet, _)) = taken {
+                let event = PacketEvent::Sent;
+                self.recorder.packet(&PacketRecord { link, at: now, packet, event });
+            }
+        }
         if queue.port.backlog().packets > 0 {
             let next = match &taken {
                 Some((_, sent)) => queue.ready_at(*sent),
@@ -269,6 +289,10 @@ impl<'a> Simulation<'a> {
     /// A packet whose last bit leaves a link's sender at `sent` goes to the far
     /// end, and at once through links behind that it alone feeds.
     fn travel(&mut self, link: usize, segment: SegmentId, sent: Time) {
+        if self.network.links[link].loses(self.segments[segment].lot) {
+            self.lost.push(segment);
+            return self.drop_lost();
+        }
         let at = self.network.links[link].arrival(sent);
         let to = self.network.links[link].to;
         let destination = self.segments[segment].destination;
@@ -336,6 +360,7 @@ impl<'a> Simulation<'a> {
             self.kernel.schedule(at, Event::Timer(connection, side));
         }
         let over = state.is_over();
+        let class = self.scenario.traffic[state.traffic()].class;
         let (from, destination, key) = state.route(side);
         for index in 0..self.headers.len() {
             let header = self.headers[index];
@@ -343,7 +368,9 @@ impl<'a> Simulation<'a> {
             let size = header.wire_size();
             let ecn = if header.ecn_capable { Ecn::Capable } else { Ecn::NotCapable };
             let content = Content::Tcp { connection, to, header };
-            self.send(from, Segment { key, destination, size, ecn, content });
+            let state = self.connections.live(connection).expect("it has just been there");
+            let lot = state.next_lot(side);
+            self.send(from, Segment { key, destination, size, class, ecn, lot, content });
         }
         self.headers.clear();
         if over {
@@ -392,7 +419,9 @@ impl<'a> Simulation<'a> {
 
     fn send_datagram(&mut self, traffic: usize, datagram: &Datagram) {
         let now = self.kernel.now();
-        self.datagrams[traffic].sent(datagram.flow, now);
+        let number = self.datagrams[traffic].sent(datagram.flow, now);
+        let lot = Lot::new((traffic as u64) << 32 | u64::from(datagram.flow), number);
+        let class = self.scenario.traffic[traffic].class;
         if now >= Time(self.scenario.warm_up.0) {
             self.summary.traffic[traffic].datagrams += 1;
         }
@@ -403,7 +432,7 @@ impl<'a> Simulation<'a> {
             tcp: datagram.tcp,
         };
         let Datagram { from, to: destination, size, key, ecn, .. } = *datagram;
-        self.send(from, Segment { key, destination, size, ecn, content });
+        self.send(from, Segment { key, destination, size, class, ecn, lot, content });
     }
 
     /// A datagram that was sent at `sent` has arrived with its size, or is lost.
@@ -527,6 +556,13 @@ fn transfer_of(kind: &TrafficKind) -> &Transfer {
         TrafficKind::Cbr { .. } | TrafficKind::Packets { .. } => {
             unreachable!("sources of datagrams open no connections")
         }
+    }
+}
+
+fn record_losses(recorder: &mut dyn Recorder, link: usize, at: Time, losses: &[Loss]) {
+    for loss in losses {
+        let event = PacketEvent::Lost(loss.reason);
+        recorder.packet(&PacketRecord { link, at, packet: loss.packet, event });
     }
 }
 

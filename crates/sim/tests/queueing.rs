@@ -53,6 +53,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
         to: NodeId(to),
         capacity: Capacity::Fixed(rate),
         delay: PROPAGATION,
+        loss: 0.0,
         queue: QueueSpec::Tested(Buffer::packets(u32::MAX)),
     };
     let scenario = Scenario {
@@ -72,6 +73,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
             name: "packets".into(),
             start: Time::ZERO,
             stop: Time::FAR_FUTURE,
+            class: 0,
             kind: TrafficKind::Packets {
                 inside: NodeId(0),
                 outside: NodeId(1),

@@ -4,8 +4,10 @@
 use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
-use tidegate_core::{Bytes, Span, Time, registry};
-use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder, RunSummary};
+use tidegate_core::{Bytes, FlowKey, Span, Time, registry};
+use tidegate_sim::metrics::{
+    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+};
 use tidegate_sim::scenario::file::{self, Folder};
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, Scenario};
 use tidegate_sim::simulation;
@@ -362,4 +364,93 @@ proptest! {
             prop_assert!(link.utilisation <= 1.01, "{}", link.utilisation);
         }
     }
+}
+
+/// Keeps what happens to packets at queues.
+#[derive(Default)]
+struct Packets(Vec<PacketRecord>);
+
+impl Recorder for Packets {
+    fn flow(&mut self, _row: &FlowRecord) {}
+    fn link(&mut self, _row: &LinkSample) {}
+    fn progress(&mut self, _row: &ProgressSample) {}
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        self.0.push(*row);
+    }
+}
+
+fn packets(scenario: &Scenario, discipline: &str) -> (Vec<PacketRecord>, RunSummary) {
+    let choice =
+        DisciplineChoice::with_defaults(registry::find(discipline).expect("it is registered"));
+    let mut packets = Packets::default();
+    let summary = simulation::run(scenario, &choice, 1, &mut packets, &AtomicBool::new(false));
+    (packets.0, summary)
+}
+
+#[test]
+fn every_packet_at_a_queue_is_told_of_and_carries_its_class() {
+    let classed = BUSY.replace("packet = \"200 B\"", "packet = \"200 B\"\nclass = 3");
+    let (rows, summary) = packets(&scenario(&classed), "las");
+    let counters = summary.links.iter().flatten().next().expect("one link is tested").counters;
+    let count = |event: fn(&PacketEvent) -> bool| {
+        rows.iter().filter(|row| event(&row.event)).count() as u64
+    };
+    assert_eq!(count(|event| *event == PacketEvent::Arrived), counters.offered);
+    assert_eq!(count(|event| *event == PacketEvent::Sent), counters.delivered);
+    assert_eq!(count(|event| matches!(event, PacketEvent::Lost(_))), counters.lost());
+    assert!(counters.lost() > 0);
+    let of_calls = |row: &&PacketRecord| row.packet.flow.protocol() == FlowKey::UDP;
+    assert!(rows.iter().filter(of_calls).all(|row| row.packet.class == 3));
+    assert!(rows.iter().filter(|row| !of_calls(row)).all(|row| row.packet.class == 0));
+}
+
+#[test]
+fn a_link_loses_its_share_and_the_same_packets_under_every_discipline() {
+    const SHARE: f64 = 0.03;
+    let lossy = scenario(&format!(
+        r#"
+        title = "lossy"
+        duration = "200 s"
+        disciplines = ["fifo"]
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = "10 Mbit/s"
+        queue = "tested"
+        [[link]]
+        from = "b"
+        to = "c"
+        delay = "5 ms"
+        loss = {SHARE}
+        back.loss = 0.0
+        [[traffic.cbr]]
+        name = "one"
+        from = "a"
+        to = "c"
+        rate = "3 Mbit/s"
+        packet = "700 B"
+        [[traffic.cbr]]
+        name = "other"
+        from = "a"
+        to = "c"
+        rate = "4 Mbit/s"
+        packet = "1200 B"
+        "#
+    ));
+    let losses = |discipline| {
+        let traffic = run(&lossy, discipline, 1).1.traffic;
+        traffic.iter().map(|source| (source.datagrams, source.datagrams_lost)).collect::<Vec<_>>()
+    };
+    let lost = losses("fifo");
+    for (sent, lost) in &lost {
+        let (sent, lost) = (*sent as f64, *lost as f64);
+        // Five standard deviations.
+        let error = 5.0 * (SHARE * (1.0 - SHARE) / sent).sqrt();
+        assert!((lost / sent - SHARE).abs() < error, "{lost} of {sent}");
+    }
+    assert_eq!(lost, losses("las"));
+    assert_eq!(lost, losses("scfq"));
 }

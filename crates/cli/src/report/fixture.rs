@@ -274,6 +274,9 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
         offered,
         refused: part(temper.refused),
         pushed_out: part(temper.pushed_out),
+        early: 0,
+        superseded: 0,
+        marked: 0,
         loss_ratio: noise.estimate(temper.refused + temper.pushed_out, runs),
         delay: DelayResult {
             mean_s: noise.estimate(0.09, runs),

@@ -282,7 +282,9 @@ const DEFINITIONS: [(&str, &str); 12] = [
     (
         "Loss",
         "Packets lost at a link over packets that arrived there. Refused are those lost on \
-         arrival, pushed out those that were queued and had to make room for another.",
+         arrival at a full buffer, pushed out those that were queued and had to make room for \
+         another. Dropped early are those lost while there was room, to tell their senders of \
+         congestion; a marked packet tells the same and is not lost.",
     ),
     (
         "Goodput",

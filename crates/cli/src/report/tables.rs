@@ -478,6 +478,9 @@ fn links(comparison: &Comparison) -> Option<Table> {
             cell(count(link.offered)),
             cell(count(link.refused)),
             cell(count(link.pushed_out)),
+            cell(count(link.early)),
+            cell(count(link.superseded)),
+            cell(count(link.marked)),
             value(Quantity::Share, link.loss_ratio),
             value(Quantity::Share, link.utilisation),
         ]
@@ -486,7 +489,17 @@ fn links(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
         note: "Packets of all seeds together; ratios are means over seeds.".into(),
-        columns: columns(&["", "Arrived", "Refused", "Pushed out", "Lost", "Utilisation"]),
+        columns: columns(&[
+            "",
+            "Arrived",
+            "Refused",
+            "Pushed out",
+            "Dropped early",
+            "ACKs filtered",
+            "Marked",
+            "Lost",
+            "Utilisation",
+        ]),
         groups,
     })
 }

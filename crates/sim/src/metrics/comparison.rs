@@ -177,6 +177,15 @@ pub struct LinkResult {
     pub refused: u64,
     /// Packets pushed out, all runs together.
     pub pushed_out: u64,
+    /// Packets dropped early, to tell senders of congestion, all runs together.
+    #[serde(default)]
+    pub early: u64,
+    /// Acknowledgements dropped because a later one said all, all runs together.
+    #[serde(default)]
+    pub superseded: u64,
+    /// Packets marked, to tell senders of congestion, all runs together.
+    #[serde(default)]
+    pub marked: u64,
     /// Packets lost over packets that arrived.
     pub loss_ratio: Option<Estimate>,
     /// Time in the queue.
@@ -418,6 +427,9 @@ impl LinkResult {
             offered: links().map(|link| link.counters.offered).sum(),
             refused: links().map(|link| link.counters.refused).sum(),
             pushed_out: links().map(|link| link.counters.pushed_out).sum(),
+            early: links().map(|link| link.counters.early).sum(),
+            superseded: links().map(|link| link.counters.superseded).sum(),
+            marked: links().map(|link| link.counters.marked).sum(),
             loss_ratio: estimate(&LinkSummary::loss_ratio),
             delay: DelayResult::of(links().map(|link| &link.delay)),
             queue_packets: estimate(&LinkSummary::mean_packets),

@@ -13,14 +13,15 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
         let link = discipline.links.get(index);
         let offered = link.map_or(0, |link| link.offered);
-        let (refused, pushed_out) = link.map_or((0, 0), |link| (link.refused, link.pushed_out));
+        let (refused, later) = link
+            .map_or((0, 0), |link| (link.refused, link.pushed_out + link.early + link.superseded));
         let ratio = link.and_then(|link| link.loss_ratio);
         // The mean over seeds, like everywhere, divided as all seeds together.
         let both = ratio.map_or(0.0, |ratio| ratio.mean);
-        let first = both * refused as f64 / (refused + pushed_out).max(1) as f64;
+        let first = both * refused as f64 / (refused + later).max(1) as f64;
         let note = match ratio {
-            Some(ratio) if refused + pushed_out > 0 => {
-                let lost = count(refused + pushed_out);
+            Some(ratio) if refused + later > 0 => {
+                let lost = count(refused + later);
                 let of = counted(offered, "packet", "packets");
                 format!("{} ({lost} of {of})", estimate(Quantity::Share, &ratio))
             }
@@ -53,9 +54,10 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
         id: "loss".into(),
         title: "Loss by reason".into(),
         caption: "Packets lost at the link over packets that arrived there. Refused: lost on \
-                  arrival. Pushed out: accepted, and lost later to make room for another. The \
-                  bars are means over seeds, the whiskers their 95% confidence intervals. A packet \
-                  that is sent again counts again."
+                  arrival at a full buffer. Other: pushed out to make room for another, or \
+                  dropped early to tell its sender of congestion; the table says which. The \
+                  bars are means over seeds, the whiskers their 95% confidence intervals. A \
+                  packet that is sent again counts again."
             .into(),
         table: Some("table-links"),
         ..figure
@@ -147,7 +149,7 @@ fn figure(
     let chart = RowChart {
         x: Axis::linear(name, quantity, most.unwrap_or(longest)).rounded(),
         groups,
-        bar_key: by_reason.then_some(("refused", "pushed out")),
+        bar_key: by_reason.then_some(("refused", "other")),
         dot_key: Vec::new(),
     };
     Some(Figure {

@@ -53,6 +53,7 @@ impl Dumbbell {
             to: "right",
             capacity: bottleneck.clone(),
             delay,
+            loss: 0.0,
             queue: tested,
         });
         one_way(topology, "right", "left", &bottleneck, delay);
@@ -96,6 +97,7 @@ impl Access {
             to: "router",
             capacity: capacity(&self.down, data)?,
             delay,
+            loss: 0.0,
             queue: QueueSpec::Tested(or(self.down_buffer, buffer)),
         });
         topology.add(NewLink {
@@ -104,6 +106,7 @@ impl Access {
             to: "isp",
             capacity: capacity(&self.up, data)?,
             delay,
+            loss: 0.0,
             queue: QueueSpec::Tested(or(self.up_buffer, buffer)),
         });
         // The core of the network has room for everybody.
@@ -127,6 +130,7 @@ fn one_way(topology: &mut Topology, from: &str, to: &str, capacity: &Capacity, d
         to,
         capacity: capacity.clone(),
         delay,
+        loss: 0.0,
         queue: QueueSpec::Unbounded,
     });
 }

@@ -13,7 +13,10 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
+mod traffic;
+
 use super::values::{At, Count, InText, Named, Names, Positive, Quantity, Seeds, Text};
+pub(super) use traffic::{CbrSource, PacketSource, Traffic, TransferSource, WebSource};
 
 /// Most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;
@@ -130,14 +133,16 @@ pub(super) struct Link {
     pub(super) rate: Option<Capacity>,
     /// Propagation delay. Default: none.
     pub(super) delay: Option<Text<Span>>,
+    /// Share of the packets that are lost on the way, at random. Default: 0.
+    pub(super) loss: Option<At<f64>>,
     /// What stands in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
     /// Limit of the queue. Default, unless unbounded: 300 packets.
     pub(super) buffer: Option<Quantity<Buffer>>,
     /// There is no way back. Default: false.
     pub(super) one_way: Option<bool>,
-    /// What is different on the way back. Capacity and delay are otherwise the
-    /// same; the queue is unbounded.
+    /// What is different on the way back. Capacity, delay and loss are otherwise
+    /// the same; the queue is unbounded.
     pub(super) back: Option<At<Back>>,
 }
 
@@ -151,148 +156,12 @@ pub(super) struct Back {
     pub(super) rate: Option<Capacity>,
     /// Propagation delay. Default: as the way out.
     pub(super) delay: Option<Text<Span>>,
+    /// Share of the packets that are lost on the way. Default: as the way out.
+    pub(super) loss: Option<At<f64>>,
     /// What stands in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
     /// Limit of the queue. Default, unless unbounded: 300 packets.
     pub(super) buffer: Option<Quantity<Buffer>>,
-}
-
-/// Sources of traffic, each kind in a list of its own; reports show them in the
-/// order of the file.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Traffic {
-    /// TCP transfers that begin independently of each other.
-    #[serde(default)]
-    pub(super) transfers: Vec<At<TransferSource>>,
-    /// Web sessions: pages of objects, each object a transfer of its own.
-    #[serde(default)]
-    pub(super) web: Vec<At<WebSource>>,
-    /// Datagrams of one size at a constant rate, as a call sends them.
-    #[serde(default)]
-    pub(super) cbr: Vec<At<CbrSource>>,
-    /// The packets of a capture, at the times at which they were captured.
-    #[serde(default)]
-    pub(super) packets: Vec<At<PacketSource>>,
-}
-
-/// TCP transfers. How many: one of `load`, `per_second`, `count`, `log`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TransferSource {
-    /// Name in tables and files.
-    pub(super) name: At<String>,
-    /// Senders of the data; each transfer takes one at random.
-    pub(super) from: At<Names>,
-    /// Receivers of the data; each transfer takes one at random.
-    pub(super) to: At<Names>,
-    /// When it begins. Default: 0 s.
-    pub(super) start: Option<Quantity<Span>>,
-    /// When it opens nothing new any more. Default: never.
-    pub(super) stop: Option<Quantity<Span>>,
-    /// Transfers begin at random; all together they are this much on the wire,
-    /// counted in full packets, retransmissions not included.
-    pub(super) load: Option<Quantity<Rate>>,
-    /// Transfers begin at random, so many a second on average.
-    pub(super) per_second: Option<At<Positive>>,
-    /// So many transfers, all when the source starts.
-    pub(super) count: Option<At<Transfers>>,
-    /// A CSV file with the columns start_s and size_bytes; the first of its
-    /// transfers begins when the source starts.
-    pub(super) log: Option<At<String>>,
-    /// How large transfers are; not with `log`.
-    pub(super) sizes: Option<At<Sizes>>,
-    /// The receiver opens the connection and sends a request of this size, as
-    /// for a download. Default: the sender opens it, as for an upload.
-    pub(super) request: Option<Text<Bytes>>,
-    /// What is different from the scenario's TCP.
-    #[serde(default)]
-    pub(super) tcp: Tcp,
-    /// Record the progress of each of its flows.
-    #[serde(default)]
-    pub(super) follow: bool,
-}
-
-/// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
-/// are exponential with the means given. How many: `load` or `between_sessions`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WebSource {
-    /// Name in tables and files.
-    pub(super) name: At<String>,
-    /// Servers; each object comes from one at random.
-    pub(super) from: At<Names>,
-    /// Clients; each object goes to one at random.
-    pub(super) to: At<Names>,
-    /// When it begins. Default: 0 s.
-    pub(super) start: Option<Quantity<Span>>,
-    /// When no new session begins any more. Default: never.
-    pub(super) stop: Option<Quantity<Span>>,
-    /// All objects together are this much on the wire, counted in full packets,
-    /// retransmissions not included.
-    pub(super) load: Option<Quantity<Rate>>,
-    /// Between the starts of two sessions.
-    pub(super) between_sessions: Option<Quantity<Span>>,
-    /// Pages of a session.
-    pub(super) pages: Positive,
-    /// Between the starts of two pages of a session.
-    pub(super) between_pages: Text<Span>,
-    /// Objects of a page.
-    pub(super) objects: Positive,
-    /// Between the starts of two objects of a page.
-    pub(super) between_objects: Text<Span>,
-    /// How large objects are.
-    pub(super) sizes: At<Sizes>,
-    /// Size of the request for each object. Default: 400 B.
-    pub(super) request: Option<Text<Bytes>>,
-    /// What is different from the scenario's TCP.
-    #[serde(default)]
-    pub(super) tcp: Tcp,
-    /// Record the progress of each of its flows.
-    #[serde(default)]
-    pub(super) follow: bool,
-}
-
-/// UDP datagrams of one size at a constant rate.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CbrSource {
-    /// Name in tables and files.
-    pub(super) name: At<String>,
-    /// The sender.
-    pub(super) from: At<Names>,
-    /// The receiver.
-    pub(super) to: At<Names>,
-    /// When it begins. Default: 0 s.
-    pub(super) start: Option<Quantity<Span>>,
-    /// When it ends. Default: never.
-    pub(super) stop: Option<Quantity<Span>>,
-    /// Rate on the wire, headers included.
-    pub(super) rate: Text<Rate>,
-    /// Size of each datagram on the wire, headers included.
-    pub(super) packet: Quantity<Bytes>,
-}
-
-/// The packets of a capture: those of the user's hosts one way, the others the
-/// other way. Nothing reacts to what happens to them.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PacketSource {
-    /// Name in tables and files.
-    pub(super) name: At<String>,
-    /// The user's side.
-    pub(super) inside: At<Names>,
-    /// The network's side.
-    pub(super) outside: At<Names>,
-    /// When the first packet is sent. Default: 0 s.
-    pub(super) start: Option<Quantity<Span>>,
-    /// When it ends. Default: with the capture.
-    pub(super) stop: Option<Quantity<Span>>,
-    /// A pcap or pcapng file.
-    pub(super) capture: At<String>,
-    /// IP addresses of the user's side. Default: found from the capture.
-    #[serde(default)]
-    pub(super) local: Vec<At<String>>,
 }
 
 /// How TCP behaves. Without a profile the settings apply to the surrounding one.

@@ -34,6 +34,7 @@ pub(super) struct NewLink<'a> {
     pub(super) to: &'a str,
     pub(super) capacity: Capacity,
     pub(super) delay: Span,
+    pub(super) loss: f64,
     pub(super) queue: QueueSpec,
 }
 
@@ -88,8 +89,8 @@ impl Topology {
 
     pub(super) fn add(&mut self, link: NewLink<'_>) {
         let (from, to) = (self.node(link.from), self.node(link.to));
-        let NewLink { name, capacity, delay, queue, .. } = link;
-        self.links.push(LinkSpec { name, from, to, capacity, delay, queue });
+        let NewLink { name, capacity, delay, loss, queue, .. } = link;
+        self.links.push(LinkSpec { name, from, to, capacity, delay, loss, queue });
     }
 
     fn add_written(
@@ -106,13 +107,15 @@ impl Topology {
         let capacity = capacity.unwrap_or(Capacity::Unlimited);
         let delay = link.delay.map_or(Span::ZERO, |delay| delay.0);
         let queue = queue(link.queue.as_ref(), link.buffer.as_ref())?;
-        let (mut back_capacity, mut back_delay) = (capacity.clone(), delay);
+        let loss = share(link.loss.as_ref())?;
+        let (mut back_capacity, mut back_delay, mut back_loss) = (capacity.clone(), delay, loss);
         let mut back_queue = QueueSpec::Unbounded;
         if let Some(back) = &link.back {
             if let Some(rate) = &back.rate {
                 back_capacity = self::capacity(rate, data)?;
             }
             back_delay = back.delay.map_or(delay, |delay| delay.0);
+            back_loss = if back.loss.is_some() { share(back.loss.as_ref())? } else { loss };
             back_queue = self::queue(back.queue.as_ref(), back.buffer.as_ref())?;
         }
         let (starts, ends) =
@@ -136,6 +139,7 @@ impl Topology {
                     to,
                     capacity: capacity.clone(),
                     delay,
+                    loss,
                     queue: queue.clone(),
                 };
                 self.add_checked(way_out, &link.place)?;
@@ -146,6 +150,7 @@ impl Topology {
                         to: from,
                         capacity: back_capacity.clone(),
                         delay: back_delay,
+                        loss: back_loss,
                         queue: back_queue.clone(),
                     };
                     self.add_checked(way_back, &link.place)?;
@@ -292,6 +297,17 @@ pub(super) fn capacity(
             load_text(data, file, "a trace of delivery opportunities", DeliveryTrace::parse)
                 .map(|trace| Capacity::Trace(Arc::new(trace)))
         }
+    }
+}
+
+/// A share of packets, none when it is not given.
+fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
+    match written {
+        Some(share) if !(0.0..1.0).contains(&share.value) => {
+            let expected = "a share of packets from 0 to below 1, as 0.01";
+            Err(Mistake::at(&share.place, format!("{}", share.value), expected))
+        }
+        share => Ok(share.map_or(0.0, |share| share.value)),
     }
 }
 

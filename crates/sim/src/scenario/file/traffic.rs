@@ -138,7 +138,8 @@ impl Reader<'_> {
             self.log(source.log.as_ref().expect("one of the four is given"))?
         };
         let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
-        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+        let (name, class) = (source.name.value.clone(), source.class);
+        Ok(TrafficSpec { name, start, stop, class, kind })
     }
 
     fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
@@ -180,7 +181,8 @@ impl Reader<'_> {
             sizes,
         };
         let kind = TrafficKind::Web { transfer, profile };
-        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+        let (name, class) = (source.name.value.clone(), source.class);
+        Ok(TrafficSpec { name, start, stop, class, kind })
     }
 
     fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
@@ -192,7 +194,8 @@ impl Reader<'_> {
         let per_second = rate.0 as f64 / (8.0 * packet.0 as f64);
         self.check_arrivals(per_second, &source.packet.place)?;
         let kind = TrafficKind::Cbr { from, to, rate, packet };
-        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+        let (name, class) = (source.name.value.clone(), source.class);
+        Ok(TrafficSpec { name, start, stop, class, kind })
     }
 
     fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
@@ -218,7 +221,8 @@ impl Reader<'_> {
         }
         let capture = Arc::new(capture);
         let kind = TrafficKind::Packets { inside, outside, capture, hosts };
-        Ok(TrafficSpec { name: source.name.value.clone(), start, stop, kind })
+        let (name, class) = (source.name.value.clone(), source.class);
+        Ok(TrafficSpec { name, start, stop, class, kind })
     }
 
     fn transfer(

@@ -1,0 +1,158 @@
+//! The sources of traffic of a scenario, as they are written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::{Bytes, Rate, Span};
+
+use super::super::values::{At, Names, Positive, Quantity, Text};
+use super::{Sizes, Tcp, Transfers};
+
+/// Sources of traffic, each kind in a list of its own; reports show them in the
+/// order of the file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct Traffic {
+    /// TCP transfers that begin independently of each other.
+    #[serde(default)]
+    pub(in crate::scenario::file) transfers: Vec<At<TransferSource>>,
+    /// Web sessions: pages of objects, each object a transfer of its own.
+    #[serde(default)]
+    pub(in crate::scenario::file) web: Vec<At<WebSource>>,
+    /// Datagrams of one size at a constant rate, as a call sends them.
+    #[serde(default)]
+    pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
+    /// The packets of a capture, at the times at which they were captured.
+    #[serde(default)]
+    pub(in crate::scenario::file) packets: Vec<At<PacketSource>>,
+}
+
+/// TCP transfers. How many: one of `load`, `per_second`, `count`, `log`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct TransferSource {
+    /// Name in tables and files.
+    pub(in crate::scenario::file) name: At<String>,
+    /// Senders of the data; each transfer takes one at random.
+    pub(in crate::scenario::file) from: At<Names>,
+    /// Receivers of the data; each transfer takes one at random.
+    pub(in crate::scenario::file) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(in crate::scenario::file) start: Option<Quantity<Span>>,
+    /// When it opens nothing new any more. Default: never.
+    pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
+    /// Transfers begin at random; all together they are this much on the wire,
+    /// counted in full packets, retransmissions not included.
+    pub(in crate::scenario::file) load: Option<Quantity<Rate>>,
+    /// Transfers begin at random, so many a second on average.
+    pub(in crate::scenario::file) per_second: Option<At<Positive>>,
+    /// So many transfers, all when the source starts.
+    pub(in crate::scenario::file) count: Option<At<Transfers>>,
+    /// A CSV file with the columns start_s and size_bytes; the first of its
+    /// transfers begins when the source starts.
+    pub(in crate::scenario::file) log: Option<At<String>>,
+    /// How large transfers are; not with `log`.
+    pub(in crate::scenario::file) sizes: Option<At<Sizes>>,
+    /// The receiver opens the connection and sends a request of this size, as
+    /// for a download. Default: the sender opens it, as for an upload.
+    pub(in crate::scenario::file) request: Option<Text<Bytes>>,
+    /// What is different from the scenario's TCP.
+    #[serde(default)]
+    pub(in crate::scenario::file) tcp: Tcp,
+    /// Record the progress of each of its flows.
+    #[serde(default)]
+    pub(in crate::scenario::file) follow: bool,
+    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    #[serde(default)]
+    pub(in crate::scenario::file) class: u8,
+}
+
+/// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
+/// are exponential with the means given. How many: `load` or `between_sessions`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct WebSource {
+    /// Name in tables and files.
+    pub(in crate::scenario::file) name: At<String>,
+    /// Servers; each object comes from one at random.
+    pub(in crate::scenario::file) from: At<Names>,
+    /// Clients; each object goes to one at random.
+    pub(in crate::scenario::file) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(in crate::scenario::file) start: Option<Quantity<Span>>,
+    /// When no new session begins any more. Default: never.
+    pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
+    /// All objects together are this much on the wire, counted in full packets,
+    /// retransmissions not included.
+    pub(in crate::scenario::file) load: Option<Quantity<Rate>>,
+    /// Between the starts of two sessions.
+    pub(in crate::scenario::file) between_sessions: Option<Quantity<Span>>,
+    /// Pages of a session.
+    pub(in crate::scenario::file) pages: Positive,
+    /// Between the starts of two pages of a session.
+    pub(in crate::scenario::file) between_pages: Text<Span>,
+    /// Objects of a page.
+    pub(in crate::scenario::file) objects: Positive,
+    /// Between the starts of two objects of a page.
+    pub(in crate::scenario::file) between_objects: Text<Span>,
+    /// How large objects are.
+    pub(in crate::scenario::file) sizes: At<Sizes>,
+    /// Size of the request for each object. Default: 400 B.
+    pub(in crate::scenario::file) request: Option<Text<Bytes>>,
+    /// What is different from the scenario's TCP.
+    #[serde(default)]
+    pub(in crate::scenario::file) tcp: Tcp,
+    /// Record the progress of each of its flows.
+    #[serde(default)]
+    pub(in crate::scenario::file) follow: bool,
+    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    #[serde(default)]
+    pub(in crate::scenario::file) class: u8,
+}
+
+/// UDP datagrams of one size at a constant rate.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct CbrSource {
+    /// Name in tables and files.
+    pub(in crate::scenario::file) name: At<String>,
+    /// The sender.
+    pub(in crate::scenario::file) from: At<Names>,
+    /// The receiver.
+    pub(in crate::scenario::file) to: At<Names>,
+    /// When it begins. Default: 0 s.
+    pub(in crate::scenario::file) start: Option<Quantity<Span>>,
+    /// When it ends. Default: never.
+    pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
+    /// Rate on the wire, headers included.
+    pub(in crate::scenario::file) rate: Text<Rate>,
+    /// Size of each datagram on the wire, headers included.
+    pub(in crate::scenario::file) packet: Quantity<Bytes>,
+    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    #[serde(default)]
+    pub(in crate::scenario::file) class: u8,
+}
+
+/// The packets of a capture: those of the user's hosts one way, the others the
+/// other way. Nothing reacts to what happens to them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct PacketSource {
+    /// Name in tables and files.
+    pub(in crate::scenario::file) name: At<String>,
+    /// The user's side.
+    pub(in crate::scenario::file) inside: At<Names>,
+    /// The network's side.
+    pub(in crate::scenario::file) outside: At<Names>,
+    /// When the first packet is sent. Default: 0 s.
+    pub(in crate::scenario::file) start: Option<Quantity<Span>>,
+    /// When it ends. Default: with the capture.
+    pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
+    /// A pcap or pcapng file.
+    pub(in crate::scenario::file) capture: At<String>,
+    /// IP addresses of the user's side. Default: found from the capture.
+    #[serde(default)]
+    pub(in crate::scenario::file) local: Vec<At<String>>,
+    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    #[serde(default)]
+    pub(in crate::scenario::file) class: u8,
+}

@@ -21,6 +21,8 @@ use crate::units::{Bytes, Time};
 
 pub mod efd;
 pub mod fifo;
+#[allow(dead_code, reason = "its disciplines follow")]
+mod flow_queues;
 mod flow_state;
 pub mod las;
 mod ranked;

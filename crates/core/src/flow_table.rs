@@ -14,14 +14,51 @@ use siphasher::sip::SipHasher13;
 
 use crate::packet::FlowKey;
 
+/// Maps flows to numbers, differently for every seed.
+#[derive(Clone, Debug)]
+pub struct FlowHash(SipHasher13);
+
+impl FlowHash {
+    /// The hash of the run with this `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> FlowHash {
+        // Two words that differ for every seed; the constant is the golden
+        // ratio's, as good as any that is not zero.
+        FlowHash(SipHasher13::new_with_keys(seed, seed ^ 0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// Any 64 bits, always the same for a flow.
+    #[must_use]
+    pub fn of(&self, key: &FlowKey) -> u64 {
+        let mut hasher = self.0;
+        key.write_to(&mut hasher);
+        hasher.finish()
+    }
+
+    /// One of `0..count`, for disciplines that put flows into so many queues.
+    #[must_use]
+    pub fn bucket(&self, key: &FlowKey, count: u32) -> u32 {
+        // The high half of a product, which is below `count`, without a division.
+        ((u128::from(self.of(key)) * u128::from(count)) >> 64) as u32
+    }
+}
+
 /// Names an entry of a [`FlowTable`] for as long as the entry lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowId(u32);
 
+impl FlowId {
+    /// The entry's slot: less than the most entries that there ever were.
+    #[must_use]
+    pub fn slot(self) -> u32 {
+        self.0
+    }
+}
+
 /// A map from flow to `T`.
 #[derive(Debug)]
 pub struct FlowTable<T> {
-    hasher: SipHasher13,
+    hash: FlowHash,
     slot_by_key: HashTable<u32>,
     slots: Vec<Option<Slot<T>>>,
     free: Vec<u32>,
@@ -39,9 +76,7 @@ impl<T> FlowTable<T> {
     #[must_use]
     pub fn new(seed: u64) -> FlowTable<T> {
         FlowTable {
-            // Two words that differ for every seed; the constant is the golden
-            // ratio's, as good as any that is not zero.
-            hasher: SipHasher13::new_with_keys(seed, seed ^ 0x9e37_79b9_7f4a_7c15),
+            hash: FlowHash::new(seed),
             slot_by_key: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -62,7 +97,7 @@ impl<T> FlowTable<T> {
 
     /// The entry of the flow, made by `fresh` when there is none.
     pub fn entry(&mut self, key: &FlowKey, fresh: impl FnOnce() -> T) -> (FlowId, &mut T) {
-        let hash = self.hash(key);
+        let hash = self.hash.of(key);
         let index = match self.lookup(hash, key) {
             Some(index) => index,
             None => self.insert(hash, *key, fresh()),
@@ -74,7 +109,7 @@ impl<T> FlowTable<T> {
     /// The entry of the flow, when it has one.
     #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<FlowId> {
-        self.lookup(self.hash(key), key).map(FlowId)
+        self.lookup(self.hash.of(key), key).map(FlowId)
     }
 
     /// The state of an entry.
@@ -106,12 +141,6 @@ impl<T> FlowTable<T> {
                 self.remove(FlowId(index as u32));
             }
         }
-    }
-
-    fn hash(&self, key: &FlowKey) -> u64 {
-        let mut hasher = self.hasher;
-        key.write_to(&mut hasher);
-        hasher.finish()
     }
 
     fn lookup(&self, hash: u64, key: &FlowKey) -> Option<u32> {
@@ -170,7 +199,17 @@ mod tests {
 
     #[test]
     fn the_hash_depends_on_the_seed() {
-        let (one, two) = (FlowTable::<()>::new(1), FlowTable::<()>::new(2));
-        assert_ne!(one.hash(&key(1)), two.hash(&key(1)));
+        assert_ne!(FlowHash::new(1).of(&key(1)), FlowHash::new(2).of(&key(1)));
+    }
+
+    #[test]
+    fn buckets_are_within_their_count_and_evenly_filled() {
+        let mut flows = [0; 5];
+        for port in 0..10_000 {
+            flows[FlowHash::new(1).bucket(&key(port), 5) as usize] += 1;
+        }
+        // 2 000 each with a deviation of 40: five of them.
+        assert!(flows.iter().all(|flows| (1_800..=2_200).contains(flows)), "{flows:?}");
+        assert_eq!(FlowHash::new(1).bucket(&key(1), 1), 0);
     }
 }

@@ -23,6 +23,8 @@ struct TcpSettings
 {
     uint32_t synRetries = 6;
     uint32_t dataRetries = 6;
+    uint32_t window = 65535; // receive buffer
+    bool ecn = false;
 };
 
 inline void
@@ -37,8 +39,9 @@ SetTcpDefaults(const TcpSettings& s)
     set("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     set("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(false));
     // No scaling and a receive buffer of 65 535: the window is 65 535 whatever
-    // the state, and SYNs carry no option.
-    set("ns3::TcpSocketBase::WindowScaling", BooleanValue(false));
+    // the state, and SYNs carry no option. A larger buffer needs scaling.
+    set("ns3::TcpSocketBase::WindowScaling", BooleanValue(s.window > 65535));
+    set("ns3::TcpSocketBase::UseEcn", StringValue(s.ecn ? "On" : "Off"));
     set("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     // TIME_WAIT is twice this. The default 120 s would leave thousands of dead
     // sockets in lists which ns-3 scans linearly for every packet.
@@ -50,11 +53,11 @@ SetTcpDefaults(const TcpSettings& s)
     set("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(kConnTimeout)));
     set("ns3::TcpSocket::ConnCount", UintegerValue(s.synRetries));
     set("ns3::TcpSocket::DataRetries", UintegerValue(s.dataRetries));
-    set("ns3::TcpSocket::RcvBufSize", UintegerValue(65535));
-    // 44 whole segments. A send buffer above the receiver's window makes ns-3
+    set("ns3::TcpSocket::RcvBufSize", UintegerValue(s.window));
+    // Whole segments: 44 of them as a rule. A send buffer above the receiver's window makes ns-3
     // ask its buffer for zero bytes during recovery, and crash; one that is
     // not a multiple of the MSS makes it send runts.
-    set("ns3::TcpSocket::SndBufSize", UintegerValue(65535 / kMss * kMss));
+    set("ns3::TcpSocket::SndBufSize", UintegerValue(s.window / kMss * kMss));
 }
 
 struct Dumbbell
@@ -64,7 +67,7 @@ struct Dumbbell
     ns3::Ptr<ns3::PointToPointNetDevice> bottleneck; // left router's, towards the right
     ns3::Ptr<ns3::Queue<ns3::Packet>> queue;         // the only queue which may drop
 
-    Dumbbell(uint32_t pairs, uint32_t queuePackets)
+    Dumbbell(uint32_t pairs, uint32_t queuePackets, double delayMs = 1)
     {
         using namespace ns3;
         senders.Create(pairs);
@@ -77,10 +80,10 @@ struct Dumbbell
         stack.SetIpv6StackInstall(false);
         stack.Install(NodeContainer(senders, receivers, routers));
 
-        auto link = [](const char* rate, const char* packets) {
+        auto link = [delayMs](const char* rate, const char* packets) {
             PointToPointHelper p;
             p.SetDeviceAttribute("DataRate", StringValue(rate));
-            p.SetChannelAttribute("Delay", StringValue("1ms"));
+            p.SetChannelAttribute("Delay", TimeValue(Seconds(delayMs / 1e3)));
             p.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue(packets));
             // Without flow control the address helper installs no queue disc:
             // the device's queue is the only one on each link.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ns-3.37 as a peer: TCP transfers with Poisson arrivals and Zipf sizes over a
-// dumbbell with a FIFO bottleneck. See README.md for what is measured and why.
-#include "common.h"
+// ns-3.37 as a peer: TCP transfers with Poisson arrivals and Zipf sizes, or some
+// without end, over a dumbbell. See README.md for what is measured and why.
+#include "bottleneck.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,10 +19,11 @@ using namespace ns3;
 namespace
 {
 
-constexpr uint32_t kPairs = 5, kQueuePackets = 300;
+constexpr uint32_t kPairs = 5;
 constexpr uint32_t kMinSize = 6, kMaxSize = 6849; // segments
 constexpr double kZipf = 1.99345;
 constexpr double kEarly = 60.0; // s; the loss rate is also reported up to here
+constexpr uint32_t kEndless = ~0u; // segments
 
 struct Options
 {
@@ -32,6 +33,13 @@ struct Options
     bool karn = false;
     std::string flows;
     TcpSettings tcp;
+    std::string queue = "droptail";
+    bool watch = false; // report the queue: as soon as one is asked for
+    uint32_t buffer = 300;
+    double delay = 1; // ms, of each link
+    uint32_t longs = 0;
+    double warmUp = 0; // s
+    std::string packets;
 };
 
 struct Class
@@ -109,6 +117,7 @@ struct Flow
     uint64_t key;
     uint32_t toSend; // segments not yet handed to the socket
     uint64_t left;   // bytes which the receiver still misses
+    uint64_t before = 0; // the same when the warm-up ended
     Ptr<Socket> tx, rx;
     bool ended = false;
 
@@ -145,10 +154,11 @@ class Run
   public:
     Run(const Options& o)
         : m_o(o),
-          m_net(kPairs, kQueuePackets),
+          m_net(kPairs, o.queue == "droptail" ? o.buffer : 1, o.delay),
           m_sizes(o.seed, 1),
           m_arrivals(o.seed, 2),
           m_pairs(o.seed, 3),
+          m_starts(o.seed, 4),
           m_rate(o.load * 1e6 / (m_zipf.mean * 1500 * 8))
     {
         for (uint32_t i = 0; i < kPairs; i++)
@@ -160,11 +170,31 @@ class Run
                                  MakeCallback(&Run::Accept, this));
             m_listeners.push_back(l);
         }
+        if (o.queue != "droptail")
+        {
+            auto disc = MakeQueueDisc(o.queue, o.buffer, o.tcp.ecn, o.seed);
+            Install(m_net.bottleneck, disc);
+            m_watch.On(disc, o.warmUp, !o.packets.empty());
+        }
+        else if (o.watch)
+        {
+            m_watch.On(m_net.queue, o.warmUp);
+        }
     }
 
     void Go()
     {
-        Schedule();
+        if (m_o.longs == 0)
+        {
+            Schedule();
+        }
+        for (uint32_t i = 0; i < m_o.longs; i++)
+        {
+            // Within a second, so that they do not march in step.
+            Simulator::Schedule(Seconds(m_starts()), &Run::Open, this, i % kPairs, i % kPairs,
+                                kEndless);
+        }
+        Simulator::Schedule(Seconds(m_o.warmUp), &Run::WarmedUp, this);
         Simulator::Schedule(Seconds(kEarly), &Run::Early, this);
         Simulator::Stop(Seconds(m_o.duration));
         auto t0 = std::chrono::steady_clock::now();
@@ -183,7 +213,7 @@ class Run
         }
     }
 
-    void Report() const;
+    void Report();
 
     bool Karn() const { return m_o.karn; }
 
@@ -206,7 +236,11 @@ class Run
     {
         Schedule();
         auto from = uint32_t(m_pairs() * kPairs), to = uint32_t(m_pairs() * kPairs);
-        uint32_t size = m_zipf(m_sizes());
+        Open(from, to, m_zipf(m_sizes()));
+    }
+
+    void Open(uint32_t from, uint32_t to, uint32_t size)
+    {
         auto f = std::make_unique<Flow>();
         f->run = this;
         f->record = records.size();
@@ -285,17 +319,34 @@ class Run
         m_lastBytes = now;
     }
 
+    void WarmedUp()
+    {
+        for (auto& [key, f] : m_live)
+        {
+            f->before = f->left;
+        }
+    }
+
     double Loss() const
     {
+        if (m_o.queue != "droptail")
+        {
+            return m_watch.Loss();
+        }
         double in = m_net.queue->GetTotalReceivedPackets();
         double lost = m_net.queue->GetTotalDroppedPacketsBeforeEnqueue();
         return in + lost > 0 ? lost / (in + lost) : 0;
     }
 
+    void ReportTransfers() const;
+    void ReportLong() const;
+    void WriteFlows() const;
+
     Options m_o;
     Dumbbell m_net;
     Zipf m_zipf;
-    Uniform m_sizes, m_arrivals, m_pairs;
+    Uniform m_sizes, m_arrivals, m_pairs, m_starts;
+    Watch m_watch;
     double m_rate; // flows/s
     std::vector<Ptr<Socket>> m_listeners;
     std::unordered_map<uint64_t, std::unique_ptr<Flow>> m_live;
@@ -355,22 +406,75 @@ Flow::GaveUp(Ptr<Socket>)
     run->End(this, &Run::dataFailed);
 }
 
-// Linear interpolation between order statistics, as most tools do by default.
-double
-Quantile(const std::vector<double>& sorted, double q)
-{
-    double x = q * double(sorted.size() - 1);
-    size_t i = size_t(x);
-    return i + 1 < sorted.size() ? sorted[i] + (x - double(i)) * (sorted[i + 1] - sorted[i])
-                                 : sorted[i];
-}
-
 void
-Run::Report() const
+Run::Report()
 {
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
     double mib = double(ru.ru_maxrss) / 1024;
+    if (m_o.longs > 0)
+    {
+        ReportLong();
+    }
+    else
+    {
+        ReportTransfers();
+    }
+    if (m_o.watch)
+    {
+        m_watch.Report(m_o.json, m_o.queue, m_o.buffer, m_o.duration - m_o.warmUp);
+        printf(m_o.json ? "," : "");
+    }
+    printf(m_o.json ? "\"wall_s\":%.3f,\"rss_mib\":%.1f}\n" : "wall %.2f s, peak memory %.1f MiB\n",
+           m_wall,
+           mib);
+    if (!m_o.flows.empty())
+    {
+        WriteFlows();
+    }
+    if (!m_o.packets.empty())
+    {
+        m_watch.Write(m_o.packets);
+    }
+}
+
+// Goodput of each transfer without end after the warm-up, and Jain's index of them.
+void
+Run::ReportLong() const
+{
+    double seconds = m_o.duration - m_o.warmUp;
+    std::vector<double> goodput(m_o.longs, 0); // Mb/s; of one which gave up, none
+    for (auto& [key, f] : m_live)
+    {
+        goodput[f->record] = double(f->before - f->left) * 8e-6 / seconds;
+    }
+    double sum = 0, squares = 0;
+    for (double g : goodput)
+    {
+        sum += g;
+        squares += g * g;
+    }
+    printf(m_o.json ? "{\"simulator\":\"ns-3.37\",\"long\":%u,\"delay_ms\":%g,\"duration_s\":%g,"
+                      "\"warm_up_s\":%g,\"seed\":%llu,\"gave_up\":%llu,\"goodput_mbps\":["
+                    : "%u without end, %g ms per link, %g s of which %g s warm-up, seed %llu\n"
+                      "%llu gave up; goodput",
+           m_o.longs,
+           m_o.delay,
+           m_o.duration,
+           m_o.warmUp,
+           (unsigned long long)m_o.seed,
+           (unsigned long long)(synFailed + dataFailed));
+    for (double& g : goodput)
+    {
+        printf(m_o.json ? "%s%.4g" : "%s %.4g", m_o.json && &g != goodput.data() ? "," : "", g);
+    }
+    double jain = sum * sum / (double(m_o.longs) * squares);
+    printf(m_o.json ? "],\"jain\":%.6g," : " Mb/s, fairness %.4f\n", jain);
+}
+
+void
+Run::ReportTransfers() const
+{
     // What left the queue has left the wire, but for the packet in service.
     double sent = double(m_bytes - m_net.queue->GetNBytes());
     double utilisation = sent * 8 / (kBottleneckBps * m_o.duration);
@@ -422,35 +526,32 @@ Run::Report() const
     }
     printf(m_o.json ? "],\"started\":%zu,\"completed\":%zu,\"connect_failed\":%llu,"
                       "\"gave_up\":%llu,\"utilisation\":%.6g,\"loss\":%.6g,\"loss_60s\":%.6g,"
-                      "\"wall_s\":%.3f,\"rss_mib\":%.1f}\n"
                     : "started %zu, completed %zu, failed to connect %llu, gave up %llu\n"
-                      "utilisation %.4f, loss %.5f, in the first 60 s %.5f\n"
-                      "wall %.2f s, peak memory %.1f MiB\n",
+                      "utilisation %.4f, loss %.5f, in the first 60 s %.5f\n",
            records.size(),
            completed,
            (unsigned long long)synFailed,
            (unsigned long long)dataFailed,
            utilisation,
            Loss(),
-           m_o.duration > kEarly ? m_earlyLoss : Loss(),
-           m_wall,
-           mib);
+           m_o.duration > kEarly ? m_earlyLoss : Loss());
+}
 
-    if (!m_o.flows.empty())
+void
+Run::WriteFlows() const
+{
+    FILE* f = fopen(m_o.flows.c_str(), "w");
+    if (!f)
     {
-        FILE* f = fopen(m_o.flows.c_str(), "w");
-        if (!f)
-        {
-            fprintf(stderr, "dumbbell: cannot write %s\n", m_o.flows.c_str());
-            exit(1);
-        }
-        fprintf(f, "start_s,size_segments,response_s\n");
-        for (const Record& r : records)
-        {
-            fprintf(f, r.response < 0 ? "%.9f,%u,\n" : "%.9f,%u,%.9f\n", r.start, r.size, r.response);
-        }
-        fclose(f);
+        fprintf(stderr, "dumbbell: cannot write %s\n", m_o.flows.c_str());
+        exit(1);
     }
+    fprintf(f, "start_s,size_segments,response_s\n");
+    for (const Record& r : records)
+    {
+        fprintf(f, r.response < 0 ? "%.9f,%u,\n" : "%.9f,%u,%.9f\n", r.start, r.size, r.response);
+    }
+    fclose(f);
 }
 
 [[noreturn]] void
@@ -458,7 +559,10 @@ Usage(int code)
 {
     fprintf(code ? stderr : stdout,
             "usage: dumbbell [--load MBPS] [--duration S] [--seed N] [--json] [--flows FILE]\n"
-            "                [--karn] [--syn-retries N] [--data-retries N]\n");
+            "                [--karn] [--syn-retries N] [--data-retries N]\n"
+            "                [--queue droptail|fifo|codel|fqcodel|pie] [--buffer PACKETS] [--ecn]\n"
+            "                [--long N] [--delay MS] [--window BYTES] [--warm-up S]\n"
+            "                [--packets FILE]\n");
     exit(code);
 }
 
@@ -474,6 +578,14 @@ Parse(int argc, char** argv)
                             {"karn", 0, nullptr, 'k'},
                             {"syn-retries", 1, nullptr, 'S'},
                             {"data-retries", 1, nullptr, 'D'},
+                            {"queue", 1, nullptr, 'q'},
+                            {"buffer", 1, nullptr, 'b'},
+                            {"ecn", 0, nullptr, 'e'},
+                            {"long", 1, nullptr, 'n'},
+                            {"delay", 1, nullptr, 'p'},
+                            {"window", 1, nullptr, 'w'},
+                            {"warm-up", 1, nullptr, 'u'},
+                            {"packets", 1, nullptr, 'P'},
                             {"help", 0, nullptr, 'h'},
                             {nullptr, 0, nullptr, 0}};
     auto number = [](const char* s) {
@@ -498,11 +610,21 @@ Parse(int argc, char** argv)
         case 'f': o.flows = optarg; break;
         case 'S': o.tcp.synRetries = uint32_t(number(optarg)); break;
         case 'D': o.tcp.dataRetries = uint32_t(number(optarg)); break;
+        case 'q': o.queue = optarg, o.watch = true; break;
+        case 'b': o.buffer = uint32_t(number(optarg)); break;
+        case 'e': o.tcp.ecn = true; break;
+        case 'n': o.longs = uint32_t(number(optarg)); break;
+        case 'p': o.delay = number(optarg); break;
+        case 'w': o.tcp.window = uint32_t(number(optarg)); break;
+        case 'u': o.warmUp = number(optarg); break;
+        case 'P': o.packets = optarg; break;
         case 'h': Usage(0);
         default: Usage(2);
         }
     }
-    if (optind < argc || o.load == 0 || o.duration == 0)
+    bool disc = o.queue != "droptail";
+    if (optind < argc || o.load == 0 || o.duration <= o.warmUp || !IsQueue(o.queue) ||
+        o.buffer == 0 || (!o.packets.empty() && !disc))
     {
         Usage(2);
     }

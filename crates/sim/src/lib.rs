@@ -12,6 +12,7 @@ pub mod kernel;
 mod lot;
 pub mod metrics;
 mod network;
+pub mod reproduce;
 pub mod scenario;
 pub mod simulation;
 mod slab;

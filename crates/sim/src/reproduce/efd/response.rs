@@ -1,0 +1,257 @@
+//! EFD section 5.2: what is carried, what is left, and how long it takes.
+
+use std::sync::Arc;
+
+use super::super::check::{Bound, Check, Written};
+use super::super::figure::{Figure, Line, Measure, Scale, distribution};
+use super::super::lab::{Lab, Run};
+use super::super::{Claim, Finding, Stopped};
+use super::table::bottleneck;
+use super::{DUMBBELL, LOADS, PAPER, choices, dumbbell, mean, mean_response, ratio, segments};
+use crate::metrics::statistics::Estimate;
+
+/// In figures 4 and 5; LARS is in the text of section 5.2.
+const COMPARED: [&str; 5] = ["fifo", "las", "run2c", "efd", "lars"];
+
+pub(super) const VOLUMES: Claim = Claim {
+    id: "EFD-4v",
+    paper: &PAPER,
+    source: "EFD section 5.2",
+    text: "Completed and incomplete transfers, and what is carried of the link's capacity, do not \
+           differ much between the disciplines.",
+    method: "Each discipline against FIFO with the same arrivals: utilisation within 2%, number \
+             of completed transfers within 5%, and payload of completed transfers within 10% of \
+             FIFO's. The bounds are ours.",
+    discussion: "",
+    measure: volumes,
+};
+
+fn volumes(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let mut checks = Vec::new();
+    for (load, regime) in LOADS {
+        let all = lab.all_runs(&dumbbell(load), &choices(&COMPARED))?;
+        let fifo = &all[0];
+        for (name, runs) in std::iter::zip(COMPARED, &all).skip(1) {
+            let mut check = |what: &str, around: f64, value: fn(&Run) -> f64| {
+                checks.push(Check::new(
+                    format!("{regime}: {name} against fifo, {what} within {}%", 100.0 * around),
+                    "no significant difference",
+                    Written::Share,
+                    ratio(runs, fifo, move |run| Some(value(run))),
+                    Bound::Within(1.0 - around, 1.0 + around),
+                ));
+            };
+            check("utilisation", 0.02, |run| bottleneck(run).utilisation);
+            check("completed transfers", 0.05, |run| {
+                run.flows.iter().filter(|flow| flow.response.is_some()).count() as f64
+            });
+            check("payload of completed transfers", 0.10, |run| {
+                let completed = run.flows.iter().filter(|flow| flow.response.is_some());
+                completed.map(|flow| f64::from(flow.size)).sum()
+            });
+        }
+    }
+    Ok(Finding::new("EFD-4v", lab, &[DUMBBELL], checks, Vec::new()))
+}
+
+pub(super) const INCOMPLETE: Claim = Claim {
+    id: "EFD-4",
+    paper: &PAPER,
+    source: "EFD section 5.2, figure 4",
+    text: "In overload FIFO leaves many small transfers incomplete; the other disciplines leave \
+           long ones instead.",
+    method: "Transfers that were not finished when the run ended. Their size is, as in the paper, \
+             what had been carried of them by then. Small are those of up to 20 segments, the \
+             threshold of EFD and Run2C.",
+    discussion: "",
+    measure: incomplete,
+};
+
+fn incomplete(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let (load, _) = LOADS[1];
+    let all = lab.all_runs(&dumbbell(load), &choices(&COMPARED))?;
+    let sizes = |run: &Run| -> Vec<f64> {
+        let left = run.flows.iter().filter(|flow| flow.response.is_none());
+        left.map(|flow| segments(flow.delivered)).collect()
+    };
+    let small = move |run: &Run| sizes(run).iter().filter(|size| **size <= 20.0).count() as f64;
+    let mut checks = vec![Check::new(
+        "fifo: at least a third of the incomplete transfers are small",
+        "many small ones",
+        Written::Share,
+        all[0].iter().map(|run| Some(small(run) / sizes(run).len() as f64)),
+        Bound::AtLeast(1.0 / 3.0),
+    )];
+    for (name, runs) in std::iter::zip(COMPARED, &all).skip(1) {
+        checks.push(Check::new(
+            format!("{name}: at most a fifth as many small ones incomplete as under fifo"),
+            "long ones instead",
+            Written::Share,
+            ratio(runs, &all[0], move |run| Some(small(run))),
+            Bound::AtMost(0.2),
+        ));
+        checks.push(Check::new(
+            format!("{name}: the mean size of the incomplete ones is at least twice fifo's"),
+            "long ones instead",
+            Written::Ratio,
+            ratio(runs, &all[0], move |run| mean(sizes(run))),
+            Bound::AtLeast(2.0),
+        ));
+    }
+    let line = |(name, runs): (&str, &Vec<Arc<Run>>)| {
+        let sizes = runs.iter().flat_map(|run| sizes(run)).map(|size| size.max(1.0));
+        Line::plain(name, distribution(sizes.collect()))
+    };
+    let figure = Figure {
+        id: "EFD-4".into(),
+        title: format!("Sizes of incomplete transfers, overload ({load} Mbit/s)"),
+        caption: "Share of the incomplete transfers of which no more than so much had been \
+                  carried; nothing counts as one segment. All seeds."
+            .into(),
+        x: Scale::log("Segments carried", Measure::Count),
+        y: Scale::linear("Share of incomplete transfers", Measure::Share),
+        lines: std::iter::zip(COMPARED, &all).map(line).collect(),
+        stepped: true,
+    };
+    Ok(Finding::new("EFD-4", lab, &[DUMBBELL], checks, vec![figure]))
+}
+
+pub(super) const RESPONSE: Claim = Claim {
+    id: "EFD-5",
+    paper: &PAPER,
+    source: "EFD section 5.2, figure 5",
+    text: "LAS, EFD and Run2C are far below FIFO for short transfers at both loads. EFD does as \
+           Run2C or slightly better, with a smoother step at the threshold. LAS is best for small \
+           and medium sizes; long transfers do alike in underload, and better under LAS in \
+           overload (where it gives up most long ones). LARS does as LAS in underload and comes \
+           close to FIFO in overload.",
+    method: "Mean response of completed transfers, discipline against discipline with the same \
+             arrivals. Short are up to 20 segments, medium 21 to 200, long over 1 000. 'Far below' \
+             is taken as at most half; 'similar or slightly better' as at most 1.05 times; the \
+             step is the mean of 21 to 40 segments over that of 10 to 20; LARS is 'close to FIFO' \
+             when the ratio of the two is nearer to 1 than that of LARS to LAS.",
+    discussion: "",
+    measure: response,
+};
+
+fn response(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let (mut checks, mut figures) = (Vec::new(), Vec::new());
+    for (load, regime) in LOADS {
+        let all = lab.all_runs(&dumbbell(load), &choices(&COMPARED))?;
+        let [fifo, las, run2c, efd, lars] = &all[..] else { unreachable!("five were asked for") };
+        let short = |run: &Run| mean_response(run, 1, 20);
+        let medium = |run: &Run| mean_response(run, 21, 200);
+        let long = |run: &Run| mean_response(run, 1_001, 10_000);
+        let mut check = |statement: String, paper: &str, values: Vec<Option<f64>>, bound| {
+            let statement = format!("{regime}: {statement}");
+            checks.push(Check::new(statement, paper, Written::Ratio, values, bound));
+        };
+        for (name, runs) in [("las", las), ("run2c", run2c), ("efd", efd)] {
+            let statement = format!(
+                "short transfers take at most half as long under {name} as \
+                                     under fifo"
+            );
+            check(statement, "far below", ratio(runs, fifo, short).collect(), Bound::AtMost(0.5));
+        }
+        check(
+            "short transfers take at most 1.05 times as long under efd as under run2c".into(),
+            "similar or slightly better",
+            ratio(efd, run2c, short).collect(),
+            Bound::AtMost(1.05),
+        );
+        let step = |run: &Run| Some(mean_response(run, 21, 40)? / mean_response(run, 10, 20)?);
+        check(
+            "the step at the threshold is smaller under efd than under run2c".into(),
+            "smoother",
+            ratio(efd, run2c, step).collect(),
+            Bound::AtMost(1.0),
+        );
+        for (what, value) in
+            [("short", &short as &dyn Fn(&Run) -> Option<f64>), ("medium", &medium)]
+        {
+            for (name, runs) in [("run2c", run2c), ("efd", efd)] {
+                check(
+                    format!("{what} transfers take no longer under las than under {name}"),
+                    "las is best",
+                    ratio(las, runs, value).collect(),
+                    Bound::AtMost(1.0),
+                );
+            }
+        }
+        match regime {
+            "underload" => {
+                for (name, runs) in [("las", las), ("run2c", run2c), ("efd", efd)] {
+                    check(
+                        format!(
+                            "long transfers take 0.8 to 1.25 times as long under {name} as \
+                                 under fifo"
+                        ),
+                        "alike",
+                        ratio(runs, fifo, long).collect(),
+                        Bound::Within(0.8, 1.25),
+                    );
+                }
+                check(
+                    "short transfers take 0.9 to 1.1 times as long under lars as under las".into(),
+                    "alike",
+                    ratio(lars, las, short).collect(),
+                    Bound::Within(0.9, 1.1),
+                );
+            }
+            _ => {
+                for (name, runs) in [("run2c", run2c), ("efd", efd)] {
+                    check(
+                        format!("completed long transfers take less under las than under {name}"),
+                        "significantly better",
+                        ratio(las, runs, long).collect(),
+                        Bound::AtMost(1.0),
+                    );
+                }
+                let distance = |one: &Run, other: &Run| {
+                    Some(libm::fabs(libm::log(short(one)? / short(other)?)))
+                };
+                let nearer = (0..lars.len()).map(|seed| {
+                    let lars = &lars[seed];
+                    Some(distance(lars, &fifo[seed])? / distance(lars, &las[seed])?)
+                });
+                check(
+                    "for short transfers lars is nearer to fifo than to las".into(),
+                    "close to fifo",
+                    nearer.collect(),
+                    Bound::AtMost(1.0),
+                );
+            }
+        }
+        figures.push(Figure {
+            id: format!("EFD-5-{regime}"),
+            title: format!("Mean response time by size, {regime} ({load} Mbit/s)"),
+            caption: "Completed transfers; mean over seeds with its 95% interval.".into(),
+            x: Scale::log("Size in segments", Measure::Count),
+            y: Scale::log("Mean response time", Measure::Time),
+            lines: std::iter::zip(COMPARED, &all).map(|(name, runs)| by_size(name, runs)).collect(),
+            stepped: false,
+        });
+    }
+    Ok(Finding::new("EFD-5", lab, &[DUMBBELL], checks, figures))
+}
+
+/// Mean response by size, with its interval over seeds.
+fn by_size(name: &str, runs: &[Arc<Run>]) -> Line {
+    // Whole segments up to 20, where the step is looked for; then wider bins.
+    const BOUNDS: [u32; 27] = [
+        6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 21, 23, 26, 30, 35, 41, 50, 65, 90, 130, 200, 320, 500,
+        900, 1_600, 3_000, 7_000,
+    ];
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for pair in BOUNDS.windows(2) {
+        let most = (pair[1] - 1).max(pair[0]);
+        let means = runs.iter().filter_map(|run| mean_response(run, pair[0], most));
+        let Some(estimate) = Estimate::of(means) else { continue };
+        let at = (f64::from(pair[0]) * f64::from(most)).sqrt();
+        let (low, high) = estimate.interval();
+        points.push((at, estimate.mean));
+        // A lower end at or below zero has no place on a logarithmic axis.
+        band.push((at, low.max(estimate.mean / 10.0), high));
+    }
+    Line { label: name.into(), points, band }
+}

@@ -1,0 +1,286 @@
+//! Runs scenarios for claims, on all cores, each run once.
+//!
+//! Several claims are about the same runs. The lab keeps what it has run, by
+//! setting, discipline and seed: the summary and one short row for each flow.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tidegate_core::{Bytes, Span, Time};
+
+use crate::experiment::{self, Job, Output};
+use crate::metrics::{FlowRecord, LinkSample, PacketRecord, ProgressSample, Recorder, RunSummary};
+use crate::scenario::{DisciplineChoice, Scenario};
+
+/// How much to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Three seeds: a minute for a paper on two cores.
+    Quick,
+    /// Ten seeds: what the published pages are made with.
+    Usual,
+    /// Thirty seeds.
+    Full,
+}
+
+impl Effort {
+    /// How many seeds.
+    #[must_use]
+    pub fn seeds(self) -> u64 {
+        match self {
+            Effort::Quick => 3,
+            Effort::Usual => 10,
+            Effort::Full => 30,
+        }
+    }
+}
+
+/// The runs were stopped before they were done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Told how the work goes on; called from many threads.
+pub trait Observer: Sync {
+    /// So much simulated time more is to be run.
+    fn planned(&self, span: Span);
+    /// So much of it has been.
+    fn advanced(&self, span: Span);
+}
+
+/// A scenario in one variant, by the name that its runs are kept under.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) name: String,
+    pub(super) scenario: Scenario,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) summary: RunSummary,
+    /// In the order in which they ended.
+    pub(super) flows: Vec<Flow>,
+}
+
+/// What is kept of a transfer: short, since there are a million of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub(super) number: u32,
+    /// Payload bytes to carry, at most 4 GB.
+    pub(super) size: u32,
+    pub(super) delivered: u32,
+    /// Seconds from the SYN to the last byte's arrival, of completed flows.
+    pub(super) response: Option<f32>,
+    /// The longest time without progress, in seconds.
+    pub(super) stall: f32,
+    pub(super) lost: u16,
+    pub(super) timeouts: u16,
+    pub(super) traffic: u16,
+}
+
+/// What is known of one connection's packets at the queue of the tested link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passage {
+    /// Its packets that came.
+    pub(super) packets: u32,
+    /// How many of them found none of the connection's packets queued.
+    pub(super) fragments: u32,
+    queued: u32,
+}
+
+/// Where claims are measured.
+pub struct Lab<'a> {
+    effort: Effort,
+    threads: usize,
+    stop: &'a AtomicBool,
+    observer: &'a dyn Observer,
+    runs: Mutex<HashMap<Key, Arc<Run>>>,
+}
+
+/// Setting, label of the discipline, seed.
+type Key = (String, String, u64);
+
+/// Nobody panics while holding the lock.
+const POISON: &str = "no thread panics while it holds this lock";
+
+impl<'a> Lab<'a> {
+    /// A lab that has run nothing yet; setting `stop` ends its work early.
+    #[must_use]
+    pub fn new(
+        effort: Effort,
+        threads: usize,
+        stop: &'a AtomicBool,
+        observer: &'a dyn Observer,
+    ) -> Lab<'a> {
+        Lab { effort, threads, stop, observer, runs: Mutex::default() }
+    }
+
+    /// The seeds of every experiment.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        (1..=self.effort.seeds()).collect()
+    }
+
+    /// The runs of one discipline, by seed.
+    pub(super) fn runs(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+    ) -> Result<Vec<Arc<Run>>, Stopped> {
+        let mut all = self.all_runs(setting, std::slice::from_ref(discipline))?;
+        Ok(all.pop().expect("one discipline was asked for"))
+    }
+
+    /// The runs of several disciplines, each by seed. All that is missing is
+    /// run at once, so that all cores are busy.
+    pub(super) fn all_runs(
+        &self,
+        setting: &Setting,
+        disciplines: &[DisciplineChoice],
+    ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
+        let key = |label: &str, seed: u64| (setting.name.clone(), label.to_string(), seed);
+        let mut missing = setting.scenario.clone();
+        missing.seeds = self.seeds();
+        let known = |choice: &DisciplineChoice| {
+            let runs = self.runs.lock().expect(POISON);
+            missing.seeds.iter().all(|seed| runs.contains_key(&key(&choice.label, *seed)))
+        };
+        missing.disciplines = disciplines.iter().filter(|choice| !known(choice)).cloned().collect();
+        if !missing.disciplines.is_empty() {
+            let count = missing.disciplines.len() * missing.seeds.len();
+            self.observer.planned(missing.duration * count as u64);
+            let keeping = Keeping { lab: self, setting, scenario: &missing };
+            let outcome = experiment::run(&missing, self.threads, self.stop, &keeping);
+            outcome.expect("keeping runs does not fail");
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Stopped);
+            }
+        }
+        let runs = self.runs.lock().expect(POISON);
+        let of = |choice: &DisciplineChoice| {
+            self.seeds().iter().map(|seed| runs[&key(&choice.label, *seed)].clone()).collect()
+        };
+        Ok(disciplines.iter().map(of).collect())
+    }
+
+    /// What passed the tested link, connection by connection, in one run.
+    pub(super) fn passages(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+    ) -> Result<Vec<Passage>, Stopped> {
+        self.observer.planned(setting.scenario.duration);
+        let mut census = Census { passages: HashMap::new(), clock: self.clock() };
+        crate::simulation::run(&setting.scenario, discipline, seed, &mut census, self.stop);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Stopped);
+        }
+        let mut passages: Vec<_> = census.passages.into_values().collect();
+        passages.sort_unstable_by_key(|passage| (passage.packets, passage.fragments));
+        Ok(passages)
+    }
+
+    fn clock(&self) -> Clock<'_> {
+        Clock { observer: self.observer, reached: Time::ZERO }
+    }
+}
+
+/// Tells the observer how far a run has come.
+struct Clock<'a> {
+    observer: &'a dyn Observer,
+    reached: Time,
+}
+
+impl Clock<'_> {
+    fn reach(&mut self, now: Time) {
+        self.observer.advanced(now.since(self.reached));
+        self.reached = now;
+    }
+}
+
+/// Keeps the runs of an experiment in the lab.
+struct Keeping<'a> {
+    lab: &'a Lab<'a>,
+    setting: &'a Setting,
+    scenario: &'a Scenario,
+}
+
+impl<'a> Output<'a> for Keeping<'a> {
+    type Recorder = Rows<'a>;
+    type Error = Infallible;
+
+    fn begin(&self, _job: &Job<'a>) -> Result<Rows<'a>, Infallible> {
+        Ok(Rows { flows: Vec::new(), scenario: self.scenario, clock: self.lab.clock() })
+    }
+
+    fn end(&self, job: &Job<'a>, rows: Rows<'a>, summary: &RunSummary) -> Result<(), Infallible> {
+        let key = (self.setting.name.clone(), job.discipline.label.clone(), job.seed);
+        let run = Run { summary: summary.clone(), flows: rows.flows };
+        self.lab.runs.lock().expect(POISON).insert(key, Arc::new(run));
+        Ok(())
+    }
+}
+
+/// Keeps the rows of transfers.
+struct Rows<'a> {
+    flows: Vec<Flow>,
+    scenario: &'a Scenario,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Rows<'_> {
+    fn flow(&mut self, row: &FlowRecord) {
+        if !self.scenario.traffic[row.traffic].kind.is_transfers() {
+            return;
+        }
+        let narrow = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+        self.flows.push(Flow {
+            number: row.number as u32,
+            size: row.size.map_or(u32::MAX, narrow),
+            delivered: narrow(row.delivered),
+            response: row.response.filter(|_| row.end.is_some()).map(|r| r.as_seconds() as f32),
+            stall: row.longest_stall.as_seconds() as f32,
+            lost: row.lost.min(u32::from(u16::MAX)) as u16,
+            timeouts: row.timeouts.min(u32::from(u16::MAX)) as u16,
+            traffic: row.traffic as u16,
+        });
+    }
+    fn link(&mut self, _row: &LinkSample) {}
+    fn progress(&mut self, _row: &ProgressSample) {}
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
+/// Counts the packets of each connection at the tested link.
+struct Census<'a> {
+    passages: HashMap<tidegate_core::FlowKey, Passage>,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Census<'_> {
+    fn flow(&mut self, _row: &FlowRecord) {}
+    fn link(&mut self, _row: &LinkSample) {}
+    fn progress(&mut self, _row: &ProgressSample) {}
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        use crate::metrics::PacketEvent;
+        let passage = self.passages.entry(row.packet.flow).or_default();
+        match row.event {
+            PacketEvent::Arrived => {
+                passage.packets += 1;
+                passage.fragments += u32::from(passage.queued == 0);
+                passage.queued += 1;
+            }
+            PacketEvent::Sent | PacketEvent::Lost(_) => passage.queued -= 1,
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}

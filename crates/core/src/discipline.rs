@@ -19,6 +19,8 @@ use std::fmt;
 use crate::packet::{Ecn, Packet};
 use crate::units::{Bytes, Time};
 
+pub mod codel;
+mod codel_law;
 pub mod efd;
 pub mod fifo;
 #[allow(dead_code, reason = "its disciplines follow")]
@@ -32,6 +34,7 @@ pub mod scfq;
 mod trial;
 mod two_level;
 
+pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
 
 /// Decides the order of service and what to lose.

@@ -1,7 +1,7 @@
 //! Drives one discipline by hand in unit tests.
 
-use super::{Discipline, LossReason, Losses};
-use crate::packet::{FlowKey, Packet};
+use super::{Discipline, Loss, LossReason, Losses};
+use crate::packet::{Ecn, FlowKey, Packet};
 use crate::units::{Bytes, Time};
 
 /// A discipline and the time. Packets are named by the order of their arrival,
@@ -19,9 +19,14 @@ impl<D: Discipline> Trial<D> {
     }
 
     pub(crate) fn arrive(&mut self, flow: char, size: u64) {
+        self.arrive_as(flow, size, Ecn::NotCapable);
+    }
+
+    pub(crate) fn arrive_as(&mut self, flow: char, size: u64, ecn: Ecn) {
         let port = u16::try_from(u32::from(flow)).expect("flows are named by ASCII letters");
         let key = FlowKey::v4([192, 0, 2, 1], port, [198, 51, 100, 1], 443, FlowKey::TCP);
-        let packet = Packet::new(self.arrivals, key, Bytes(size));
+        let plain = Packet::new(self.arrivals, key, Bytes(size));
+        let packet = Packet { arrived: self.now, ecn, ..plain };
         self.arrivals += 1;
         self.discipline.enqueue(self.now, packet, &mut self.losses);
     }
@@ -42,5 +47,15 @@ impl<D: Discipline> Trial<D> {
 
     pub(crate) fn lost(&mut self) -> Vec<(u64, LossReason)> {
         self.losses.drain().map(|loss| (loss.packet.handle, loss.reason)).collect()
+    }
+
+    /// What was lost since [`Trial::lost`] was last asked.
+    pub(crate) fn losses(&self) -> &[Loss] {
+        self.losses.as_slice()
+    }
+
+    /// The packets marked since then.
+    pub(crate) fn marked(&self) -> u32 {
+        self.losses.marked()
     }
 }

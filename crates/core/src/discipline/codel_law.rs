@@ -1,0 +1,331 @@
+//! The law of CoDel: when the packet at the head of a queue has to go.
+//!
+//! A standing queue is one whose packets have all waited for at least `target`
+//! during a whole `interval`: bursts come and go within a round trip, a standing
+//! queue does not. Once there is one the law drops or marks a packet at the
+//! head, then another one after `interval / sqrt(n)`, `n` being how many times
+//! it has done so: a TCP sender's rate falls with the square root of its
+//! loss ratio, so this makes the pressure on it grow linearly (`RFC 8289
+//! section 3.3`). It ends with the first packet that waited for less.
+//!
+//! This is the pseudo-code of `RFC 8289 section 5`, one state for each queue.
+//! It decides as a packet leaves and looks at nothing but that packet's wait and
+//! what is left in the queue, so it costs nothing at the tail. What the
+//! pseudo-code leaves open:
+//! - A packet that is marked is sent, as the one packet of this call, and counts
+//!   like one that is dropped; Linux and ns-3 do the same.
+//! - Time is in whole nanoseconds, and `interval / sqrt(n)` is rounded down to
+//!   one. (Linux and ns-3 count in 1 024 ns and approximate the square root.)
+
+use super::{LossReason, Losses};
+use crate::packet::Packet;
+use crate::registry::{Kind, Parameter, Settings};
+use crate::units::{Bytes, Span, Time};
+
+/// What can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodelParameters {
+    /// A wait that is acceptable for a standing queue.
+    pub target: Span,
+    /// How long all packets must have waited for more: about a round trip.
+    pub interval: Span,
+    /// A queue of no more than one such packet cannot be called too long.
+    pub mtu: Bytes,
+    /// Whether packets of senders that understand marks are marked.
+    pub ecn: bool,
+}
+
+impl CodelParameters {
+    /// Registers [`CodelParameters::target`] (`RFC 8289 section 4.4`).
+    pub(crate) const TARGET: Parameter = Parameter {
+        name: "target",
+        help: "acceptable wait of the packets of a standing queue",
+        kind: Kind::Span { least: Span(0), most: Span::seconds(3_600) },
+        default: "5 ms",
+    };
+
+    /// Registers [`CodelParameters::interval`] (`RFC 8289 section 4.3`).
+    pub(crate) const INTERVAL: Parameter = Parameter {
+        name: "interval",
+        help: "how long every packet must have waited for more; about the longest usual round trip",
+        kind: Kind::Span { least: Span(1), most: Span::seconds(3_600) },
+        default: "100 ms",
+    };
+
+    /// Registers [`CodelParameters::mtu`]. `RFC 8289 section 5.2` starts from 512
+    /// bytes and asks for the interface's own: that of Ethernet with its header.
+    pub(crate) const MTU: Parameter = Parameter {
+        name: "mtu",
+        help: "the largest packet: a queue of no more bytes than this is left alone",
+        kind: Kind::Bytes { least: Bytes(0), most: Bytes(u64::MAX) },
+        default: "1514 B",
+    };
+
+    /// Registers [`CodelParameters::ecn`].
+    pub(crate) const ECN: Parameter = Parameter {
+        name: "ecn",
+        help: "on: packets whose senders understand marks are marked instead of dropped",
+        kind: Kind::Choice(&["on", "off"]),
+        default: "on",
+    };
+
+    /// The values of the four parameters.
+    pub(crate) fn from_settings(settings: &Settings) -> CodelParameters {
+        CodelParameters {
+            target: settings.span(Self::TARGET.name),
+            interval: settings.span(Self::INTERVAL.name),
+            mtu: settings.bytes(Self::MTU.name),
+            ecn: settings.choice(Self::ECN.name) == "on",
+        }
+    }
+
+    /// Tells the sender of `packet` of congestion; the packet when it still goes.
+    fn signal(&self, packet: Packet, losses: &mut Losses) -> Option<Packet> {
+        if self.ecn {
+            return losses.signal(packet);
+        }
+        losses.push(packet, LossReason::Early);
+        None
+    }
+}
+
+impl Default for CodelParameters {
+    /// 5 ms in 100 ms, with marks (`RFC 8289 section 5.3`).
+    fn default() -> CodelParameters {
+        CodelParameters {
+            target: Span::millis(5),
+            interval: Span::millis(100),
+            mtu: Bytes(1_514),
+            ecn: true,
+        }
+    }
+}
+
+/// `interval / sqrt(count)` rounded down: the time from one drop to the next
+/// (`RFC 8289 section 5.6`). Exact, for the integer part of a root is the root
+/// of the integer part.
+pub(crate) fn drop_spacing(interval: Span, count: u32) -> Span {
+    let square = u128::from(interval.0) * u128::from(interval.0);
+    // The root of the square of 64 bits has 64 bits.
+    Span((square / u128::from(count.max(1))).isqrt() as u64)
+}
+
+/// A queue's state (`RFC 8289 section 5.2`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CodelLaw {
+    /// When the wait will have been at least `target` for a whole interval;
+    /// nothing while it is below.
+    first_above: Option<Time>,
+    /// Whether the queue is being dropped from.
+    dropping: bool,
+    /// When to drop next.
+    drop_next: Time,
+    /// Drops since dropping began, or as many as the rate stands for.
+    count: u32,
+    /// What `count` was as dropping began.
+    last_count: u32,
+}
+
+/// A packet that has just been taken out.
+struct Taken {
+    packet: Packet,
+    /// Whether the wait has been too long for an interval.
+    is_late: bool,
+}
+
+impl CodelLaw {
+    /// The packet to send at `now`, after dropping as many as the law demands.
+    /// `pop` takes out the head and says how many bytes are left behind it.
+    ///
+    /// The last packet of a queue is never dropped, for nothing is left behind
+    /// it: while the queue holds a packet, one comes out.
+    pub(crate) fn dequeue(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        losses: &mut Losses,
+        mut pop: impl FnMut() -> Option<(Packet, u128)>,
+    ) -> Option<Packet> {
+        let mut head = self.take(parameters, now, &mut pop)?;
+        if !self.dropping {
+            if !head.is_late {
+                return Some(head.packet);
+            }
+            let signalled = parameters.signal(head.packet, losses);
+            head.packet = match signalled {
+                Some(marked) => marked,
+                None => self.take(parameters, now, &mut pop)?.packet,
+            };
+            self.start_dropping(parameters, now);
+            return Some(head.packet);
+        }
+        self.dropping = head.is_late;
+        while self.dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            let spacing = drop_spacing(parameters.interval, self.count);
+            if let Some(marked) = parameters.signal(head.packet, losses) {
+                self.drop_next += spacing;
+                return Some(marked);
+            }
+            head = self.take(parameters, now, &mut pop)?;
+            self.dropping = head.is_late;
+            if self.dropping {
+                // From the time that was due, not from now: the rate is kept
+                // even where packets are further apart than drops.
+                self.drop_next += spacing;
+            }
+        }
+        Some(head.packet)
+    }
+
+    /// Takes out the head and looks at its wait (`dodequeue`, `RFC 8289 section 5.6`).
+    fn take(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        pop: &mut impl FnMut() -> Option<(Packet, u128)>,
+    ) -> Option<Taken> {
+        let Some((packet, left)) = pop() else {
+            self.first_above = None;
+            self.dropping = false;
+            return None;
+        };
+        let wait = now.since(packet.arrived);
+        if wait < parameters.target || left <= u128::from(parameters.mtu.0) {
+            self.first_above = None;
+            return Some(Taken { packet, is_late: false });
+        }
+        let first_above = self.first_above;
+        self.first_above = Some(first_above.unwrap_or(now + parameters.interval));
+        Some(Taken { packet, is_late: first_above.is_some_and(|since| now >= since) })
+    }
+
+    /// Begins to drop. When it had stopped for less than 16 intervals, the rate
+    /// that was needed then is the one to go on with (`RFC 8289 section 5.5`).
+    fn start_dropping(&mut self, parameters: &CodelParameters, now: Time) {
+        const RECENT_INTERVALS: u64 = 16;
+        self.dropping = true;
+        let gained = self.count - self.last_count;
+        let recent = now.since(self.drop_next) < parameters.interval * RECENT_INTERVALS;
+        self.count = if gained > 1 && recent { gained } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = now + drop_spacing(parameters.interval, self.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowKey;
+
+    /// A queue that never ends, of packets of 1 500 bytes that all waited for as long.
+    struct Standing {
+        law: CodelLaw,
+        parameters: CodelParameters,
+        losses: Losses,
+        wait: Span,
+    }
+
+    impl Standing {
+        fn new(wait: Span) -> Standing {
+            let (law, parameters) = (CodelLaw::default(), CodelParameters::default());
+            Standing { law, parameters, losses: Losses::new(), wait }
+        }
+
+        /// Sends a packet at `now` and says how many were dropped for it.
+        fn send(&mut self, now: Time) -> usize {
+            let flow = FlowKey::v4([192, 0, 2, 1], 443, [198, 51, 100, 1], 443, FlowKey::TCP);
+            let arrived = Time(now.0 - self.wait.0);
+            let packet = Packet { arrived, ..Packet::new(0, flow, Bytes(1_500)) };
+            let pop = || Some((packet, 150_000));
+            self.law.dequeue(&self.parameters, now, &mut self.losses, pop).expect("it never ends");
+            self.losses.drain().count()
+        }
+
+        /// Milliseconds from `from` to `to` at which packets were dropped, when
+        /// one is sent each millisecond.
+        fn drops(&mut self, from: u64, to: u64) -> Vec<u64> {
+            (from..to).filter(|ms| self.send(Time::ZERO + Span::millis(*ms)) > 0).collect()
+        }
+    }
+
+    #[test]
+    fn drops_are_spaced_by_the_interval_over_the_root_of_their_number() {
+        // 100 / sqrt(n) ms for n = 1, 2, ...; the digits are those of the roots.
+        let expected = [
+            100_000_000,
+            70_710_678,
+            57_735_026,
+            50_000_000,
+            44_721_359,
+            40_824_829,
+            37_796_447,
+            35_355_339,
+            33_333_333,
+            31_622_776,
+        ];
+        let spacing = |count| drop_spacing(Span::millis(100), count).0;
+        assert_eq!((1..=10).map(spacing).collect::<Vec<_>>(), expected);
+        assert_eq!(drop_spacing(Span(u64::MAX), 1), Span(u64::MAX));
+        assert_eq!(drop_spacing(Span(1), u32::MAX), Span(0));
+    }
+
+    #[test]
+    fn a_standing_queue_is_dropped_from_after_an_interval_and_ever_faster() {
+        let mut queue = Standing::new(Span::millis(20));
+        // Above since 1000. Due at 1100, then 100, 70.7, 57.7, 50, 44.7 and
+        // 40.8 ms later each: 1200, 1270.7, 1328.4, 1378.4, 1423.2, 1464.0.
+        assert_eq!(queue.drops(1_000, 1_470), [1_100, 1_200, 1_271, 1_329, 1_379, 1_424, 1_464]);
+    }
+
+    #[test]
+    fn a_wait_below_target_ends_it_and_one_of_target_does_not() {
+        let mut queue = Standing::new(Span::millis(5));
+        assert_eq!(queue.drops(1_000, 1_150), [1_100]);
+        queue.wait = Span(4_999_999);
+        assert_eq!(queue.drops(1_150, 1_151), []);
+        queue.wait = Span::millis(5);
+        // Above again since 1151: a whole interval must pass once more.
+        assert_eq!(queue.drops(1_151, 1_260), [1_251]);
+    }
+
+    #[test]
+    fn dropping_resumes_at_the_rate_it_had_reached() {
+        let mut queue = Standing::new(Span::millis(20));
+        assert_eq!(queue.drops(1_000, 1_380).len(), 5);
+        queue.wait = Span::ZERO;
+        assert_eq!(queue.drops(1_380, 1_400), []);
+        queue.wait = Span::millis(20);
+        // Five drops, four of them since the first: it goes on with 100 / sqrt(4),
+        // 100 / sqrt(5) and 100 / sqrt(6): 1500, 1550, 1594.7, 1635.5.
+        assert_eq!(queue.drops(1_400, 1_640), [1_500, 1_550, 1_595, 1_636]);
+    }
+
+    #[test]
+    fn after_sixteen_intervals_it_starts_afresh() {
+        // The fifth drop is at 1379, the next one due 44.7 ms after 1378.4.
+        let due = 1_378_445_704 + 44_721_359;
+        for (gap, second) in [(Span(0), 100), (Span(1), 50)] {
+            let mut queue = Standing::new(Span::millis(20));
+            assert_eq!(queue.drops(1_000, 1_380).len(), 5);
+            queue.wait = Span::ZERO;
+            queue.drops(1_380, 1_400);
+            queue.wait = Span::millis(20);
+            // Dropping starts 16 intervals after that time, or a nanosecond before.
+            let start = Time(due + 1_600_000_000 - gap.0);
+            assert_eq!(queue.send(Time(start.0 - 100_000_000)), 0);
+            assert_eq!(queue.send(start), 1);
+            assert_eq!(queue.send(Time(start.0 + second * 1_000_000 - 1)), 0);
+            assert_eq!(queue.send(Time(start.0 + second * 1_000_000)), 1);
+        }
+    }
+
+    #[test]
+    fn one_call_makes_up_for_all_drops_that_were_due() {
+        let mut queue = Standing::new(Span::millis(20));
+        assert_eq!(queue.drops(1_000, 1_101), [1_100]);
+        // 1200, 1270.7 and 1328.4 are past, 1378.4 is not.
+        assert_eq!(queue.send(Time::ZERO + Span::millis(1_350)), 3);
+        assert_eq!(queue.drops(1_351, 1_380), [1_379]);
+    }
+}

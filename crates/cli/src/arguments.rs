@@ -24,6 +24,7 @@ Examples:
   tidegate scenarios household > my.toml      a scenario to change
   tidegate compare my.toml --out my-link      compare on it, keep the results in my-link
   tidegate replay office.pcap --rate '50 Mbit/s'
+  tidegate reproduce EFD-5 --quick            a claim of a paper, measured
   tidegate disciplines efd
 
 Exit code: 0 success, 1 failure, 2 wrong command line or input, 130 interrupted.";
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Put recorded traffic through several disciplines
     Replay(ReplayArguments),
+    /// Measure what the papers claim, and say what holds
+    Reproduce(ReproduceArguments),
     /// List the disciplines, or explain one
     Disciplines(DisciplinesArguments),
     /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
@@ -149,6 +152,41 @@ Examples:
 
 The packets of a capture are sent at the times at which they were captured: it shows delay and
 loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
+
+#[derive(Args, Debug)]
+#[command(after_help = REPRODUCE_HELP)]
+pub(crate) struct ReproduceArguments {
+    /// Claims, as EFD-5, or papers, as EFD [default: all]
+    #[arg(value_name = "CLAIM")]
+    pub(crate) claims: Vec<String>,
+    /// List the claims without measuring them
+    #[arg(long, conflicts_with_all = ["quick", "full", "out", "threads"])]
+    pub(crate) list: bool,
+    /// Three seeds instead of ten: about a minute for each paper on two cores
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Thirty seeds instead of ten
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) full: bool,
+    /// Folder for pages, plots and results.json; those of an earlier time are replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of runs at the same time [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const REPRODUCE_HELP: &str = "\
+Examples:
+  tidegate reproduce --list
+  tidegate reproduce EFD --quick
+  tidegate reproduce EFD-5 EFD-7 --out my-pages
+
+A claim is a list of checks, each with its bound. The verdict is computed from them: 'holds' when
+all do, 'does not hold here' when none does, else 'holds in part'.";
 
 #[derive(Args, Debug)]
 pub(crate) struct DisciplinesArguments {

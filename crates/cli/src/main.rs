@@ -20,6 +20,7 @@ mod output;
 mod progress;
 mod replay;
 mod report;
+mod reproduce;
 mod rows;
 mod scenarios;
 mod sizes;
@@ -45,6 +46,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Disciplines(arguments) => catalogue::run(&arguments),
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

@@ -20,6 +20,26 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Nothing to do yet; [`Progress::extend`] tells of more.
+    pub(crate) fn of_unknown_length() -> Progress {
+        Progress::new(0, Span::ZERO)
+    }
+
+    /// So much simulated time more is to be run.
+    pub(crate) fn extend(&self, span: Span) {
+        self.bar.inc_length(span.0);
+    }
+
+    /// Says what is going on.
+    pub(crate) fn say(&self, what: &str) {
+        self.bar.set_message(what.to_string());
+    }
+
+    /// Does something that writes to the terminal, with the bar out of the way.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
     /// Nothing done yet of `runs` runs that take `duration` each.
     pub(crate) fn new(runs: usize, duration: Span) -> Progress {
         let total = duration * runs as u64;

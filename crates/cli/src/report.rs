@@ -9,6 +9,7 @@
 //! The same input gives the same bytes.
 
 mod figures;
+pub(crate) mod finding;
 mod markup;
 mod number;
 mod page;

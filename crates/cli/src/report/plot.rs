@@ -76,6 +76,14 @@ pub(super) fn style_sheet() -> &'static str {
     CSS
 }
 
+/// The style sheet with values in place of variables, which few programs
+/// besides browsers know.
+fn with_colours(dark: bool) -> String {
+    COLOURS.iter().fold(CSS.to_string(), |css, (name, light_value, dark_value)| {
+        css.replace(&format!("var({name})"), if dark { dark_value } else { light_value })
+    })
+}
+
 impl Drawing {
     /// The plot as part of a page, with `id` as the stem of the ids in it.
     pub(super) fn inline(&self, id: &str, title: &str, description: &str) -> Element {
@@ -84,10 +92,17 @@ impl Drawing {
 
     /// The plot as a file of its own, on light ground.
     pub(super) fn stand_alone(&self, id: &str, title: &str, description: &str) -> String {
-        // Few programs besides browsers know variables in style sheets.
-        let style = COLOURS.iter().fold(CSS.to_string(), |css, (name, light, _)| {
-            css.replace(&format!("var({name})"), light)
-        });
+        self.file(id, title, description, with_colours(false))
+    }
+
+    /// The plot as a file of its own, dark where the reader's screen is.
+    pub(super) fn for_both_grounds(&self, id: &str, title: &str, description: &str) -> String {
+        let (light, dark) = (with_colours(false), with_colours(true));
+        let style = format!("{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n");
+        self.file(id, title, description, style)
+    }
+
+    fn file(&self, id: &str, title: &str, description: &str, style: String) -> String {
         let svg = self.svg(id, title, description, Some(style));
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{svg}")
     }

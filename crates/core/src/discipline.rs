@@ -27,6 +27,7 @@ pub mod fifo;
 mod flow_queues;
 mod flow_state;
 pub mod las;
+pub mod pie;
 mod ranked;
 pub mod run2c;
 pub mod scfq;

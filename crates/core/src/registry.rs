@@ -15,6 +15,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::run2c::ENTRY,
     discipline::scfq::ENTRY,
     discipline::efd::ENTRY,
+    discipline::pie::ENTRY,
 ];
 
 /// One discipline: how it is called, what can be set, how it is built.

@@ -8,6 +8,7 @@
 mod efd;
 mod fifo;
 mod las;
+mod pie;
 mod run2c;
 mod scfq;
 
@@ -20,12 +21,7 @@ use tidegate_core::{
 use super::model::{Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
-fn find(
-    name: &str,
-    settings: &Settings,
-    buffer: Buffer,
-    _seed: u64,
-) -> Option<Box<dyn Discipline>> {
+fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
     let memory = || Memory { sweep: settings.span("sweep"), idle: settings.span("idle") };
     let refuses = |rule| Twin::boxed(buffer, WhenFull::Refuse, rule);
     let pushes_out = |rule| Twin::boxed(buffer, WhenFull::PushOut, rule);
@@ -38,6 +34,7 @@ fn find(
         }
         "scfq" => refuses(Box::new(scfq::Scfq)),
         "efd" => pushes_out(Box::new(efd::Efd { threshold: settings.amount("threshold") })),
+        "pie" => pie::Pie::boxed(settings, buffer, seed),
         _ => return None,
     })
 }

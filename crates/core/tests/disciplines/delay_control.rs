@@ -1,0 +1,87 @@
+//! Disciplines that act on delays, at delays near their targets: there the
+//! random operations of the conformance test are rarely.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+use tidegate_core::registry::{self, Entry};
+use tidegate_core::{Buffer, Bytes, Ecn, LossReason, Span};
+
+use super::model::{Audited, Event, Operation};
+use super::twins;
+
+/// A queue that grows and shrinks over some hundred milliseconds.
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let arrive = |arrivals| {
+        (0..4_u8, select(&[40_u64, 600, 1_500, 1_500][..])).prop_map(move |(flow, size)| {
+            vec![Operation::Arrive { flow, size: Bytes(size) }; arrivals]
+        })
+    };
+    let busy = prop_oneof![
+        5 => arrive(1),
+        1 => arrive(8),
+        4 => Just(vec![Operation::Send]),
+        4 => (0..8_000_000_u64).prop_map(|nanos| vec![Operation::Wait(Span(nanos))]),
+    ];
+    prop::collection::vec(busy, 50..400).prop_map(|operations| operations.concat())
+}
+
+fn buffer() -> impl Strategy<Value = Buffer> {
+    prop_oneof![
+        (5..200_u32).prop_map(Buffer::packets),
+        (8_000..200_000_u64).prop_map(|size| Buffer::bytes(Bytes(size))),
+    ]
+}
+
+/// Runs a discipline beside its twin and returns in how many of the cases it
+/// gave up a packet early, and in how many it marked one.
+fn early_and_marked(
+    entry: &'static Entry,
+    values: &[(&'static str, BoxedStrategy<String>)],
+) -> (u32, u32) {
+    let (names, values): (Vec<_>, Vec<_>) = values.iter().cloned().unzip();
+    let (early, marked) = (Cell::new(0), Cell::new(0));
+    TestRunner::new(Config { cases: 500, ..Config::with_source_file(file!()) })
+        .run(&(values, buffer(), any::<u64>(), operations()), |(values, buffer, seed, operations)| {
+            let values = values.iter().map(String::as_str);
+            let given: Vec<_> = names.iter().copied().zip(values).collect();
+            twins::compare(entry, &given, buffer, seed, &operations);
+            let discipline = entry.build(&given, buffer, seed).expect("values are within range");
+            let mut audited = Audited::new(discipline, buffer);
+            let mut events: Vec<_> =
+                operations.iter().flat_map(|operation| audited.apply(*operation)).collect();
+            events.append(&mut audited.drain());
+            let is_early = |event: &Event| {
+                matches!(event, Event::Lost(loss) if loss.reason == LossReason::Early)
+            };
+            let is_marked = |event: &Event| {
+                matches!(event, Event::Sent(packet) if packet.ecn == Ecn::Congested)
+            };
+            early.set(early.get() + u32::from(events.iter().any(is_early)));
+            marked.set(marked.get() + u32::from(events.iter().any(is_marked)));
+            Ok(())
+        })
+        .unwrap_or_else(|failure| panic!("{}: {failure}", entry.name));
+    (early.get(), marked.get())
+}
+
+fn millis(range: std::ops::Range<u64>) -> BoxedStrategy<String> {
+    range.prop_map(|millis| format!("{millis} ms")).boxed()
+}
+
+#[test]
+fn pie_agrees_with_its_twin_at_moderate_probabilities() {
+    let entry = registry::find("pie").expect("it is registered");
+    let (early, marked) = early_and_marked(
+        entry,
+        &[
+            ("target", millis(1..20)),
+            ("update", millis(1..20)),
+            ("burst", millis(0..60)),
+            ("ecn_threshold", (0.0..1.0).prop_map(|share: f64| share.to_string()).boxed()),
+        ],
+    );
+    assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
+}

@@ -42,11 +42,12 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
     let progress = Progress::of_unknown_length();
     let lab = Lab::new(effort, threads, stop, &progress);
     let mut found: Vec<(&Claim, Finding)> = Vec::new();
+    let mut interrupted = None;
     for claim in claims {
         progress.say(claim.id);
         let Ok(finding) = claim.measure(&lab) else {
-            progress.finish();
-            return Err(Failure::Interrupted(format!("interrupted while measuring {}", claim.id)));
+            interrupted = Some(claim.id);
+            break;
         };
         if !arguments.json {
             progress.aside(|| print(&text(claim, &finding)))?;
@@ -66,6 +67,13 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
     match &arguments.out {
         _ if arguments.json => print_json(&results(&found)),
         Some(folder) => print(&format!("Pages: {}\n", folder.join(page::INDEX).display())),
+        None => Ok(()),
+    }?;
+    match interrupted {
+        Some(id) => Err(Failure::Interrupted(format!(
+            "interrupted while measuring {id}: {} claims before it are measured",
+            found.len()
+        ))),
         None => Ok(()),
     }
 }

@@ -246,6 +246,9 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["replay", "small.toml"], "--rate"),
         (&["replay", "text.txt", "--rate", "0 Mbit/s"], "a rate above zero"),
         (&["replay", "text.txt", "--rate", "fast"], "'fast' is not a rate"),
+        (&["reproduce", "EFD-99"], "found claim 'EFD-99', expected a paper (EFD"),
+        (&["reproduce", "--quick", "--full"], "cannot be used with"),
+        (&["reproduce", "EFD-3", "--out", "occupied"], "occupied: cannot be written"),
         (&["disciplines", "efq"], "unknown discipline 'efq', expected 'efd'"),
         (&["scenarios", "castle"], "unknown scenario 'castle', expected one of household"),
         (&["sizes", "missing.har"], "missing.har"),
@@ -272,6 +275,9 @@ fn every_list_is_there_as_text_and_as_json() {
     assert!(list.as_array().unwrap().iter().any(|entry| entry["name"] == "efd"));
     let one = json(&bench.good(&["disciplines", "efd", "--json"]));
     assert_eq!(one["parameters"][0]["name"], "threshold");
+    assert!(bench.good(&["reproduce", "--list"]).contains("EFD-5"));
+    let claims = json(&bench.good(&["reproduce", "EFD", "--list", "--json"]));
+    assert!(claims.as_array().unwrap().iter().any(|claim| claim["id"] == "EFD-7"));
     assert!(bench.good(&["scenarios"]).contains("household"));
     assert!(bench.good(&["scenarios", "household"]).starts_with("#:schema"));
     assert_eq!(json(&bench.good(&["scenarios", "--json"]))[0]["name"], "household");
@@ -285,6 +291,35 @@ fn every_list_is_there_as_text_and_as_json() {
     assert!(bench.0.join("pages/tidegate-compare.1").exists());
     assert!(bench.good(&["--help"]).contains("Examples:"));
     assert!(bench.good(&["--version"]).starts_with("tidegate "));
+}
+
+#[test]
+fn a_claim_is_measured_and_its_verdict_follows_from_its_checks() {
+    let bench = Bench::new("claims");
+    let arguments = ["reproduce", "EFD-3", "--quick", "--json", "--out", "pages"];
+    let printed = bench.good(&arguments);
+    let findings = json(&printed);
+    let checks = findings[0]["checks"].as_array().unwrap();
+    let holding = checks.iter().filter(|check| check["outcome"] == "holds").count();
+    let verdict = match holding {
+        0 => "does-not-hold",
+        all if all == checks.len() => "holds",
+        _ => "holds-in-part",
+    };
+    assert_eq!(findings[0]["verdict"], verdict);
+    assert_eq!(bench.bytes("pages/results.json"), printed.as_bytes());
+    let page = String::from_utf8(bench.bytes("pages/EFD.md")).unwrap();
+    for figure in findings[0]["figures"].as_array().unwrap() {
+        let file = format!("{}.svg", figure["id"].as_str().unwrap());
+        assert!(page.contains(&file));
+        let svg = String::from_utf8(bench.bytes(&format!("pages/{file}"))).unwrap();
+        roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
+    // Again, with another number of threads: the same to the byte.
+    let index = bench.bytes("pages/README.md");
+    let again = [&arguments[..], &["--threads", "1"]].concat();
+    assert_eq!(bench.good(&again), printed);
+    assert_eq!(bench.bytes("pages/README.md"), index);
 }
 
 #[test]

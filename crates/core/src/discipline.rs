@@ -19,6 +19,7 @@ use std::fmt;
 use crate::packet::{Ecn, Packet};
 use crate::units::{Bytes, Time};
 
+mod attained;
 pub mod codel;
 mod codel_law;
 pub mod efd;
@@ -26,7 +27,9 @@ pub mod fifo;
 #[allow(dead_code, reason = "its disciplines follow")]
 mod flow_queues;
 mod flow_state;
+pub mod lars;
 pub mod las;
+pub mod las_log;
 pub mod pie;
 mod ranked;
 pub mod run2c;
@@ -34,9 +37,11 @@ pub mod scfq;
 #[cfg(test)]
 mod trial;
 mod two_level;
+pub mod x_protect;
 
 pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
+pub use two_level::Order;
 
 /// Decides the order of service and what to lose.
 pub trait Discipline: Send {

@@ -12,7 +12,10 @@ use crate::units::{Amount, Bytes, Span};
 pub const DISCIPLINES: &[Entry] = &[
     discipline::fifo::ENTRY,
     discipline::las::ENTRY,
+    discipline::las_log::ENTRY,
+    discipline::lars::ENTRY,
     discipline::run2c::ENTRY,
+    discipline::x_protect::ENTRY,
     discipline::scfq::ENTRY,
     discipline::efd::ENTRY,
     discipline::pie::ENTRY,

@@ -9,15 +9,20 @@
 //! and there are never more entries than queued packets. No sweep is needed.
 //!
 //! While an entry lives its counter only grows, so a flow's packets go high
-//! first and low later, and low is served behind high: they stay in order. O(1)
-//! per packet.
+//! first and low later, and low is served behind high: they stay in order.
+//!
+//! Instead of FIFO either level may be in the order of LAS (`WLAN section V-1`): by
+//! what the flow's entry had counted when the packet came, in the unit of the
+//! threshold, equal ones by arrival. The end of the level, where a full buffer
+//! takes its victim, is the end of that order. O(1) per packet, in a level of LAS
+//! O(log n) in the number of its packets.
 
 use super::flow_state::Backlogged;
-use super::two_level::{Priority, TwoLevelQueue};
+use super::two_level::{Order, Priority, TwoLevelQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
 use crate::units::{Amount, Time};
 
 /// The registry's entry for [`Efd`].
@@ -26,9 +31,10 @@ pub const ENTRY: Entry = Entry {
     summary: "early flow discard: two levels; the start of each burst of a flow is high",
     source: "EFD section 3",
     drops: Drops::WhenFull,
-    parameters: &[THRESHOLD],
+    parameters: &[THRESHOLD, HIGH, LOW],
     build: |settings, buffer, seed| {
-        Box::new(Efd::new(settings.amount(THRESHOLD.name), buffer, seed))
+        let [high, low] = [HIGH, LOW].map(|level| order(settings, &level));
+        Box::new(Efd::with_orders(settings.amount(THRESHOLD.name), high, low, buffer, seed))
     },
 };
 
@@ -39,6 +45,21 @@ const THRESHOLD: Parameter = Parameter {
     kind: Kind::Amount,
     default: "20 packets",
 };
+
+const HIGH: Parameter = Parameter {
+    name: "high",
+    help: "the order within the high level",
+    kind: Kind::Choice(&["fifo", LAS]),
+    default: "fifo",
+};
+
+const LOW: Parameter = Parameter { name: "low", help: "the order within the low level", ..HIGH };
+
+const LAS: &str = "las";
+
+fn order(settings: &Settings, level: &Parameter) -> Order {
+    if settings.choice(level.name) == LAS { Order::Las } else { Order::Fifo }
+}
 
 /// A queue of two levels by what has come of each backlogged flow.
 #[derive(Debug)]
@@ -57,8 +78,20 @@ impl Efd {
     /// on `seed`.
     #[must_use]
     pub fn new(threshold: Amount, buffer: Buffer, seed: u64) -> Efd {
-        let arrived = Backlogged::new(seed);
-        Efd { threshold, buffer, queue: TwoLevelQueue::new(), arrived }
+        Efd::with_orders(threshold, Order::Fifo, Order::Fifo, buffer, seed)
+    }
+
+    /// As [`Efd::new`], with these orders in the two levels.
+    #[must_use]
+    pub fn with_orders(
+        threshold: Amount,
+        high: Order,
+        low: Order,
+        buffer: Buffer,
+        seed: u64,
+    ) -> Efd {
+        let queue = TwoLevelQueue::with_orders(high, low);
+        Efd { threshold, buffer, queue, arrived: Backlogged::new(seed) }
     }
 
     /// A full buffer gives up the packet at the end of low, else of high,
@@ -90,8 +123,9 @@ impl Discipline for Efd {
         };
         let (flow, arrived) = self.arrived.join(&packet.flow);
         let priority = if *arrived < threshold { Priority::High } else { Priority::Low };
+        let volume = *arrived;
         *arrived = arrived.saturating_add(amount);
-        self.queue.push(priority, packet, flow);
+        self.queue.push(priority, volume, packet, flow);
         self.push_out(&packet, losses);
     }
 
@@ -172,6 +206,32 @@ mod tests {
         assert_eq!(trial.send(), Some(2));
         trial.arrive('a', 100);
         assert_eq!(queued(&trial), [2, 0], "`a` is fresh");
+    }
+
+    #[test]
+    fn levels_of_las_go_by_the_volume_of_the_entry() {
+        let arrivals = [('a', 9), ('a', 9), ('a', 9), ('a', 9), ('b', 9), ('b', 9), ('b', 9)];
+        let drained = |high, low| {
+            let threshold = Amount::Packets(2);
+            let efd = Efd::with_orders(threshold, high, low, Buffer::packets(300), 1);
+            let mut trial = Trial::new(efd);
+            trial.arrive_all(arrivals);
+            trial.drain()
+        };
+        assert_eq!(drained(Order::Fifo, Order::Fifo), [0, 1, 4, 5, 2, 3, 6]);
+        assert_eq!(drained(Order::Las, Order::Fifo), [0, 4, 1, 5, 2, 3, 6]);
+        assert_eq!(drained(Order::Fifo, Order::Las), [0, 1, 4, 5, 2, 6, 3]);
+        assert_eq!(drained(Order::Las, Order::Las), [0, 4, 1, 5, 2, 6, 3]);
+    }
+
+    #[test]
+    fn a_full_buffer_gives_up_the_end_of_the_order_of_a_level() {
+        let (threshold, buffer) = (Amount::Bytes(Bytes(1_000)), Buffer::packets(4));
+        let mut trial = Trial::new(Efd::with_orders(threshold, Order::Las, Order::Las, buffer, 1));
+        // High at 0, 700, 0 and 600; then low at 1 400, which is refused.
+        trial.arrive_all([('a', 700), ('a', 700), ('b', 600), ('b', 100), ('a', 1), ('c', 1)]);
+        assert_eq!(trial.lost(), [(4, LossReason::Refused), (1, LossReason::PushedOut)]);
+        assert_eq!(trial.drain(), [0, 2, 5, 3]);
     }
 
     #[test]

@@ -113,6 +113,14 @@ struct RememberedFlow<T> {
     queued: u32,
 }
 
+impl<T> RememberedFlow<T> {
+    fn join(&mut self, now: Time) -> &mut T {
+        self.last_arrival = now;
+        self.queued += 1;
+        &mut self.state
+    }
+}
+
 impl<T: Default> Remembered<T> {
     /// An empty table whose hash depends on `seed`.
     pub(crate) fn new(memory: Memory, seed: u64) -> Remembered<T> {
@@ -129,9 +137,14 @@ impl<T: Default> Remembered<T> {
         self.sweep(now);
         let fresh = || RememberedFlow { state: T::default(), last_arrival: now, queued: 0 };
         let (id, flow) = self.table.entry(key, fresh);
-        flow.last_arrival = now;
-        flow.queued += 1;
-        (id, &mut flow.state)
+        (id, flow.join(now))
+    }
+
+    /// As [`Remembered::join`] when the flow has an entry, and nothing otherwise.
+    pub(crate) fn join_known(&mut self, now: Time, key: &FlowKey) -> Option<(FlowId, &mut T)> {
+        self.sweep(now);
+        let id = self.table.find(key)?;
+        Some((id, self.table.state(id).join(now)))
     }
 
     /// A packet of the flow leaves the queue, sent or lost.
@@ -140,7 +153,8 @@ impl<T: Default> Remembered<T> {
         self.table.state(id).queued -= 1;
     }
 
-    fn sweep(&mut self, now: Time) {
+    /// Makes up for a sweep that is due.
+    pub(crate) fn sweep(&mut self, now: Time) {
         let Memory { sweep, idle } = self.memory;
         if now.since(self.swept) < sweep {
             return;

@@ -10,9 +10,8 @@
 //! Within a flow ranks never fall while the flow has anything queued, so its
 //! packets stay in order. O(log n) per packet in the number of queued packets.
 
-use super::flow_state::Remembered;
-use super::ranked::RankedQueue;
-use super::{Backlog, Discipline, LossReason, Losses, Memory};
+use super::attained::AttainedQueue;
+use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
 use crate::registry::{Drops, Entry};
@@ -33,10 +32,8 @@ pub const ENTRY: Entry = Entry {
 /// A queue by attained service of each packet's flow.
 #[derive(Debug)]
 pub struct Las {
-    buffer: Buffer,
-    queue: RankedQueue<Bytes>,
-    /// Bytes that arrived of each flow: `S_f`.
-    attained: Remembered<Bytes>,
+    /// By `S_f`, the bytes that arrived of each flow.
+    queue: AttainedQueue<Bytes, Bytes>,
 }
 
 impl Las {
@@ -44,37 +41,21 @@ impl Las {
     /// `memory` says; the hash of its flow table depends on `seed`.
     #[must_use]
     pub fn new(memory: Memory, buffer: Buffer, seed: u64) -> Las {
-        Las { buffer, queue: RankedQueue::new(), attained: Remembered::new(memory, seed) }
-    }
-
-    /// A full buffer gives up the packet at the tail of the queue, which may be
-    /// the one that just came (`LAS section 5.2`). Its bytes stay counted.
-    fn push_out(&mut self, now: Time, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queue.backlog()) {
-            let Some(victim) = self.queue.pop_last() else { return };
-            self.attained.leave(now, victim.flow);
-            losses.push_out(victim.packet, arriving);
-        }
+        Las { queue: AttainedQueue::new(memory, buffer, seed) }
     }
 }
 
 impl Discipline for Las {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
-        if !self.buffer.has_room(Backlog::default(), packet.size) {
-            return losses.push(packet, LossReason::Refused);
-        }
-        let (flow, attained) = self.attained.join(now, &packet.flow);
-        let rank = *attained;
-        *attained += packet.size;
-        self.queue.insert(rank, packet, flow);
-        self.push_out(now, &packet, losses);
+        self.queue.enqueue(now, packet, losses, |attained| {
+            let rank = *attained;
+            *attained += packet.size;
+            rank
+        });
     }
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
-        let next = self.queue.pop_first()?;
-        self.attained.leave(now, next.flow);
-        Some(next.packet)
+        self.queue.dequeue(now)
     }
 
     fn backlog(&self) -> Backlog {
@@ -82,13 +63,14 @@ impl Discipline for Las {
     }
 
     fn flows_tracked(&self) -> usize {
-        self.attained.len()
+        self.queue.flows_tracked()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::LossReason;
     use crate::discipline::trial::Trial;
     use crate::units::Span;
 

@@ -10,11 +10,12 @@ use crate::double_ended_heap::DoubleEndedHeap;
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 
-/// A queue of packets ordered by rank, then by arrival.
+/// A queue of packets ordered by rank, then by arrival. Every packet carries
+/// what names the entry of its flow, an `E`.
 #[derive(Debug)]
-pub(crate) struct RankedQueue<R> {
+pub(crate) struct RankedQueue<R, E = FlowId> {
     order: DoubleEndedHeap<Place<R>>,
-    slots: Vec<(Packet, FlowId)>,
+    slots: Vec<(Packet, E)>,
     free: Vec<u32>,
     arrivals: u64,
     backlog: Backlog,
@@ -31,16 +32,16 @@ struct Place<R> {
 
 /// A packet taken out of a [`RankedQueue`].
 #[derive(Debug)]
-pub(crate) struct Ranked<R> {
+pub(crate) struct Ranked<R, E> {
     pub(crate) rank: R,
     pub(crate) packet: Packet,
     /// The entry of its flow.
-    pub(crate) flow: FlowId,
+    pub(crate) flow: E,
 }
 
-impl<R: Copy + Ord> RankedQueue<R> {
+impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
     /// An empty queue.
-    pub(crate) fn new() -> RankedQueue<R> {
+    pub(crate) fn new() -> RankedQueue<R, E> {
         RankedQueue {
             order: DoubleEndedHeap::new(),
             slots: Vec::new(),
@@ -51,7 +52,7 @@ impl<R: Copy + Ord> RankedQueue<R> {
     }
 
     /// Puts a packet where its rank belongs, behind those of equal rank.
-    pub(crate) fn insert(&mut self, rank: R, packet: Packet, flow: FlowId) {
+    pub(crate) fn insert(&mut self, rank: R, packet: Packet, flow: E) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = (packet, flow);
@@ -69,16 +70,16 @@ impl<R: Copy + Ord> RankedQueue<R> {
     }
 
     /// Takes out the packet to serve next.
-    pub(crate) fn pop_first(&mut self) -> Option<Ranked<R>> {
+    pub(crate) fn pop_first(&mut self) -> Option<Ranked<R, E>> {
         self.order.pop_least().map(|place| self.take(place))
     }
 
     /// Takes out the packet that would be served last.
-    pub(crate) fn pop_last(&mut self) -> Option<Ranked<R>> {
+    pub(crate) fn pop_last(&mut self) -> Option<Ranked<R, E>> {
         self.order.pop_greatest().map(|place| self.take(place))
     }
 
-    fn take(&mut self, Place { rank, slot, .. }: Place<R>) -> Ranked<R> {
+    fn take(&mut self, Place { rank, slot, .. }: Place<R>) -> Ranked<R, E> {
         let (packet, flow) = self.slots[slot as usize];
         self.free.push(slot);
         self.backlog.remove(packet.size);

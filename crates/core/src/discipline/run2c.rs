@@ -82,7 +82,7 @@ impl Discipline for Run2c {
         let (flow, sent) = self.sent.join(now, &packet.flow);
         let priority = if *sent < self.threshold { Priority::High } else { Priority::Low };
         *sent += packet.size;
-        self.queue.push(priority, packet, flow);
+        self.queue.push(priority, 0, packet, flow);
         self.push_out(now, &packet, losses);
     }
 

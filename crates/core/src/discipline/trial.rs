@@ -9,13 +9,15 @@ use crate::units::{Bytes, Time};
 pub(crate) struct Trial<D> {
     pub(crate) discipline: D,
     pub(crate) now: Time,
+    /// The class of packets to come.
+    pub(crate) class: u8,
     arrivals: u64,
     losses: Losses,
 }
 
 impl<D: Discipline> Trial<D> {
     pub(crate) fn new(discipline: D) -> Trial<D> {
-        Trial { discipline, now: Time::ZERO, arrivals: 0, losses: Losses::new() }
+        Trial { discipline, now: Time::ZERO, class: 0, arrivals: 0, losses: Losses::new() }
     }
 
     pub(crate) fn arrive(&mut self, flow: char, size: u64) {
@@ -26,7 +28,7 @@ impl<D: Discipline> Trial<D> {
         let port = u16::try_from(u32::from(flow)).expect("flows are named by ASCII letters");
         let key = FlowKey::v4([192, 0, 2, 1], port, [198, 51, 100, 1], 443, FlowKey::TCP);
         let plain = Packet::new(self.arrivals, key, Bytes(size));
-        let packet = Packet { arrived: self.now, ecn, ..plain };
+        let packet = Packet { arrived: self.now, class: self.class, ecn, ..plain };
         self.arrivals += 1;
         self.discipline.enqueue(self.now, packet, &mut self.losses);
     }

@@ -1,11 +1,13 @@
-//! Two FIFO levels in one buffer: low is served only while high is empty.
+//! Two levels in one buffer: low is served only while high is empty.
 //!
 //! The queue of a multi-level discipline seen as one line (`EFD section 3`):
 //! all of high stands before all of low, so the end of the line, where a full
 //! buffer takes its victims, is the end of low, or of high when low is empty.
+//! Each level is FIFO, or in the order of what flows have had.
 
 use std::collections::VecDeque;
 
+use super::ranked::RankedQueue;
 use super::{Backlog, Level};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
@@ -19,53 +21,70 @@ pub(crate) enum Priority {
     Low,
 }
 
-/// A line of two levels. Every packet carries the entry of its flow, so that
-/// the discipline finds it again without a second hash.
+/// The order of service within a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Arrival.
+    Fifo,
+    /// Ascending volume of the packet's flow as the packet came, then arrival.
+    Las,
+}
+
+/// A line of two levels. Every packet carries what names the entry of its flow,
+/// so that the discipline finds it again without a second hash.
 #[derive(Debug)]
-pub(crate) struct TwoLevelQueue {
-    queues: [VecDeque<(Packet, FlowId)>; 2],
+pub(crate) struct TwoLevelQueue<E = FlowId> {
+    queues: [LevelQueue<E>; 2],
     levels: [Level; 2],
     backlog: Backlog,
 }
 
-impl TwoLevelQueue {
-    /// An empty queue.
-    pub(crate) fn new() -> TwoLevelQueue {
+#[derive(Debug)]
+enum LevelQueue<E> {
+    Fifo(VecDeque<(Packet, E)>),
+    Las(RankedQueue<u64, E>),
+}
+
+impl<E: Copy> TwoLevelQueue<E> {
+    /// An empty queue of two FIFO levels.
+    pub(crate) fn new() -> TwoLevelQueue<E> {
+        TwoLevelQueue::with_orders(Order::Fifo, Order::Fifo)
+    }
+
+    /// An empty queue with these orders in its levels.
+    pub(crate) fn with_orders(high: Order, low: Order) -> TwoLevelQueue<E> {
         TwoLevelQueue {
-            queues: [VecDeque::new(), VecDeque::new()],
+            queues: [high, low].map(LevelQueue::new),
             levels: [Level::new("high"), Level::new("low")],
             backlog: Backlog::default(),
         }
     }
 
-    /// Puts a packet at the end of its level.
-    pub(crate) fn push(&mut self, priority: Priority, packet: Packet, flow: FlowId) {
+    /// Puts a packet where it belongs in its level. `volume` is what its flow
+    /// has had, which a FIFO level does not ask for.
+    pub(crate) fn push(&mut self, priority: Priority, volume: u64, packet: Packet, flow: E) {
         let level = priority as usize;
-        self.queues[level].push_back((packet, flow));
+        self.queues[level].push(volume, packet, flow);
         self.levels[level].enqueued += 1;
         self.levels[level].backlog.add(packet.size);
         self.backlog.add(packet.size);
     }
 
     /// Takes out the packet to serve next.
-    pub(crate) fn pop_first(&mut self) -> Option<(Packet, FlowId)> {
-        let level = self.queues.iter().position(|queue| !queue.is_empty())?;
-        let taken = self.queues[level].pop_front();
+    pub(crate) fn pop_first(&mut self) -> Option<(Packet, E)> {
+        let level = self.levels.iter().position(|level| level.backlog.packets > 0)?;
+        let taken = self.queues[level].pop_first();
         self.count_out(level, taken)
     }
 
     /// Takes out the packet at the end of the line.
-    pub(crate) fn pop_last(&mut self) -> Option<(Packet, FlowId)> {
-        let level = self.queues.iter().rposition(|queue| !queue.is_empty())?;
-        let taken = self.queues[level].pop_back();
+    pub(crate) fn pop_last(&mut self) -> Option<(Packet, E)> {
+        let level = self.levels.iter().rposition(|level| level.backlog.packets > 0)?;
+        let taken = self.queues[level].pop_last();
         self.count_out(level, taken)
     }
 
-    fn count_out(
-        &mut self,
-        level: usize,
-        taken: Option<(Packet, FlowId)>,
-    ) -> Option<(Packet, FlowId)> {
+    fn count_out(&mut self, level: usize, taken: Option<(Packet, E)>) -> Option<(Packet, E)> {
         let (packet, _) = taken?;
         self.levels[level].backlog.remove(packet.size);
         self.backlog.remove(packet.size);
@@ -83,6 +102,36 @@ impl TwoLevelQueue {
     }
 }
 
+impl<E: Copy> LevelQueue<E> {
+    fn new(order: Order) -> LevelQueue<E> {
+        match order {
+            Order::Fifo => LevelQueue::Fifo(VecDeque::new()),
+            Order::Las => LevelQueue::Las(RankedQueue::new()),
+        }
+    }
+
+    fn push(&mut self, volume: u64, packet: Packet, flow: E) {
+        match self {
+            LevelQueue::Fifo(queue) => queue.push_back((packet, flow)),
+            LevelQueue::Las(queue) => queue.insert(volume, packet, flow),
+        }
+    }
+
+    fn pop_first(&mut self) -> Option<(Packet, E)> {
+        match self {
+            LevelQueue::Fifo(queue) => queue.pop_front(),
+            LevelQueue::Las(queue) => queue.pop_first().map(|first| (first.packet, first.flow)),
+        }
+    }
+
+    fn pop_last(&mut self) -> Option<(Packet, E)> {
+        match self {
+            LevelQueue::Fifo(queue) => queue.pop_back(),
+            LevelQueue::Las(queue) => queue.pop_last().map(|last| (last.packet, last.flow)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +146,7 @@ mod tests {
         let mut queue = TwoLevelQueue::new();
         for (handle, priority) in [Priority::Low, Priority::High, Priority::High].iter().enumerate()
         {
-            queue.push(*priority, Packet::new(handle as u64, key, Bytes(100)), flow);
+            queue.push(*priority, 0, Packet::new(handle as u64, key, Bytes(100)), flow);
         }
         let counts = |queue: &TwoLevelQueue| {
             [0, 1].map(|level| {
@@ -112,5 +161,28 @@ mod tests {
         assert_eq!(queue.pop_last().map(|(packet, _)| packet.handle), Some(2));
         assert_eq!(counts(&queue), [("high", 0, 0, 2), ("low", 0, 0, 1)]);
         assert_eq!(queue.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn each_level_keeps_its_own_order() {
+        let key = FlowKey::v4([192, 0, 2, 1], 1, [198, 51, 100, 1], 2, FlowKey::UDP);
+        let mut queue = TwoLevelQueue::with_orders(Order::Las, Order::Fifo);
+        for (handle, (priority, volume)) in [
+            (Priority::Low, 9),
+            (Priority::High, 3),
+            (Priority::Low, 8),
+            (Priority::High, 2),
+            (Priority::High, 2),
+            (Priority::High, 4),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            queue.push(priority, volume, Packet::new(handle as u64, key, Bytes(100)), ());
+        }
+        let handle = |taken: Option<(Packet, ())>| taken.map(|(packet, ())| packet.handle);
+        assert_eq!([(); 2].map(|()| handle(queue.pop_last())), [Some(2), Some(0)]);
+        assert_eq!(handle(queue.pop_last()), Some(5));
+        assert_eq!([(); 3].map(|()| handle(queue.pop_first())), [Some(3), Some(4), Some(1)]);
     }
 }

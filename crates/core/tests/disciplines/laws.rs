@@ -19,7 +19,7 @@ fn usual_span() -> impl Strategy<Value = Span> {
     prop_oneof![0..10_000_u64, (0..40_u64).prop_map(|s| s * 1_000_000_000)].prop_map(Span)
 }
 
-fn usual_operations() -> impl Strategy<Value = Vec<Operation>> {
+pub(crate) fn usual_operations() -> impl Strategy<Value = Vec<Operation>> {
     operations(usual_size(), usual_span())
 }
 
@@ -112,11 +112,59 @@ proptest! {
             ("efd", "0 B"),
             ("efd", "1000 packets"),
             ("efd", "1 GB"),
+            ("x-protect", "1 GB"),
         ][..]),
     ) {
         let two_level = build(name, &[("threshold", threshold)], buffer);
         let fifo = run(build("fifo", &[], buffer), buffer, &operations);
         prop_assert_eq!(run(two_level, buffer, &operations), fifo);
+    }
+
+    /// Every flow is tracked from its first packet, or none ever.
+    #[test]
+    fn x_protect_that_finds_all_is_run2c_and_one_that_finds_none_is_fifo(
+        operations in usual_operations(),
+        buffer in buffer(),
+        threshold in 0..8_000_u64,
+        idle in 0..60_u64,
+    ) {
+        let (threshold, idle) = (format!("{threshold} B"), format!("{idle} s"));
+        let shared = [("threshold", threshold.as_str()), ("idle", idle.as_str())];
+        for (probability, same, given) in [("1", "run2c", &shared[..]), ("0", "fifo", &[])] {
+            let [threshold, idle] = shared;
+            let given_all = [("probability", probability), threshold, idle];
+            let x_protect = run(build("x-protect", &given_all, buffer), buffer, &operations);
+            prop_assert_eq!(x_protect, run(build(same, given, buffer), buffer, &operations));
+        }
+    }
+
+    /// Flows 1 and 4 of the audit are of the priority class, or are at times.
+    #[test]
+    fn las_log_in_bytes_without_priority_is_las(
+        operations in usual_operations(),
+        buffer in buffer(),
+    ) {
+        let operations: Vec<_> = operations
+            .into_iter()
+            .filter(|operation| !matches!(operation, Operation::Arrive { flow: 1 | 4, .. }))
+            .collect();
+        let las_log = run(build("las-log", &[("unit", "bytes")], buffer), buffer, &operations);
+        prop_assert_eq!(las_log, run(build("las", &[], buffer), buffer, &operations));
+    }
+
+    /// An entry that lives has counted all that its flow has had.
+    #[test]
+    fn efd_with_one_level_of_las_is_las_while_no_flow_starts_afresh(
+        arrivals in prop::collection::vec((0..5_u8, usual_size()), 0..60),
+        (threshold, level) in select(&[("0 B", "low"), ("1 GB", "high")][..]),
+    ) {
+        let arrivals: Vec<_> = arrivals
+            .into_iter()
+            .map(|(flow, size)| Operation::Arrive { flow, size })
+            .collect();
+        let efd = build("efd", &[("threshold", threshold), (level, "las")], UNLIMITED);
+        let efd = run(efd, UNLIMITED, &arrivals);
+        prop_assert_eq!(efd, run(build("las", &[], UNLIMITED), UNLIMITED, &arrivals));
     }
 
     #[test]

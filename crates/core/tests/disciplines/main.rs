@@ -8,4 +8,5 @@ mod delay_control;
 mod laws;
 mod model;
 mod pages;
+mod recent_service;
 mod twins;

@@ -138,15 +138,17 @@ impl Audited {
     }
 
     /// Every second packet understands marks; flows 2 and 3 are of TCP, flow 3
-    /// of acknowledgements without payload, some of which say nothing new.
+    /// of acknowledgements without payload, some of which say nothing new. Flow
+    /// 1 is of another class than the rest, and flow 4 changes its class.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
         let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
         let acknowledgement = Some((self.arrivals / 2) as u32 * 1_000);
         let payload = if flow == 3 { 0 } else { 1_000 };
         let facts = TcpFacts { sequence: 0, acknowledgement, payload, syn: false, fin: false };
         let tcp = [2, 3].contains(&flow).then_some(facts);
+        let class = u8::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
         let plain = Packet::new(self.arrivals, key(flow), size);
-        Packet { arrived: self.now, ecn, tcp, ..plain }
+        Packet { arrived: self.now, class, ecn, tcp, ..plain }
     }
 
     fn queued_bytes(&self) -> u128 {

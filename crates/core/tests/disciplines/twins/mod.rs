@@ -7,10 +7,13 @@
 
 mod efd;
 mod fifo;
+mod lars;
 mod las;
+mod las_log;
 mod pie;
 mod run2c;
 mod scfq;
+mod x_protect;
 
 use tidegate_core::registry::{Entry, Settings};
 use tidegate_core::units::Amount;
@@ -28,12 +31,31 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
     Some(match name {
         "fifo" => refuses(Box::new(fifo::Fifo)),
         "las" => pushes_out(Box::new(las::Las { memory: memory() })),
+        "las-log" => pushes_out(Box::new(las_log::LasLog {
+            k: settings.number("k"),
+            in_packets: settings.choice("unit") == "packets",
+            memory: memory(),
+        })),
+        "lars" => {
+            let half_life = settings.span("half_life");
+            pushes_out(Box::new(lars::Lars { half_life, memory: memory() }))
+        }
         "run2c" => {
             let threshold = settings.bytes("threshold");
             pushes_out(Box::new(run2c::Run2c { threshold, memory: memory() }))
         }
+        "x-protect" => pushes_out(Box::new(x_protect::XProtect {
+            threshold: settings.bytes("threshold"),
+            probability: settings.number("probability"),
+            memory: memory(),
+            seed,
+        })),
         "scfq" => refuses(Box::new(scfq::Scfq)),
-        "efd" => pushes_out(Box::new(efd::Efd { threshold: settings.amount("threshold") })),
+        "efd" => pushes_out(Box::new(efd::Efd {
+            threshold: settings.amount("threshold"),
+            high_is_las: settings.choice("high") == "las",
+            low_is_las: settings.choice("low") == "las",
+        })),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         _ => return None,
     })
@@ -76,8 +98,8 @@ enum WhenFull {
 
 /// What makes a discipline: the order of service, and which flows it knows.
 trait Rule: Send {
-    /// The rank of a packet of `flow` and `size` that arrives at `now`; lower is served first.
-    fn rank(&self, history: &History, now: Time, flow: FlowKey, size: Bytes) -> u128;
+    /// The rank of `packet`, which arrives at `now`; lower is served first.
+    fn rank(&self, history: &History, now: Time, packet: &Packet) -> u128;
 
     /// Whether it keeps state for `flow` at `now`.
     fn tracks(&self, history: &History, now: Time, flow: FlowKey) -> bool;
@@ -144,16 +166,22 @@ impl Memory {
         latest_sweep >= u128::from(last.arrived.time.0) + idle && records.iter().all(left_before)
     }
 
-    /// Bytes that came of the flow since it was last forgotten.
-    fn attained(self, records: &[&Record], now: Time) -> u128 {
+    /// Those of `records` that came since their flow was last forgotten.
+    fn remembered<'a, 'b>(self, records: &'b [&'a Record], now: Time) -> &'b [&'a Record] {
+        if self.forgot(records, now) {
+            return &[];
+        }
         let first = (0..records.len())
             .rev()
             .find(|i| self.forgot(&records[..*i], records[*i].arrived.time))
             .unwrap_or(0);
-        if self.forgot(records, now) {
-            return 0;
-        }
-        records[first..].iter().map(|record| u128::from(record.packet.size.0)).sum()
+        &records[first..]
+    }
+
+    /// Bytes that came of the flow since it was last forgotten.
+    fn attained(self, records: &[&Record], now: Time) -> u128 {
+        let records = self.remembered(records, now);
+        records.iter().map(|record| u128::from(record.packet.size.0)).sum()
     }
 }
 
@@ -192,7 +220,7 @@ impl Discipline for Twin {
         if !self.fits(packets + 1, bytes + u128::from(packet.size.0)) {
             return losses.push(packet, LossReason::Refused);
         }
-        let rank = self.rule.rank(&self.history, now, packet.flow, packet.size);
+        let rank = self.rule.rank(&self.history, now, &packet);
         self.last = Moment { call: self.last.call + 1, time: now };
         let record = Record { packet, rank, arrived: self.last, left: None, sent: false };
         self.history.0.push(record);

@@ -1,6 +1,6 @@
 //! Rank 0 until the flow has sent the threshold, rank 1 from then on (EFD section 2).
 
-use tidegate_core::{Bytes, FlowKey, Time};
+use tidegate_core::{Bytes, FlowKey, Packet, Time};
 
 use super::{History, Memory, Rule};
 
@@ -10,8 +10,8 @@ pub(super) struct Run2c {
 }
 
 impl Rule for Run2c {
-    fn rank(&self, history: &History, now: Time, flow: FlowKey, _size: Bytes) -> u128 {
-        let sent = self.memory.attained(&history.of(flow), now);
+    fn rank(&self, history: &History, now: Time, packet: &Packet) -> u128 {
+        let sent = self.memory.attained(&history.of(packet.flow), now);
         u128::from(sent >= u128::from(self.threshold.0))
     }
 

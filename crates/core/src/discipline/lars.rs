@@ -1,0 +1,197 @@
+//! LARS, least attained recent service: LAS that forgets at a steady pace.
+//!
+//! A packet ranks by the service of its flow, as under LAS, but service decays
+//! by half every `half_life` (Heusse 2010; `EFD section 2`). A flow that sends
+//! at a steady rate therefore stops rising at `rate * half_life / ln 2`, slow
+//! ones stay ahead of fast ones however old they are, and one backlogged flow
+//! locks another out for at most one half-life.
+//!
+//! What decides is who has less at the same time. As all services decay alike,
+//! any time does, and this compares what they come to at the start of the run:
+//! a packet of `L` bytes at time `t` adds `L * 2^(t / half_life)`, and nothing has to
+//! decay. That sum is the rank of the flow's next packet. It never falls, so a
+//! flow's packets stay in order; ranks taken at different times, each as the
+//! service was then, would let a packet that comes after a pause overtake
+//! one that still waits.
+//!
+//! The sum is kept with 64 significant bits and an exponent of its own, so that
+//! it is good for any time: see [`Inflated`]. O(log n) per packet in the number of
+//! queued packets.
+
+use super::attained::AttainedQueue;
+use super::{Backlog, Discipline, Losses, Memory};
+use crate::buffer::Buffer;
+use crate::packet::Packet;
+use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::units::{Bytes, Span, Time};
+
+/// The registry's entry for [`Lars`].
+pub const ENTRY: Entry = Entry {
+    name: "lars",
+    summary: "least attained recent service: LAS with service that decays by half in a half-life",
+    source: "Heusse 2010",
+    drops: Drops::WhenFull,
+    parameters: &[HALF_LIFE, Memory::SWEEP, Memory::IDLE],
+    build: |settings, buffer, seed| {
+        let half_life = settings.span(HALF_LIFE.name);
+        Box::new(Lars::new(half_life, Memory::from_settings(settings), buffer, seed))
+    },
+};
+
+/// The source speaks of a fading factor; a half-life says how long a backlogged
+/// flow can lock another out, whatever the rate.
+const HALF_LIFE: Parameter = Parameter {
+    name: "half_life",
+    help: "time in which a flow's service decays by half",
+    kind: Kind::Span { least: Span::millis(1), most: Span::seconds(86_400) },
+    default: "1 s",
+};
+
+/// A queue by decaying service of each packet's flow.
+#[derive(Debug)]
+pub struct Lars {
+    half_life: Span,
+    queue: AttainedQueue<Inflated, Inflated>,
+}
+
+impl Lars {
+    /// An empty queue that holds at most `buffer`, in which service decays by
+    /// half every `half_life` and flows are remembered as `memory` says; the
+    /// hash of its flow table depends on `seed`.
+    #[must_use]
+    pub fn new(half_life: Span, memory: Memory, buffer: Buffer, seed: u64) -> Lars {
+        Lars { half_life, queue: AttainedQueue::new(memory, buffer, seed) }
+    }
+}
+
+impl Discipline for Lars {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        let half_life = self.half_life;
+        self.queue.enqueue(now, packet, losses, |attained| {
+            let rank = *attained;
+            *attained = rank.plus(Inflated::new(packet.size, now, half_life));
+            rank
+        });
+    }
+
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        self.queue.dequeue(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.queue.flows_tracked()
+    }
+}
+
+/// Bytes times `2^(t / half_life)`, as `mantissa * 2^(exponent - 127)`.
+///
+/// The mantissa has its highest bit set, or all is zero, so that numbers compare
+/// as their fields do, from first to last. What has no place in 64 bits is cut
+/// off: adding never makes a number smaller, and loses less than 2^-63 of it. The
+/// steady state of 100 Gbit/s with a half-life of a day still feels a packet of
+/// 40 bytes, which is 2^-45 of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Inflated {
+    exponent: u64,
+    mantissa: u64,
+}
+
+impl Inflated {
+    fn new(size: Bytes, at: Time, half_life: Span) -> Inflated {
+        let (whole, rest) = (at.0 / half_life.0, at.0 % half_life.0);
+        // Both are below 2^53 at a half-life of up to a day: the quotient is the
+        // nearest to the true one, below 1, and its power of two below 2.
+        let power = libm::exp2(rest as f64 / half_life.0 as f64);
+        let product = u128::from(size.0) * u128::from((power * (1_u64 << 63) as f64) as u64);
+        if product == 0 {
+            return Inflated::default();
+        }
+        // From 63 leading zeros, for one byte at time zero, down to none.
+        let zeros = product.leading_zeros();
+        let mantissa = ((product << zeros) >> 64) as u64;
+        Inflated { exponent: whole + u64::from(128 - zeros), mantissa }
+    }
+
+    fn plus(self, other: Inflated) -> Inflated {
+        let (small, large) = if self < other { (self, other) } else { (other, self) };
+        let shift = u32::try_from(large.exponent - small.exponent).unwrap_or(u32::MAX);
+        let addend = small.mantissa.checked_shr(shift).unwrap_or(0);
+        let (mantissa, carried) = large.mantissa.overflowing_add(addend);
+        if carried {
+            Inflated { exponent: large.exponent + 1, mantissa: mantissa >> 1 | 1 << 63 }
+        } else {
+            Inflated { exponent: large.exponent, mantissa }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::LossReason;
+    use crate::discipline::trial::Trial;
+
+    fn lars(packets: u32) -> Trial<Lars> {
+        let buffer = Buffer::packets(packets);
+        Trial::new(Lars::new(Span::seconds(1), Memory::default(), buffer, 1))
+    }
+
+    #[test]
+    fn serves_by_what_is_left_of_the_service() {
+        let mut trial = lars(10);
+        trial.arrive('a', 2_000);
+        assert_eq!(trial.send(), Some(0));
+        // Two half-lives on, 500 bytes are left of it: `b` passes with 0 and 400,
+        // but not with 800.
+        trial.now = Time::ZERO + Span::seconds(2);
+        trial.arrive_all([('b', 400), ('b', 400), ('b', 400), ('a', 400)]);
+        assert_eq!(trial.drain(), [1, 2, 4, 3]);
+    }
+
+    #[test]
+    fn a_starved_flow_keeps_its_order_and_its_place_among_others() {
+        let mut trial = lars(10);
+        trial.arrive_all([('a', 1_000), ('a', 1_000), ('b', 500)]);
+        assert_eq!(trial.send(), Some(0));
+        assert_eq!(trial.send(), Some(2));
+        // `a` ranked 1000 at time zero, which is 31 by now; `b` has 15 and then 55.
+        trial.now = Time::ZERO + Span::seconds(5);
+        trial.arrive_all([('b', 40), ('b', 40), ('a', 40)]);
+        assert_eq!(trial.drain(), [3, 1, 4, 5]);
+    }
+
+    #[test]
+    fn a_full_buffer_gives_up_the_flow_that_has_had_most_of_late() {
+        let mut trial = lars(3);
+        trial.arrive('a', 10_000);
+        assert_eq!(trial.send(), Some(0));
+        trial.now = Time::ZERO + Span::seconds(10);
+        // Of 10 000 bytes 9.8 are left: ranks 0, 100, 9.8, 200, 59.8.
+        trial.arrive_all([('b', 100), ('b', 100), ('a', 50), ('b', 100), ('a', 100)]);
+        assert_eq!(trial.lost(), [(4, LossReason::Refused), (2, LossReason::PushedOut)]);
+    }
+
+    #[test]
+    fn numbers_are_sizes_times_powers_of_two() {
+        let half_life = Span::seconds(1);
+        let at = |seconds| Time::ZERO + Span::seconds(seconds);
+        let one = Inflated::new(Bytes(1), at(0), half_life);
+        assert_eq!(one, Inflated { exponent: 64, mantissa: 1 << 63 });
+        assert_eq!(
+            Inflated::new(Bytes(8), at(0), half_life),
+            Inflated::new(Bytes(1), at(3), half_life)
+        );
+        assert_eq!(one.plus(one), Inflated::new(Bytes(2), at(0), half_life));
+        assert_eq!(one.plus(Inflated::default()), one);
+        let three = one.plus(Inflated::new(Bytes(1), at(1), half_life));
+        assert_eq!(three, Inflated::new(Bytes(3), at(0), half_life));
+        assert_eq!(three.plus(one), Inflated::new(Bytes(1), at(2), half_life));
+        let largest = Inflated::new(Bytes(u64::MAX), Time::FAR_FUTURE, Span::millis(1));
+        assert_eq!(largest.plus(one), largest);
+        assert!(largest.plus(largest) > largest);
+    }
+}

@@ -34,6 +34,8 @@ pub mod pie;
 mod ranked;
 pub mod run2c;
 pub mod scfq;
+#[allow(dead_code, reason = "its disciplines follow")]
+mod sparse_first;
 #[cfg(test)]
 mod trial;
 mod two_level;

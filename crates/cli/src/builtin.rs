@@ -51,6 +51,16 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
         text: include_str!("../../../scenarios/papers/EFD/dumbbell-overload.toml"),
         data: &[],
     },
+    Builtin {
+        name: "dumbbell-long-transfers",
+        text: include_str!("../../../scenarios/papers/EFD/dumbbell-long-transfers.toml"),
+        data: &[],
+    },
+    Builtin {
+        name: "call",
+        text: include_str!("../../../scenarios/papers/EFD/call.toml"),
+        data: &[],
+    },
 ];
 
 /// The scenario of this name.

@@ -88,34 +88,27 @@ pub(super) enum Written {
 }
 
 impl Written {
-    fn write(self, value: f64) -> String {
-        match self {
-            Written::Ratio | Written::Count => significant(value),
-            Written::Share => format!("{}%", significant(100.0 * value)),
-            Written::Seconds => format!("{} s", significant(value)),
-        }
-    }
-
-    /// The mean and half its interval.
+    /// The mean and half its interval, to three digits of the larger one.
     pub(super) fn estimate(self, estimate: &Estimate) -> String {
-        let mean = self.write(estimate.mean);
-        match estimate.half_width {
-            Some(half) => format!("{mean} ± {}", self.write(half)),
-            None => mean,
+        let (factor, unit) = match self {
+            Written::Ratio | Written::Count => (1.0, ""),
+            Written::Share => (100.0, "%"),
+            Written::Seconds => (1.0, " s"),
+        };
+        let (mean, half) = (estimate.mean * factor, estimate.half_width.map(|half| half * factor));
+        let places = places(mean.abs().max(half.unwrap_or(0.0)));
+        match half {
+            Some(half) => format!("{mean:.places$} ± {half:.places$}{unit}"),
+            None => format!("{mean:.places$}{unit}"),
         }
     }
 }
 
-/// Three significant digits.
-pub(super) fn significant(value: f64) -> String {
-    let places = match value.abs() {
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 1.0 || size == 0.0 => 2,
-        size if size >= 0.1 => 3,
-        _ => 4,
-    };
-    format!("{value:.places$}")
+/// Decimal places that show three digits of `size`.
+fn places(size: f64) -> usize {
+    const MOST: usize = 6;
+    let bounds = [100.0, 10.0, 1.0, 0.1, 0.01, 0.001];
+    if size == 0.0 { 0 } else { bounds.iter().position(|b| size >= *b).unwrap_or(MOST) }
 }
 
 impl Check {
@@ -151,6 +144,17 @@ mod tests {
         assert_eq!(outcome([0.9, 1.0, 1.1], Bound::Within(0.5, 1.5)), Outcome::Holds);
         assert_eq!(outcome([0.9, 1.0, 1.1], Bound::Within(2.0, 3.0)), Outcome::Fails);
         assert_eq!(outcome([0.9, 1.0, 1.1], Bound::Within(1.0, 3.0)), Outcome::Undecided);
+    }
+
+    #[test]
+    fn numbers_have_three_digits_and_their_unit() {
+        let written = |written: Written, values: [f64; 2]| {
+            Check::new("", "", written, values.map(Some), Bound::AtMost(1.0)).ours
+        };
+        assert_eq!(written(Written::Share, [0.0, 0.0]), "0 ± 0%");
+        assert_eq!(written(Written::Share, [0.123, 0.123]), "12.3 ± 0.0%");
+        assert_eq!(written(Written::Ratio, [0.003_71, 0.003_71]), "0.00371 ± 0.00000");
+        assert_eq!(written(Written::Seconds, [254.0, 254.0]), "254 ± 0 s");
     }
 
     #[test]

@@ -22,11 +22,13 @@ use crate::units::{Bytes, Time};
 mod attained;
 pub mod codel;
 mod codel_law;
+mod deficits;
+pub mod drr;
 pub mod efd;
 pub mod fifo;
-#[allow(dead_code, reason = "its disciplines follow")]
 mod flow_queues;
 mod flow_state;
+pub mod fq_pie;
 pub mod lars;
 pub mod las;
 pub mod las_log;
@@ -34,6 +36,7 @@ pub mod pie;
 mod ranked;
 pub mod run2c;
 pub mod scfq;
+pub mod sfq;
 #[allow(dead_code, reason = "its disciplines follow")]
 mod sparse_first;
 #[cfg(test)]

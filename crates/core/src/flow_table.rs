@@ -53,6 +53,11 @@ impl FlowId {
     pub fn slot(self) -> u32 {
         self.0
     }
+
+    /// The entry in a slot that has one.
+    pub(crate) fn at_slot(slot: u32) -> FlowId {
+        FlowId(slot)
+    }
 }
 
 /// A map from flow to `T`.

@@ -17,8 +17,11 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::run2c::ENTRY,
     discipline::x_protect::ENTRY,
     discipline::scfq::ENTRY,
+    discipline::drr::ENTRY,
     discipline::efd::ENTRY,
     discipline::pie::ENTRY,
+    discipline::fq_pie::ENTRY,
+    discipline::sfq::ENTRY,
 ];
 
 /// One discipline: how it is called, what can be set, how it is built.

@@ -268,9 +268,15 @@ impl<T: Default> FlowQueues<T> {
 pub(crate) struct Rotation {
     list: List,
     links: Vec<Link>,
+    len: usize,
 }
 
 impl Rotation {
+    /// The number of queues in it.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The queue whose turn it is.
     pub(crate) fn first(&self) -> Option<u32> {
         (self.list.first != NONE).then_some(self.list.first)
@@ -282,11 +288,13 @@ impl Rotation {
             self.links.resize(queue as usize + 1, Link::default());
         }
         self.list.push_back(&mut self.links, queue);
+        self.len += 1;
     }
 
     /// Takes a queue out, wherever it stands.
     pub(crate) fn remove(&mut self, queue: u32) {
         self.list.remove(&mut self.links, queue);
+        self.len -= 1;
     }
 
     /// Ends the turn of the first queue: it goes behind all others.
@@ -483,8 +491,9 @@ mod tests {
         assert_eq!(turns(&mut rotation, 3), [1, 3, 1]);
         rotation.remove(3);
         assert_eq!(turns(&mut rotation, 2), [1, 1]);
+        assert_eq!(rotation.len(), 1);
         rotation.remove(1);
-        assert_eq!(rotation.first(), None);
+        assert_eq!((rotation.first(), rotation.len()), (None, 0));
         rotation.push_back(0);
         assert_eq!(turns(&mut rotation, 1), [0]);
     }

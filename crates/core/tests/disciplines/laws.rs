@@ -1,17 +1,15 @@
 //! Laws that hold exactly on every sample path, without statistics.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_core::registry::{self, DISCIPLINES, Drops, Entry, Kind, Parameter, Settings};
 use tidegate_core::units::Amount;
-use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, LossReason, Span};
+use tidegate_core::{Buffer, Bytes, Discipline, LossReason, Span};
 
 use super::conformance::{buffer, operations, value};
 use super::model::{Audited, Event, Operation};
 
-fn usual_size() -> impl Strategy<Value = Bytes> {
+pub(crate) fn usual_size() -> impl Strategy<Value = Bytes> {
     prop_oneof![1..=1_500_u64, select(&[40, 1_500][..])].prop_map(Bytes)
 }
 
@@ -25,7 +23,7 @@ pub(crate) fn usual_operations() -> impl Strategy<Value = Vec<Operation>> {
 
 const UNLIMITED: Buffer = Buffer::packets(u32::MAX);
 
-fn build(name: &str, given: &[(&str, &str)], buffer: Buffer) -> Box<dyn Discipline> {
+pub(crate) fn build(name: &str, given: &[(&str, &str)], buffer: Buffer) -> Box<dyn Discipline> {
     let entry = registry::find(name).unwrap_or_else(|| panic!("{name} is registered"));
     entry.build(given, buffer, 1).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -197,45 +195,25 @@ proptest! {
         prop_assert_eq!(sent, expected);
     }
 
-    /// |W_i - W_j| <= L_i + L_j over every interval in which both flows are
-    /// backlogged (Golestani 1994). During each longest such interval the
-    /// difference of their service since the start keeps within a range of that
-    /// width, which covers all intervals inside it.
+    /// A turn is a packet, and flows take turns in the order in which they came.
     #[test]
-    fn scfq_serves_two_backlogged_flows_alike(operations in usual_operations()) {
-        let mut audited = Audited::new(build("scfq", &[], UNLIMITED), UNLIMITED);
-        let mut queued = BTreeMap::<FlowKey, u64>::new();
-        let mut served = BTreeMap::<FlowKey, i64>::new();
-        let mut largest = BTreeMap::<FlowKey, i64>::new();
-        // Least and greatest difference of a pair since both are backlogged.
-        let mut ranges = BTreeMap::<(FlowKey, FlowKey), (i64, i64)>::new();
-        for operation in operations {
-            let events = audited.apply(operation);
-            if let Operation::Arrive { flow, size } = operation {
-                let flow = super::model::key(flow);
-                *queued.entry(flow).or_default() += 1;
-                served.entry(flow).or_default();
-                let largest = largest.entry(flow).or_default();
-                *largest = (*largest).max(size.0.cast_signed());
-            }
-            for event in events {
-                let Event::Sent(packet) = event else { continue };
-                *queued.entry(packet.flow).or_default() -= 1;
-                *served.entry(packet.flow).or_default() += packet.size.0.cast_signed();
-            }
-            for (one, w_one) in &served {
-                for (two, w_two) in served.range(..one) {
-                    if queued[one] == 0 || queued[two] == 0 {
-                        ranges.remove(&(*one, *two));
-                        continue;
-                    }
-                    let difference = w_one - w_two;
-                    let range = ranges.entry((*one, *two)).or_insert((difference, difference));
-                    *range = (range.0.min(difference), range.1.max(difference));
-                    prop_assert!(range.1 - range.0 <= largest[one] + largest[two]);
-                }
-            }
-        }
+    fn drr_with_a_quantum_of_the_equal_sizes_is_round_robin(
+        flows in prop::collection::vec(0..5_u8, 0..60),
+        size in 1..10_000_u64,
+    ) {
+        let arrivals: Vec<_> = flows
+            .iter()
+            .map(|flow| Operation::Arrive { flow: *flow, size: Bytes(size) })
+            .collect();
+        let round = |i: &usize| flows[..*i].iter().filter(|flow| **flow == flows[*i]).count();
+        let came = |i: &usize| flows.iter().position(|flow| *flow == flows[*i]);
+        let mut expected: Vec<usize> = (0..flows.len()).collect();
+        expected.sort_by_key(|i| (round(i), came(i)));
+        let quantum = format!("{size} B");
+        let drr = build("drr", &[("quantum", quantum.as_str())], UNLIMITED);
+        let sent = run(drr, UNLIMITED, &arrivals).into_iter();
+        let sent: Vec<usize> = sent.map(|(handle, _)| handle as usize).collect();
+        prop_assert_eq!(sent, expected);
     }
 
     /// Time has no scale of its own, and neither have sizes: the same scenario

@@ -5,6 +5,7 @@
 
 mod conformance;
 mod delay_control;
+mod fairness;
 mod laws;
 mod model;
 mod pages;

@@ -5,14 +5,17 @@
 //! is summed up again for each packet. It has no flow table, no sweep and
 //! no counter that could be wrong, and its sums are of 128 bits.
 
+mod drr;
 mod efd;
 mod fifo;
+mod fq_pie;
 mod lars;
 mod las;
 mod las_log;
 mod pie;
 mod run2c;
 mod scfq;
+mod turns;
 mod x_protect;
 
 use tidegate_core::registry::{Entry, Settings};
@@ -51,12 +54,22 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
             seed,
         })),
         "scfq" => refuses(Box::new(scfq::Scfq)),
+        "drr" => {
+            let longest = settings.choice("full") == "longest";
+            let when_full = if longest { WhenFull::PushOut } else { WhenFull::Refuse };
+            Box::new(drr::Drr::by_flow(settings.bytes("quantum"), when_full, buffer))
+        }
+        "sfq" => {
+            let (quantum, count) = (settings.bytes("quantum"), settings.count("queues"));
+            Box::new(drr::Drr::by_hash(quantum, count, buffer, seed))
+        }
         "efd" => pushes_out(Box::new(efd::Efd {
             threshold: settings.amount("threshold"),
             high_is_las: settings.choice("high") == "las",
             low_is_las: settings.choice("low") == "las",
         })),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
+        "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,
     })
 }

@@ -40,7 +40,14 @@ pub const ENTRY: Entry = Entry {
     summary: "proportional integral controller: random early drops that hold the delay at a target",
     source: "RFC 8033",
     drops: Drops::Early,
-    parameters: &Tuning::PARAMETERS,
+    parameters: &[
+        Tuning::TARGET,
+        Tuning::UPDATE,
+        Tuning::BURST,
+        Tuning::ALPHA,
+        Tuning::BETA,
+        Tuning::ECN_THRESHOLD,
+    ],
     build: |settings, buffer, seed| {
         Box::new(Pie::new(Tuning::from_settings(settings), buffer, seed))
     },
@@ -71,49 +78,51 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    const TARGET: Parameter = Parameter {
+    /// Registers [`Tuning::target`].
+    pub(crate) const TARGET: Parameter = Parameter {
         name: "target",
         help: "delay that packets should have in the queue",
         kind: Kind::Span { least: Span::micros(1), most: Span::seconds(10) },
         default: "15 ms",
     };
-    const UPDATE: Parameter = Parameter {
+    /// Registers [`Tuning::update`].
+    pub(crate) const UPDATE: Parameter = Parameter {
         name: "update",
         help: "time between two updates of the drop probability",
         kind: Kind::Span { least: Span::micros(10), most: Span::seconds(10) },
         default: "15 ms",
     };
-    const BURST: Parameter = Parameter {
+    /// Registers [`Tuning::burst`].
+    pub(crate) const BURST: Parameter = Parameter {
         name: "burst",
         help: "how long a burst after a quiet time passes undropped",
         kind: Kind::Span { least: Span::ZERO, most: Span::seconds(10) },
         default: "150 ms",
     };
-    /// To be raised along with `beta` as the target is lowered (`RFC 8033 section 4.2`).
-    const ALPHA: Parameter = Parameter {
+    /// Registers [`Tuning::alpha`], to be raised along with `beta` as the target
+    /// is lowered (`RFC 8033 section 4.2`).
+    pub(crate) const ALPHA: Parameter = Parameter {
         name: "alpha",
         help: "what an update adds to the probability for each second of delay above target",
         kind: Kind::Number { least: 0.0, most: 1_000.0 },
         default: "0.125",
     };
-    const BETA: Parameter = Parameter {
+    /// Registers [`Tuning::beta`].
+    pub(crate) const BETA: Parameter = Parameter {
         name: "beta",
         help: "what an update adds to the probability for each second that the delay grew by",
         kind: Kind::Number { least: 0.0, most: 10_000.0 },
         default: "1.25",
     };
-    const ECN_THRESHOLD: Parameter = Parameter {
+    /// Registers [`Tuning::ecn_threshold`].
+    pub(crate) const ECN_THRESHOLD: Parameter = Parameter {
         name: "ecn_threshold",
         help: "below this probability packets are marked that can be; 0 turns marks off",
         kind: Kind::Number { least: 0.0, most: 1.0 },
         default: "0.1",
     };
 
-    /// Registers all fields.
-    pub(crate) const PARAMETERS: [Parameter; 6] =
-        [Self::TARGET, Self::UPDATE, Self::BURST, Self::ALPHA, Self::BETA, Self::ECN_THRESHOLD];
-
-    /// The values of [`Tuning::PARAMETERS`].
+    /// The values of the six parameters.
     pub(crate) fn from_settings(settings: &Settings) -> Tuning {
         Tuning {
             target: settings.span(Self::TARGET.name),
@@ -131,8 +140,10 @@ impl Tuning {
     }
 }
 
-/// The controller of one queue: from delays to a drop probability.
-#[derive(Clone, Debug)]
+/// The controller of one queue: from delays to a drop probability. Its default
+/// is that of a queue that was always empty, whose first packet brings the burst
+/// allowance.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Controller {
     /// `drop_prob_`
     probability: f64,
@@ -147,17 +158,6 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// The controller of a queue that was always empty.
-    pub(crate) fn new(tuning: &Tuning) -> Controller {
-        Controller {
-            probability: 0.0,
-            delay: Span::ZERO,
-            delay_before: Span::ZERO,
-            burst_allowance: tuning.burst,
-            updated: Time::ZERO,
-        }
-    }
-
     /// Makes up for the updates that were due until `now`.
     pub(crate) fn advance(&mut self, tuning: &Tuning, now: Time) {
         let since = now.since(self.updated);
@@ -228,10 +228,15 @@ impl Controller {
             || queued <= 2 * MEAN_PACKET_BYTES
     }
 
-    /// A packet has left at `now`, and its queue `is_empty` or not. To be called
-    /// after [`Controller::advance`].
-    pub(crate) fn departed(&mut self, now: Time, packet: &Packet, is_empty: bool) {
-        self.delay = if is_empty { Span::ZERO } else { now.since(packet.arrived) };
+    /// A packet has been sent at `now`, and others are left behind it. To be
+    /// called after [`Controller::advance`].
+    pub(crate) fn sent(&mut self, now: Time, packet: &Packet) {
+        self.delay = now.since(packet.arrived);
+    }
+
+    /// The queue has been emptied. To be called after [`Controller::advance`].
+    pub(crate) fn emptied(&mut self) {
+        self.delay = Span::ZERO;
     }
 }
 
@@ -270,7 +275,7 @@ impl Pie {
             tuning,
             buffer,
             random: Stream::new(seed, ENTRY.name),
-            controller: Controller::new(&tuning),
+            controller: Controller::default(),
             queue: VecDeque::new(),
             backlog: Backlog::default(),
             bytes: 0,
@@ -299,7 +304,11 @@ impl Discipline for Pie {
         let packet = self.queue.pop_front()?;
         self.backlog.remove(packet.size);
         self.bytes -= u128::from(packet.size.0);
-        self.controller.departed(now, &packet, self.queue.is_empty());
+        if self.queue.is_empty() {
+            self.controller.emptied();
+        } else {
+            self.controller.sent(now, &packet);
+        }
         Some(packet)
     }
 
@@ -323,7 +332,7 @@ mod tests {
     fn updated(probability: f64, delay_millis: u64, before_millis: u64) -> f64 {
         let (delay, delay_before) = (Span::millis(delay_millis), Span::millis(before_millis));
         let mut controller =
-            Controller { probability, delay, delay_before, ..Controller::new(&tuning()) };
+            Controller { probability, delay, delay_before, ..Controller::default() };
         controller.advance(&tuning(), Time(15_000_000));
         controller.probability
     }
@@ -398,7 +407,7 @@ mod tests {
         let start = Controller {
             probability: 0.5,
             delay_before: Span::millis(40),
-            ..Controller::new(&tuning())
+            ..Controller::default()
         };
         let (mut at_once, mut stepwise) = (start.clone(), start.clone());
         for update in 1..=100 {
@@ -461,7 +470,7 @@ mod tests {
     fn short_delays_and_short_queues_are_safe_from_drops() {
         let safe = |probability, before, queued| {
             let delay_before = Span(before);
-            let controller = Controller { probability, delay_before, ..Controller::new(&tuning()) };
+            let controller = Controller { probability, delay_before, ..Controller::default() };
             controller.is_safeguarded(&tuning(), queued)
         };
         assert!(safe(0.199, 7_499_999, 3_000));

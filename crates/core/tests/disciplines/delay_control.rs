@@ -6,7 +6,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::registry::{self, Entry};
+use tidegate_core::registry;
 use tidegate_core::{Buffer, Bytes, Ecn, LossReason, Span};
 
 use super::model::{Audited, Event, Operation};
@@ -37,10 +37,8 @@ fn buffer() -> impl Strategy<Value = Buffer> {
 
 /// Runs a discipline beside its twin and returns in how many of the cases it
 /// gave up a packet early, and in how many it marked one.
-fn early_and_marked(
-    entry: &'static Entry,
-    values: &[(&'static str, BoxedStrategy<String>)],
-) -> (u32, u32) {
+fn early_and_marked(name: &str, values: &[(&'static str, BoxedStrategy<String>)]) -> (u32, u32) {
+    let entry = registry::find(name).expect("it is registered");
     let (names, values): (Vec<_>, Vec<_>) = values.iter().cloned().unzip();
     let (early, marked) = (Cell::new(0), Cell::new(0));
     TestRunner::new(Config { cases: 500, ..Config::with_source_file(file!()) })
@@ -71,17 +69,21 @@ fn millis(range: std::ops::Range<u64>) -> BoxedStrategy<String> {
     range.prop_map(|millis| format!("{millis} ms")).boxed()
 }
 
+/// The parameters that PIE has also where it is one of many.
+fn pie_values() -> [(&'static str, BoxedStrategy<String>); 4] {
+    let threshold = (0.0..1.0).prop_map(|share: f64| share.to_string()).boxed();
+    let (target, update, burst) = (millis(1..20), millis(1..20), millis(0..60));
+    [("target", target), ("update", update), ("burst", burst), ("ecn_threshold", threshold)]
+}
+
 #[test]
 fn pie_agrees_with_its_twin_at_moderate_probabilities() {
-    let entry = registry::find("pie").expect("it is registered");
-    let (early, marked) = early_and_marked(
-        entry,
-        &[
-            ("target", millis(1..20)),
-            ("update", millis(1..20)),
-            ("burst", millis(0..60)),
-            ("ecn_threshold", (0.0..1.0).prop_map(|share: f64| share.to_string()).boxed()),
-        ],
-    );
+    let (early, marked) = early_and_marked("pie", &pie_values());
     assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
+}
+
+#[test]
+fn fq_pie_agrees_with_its_twin_at_moderate_probabilities() {
+    let (early, marked) = early_and_marked("fq-pie", &pie_values());
+    assert!(early > 100 && marked > 50, "{early} cases with early losses, {marked} with marks");
 }

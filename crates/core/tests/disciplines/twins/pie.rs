@@ -125,12 +125,7 @@ impl Law {
         if (self.current_qdelay, self.qdelay_old) == (0, 0) {
             self.drop_prob *= 0.98;
         }
-        if self.drop_prob < 0.0 {
-            self.drop_prob = 0.0;
-        }
-        if self.drop_prob > 1.0 {
-            self.drop_prob = 1.0;
-        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.qdelay_old = self.current_qdelay;
     }
 

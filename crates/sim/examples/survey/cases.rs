@@ -1,0 +1,74 @@
+//! The cases: a base and what differs from it, and links with measured traffic.
+
+use std::path::{Path, PathBuf};
+
+use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::file::{self, Folder, ScenarioError};
+
+/// One link with its traffic.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// Under which heading it stands.
+    pub(crate) group: &'static str,
+    pub(crate) scenario: Scenario,
+}
+
+/// What differs from the base: a name, and texts with what replaces them.
+type Variant = (&'static str, &'static [(&'static str, &'static str)]);
+
+const BASE: &str = "survey/access.toml";
+const VARIANTS: [Variant; 9] = [
+    ("base: load 50%, 300 packets, 40 ms", &[]),
+    ("load 20%", &[("\"5 Mbit/s\"", "\"2 Mbit/s\"")]),
+    ("load 80%", &[("\"5 Mbit/s\"", "\"8 Mbit/s\"")]),
+    ("load 120%", &[("\"5 Mbit/s\"", "\"12 Mbit/s\"")]),
+    ("buffer 50 packets", &[("\"300 packets\"", "\"50 packets\"")]),
+    ("buffer 1 000 packets", &[("\"300 packets\"", "\"1000 packets\"")]),
+    ("round trip 10 ms", &[("\"6667 us\"", "\"1667 us\"")]),
+    ("round trip 200 ms", &[("\"6667 us\"", "\"33333 us\"")]),
+    ("with ECN", &[("profile = \"today\"", "profile = \"today\"\necn = true")]),
+];
+
+/// Name, heading and file of links with measured traffic.
+const MEASURED: [(&str, &str); 4] = [
+    ("household (measured Web objects)", "links/household.toml"),
+    ("office (measured Web objects and downloads)", "links/office.toml"),
+    ("cellular (measured capacity and Web objects)", "links/cellular.toml"),
+    ("recorded page load (capture)", "survey/capture.toml"),
+];
+
+pub(crate) const TODAY: &str = "Today's TCP (CUBIC, SACK, RACK-TLP, initial window 10)";
+pub(crate) const PAPERS: &str = "The papers' TCP (NewReno, initial window 2)";
+pub(crate) const REAL: &str = "Measured traffic and links, today's TCP";
+
+/// Every case.
+pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
+    let base = std::fs::read_to_string(path(BASE))
+        .map_err(|reason| ScenarioError::Unreadable { file: BASE.into(), reason })?;
+    let mut cases = Vec::new();
+    for (group, profile) in [(TODAY, "today"), (PAPERS, "papers")] {
+        for (name, changes) in VARIANTS {
+            // The papers' TCP has no ECN.
+            if group == PAPERS && name == "with ECN" {
+                continue;
+            }
+            let mut text = base.clone();
+            for (from, to) in changes {
+                assert!(text.contains(from), "{BASE} has no {from}");
+                text = text.replace(from, to);
+            }
+            text = text.replace("profile = \"today\"", &format!("profile = \"{profile}\""));
+            let folder = Folder(path(BASE).parent().unwrap_or(Path::new("")).to_path_buf());
+            let scenario = file::parse(BASE, &text, &folder)?;
+            cases.push(Case { name: name.into(), group, scenario });
+        }
+    }
+    for (name, file) in MEASURED {
+        cases.push(Case { name: name.into(), group: REAL, scenario: file::read(&path(file))? });
+    }
+    Ok(cases)
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
+}

@@ -107,8 +107,8 @@ fn notices(comparison: &Comparison) -> impl Iterator<Item = Element> {
     });
     let crowded = (comparison.disciplines.len() > STYLES).then(|| {
         let text = format!(
-            "Colours, dashes and markers repeat after {STYLES} disciplines; compare fewer at a \
-             time for figures that are easy to read."
+            "Colours repeat after {STYLES} disciplines, with other dashes and markers; compare \
+             fewer at a time for figures that are easy to read."
         );
         notice("Crowded. ", text)
     });

@@ -49,7 +49,8 @@ const COLOURS: [(&str, &str, &str); 14] = [
     ("--line-7", "#54165c", "#a3694f"),
 ];
 
-/// How many lines can be told apart.
+/// How many colours there are; more lines have the same colours with other
+/// dashes and markers.
 pub(super) const STYLES: usize = 8;
 
 /// On and off lengths of the dashes of each line; the first is solid.
@@ -178,15 +179,21 @@ fn colour(style: usize) -> String {
 /// A line in its style.
 fn stroke(style: usize, points: &[(f64, f64)]) -> Element {
     let line = element("path").class(format!("line {}", colour(style))).with("d", path(points));
-    match DASHES[style % STYLES] {
+    match DASHES[turned(style)] {
         "" => line,
         dashes => line.with("stroke-dasharray", dashes),
     }
 }
 
+/// The dashes and the marker of line `style`: when colours begin again, they
+/// are one further, so that 64 lines are all different.
+fn turned(style: usize) -> usize {
+    (style + style / STYLES) % STYLES
+}
+
 /// The marker of line `style` at a place.
 fn marker(style: usize, x: f64, y: f64) -> Element {
-    shape(style, &colour(style), x, y)
+    shape(turned(style), &colour(style), x, y)
 }
 
 /// One of the markers in a colour. Closed ones are filled, crosses drawn.

@@ -7,8 +7,11 @@
 
 Every configuration is run RUNS times in turn (A B C A B C ...), so that a
 machine whose speed drifts treats all alike; the summary on standard error
-gives medians and, pair by pair, ratios to FIFO. Times are the processor's
-(user + system), which a busy machine disturbs less than the clock on the wall.
+gives medians and, pair by pair, ratios to FIFO, and what an event costs in a
+run of 10 000 s over what it costs in one of 100 s. Times are the processor's
+(user + system), which a busy machine disturbs less than the clock on the wall;
+an event's are of the clock, without the start of the programme. DISCIPLINES in
+the environment chooses some of all.
 """
 
 import csv
@@ -24,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SPEED = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/examples/speed"
 NS3 = ROOT / "target/ns3/dumbbell"
 SCENARIO = ROOT / "benches/ns3/crosscheck.toml"
+REGISTRY = ROOT / "crates/core/src/registry.rs"
+LONG, SHORT = 10_000, 100
 
 
 def scenario(folder: Path, load: int, seconds: int) -> Path:
@@ -35,8 +40,15 @@ def scenario(folder: Path, load: int, seconds: int) -> Path:
     return path
 
 
-def measure(command: list[str]) -> tuple[float, float, float]:
-    """Processor seconds, seconds on the wall and peak MiB of one run."""
+def registered() -> list[str]:
+    """The names of all disciplines."""
+    found = re.findall(r"discipline::(\w+)::ENTRY", REGISTRY.read_text())
+    return [name.replace("_", "-") for name in found]
+
+
+def measure(command: list[str]) -> tuple[float, float, float, float]:
+    """Processor seconds, seconds on the wall, peak MiB and nanoseconds an
+    event of one run."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     output = process.stdout.read()
@@ -44,7 +56,9 @@ def measure(command: list[str]) -> tuple[float, float, float]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - start, peak_mib(output)
+    wall = time.monotonic() - start
+    event = re.search(r"(\d+) ns each", output)
+    return usage.ru_utime + usage.ru_stime, wall, peak_mib(output), float(event[1] if event else 0)
 
 
 def peak_mib(output: str) -> float:
@@ -61,23 +75,24 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     folder = ROOT / "target/whole-run"
     folder.mkdir(parents=True, exist_ok=True)
-    disciplines = os.environ.get("DISCIPLINES", "fifo las run2c efd scfq").split()
+    disciplines = os.environ.get("DISCIPLINES", " ".join(registered())).split()
     commands = {}
     for load in (8, 15):
         path = scenario(folder, load, 1_000)
         for name in disciplines:
             commands[f"{load} Mbit/s, 1000 s, {name}"] = [str(SPEED), str(path), name]
-    for seconds in (100, 10_000):
+    for seconds in (SHORT, LONG):
         path = scenario(folder, 8, seconds)
-        commands[f"8 Mbit/s, {seconds} s, fifo"] = [str(SPEED), str(path), "fifo"]
+        for name in disciplines:
+            commands[f"8 Mbit/s, {seconds} s, {name}"] = [str(SPEED), str(path), name]
     if NS3.exists():
         for load in (8, 15):
             arguments = ["--load", str(load), "--duration", "1000", "--seed", "1", "--json"]
             commands[f"{load} Mbit/s, 1000 s, ns-3 FIFO"] = [str(NS3), *arguments]
 
     rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(["configuration", "run", "processor_s", "wall_s", "peak_mib"])
-    measured: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+    rows.writerow(["configuration", "run", "processor_s", "wall_s", "peak_mib", "event_ns"])
+    measured: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in commands}
     for run in range(runs + 1):
         for name, command in commands.items():
             slow_peer = "ns-3" in name
@@ -99,6 +114,14 @@ def main() -> None:
         seconds = statistics.median(figure[0] for figure in figures)
         memory = statistics.median(figure[2] for figure in figures)
         print(f"| {name} | {seconds:.2f} | {memory:.1f} | {ratio:.2f} |", file=sys.stderr)
+
+    print(f"\n| discipline | ns an event in {SHORT} s | in {LONG} s | ratio |", file=sys.stderr)
+    print("| --- | ---: | ---: | ---: |", file=sys.stderr)
+    for name in disciplines:
+        pair = [measured[f"8 Mbit/s, {seconds} s, {name}"] for seconds in (SHORT, LONG)]
+        short, long = (statistics.median(figure[3] for figure in figures) for figures in pair)
+        ratio = statistics.median(b[3] / a[3] for a, b in zip(*pair))
+        print(f"| {name} | {short:.0f} | {long:.0f} | {ratio:.2f} |", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@
 //! - two FIFO levels with threshold `a`, which is EFD without feedback:
 //!   `x + lambda m2_a / 2(1 - rho_a)` up to `a`, and
 //!   `(x + lambda E[S^2] / 2(1 - rho)) / (1 - rho_a)` above;
-//! - processor sharing, which is SCFQ with a quantum of one packet: `x/(1 - rho)`.
+//! - processor sharing, which is SCFQ, or DRR with a quantum of one packet: `x/(1 - rho)`;
+//! - LARS with a half-life far beyond all responses is LAS.
 //!
 //! Theory serves jobs in infinitely small pieces and preempts at once. A packet
 //! in service is not preempted, which shifts a response by up to a packet time
@@ -145,13 +146,20 @@ fn fifo_has_the_response_times_of_pollaczek_and_khinchine() {
     check("fifo", &[], |x| x + wait(u64::MAX));
 }
 
+/// Mean response under LAS.
+fn foreground_background(x: f64) -> f64 {
+    let load = arrival_rate() * moment(1, x as u64);
+    x / (1.0 - load) + wait(x as u64) / (1.0 - load)
+}
+
 #[test]
 fn las_has_those_of_foreground_background() {
-    let theory = |x: f64| {
-        let load = arrival_rate() * moment(1, x as u64);
-        x / (1.0 - load) + wait(x as u64) / (1.0 - load)
-    };
-    check("las", &[], theory);
+    check("las", &[], foreground_background);
+}
+
+#[test]
+fn lars_that_hardly_decays_has_those_of_foreground_background() {
+    check("lars", &[("half_life", "86400 s")], foreground_background);
 }
 
 #[test]
@@ -168,6 +176,7 @@ fn efd_has_those_of_two_fifo_levels() {
 }
 
 #[test]
-fn scfq_with_small_packets_has_those_of_processor_sharing() {
+fn fair_queueing_with_small_packets_has_those_of_processor_sharing() {
     check("scfq", &[], |x| x / (1.0 - LOAD));
+    check("drr", &[("quantum", "1000 B")], |x| x / (1.0 - LOAD));
 }

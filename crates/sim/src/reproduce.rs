@@ -15,6 +15,7 @@ mod check;
 mod efd;
 mod figure;
 mod lab;
+mod runs;
 
 use serde::Serialize;
 

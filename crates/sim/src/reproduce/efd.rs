@@ -5,14 +5,12 @@ mod progress;
 mod response;
 mod table;
 
-use std::sync::Arc;
-
 use tidegate_core::Rate;
 
 use super::lab::{Run, Setting};
+use super::runs::{mean, shipped};
 use super::{Claim, Paper};
-use crate::scenario::file::{self, Folder};
-use crate::scenario::{Arrivals, DisciplineChoice, Scenario, TrafficKind};
+use crate::scenario::{Arrivals, Scenario, TrafficKind};
 
 /// EFD.
 pub(super) const PAPER: Paper = Paper {
@@ -70,11 +68,6 @@ fn call(kilobits: u64, megabits: u64) -> Setting {
     Setting { name: format!("{CALL} {kilobits} kbit/s {megabits} Mbit/s"), scenario }
 }
 
-fn shipped(name: &str, text: &str) -> Scenario {
-    // It names no files.
-    file::parse(name, text, &Folder(".".into())).expect("a test reads every shipped scenario")
-}
-
 /// Sets the load of a scenario that is written for 8 Mbit/s.
 fn set_load(scenario: &mut Scenario, megabits: u64) {
     for source in &mut scenario.traffic {
@@ -84,30 +77,6 @@ fn set_load(scenario: &mut Scenario, megabits: u64) {
             *per_second *= megabits as f64 / 8.0;
         }
     }
-}
-
-/// Disciplines by name, with their defaults, which are the paper's settings.
-fn choices(names: &[&str]) -> Vec<DisciplineChoice> {
-    let choice = |name: &&str| name.parse().expect("claims name registered disciplines");
-    names.iter().map(choice).collect()
-}
-
-/// One value for each seed, from the runs of two disciplines with that seed.
-fn paired<'a>(
-    one: &'a [Arc<Run>],
-    other: &'a [Arc<Run>],
-    value: impl Fn(&Run, &Run) -> Option<f64> + 'a,
-) -> impl Iterator<Item = Option<f64>> + 'a {
-    std::iter::zip(one, other).map(move |(one, other)| value(one, other))
-}
-
-/// The ratio of a value of each run of `one` to that of its pair in `other`.
-fn ratio<'a>(
-    one: &'a [Arc<Run>],
-    other: &'a [Arc<Run>],
-    value: impl Fn(&Run) -> Option<f64> + 'a,
-) -> impl Iterator<Item = Option<f64>> + 'a {
-    paired(one, other, move |one, other| Some(value(one)? / value(other)?))
 }
 
 /// A transfer's size in segments.
@@ -120,9 +89,4 @@ fn mean_response(run: &Run, least: u32, most: u32) -> Option<f64> {
     let sizes = f64::from(least)..=f64::from(most);
     let of_size = run.flows.iter().filter(|flow| sizes.contains(&segments(flow.size)));
     mean(of_size.filter_map(|flow| flow.response.map(f64::from)))
-}
-
-fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.into_iter().fold((0, 0.0), |(count, sum), x| (count + 1, sum + x));
-    (count > 0).then(|| sum / f64::from(count))
 }

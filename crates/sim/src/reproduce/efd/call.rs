@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale};
 use super::super::lab::{Lab, Run};
+use super::super::runs::{bottleneck, choices, paired};
 use super::super::{Claim, Finding, Stopped};
-use super::{CALL, PAPER, call, choices, paired};
+use super::{CALL, PAPER, call};
 use crate::metrics::statistics::Estimate;
 
 /// In figure 7.
@@ -155,7 +156,7 @@ fn lost(run: &Run) -> f64 {
 
 /// The share of all other packets at the bottleneck that were lost.
 fn lost_by_transfers(run: &Run) -> f64 {
-    let counters = super::table::bottleneck(run).counters;
+    let counters = bottleneck(run).counters;
     let call = run.summary.traffic.iter().find(|source| source.datagrams > 0);
     let (datagrams, lost) = call.map_or((0, 0), |call| (call.datagrams, call.datagrams_lost));
     (counters.lost() - lost) as f64 / (counters.offered - datagrams).max(1) as f64

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale, thinned};
 use super::super::lab::{Flow, Lab, Run, Setting};
+use super::super::runs::{choices, paired};
 use super::super::{Claim, Finding, Stopped};
-use super::{DUMBBELL, PAPER, choices, dumbbell, paired};
+use super::{DUMBBELL, PAPER, dumbbell};
 use crate::scenario::TrafficKind;
 
 /// In figure 6.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale, distribution};
 use super::super::lab::{Lab, Run};
+use super::super::runs::{bottleneck, choices, mean, ratio};
 use super::super::{Claim, Finding, Stopped};
-use super::table::bottleneck;
-use super::{DUMBBELL, LOADS, PAPER, choices, dumbbell, mean, mean_response, ratio, segments};
+use super::{DUMBBELL, LOADS, PAPER, dumbbell, mean_response, segments};
 use crate::metrics::statistics::Estimate;
 
 /// In figures 4 and 5.

@@ -3,9 +3,9 @@
 use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale, distribution, thinned};
 use super::super::lab::{Lab, Passage, Run};
+use super::super::runs::{bottleneck, choices, mean, ratio};
 use super::super::{Claim, Finding, Stopped};
-use super::{DUMBBELL, LOADS, PAPER, choices, dumbbell, mean, ratio};
-use crate::metrics::run_summary::LinkSummary;
+use super::{DUMBBELL, LOADS, PAPER, dumbbell};
 
 pub(super) const FRAGMENTS: Claim = Claim {
     id: "EFD-1b",
@@ -193,9 +193,4 @@ fn quantile(mut values: Vec<f64>, fraction: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let rank = (values.len() as f64 * fraction).ceil() as usize;
     values.get(rank.saturating_sub(1)).copied()
-}
-
-/// The one link with a queue.
-pub(super) fn bottleneck(run: &Run) -> &LinkSummary {
-    run.summary.links.iter().flatten().next().expect("the dumbbell has a bottleneck")
 }

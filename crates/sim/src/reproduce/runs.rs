@@ -1,0 +1,49 @@
+//! Values of runs and of pairs of runs, and what else claims have in common.
+
+use std::sync::Arc;
+
+use super::lab::Run;
+use crate::metrics::run_summary::LinkSummary;
+use crate::scenario::file::{self, Folder};
+use crate::scenario::{DisciplineChoice, Scenario};
+
+/// A scenario that is shipped; `name` is its place among them.
+pub(super) fn shipped(name: &str, text: &str) -> Scenario {
+    // It names no files.
+    file::parse(name, text, &Folder(".".into())).expect("a test reads every shipped scenario")
+}
+
+/// Disciplines by name, with their defaults.
+pub(super) fn choices(names: &[&str]) -> Vec<DisciplineChoice> {
+    let choice = |name: &&str| name.parse().expect("claims name registered disciplines");
+    names.iter().map(choice).collect()
+}
+
+/// One value for each seed, from the runs of two disciplines with that seed.
+pub(super) fn paired<'a>(
+    one: &'a [Arc<Run>],
+    other: &'a [Arc<Run>],
+    value: impl Fn(&Run, &Run) -> Option<f64> + 'a,
+) -> impl Iterator<Item = Option<f64>> + 'a {
+    std::iter::zip(one, other).map(move |(one, other)| value(one, other))
+}
+
+/// The ratio of a value of each run of `one` to that of its pair in `other`.
+pub(super) fn ratio<'a>(
+    one: &'a [Arc<Run>],
+    other: &'a [Arc<Run>],
+    value: impl Fn(&Run) -> Option<f64> + 'a,
+) -> impl Iterator<Item = Option<f64>> + 'a {
+    paired(one, other, move |one, other| Some(value(one)? / value(other)?))
+}
+
+/// The mean of `values`; `None` when there are none.
+pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.into_iter().fold((0, 0.0), |(count, sum), x| (count + 1, sum + x));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// The one link with a queue.
+pub(super) fn bottleneck(run: &Run) -> &LinkSummary {
+    run.summary.links.iter().flatten().next().expect("the network has a bottleneck")
+}

@@ -3,6 +3,8 @@
 
 mod tcp;
 
+use std::collections::BTreeSet;
+
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::{Congestion, DelayedAck, TcpConfig};
@@ -155,5 +157,41 @@ fn cubic_is_friendly_to_reno() {
     for (t, window) in &windows {
         let line = if *t < back { first + t / rtt * 9.0 / 17.0 } else { before + (t - back) / rtt };
         assert!((window / line - 1.0).abs() < 0.03, "{window} at {t} s, not {line}");
+    }
+}
+
+/// Losses that go on and on, as at a queue that has been too long for a while:
+/// every fiftieth segment is lost the first time. A recovery takes two round
+/// trips then, and at its end most of what is not acknowledged has arrived beyond
+/// the next hole. Each recovery leaves 0.7 of what the one before it left, or a
+/// little more if the window has grown between the two.
+#[test]
+fn every_recovery_in_a_row_shrinks_the_window() {
+    let config = TcpConfig {
+        initial_window: 1_000,
+        initial_ssthresh: Some(Bytes(1_000 * 1_448)),
+        receive_window: UNLIMITED,
+        ..TcpConfig::today()
+    };
+    let mut segments = 0_u32;
+    let mut sent_before = BTreeSet::new();
+    let mut pair =
+        Pair::new(config.clone(), config).upload(u64::MAX / 2).deciding(move |from, header, _| {
+            let first = from == CLIENT && header.payload > 0 && sent_before.insert(header.sequence);
+            segments += u32::from(first);
+            if first && segments.is_multiple_of(50) { Fate::Lose } else { Fate::Pass }
+        });
+    pair.traced = false;
+    pair.poll(CLIENT);
+    pair.poll(SERVER);
+    let mut left = 1_000.0;
+    for recovery in 1..=8 {
+        while pair.ends[CLIENT].statistics().fast_recoveries < recovery {
+            assert!(pair.step(Time::FAR_FUTURE));
+        }
+        let before = left;
+        left = pair.ends[CLIENT].slow_start_threshold() as f64 / 1_448.0;
+        let ratio = left / before;
+        assert!((0.69..0.75).contains(&ratio), "recovery {recovery} leaves {left} of {before}");
     }
 }

@@ -307,9 +307,10 @@ impl Sender {
     }
 
     /// FlightSize: bytes outstanding when a loss is found, without those of
-    /// limited transmit (RFC 5681 section 3.2). In a recovery that marks
-    /// segments, most of what is unacknowledged has left the network, and the
-    /// flight is `pipe`.
+    /// limited transmit (RFC 5681 section 3.2). In a recovery that marks segments,
+    /// most of what is unacknowledged has left the network, and the flight is
+    /// `pipe`; in one that follows it at once, the window that it has left (RFC 9438
+    /// section 4.6): with what has arrived, windows would grow by recovering.
     pub(super) fn flight(&self) -> u64 {
         let marks =
             self.phase == Phase::Loss || self.phase == Phase::Recovery && self.sack.is_some();
@@ -317,7 +318,8 @@ impl Sender {
             return self.board.pipe();
         }
         let sent = self.next.min(self.end) - self.unacknowledged.min(self.end);
-        sent - u64::from(self.limited).min(sent)
+        let flight = sent - u64::from(self.limited).min(sent);
+        if self.sack.is_some() { flight.min(self.congestion.window) } else { flight }
     }
 
     /// Begins a fast recovery: the threshold is set, the window is the caller's.

@@ -118,11 +118,9 @@ mod tests {
             for _ in 0..20 {
                 trial.arrive_as('a', 1_500, Ecn::Capable);
             }
-            let mut sent = 0;
-            for ms in [5, 105, 204, 205] {
+            for (sent, ms) in (0..).zip([5, 105, 204, 205]) {
                 trial.now = Time::ZERO + Span::millis(ms);
                 assert_eq!(trial.send(), Some(sent + trial.losses().len() as u64));
-                sent += 1;
             }
             assert_eq!((trial.marked(), trial.losses().len()), (marked, lost), "ecn {ecn}");
         }

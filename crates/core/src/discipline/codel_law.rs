@@ -40,7 +40,7 @@ impl CodelParameters {
     pub(crate) const TARGET: Parameter = Parameter {
         name: "target",
         help: "acceptable wait of the packets of a standing queue",
-        kind: Kind::Span { least: Span(0), most: Span::seconds(3_600) },
+        kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
         default: "5 ms",
     };
 
@@ -48,7 +48,7 @@ impl CodelParameters {
     pub(crate) const INTERVAL: Parameter = Parameter {
         name: "interval",
         help: "how long every packet must have waited for more; about the longest usual round trip",
-        kind: Kind::Span { least: Span(1), most: Span::seconds(3_600) },
+        kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
         default: "100 ms",
     };
 
@@ -57,7 +57,7 @@ impl CodelParameters {
     pub(crate) const MTU: Parameter = Parameter {
         name: "mtu",
         help: "the largest packet: a queue of no more bytes than this is left alone",
-        kind: Kind::Bytes { least: Bytes(0), most: Bytes(u64::MAX) },
+        kind: Kind::Bytes { least: Bytes(0), most: Bytes(1_000_000) },
         default: "1514 B",
     };
 

@@ -1,5 +1,5 @@
-//! Disciplines that act on delays, at delays near their targets: there the
-//! random operations of the conformance test are rarely.
+//! Active queue management near its targets, where the random operations of the
+//! conformance test are rarely.
 
 use std::cell::Cell;
 
@@ -86,4 +86,34 @@ fn pie_agrees_with_its_twin_at_moderate_probabilities() {
 fn fq_pie_agrees_with_its_twin_at_moderate_probabilities() {
     let (early, marked) = early_and_marked("fq-pie", &pie_values());
     assert!(early > 100 && marked > 50, "{early} cases with early losses, {marked} with marks");
+}
+
+fn number(range: std::ops::Range<f64>) -> BoxedStrategy<String> {
+    range.prop_map(|number| number.to_string()).boxed()
+}
+
+#[test]
+fn codel_agrees_with_its_twin_while_it_is_dropping() {
+    let given = [("target", millis(1..20)), ("interval", millis(1..60))];
+    for name in ["codel", "fq-codel"] {
+        let (early, marked) = early_and_marked(name, &given);
+        assert!(early > 100 && marked > 100, "{name}: {early} with early losses, {marked} marks");
+    }
+}
+
+#[test]
+fn red_agrees_with_its_twin_between_its_thresholds() {
+    let packets = |range: std::ops::Range<u32>| {
+        range.prop_map(|packets| format!("{packets} packets")).boxed()
+    };
+    let (early, marked) = early_and_marked(
+        "red",
+        &[
+            ("min", packets(0..20)),
+            ("max", packets(0..60)),
+            ("probability", number(0.0..0.5)),
+            ("weight", number(0.0..0.5)),
+        ],
+    );
+    assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
 }

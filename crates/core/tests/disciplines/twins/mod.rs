@@ -5,14 +5,17 @@
 //! is summed up again for each packet. It has no flow table, no sweep and
 //! no counter that could be wrong, and its sums are of 128 bits.
 
+mod codel;
 mod drr;
 mod efd;
 mod fifo;
+mod fq_codel;
 mod fq_pie;
 mod lars;
 mod las;
 mod las_log;
 mod pie;
+mod red;
 mod run2c;
 mod scfq;
 mod turns;
@@ -68,6 +71,9 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
             high_is_las: settings.choice("high") == "las",
             low_is_las: settings.choice("low") == "las",
         })),
+        "red" => red::Red::boxed(settings, buffer, seed),
+        "codel" => codel::Codel::boxed(settings, buffer),
+        "fq-codel" => fq_codel::FqCodel::boxed(settings, buffer, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,

@@ -1,0 +1,292 @@
+//! FQ-CoDel: CoDel in each of many queues, which take turns.
+//!
+//! A flow goes into one of `flows` queues by a hash that depends on the seed.
+//! Queues take turns, `quantum` bytes in each, so all have the same share of the
+//! rate; each is kept short by a CoDel of its own (`RFC 8290 section 4`). Queues
+//! that were idle have their first turn before all others (`SparseFirst`): a flow
+//! that sends less than a quantum in the time that all others take for one turn
+//! waits for other such flows only.
+//!
+//! A full buffer takes its victims from the head of the queue with the most
+//! bytes, half of its packets or `drop_batch` at once (`RFC 8290 section 4.1`),
+//! which usually is not the queue of the arriving packet. Of queues with equally
+//! many bytes it is the one that was empty the longest time ago.
+//!
+//! Where the RFC leaves a choice:
+//! - A turn ends with credits of zero, as in Linux and ns-3: section 4.2 speaks
+//!   of a negative number and, in the same sentence, of a queue that has sent at
+//!   least a quantum.
+//! - Half of the packets is rounded down, but at least one. (Linux and ns-3 take
+//!   packets until half of the bytes are gone.)
+//! - CoDel looks at the bytes of its own queue, as in ns-3; in Linux at those of
+//!   all queues, so that it may drop the only packet of a short one.
+//!
+//! O(1) per packet while no packet is larger than a few quanta, but for a full
+//! buffer, where it is O(log n) in the number of queues that hold packets.
+
+use super::codel_law::{CodelLaw, CodelParameters};
+use super::flow_queues::FlowQueues;
+use super::sparse_first::SparseFirst;
+use super::{Backlog, Discipline, LossReason, Losses};
+use crate::buffer::Buffer;
+use crate::flow_table::FlowHash;
+use crate::packet::Packet;
+use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::units::{Bytes, Time};
+
+/// The registry's entry for [`FqCodel`].
+pub const ENTRY: Entry = Entry {
+    name: "fq-codel",
+    summary: "flow queues with CoDel: equal shares, sparse flows first, each queue kept short",
+    source: "RFC 8290",
+    drops: Drops::Early,
+    parameters: &[
+        FLOWS,
+        QUANTUM,
+        DROP_BATCH,
+        CodelParameters::TARGET,
+        CodelParameters::INTERVAL,
+        CodelParameters::MTU,
+        CodelParameters::ECN,
+    ],
+    build: |settings, buffer, seed| {
+        let parameters = CodelParameters::from_settings(settings);
+        Box::new(FqCodel::new(Turns::from_settings(settings), parameters, buffer, seed))
+    },
+};
+
+/// `RFC 8290 section 5.2`.
+const FLOWS: Parameter = Parameter {
+    name: "flows",
+    help: "queues that flows are hashed into",
+    kind: Kind::Count { least: 1, most: 65_536 },
+    default: "1024",
+};
+
+/// A packet of Ethernet with its header (`RFC 8290 section 5.2`).
+const QUANTUM: Parameter = Parameter {
+    name: "quantum",
+    help: "what a queue may send in one turn",
+    kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000) },
+    default: "1514 B",
+};
+
+/// `RFC 8290 section 4.1`.
+const DROP_BATCH: Parameter = Parameter {
+    name: "drop_batch",
+    help: "the most packets that a full buffer takes from the longest queue at once",
+    kind: Kind::Count { least: 1, most: 65_536 },
+    default: "64",
+};
+
+/// How queues share the link and the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// Number of queues; zero is taken as one.
+    pub flows: u32,
+    /// What a queue may send in one turn; zero is taken as one byte.
+    pub quantum: Bytes,
+    /// The most packets that a full buffer takes from a queue at once.
+    pub drop_batch: u32,
+}
+
+impl Turns {
+    fn from_settings(settings: &Settings) -> Turns {
+        Turns {
+            flows: settings.count(FLOWS.name),
+            quantum: settings.bytes(QUANTUM.name),
+            drop_batch: settings.count(DROP_BATCH.name),
+        }
+    }
+}
+
+impl Default for Turns {
+    /// The values of `RFC 8290 section 5.2`.
+    fn default() -> Turns {
+        Turns { flows: 1_024, quantum: Bytes(1_514), drop_batch: 64 }
+    }
+}
+
+/// Queues that take turns, each with CoDel at its head.
+#[derive(Debug)]
+pub struct FqCodel {
+    turns: Turns,
+    parameters: CodelParameters,
+    buffer: Buffer,
+    hash: FlowHash,
+    queues: FlowQueues<CodelLaw>,
+    order: SparseFirst,
+}
+
+impl FqCodel {
+    /// Empty queues that together hold at most `buffer`; which flow goes into
+    /// which depends on `seed`.
+    #[must_use]
+    pub fn new(turns: Turns, parameters: CodelParameters, buffer: Buffer, seed: u64) -> FqCodel {
+        let Turns { flows, quantum, drop_batch } = turns;
+        FqCodel {
+            turns: Turns {
+                flows: flows.max(1),
+                quantum: quantum.max(Bytes(1)),
+                drop_batch: drop_batch.max(1),
+            },
+            parameters,
+            buffer,
+            hash: FlowHash::new(seed),
+            queues: FlowQueues::new(),
+            order: SparseFirst::default(),
+        }
+    }
+
+    fn quantum(&self) -> i128 {
+        i128::from(self.turns.quantum.0)
+    }
+
+    /// Makes room for what has just come, at the expense of the longest queue.
+    fn push_out(&mut self, arriving: &Packet, losses: &mut Losses) {
+        while !self.buffer.holds(self.queues.backlog()) {
+            let Some(longest) = self.queues.fattest() else { return };
+            let half = self.queues.packets_of(longest) / 2;
+            for _ in 0..half.clamp(1, self.turns.drop_batch) {
+                let Some(victim) = self.queues.pop_first(longest) else { break };
+                losses.push_out(victim, arriving);
+            }
+        }
+    }
+}
+
+impl Discipline for FqCodel {
+    fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
+        // Larger than the whole buffer, it would push out all else and still not fit.
+        if !self.buffer.has_room(Backlog::default(), packet.size) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        let queue = self.hash.bucket(&packet.flow, self.turns.flows);
+        self.queues.push(queue, packet);
+        let quantum = self.quantum();
+        self.order.arrived(queue, || quantum);
+        self.push_out(&packet, losses);
+    }
+
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
+        let quantum = self.quantum();
+        loop {
+            let queue = self.order.next(|_| quantum)?;
+            let mut law = *self.queues.state(queue);
+            let packet = law.dequeue(&self.parameters, now, losses, || {
+                let packet = self.queues.pop_first(queue)?;
+                Some((packet, self.queues.bytes_of(queue)))
+            });
+            *self.queues.state(queue) = law;
+            match packet {
+                Some(packet) => {
+                    self.order.spend(queue, i128::from(packet.size.0));
+                    return Some(packet);
+                }
+                None => self.order.found_empty(queue),
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.order.active()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+    use crate::units::Span;
+
+    fn trial(turns: Turns, buffer: Buffer) -> Trial<FqCodel> {
+        Trial::new(FqCodel::new(turns, CodelParameters::default(), buffer, 1))
+    }
+
+    fn with_quantum(bytes: u64) -> Trial<FqCodel> {
+        trial(Turns { quantum: Bytes(bytes), ..Turns::default() }, Buffer::packets(100))
+    }
+
+    #[test]
+    fn turns_are_of_equal_bytes() {
+        let mut trial = with_quantum(1_500);
+        trial.arrive_all([('a', 1_500); 2]);
+        trial.arrive_all([('b', 500); 6]);
+        assert_eq!(trial.drain(), [0, 2, 3, 4, 1, 5, 6, 7]);
+        assert_eq!(trial.discipline.flows_tracked(), 0);
+    }
+
+    #[test]
+    fn with_a_small_quantum_small_packets_pass_large_ones() {
+        let mut trial = with_quantum(300);
+        trial.arrive_all([('a', 1_500); 2]);
+        trial.arrive_all([('b', 100); 6]);
+        // `a` owes 1200 after its first packet: four turns of 300 only pay that
+        // back, and `b` sends three packets in each of its own.
+        assert_eq!(trial.drain(), [0, 2, 3, 4, 5, 6, 7, 1]);
+    }
+
+    #[test]
+    fn a_sparse_flow_goes_first_but_only_once_a_round() {
+        let mut trial = with_quantum(1_514);
+        trial.arrive_all([('a', 500); 20]);
+        // Credits 1514: three packets leave 14 of it, and a fourth passes for that.
+        assert_eq!([0; 4].map(|_| trial.send()), [0, 1, 2, 3].map(Some));
+        trial.arrive('b', 40);
+        // `a`, in debt by 486, becomes old and has 1028 again.
+        assert_eq!(trial.send(), Some(20));
+        // `b` is empty and becomes the last of the old ones.
+        assert_eq!(trial.send(), Some(4));
+        trial.arrive('b', 40);
+        // Were it new once more, it would go now, and so starve `a` in time.
+        assert_eq!([0; 3].map(|_| trial.send()), [5, 6, 21].map(Some));
+        // Its turn as an old queue finds it empty: it is forgotten.
+        assert_eq!(trial.send(), Some(7));
+        assert_eq!(trial.discipline.flows_tracked(), 1);
+        trial.arrive('b', 40);
+        assert_eq!(trial.send(), Some(22));
+    }
+
+    #[test]
+    fn a_full_buffer_halves_the_longest_queue_from_its_head() {
+        for (drop_batch, victims) in [(64, 0..4), (2, 0..2)] {
+            let mut trial = trial(Turns { drop_batch, ..Turns::default() }, Buffer::packets(12));
+            trial.arrive_all([('a', 1_500); 9]);
+            trial.arrive_all([('b', 100); 4]);
+            let victims: Vec<_> = victims.map(|n| (n, LossReason::PushedOut)).collect();
+            assert_eq!(trial.lost(), victims);
+        }
+    }
+
+    #[test]
+    fn an_arriving_packet_that_makes_the_longest_queue_alone_is_refused() {
+        let mut trial = trial(Turns::default(), Buffer::packets(1));
+        trial.arrive_all([('a', 100), ('b', 1_500), ('b', 40)]);
+        assert_eq!(trial.lost(), [(1, LossReason::Refused), (0, LossReason::PushedOut)]);
+    }
+
+    #[test]
+    fn each_queue_has_a_law_of_its_own() {
+        let mut trial = with_quantum(1_514);
+        trial.arrive_all([('a', 1_500); 20]);
+        trial.arrive_all([('b', 1_500)]);
+        trial.now = Time::ZERO + Span::millis(5);
+        assert_eq!(trial.send(), Some(0));
+        trial.now = Time::ZERO + Span::millis(105);
+        // `a` has been late for an interval. The packet of `b` has waited as long,
+        // but is alone in its queue.
+        assert_eq!([0; 2].map(|_| trial.send()), [2, 20].map(Some));
+        assert_eq!(trial.lost(), [(1, LossReason::Early)]);
+    }
+
+    #[test]
+    fn debts_of_many_rounds_are_paid_back_at_once() {
+        let mut trial = with_quantum(1);
+        trial.arrive_all([('a', u64::MAX), ('a', 10), ('b', 5), ('b', 5)]);
+        assert_eq!(trial.drain(), [0, 2, 3, 1]);
+    }
+}

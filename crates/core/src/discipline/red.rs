@@ -1,0 +1,443 @@
+//! RED, random early detection: drops at random as the average queue grows.
+//!
+//! Each arrival moves an average of the queue's length towards what the
+//! arriving packet finds, by the share `weight`; so a burst passes that a queue of
+//! the same length that stays would not. Below `min` nothing happens. From there
+//! to `max` a packet is dropped or marked with a probability that rises from 0
+//! to `probability`; with `gentle` it goes on rising to 1 at twice `max`. Beyond, all
+//! are dropped (`Floyd 1993`; gentle: `Floyd 2000`).
+//!
+//! The probability is spread: with `p_b` from the average, and `count`
+//! packets since the last one that was dropped or marked, it is `p_b / (1 -
+//! count p_b)`, which makes the gaps uniform on 1 to `1 / p_b` instead of
+//! geometric, so drops come neither in clusters nor far apart (`Floyd 1993
+//! section 4`).
+//!
+//! While the queue is empty nothing arrives to find it so. The first packet
+//! after that counts the small packets that could have been sent meanwhile, one
+//! each `packet_time`, and shrinks the average as if they all had found an empty
+//! queue (`Floyd 1993 section 4`). Idle time starts when the queue becomes
+//! empty, as the last packet's transmission begins.
+//!
+//! O(1) per packet. Averages and probabilities are 64-bit floats, on which only
+//! `+ - * /` and `libm::pow` are used, for the same bits on every machine.
+
+use std::collections::VecDeque;
+
+use super::{Backlog, Discipline, LossReason, Losses};
+use crate::buffer::Buffer;
+use crate::packet::Packet;
+use crate::random::Stream;
+use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::units::{Amount, Span, Time};
+
+/// The registry's entry for [`Red`].
+pub const ENTRY: Entry = Entry {
+    name: "red",
+    summary: "random early detection: random drops or marks as the average queue grows",
+    source: "Floyd 1993",
+    drops: Drops::Early,
+    parameters: &[MIN, MAX, PROBABILITY, WEIGHT, GENTLE, PACKET_TIME, ECN],
+    build: |settings, buffer, seed| {
+        Box::new(Red::new(Detection::from_settings(settings), buffer, seed))
+    },
+};
+
+/// `min_th`. A third of `max` is the rule of thumb of `Floyd 1997`.
+const MIN: Parameter = Parameter {
+    name: "min",
+    help: "average queue from which packets are dropped; zero: a third of max",
+    kind: Kind::Amount,
+    default: "0 packets",
+};
+
+/// `max_th`. A fixed one would not suit a buffer that can be set; a quarter
+/// of it leaves room for bursts, and is what Linux's `tc` takes.
+const MAX: Parameter = Parameter {
+    name: "max",
+    help: "average queue at which the probability has been reached; zero: a quarter of the buffer",
+    kind: Kind::Amount,
+    default: "0 packets",
+};
+
+/// `max_p`: 1/50 in `Floyd 1993`, 1/10 in `Floyd 1997`, after more experience.
+const PROBABILITY: Parameter = Parameter {
+    name: "probability",
+    help: "share of the packets that is dropped when the average is max",
+    kind: Kind::Number { least: 0.0, most: 1.0 },
+    default: "0.1",
+};
+
+/// `w_q` (`Floyd 1993 section 6`).
+const WEIGHT: Parameter = Parameter {
+    name: "weight",
+    help: "weight of the present queue in the average",
+    kind: Kind::Number { least: 0.0, most: 1.0 },
+    default: "0.002",
+};
+
+/// `Floyd 2000`.
+const GENTLE: Parameter = Parameter {
+    name: "gentle",
+    help: "on: between max and twice max the share rises to all; off: from max on all are dropped",
+    kind: Kind::Choice(&["on", "off"]),
+    default: "on",
+};
+
+/// `s` of `Floyd 1993 section 4`: at 10 Mbit/s a packet of 1 250 bytes takes it.
+const PACKET_TIME: Parameter = Parameter {
+    name: "packet_time",
+    help: "what a usual packet takes to send; how fast the average falls in an idle queue",
+    kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
+    default: "1 ms",
+};
+
+/// Only where chance decides: what is dropped for certain is not marked, so that
+/// a sender that does not heed marks does not fill the buffer (`RFC 3168 section 7`).
+const ECN: Parameter = Parameter {
+    name: "ecn",
+    help: "on: packets whose senders understand marks are marked instead of dropped by chance",
+    kind: Kind::Choice(&["on", "off"]),
+    default: "on",
+};
+
+/// What can be set on RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Detection {
+    /// `min_th`; zero stands for a third of `max`.
+    pub min: Amount,
+    /// `max_th`; zero stands for a quarter of the buffer. Its unit is the one in
+    /// which the queue is measured.
+    pub max: Amount,
+    /// `max_p`.
+    pub probability: f64,
+    /// `w_q`.
+    pub weight: f64,
+    /// Whether the probability goes on rising up to twice `max`.
+    pub gentle: bool,
+    /// How long a usual packet takes to send.
+    pub packet_time: Span,
+    /// Whether packets of senders that understand marks are marked.
+    pub ecn: bool,
+}
+
+impl Detection {
+    fn from_settings(settings: &Settings) -> Detection {
+        Detection {
+            min: settings.amount(MIN.name),
+            max: settings.amount(MAX.name),
+            probability: settings.number(PROBABILITY.name),
+            weight: settings.number(WEIGHT.name),
+            gentle: settings.choice(GENTLE.name) == "on",
+            packet_time: settings.span(PACKET_TIME.name),
+            ecn: settings.choice(ECN.name) == "on",
+        }
+    }
+}
+
+impl Default for Detection {
+    /// Thresholds by the buffer, a tenth at `max`, gentle, with marks.
+    fn default() -> Detection {
+        Detection {
+            min: Amount::Packets(0),
+            max: Amount::Packets(0),
+            probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            packet_time: Span::millis(1),
+            ecn: true,
+        }
+    }
+}
+
+/// The thresholds, in packets or in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    in_bytes: bool,
+    min: f64,
+    max: f64,
+}
+
+impl Thresholds {
+    /// Bytes of a packet where `min` is not given in the unit of `max`.
+    const PACKET_BYTES: f64 = 1_500.0;
+
+    fn new(detection: &Detection, buffer: Buffer) -> Thresholds {
+        let number = |amount| match amount {
+            Amount::Packets(count) => (f64::from(count), false),
+            Amount::Bytes(size) => (size.0 as f64, true),
+        };
+        let (mut max, mut in_bytes) = number(detection.max);
+        if max == 0.0 {
+            let (limit, limit_in_bytes) = number(buffer.amount());
+            (max, in_bytes) = (limit / 4.0, limit_in_bytes);
+        }
+        let min = match number(detection.min) {
+            (0.0, _) => max / 3.0,
+            (min, min_in_bytes) if min_in_bytes == in_bytes => min,
+            (min, true) => min / Self::PACKET_BYTES,
+            (min, false) => min * Self::PACKET_BYTES,
+        };
+        Thresholds { in_bytes, min, max }
+    }
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Verdict {
+    Pass,
+    /// Dropped or marked with this probability, before it is spread.
+    Chance(f64),
+    Drop,
+}
+
+/// A queue in order of arrival that drops at its tail by chance.
+#[derive(Debug)]
+pub struct Red {
+    detection: Detection,
+    thresholds: Thresholds,
+    buffer: Buffer,
+    stream: Stream,
+    queue: VecDeque<Packet>,
+    backlog: Backlog,
+    average: f64,
+    /// When the queue became empty.
+    empty_since: Time,
+    /// Packets since the last one dropped or marked, all of them while chance
+    /// decided; nothing while the average is below `min`.
+    since_signal: Option<u32>,
+}
+
+impl Red {
+    /// An empty queue that holds at most `buffer`; chance depends on `seed`.
+    #[must_use]
+    pub fn new(detection: Detection, buffer: Buffer, seed: u64) -> Red {
+        Red {
+            detection,
+            thresholds: Thresholds::new(&detection, buffer),
+            buffer,
+            stream: Stream::new(seed, ENTRY.name),
+            queue: VecDeque::new(),
+            backlog: Backlog::default(),
+            average: 0.0,
+            empty_since: Time::ZERO,
+            since_signal: None,
+        }
+    }
+
+    fn update_average(&mut self, now: Time) {
+        let Detection { weight, packet_time, .. } = self.detection;
+        if self.backlog.packets == 0 {
+            let idle = now.since(self.empty_since).0 as f64 / packet_time.0 as f64;
+            self.average *= libm::pow(1.0 - weight, idle);
+            return;
+        }
+        let Backlog { packets, bytes } = self.backlog;
+        let length = if self.thresholds.in_bytes { bytes.0 as f64 } else { f64::from(packets) };
+        self.average += weight * (length - self.average);
+    }
+
+    fn verdict(&self) -> Verdict {
+        let Thresholds { min, max, .. } = self.thresholds;
+        let Detection { probability, gentle, .. } = self.detection;
+        let average = self.average;
+        if average < min {
+            Verdict::Pass
+        } else if average < max {
+            Verdict::Chance(probability * (average - min) / (max - min))
+        } else if gentle && average < 2.0 * max {
+            Verdict::Chance(probability + (1.0 - probability) * (average - max) / max)
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// Whether chance, with the spread of `p_b`, picks this packet. One number is
+    /// drawn, whatever the probability.
+    fn is_picked(&mut self, p_b: f64) -> bool {
+        let count = self.since_signal.map_or(0, |count| count.saturating_add(1));
+        let rest = 1.0 - f64::from(count) * p_b;
+        let p_a = if rest > 0.0 { p_b / rest } else { 1.0 };
+        let picked = self.stream.uniform() < p_a;
+        self.since_signal = Some(if picked { 0 } else { count });
+        picked
+    }
+}
+
+impl Discipline for Red {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        self.update_average(now);
+        // Chance is not asked about a packet that has no room: it is lost anyway,
+        // and tells its sender as much as a mark.
+        if !self.buffer.has_room(self.backlog, packet.size) {
+            self.since_signal = Some(0);
+            return losses.push(packet, LossReason::Refused);
+        }
+        let packet = match self.verdict() {
+            Verdict::Pass => {
+                self.since_signal = None;
+                packet
+            }
+            Verdict::Chance(p_b) if !self.is_picked(p_b) => packet,
+            Verdict::Chance(_) if self.detection.ecn => match losses.signal(packet) {
+                Some(marked) => marked,
+                None => return,
+            },
+            Verdict::Chance(_) | Verdict::Drop => {
+                self.since_signal = Some(0);
+                return losses.push(packet, LossReason::Early);
+            }
+        };
+        self.backlog.add(packet.size);
+        self.queue.push_back(packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        let packet = self.queue.pop_front()?;
+        self.backlog.remove(packet.size);
+        if self.queue.is_empty() {
+            self.empty_since = now;
+        }
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::trial::Trial;
+    use crate::packet::Ecn;
+    use crate::units::Bytes;
+
+    fn red(detection: Detection, packets: u32) -> Trial<Red> {
+        Trial::new(Red::new(detection, Buffer::packets(packets), 1))
+    }
+
+    fn thresholds(min: u32, max: u32) -> Detection {
+        let (min, max) = (Amount::Packets(min), Amount::Packets(max));
+        Detection { min, max, ..Detection::default() }
+    }
+
+    #[test]
+    fn each_arrival_moves_the_average_towards_what_it_finds() {
+        let mut trial = red(Detection { weight: 0.5, ..thresholds(50, 60) }, 100);
+        let mut averages = Vec::new();
+        for _ in 0..5 {
+            trial.arrive('a', 1_500);
+            averages.push(trial.discipline.average);
+        }
+        // Lengths 0, 1, 2, 3, 4.
+        assert_eq!(averages, [0.0, 0.5, 1.25, 2.125, 3.0625]);
+    }
+
+    /// `Floyd 1993 section 6.1`: with `min` 5, a burst of 50 packets into an empty
+    /// queue passes for a weight of up to 0.0042. The paper counts the arriving
+    /// packet in, so it takes one more here.
+    #[test]
+    fn a_weight_of_42_in_10000_lets_a_burst_of_50_pass() {
+        for (weight, passes) in [(0.0041, true), (0.0043, false)] {
+            let mut trial = red(Detection { weight, ..thresholds(50, 60) }, 100);
+            trial.arrive_all([('a', 1_500); 51]);
+            assert_eq!(trial.discipline.average < 5.0, passes, "weight {weight}");
+        }
+    }
+
+    #[test]
+    fn the_probability_rises_from_min_to_max_and_gently_on_to_twice_max() {
+        let verdict = |gentle, average| {
+            let mut trial = red(Detection { gentle, ..thresholds(5, 15) }, 100);
+            trial.discipline.average = average;
+            trial.discipline.verdict()
+        };
+        for gentle in [true, false] {
+            assert_eq!(verdict(gentle, 4.9), Verdict::Pass);
+            assert_eq!(verdict(gentle, 5.0), Verdict::Chance(0.0));
+            assert_eq!(verdict(gentle, 10.0), Verdict::Chance(0.05));
+            assert_eq!(verdict(gentle, 30.0), Verdict::Drop);
+        }
+        assert_eq!(verdict(true, 15.0), Verdict::Chance(0.1));
+        // 0.1 and half of the other 0.9.
+        assert_eq!(verdict(true, 22.5), Verdict::Chance(0.55));
+        assert_eq!(verdict(false, 15.0), Verdict::Drop);
+    }
+
+    #[test]
+    fn thresholds_that_are_not_set_follow_the_buffer() {
+        let of = |detection, buffer| {
+            let Thresholds { in_bytes, min, max } = Thresholds::new(&detection, buffer);
+            (in_bytes, min, max)
+        };
+        let (packets, bytes) = (Buffer::packets(300), Buffer::bytes(Bytes(120_000)));
+        assert_eq!(of(Detection::default(), packets), (false, 25.0, 75.0));
+        assert_eq!(of(Detection::default(), bytes), (true, 10_000.0, 30_000.0));
+        assert_eq!(of(thresholds(5, 15), bytes), (false, 5.0, 15.0));
+        assert_eq!(of(thresholds(5, 0), bytes), (true, 7_500.0, 30_000.0));
+        let min = Amount::Bytes(Bytes(3_000));
+        assert_eq!(of(Detection { min, ..thresholds(5, 15) }, packets), (false, 2.0, 15.0));
+    }
+
+    /// Section 4 of the paper: with `count`, the gap is uniform, not geometric.
+    /// As `count` is one at the first packet after a signal (figure 2), the longest
+    /// gap is the one at which `1 - count p_b` is `p_b`: 9 for a tenth.
+    #[test]
+    fn gaps_between_signals_are_uniform() {
+        const GAPS: u32 = 90_000;
+        let mut red = red(thresholds(5, 15), 100).discipline;
+        let mut times = [0_u32; 10];
+        while !red.is_picked(0.1) {}
+        for _ in 0..GAPS {
+            let gap = (1..).find(|_| red.is_picked(0.1)).unwrap();
+            times[gap] += 1;
+        }
+        assert_eq!(times[0], 0);
+        for (gap, times) in times.iter().enumerate().skip(1) {
+            // Five standard deviations of a count with probability 1/9.
+            let off = times.abs_diff(GAPS / 9);
+            assert!(off < 472, "{times} gaps of {gap}");
+        }
+    }
+
+    #[test]
+    fn an_idle_queue_lowers_the_average_by_the_packets_that_it_could_have_sent() {
+        let mut trial = red(thresholds(50, 60), 100);
+        trial.arrive('a', 1_500);
+        trial.discipline.average = 10.0;
+        trial.now += Span::seconds(1);
+        assert_eq!(trial.send(), Some(0));
+        trial.now += Span::millis(346);
+        trial.arrive('a', 1_500);
+        let expected = (0..346).fold(10.0, |average, _| average * (1.0 - 0.002));
+        assert!((trial.discipline.average - expected).abs() < 1e-9, "half of it: {expected}");
+    }
+
+    #[test]
+    fn what_chance_picks_is_marked_and_what_is_certain_to_go_is_dropped() {
+        let sharp = Detection { weight: 1.0, probability: 1.0, ..thresholds(1, 2) };
+        for (ecn, marked, lost) in [(true, 2, vec![4]), (false, 0, vec![2, 3, 4])] {
+            let mut trial = red(Detection { ecn, ..sharp }, 100);
+            // The average is what a packet finds: 0 and 1 pass; while it finds 2 or
+            // 3 chance has a probability of one; 4 is twice `max`.
+            for _ in 0..5 {
+                trial.arrive_as('a', 1_500, Ecn::Capable);
+            }
+            assert_eq!(trial.marked(), marked);
+            let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();
+            assert_eq!(trial.lost(), lost);
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_refuses_and_that_counts_as_a_signal() {
+        let mut trial = red(thresholds(1, 60), 2);
+        trial.discipline.average = 30.0;
+        trial.discipline.since_signal = Some(3);
+        trial.discipline.detection.probability = 0.0;
+        trial.arrive_all([('a', 100); 3]);
+        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
+        assert_eq!(trial.discipline.since_signal, Some(0));
+    }
+}

@@ -15,7 +15,7 @@
 //! one that still waits.
 //!
 //! The sum is kept with 64 significant bits and an exponent of its own, so that
-//! it is good for any time: see [`Inflated`]. O(log n) per packet in the number of
+//! it is good for any time. O(log n) per packet in the number of
 //! queued packets.
 
 use super::attained::AttainedQueue;

@@ -71,6 +71,32 @@ impl FlowKey {
         }
     }
 
+    /// The key of all that the flow's source sends: its address and nothing else.
+    #[must_use]
+    pub fn source_host(self) -> FlowKey {
+        FlowKey { source: self.source, ..FlowKey::NOTHING }
+    }
+
+    /// The key of all that is sent to the flow's destination.
+    #[must_use]
+    pub fn destination_host(self) -> FlowKey {
+        FlowKey { destination: self.destination, ..FlowKey::NOTHING }
+    }
+
+    /// The key of all that the flow's source sends to its destination.
+    #[must_use]
+    pub fn host_pair(self) -> FlowKey {
+        FlowKey { destination: self.destination, ..self.source_host() }
+    }
+
+    const NOTHING: FlowKey = FlowKey {
+        source: [0; 16],
+        destination: [0; 16],
+        source_port: [0; 2],
+        destination_port: [0; 2],
+        protocol: 0,
+    };
+
     /// Feeds the whole key to a hash in five words, without the length
     /// prefixes that the derived [`Hash`](std::hash::Hash) writes.
     pub(crate) fn write_to(&self, hasher: &mut impl std::hash::Hasher) {
@@ -147,6 +173,8 @@ pub struct TcpFacts {
     pub syn: bool,
     /// The segment closes its direction.
     pub fin: bool,
+    /// The header says nothing more: no flags but ACK, no options but timestamps.
+    pub plain: bool,
 }
 
 /// One packet as a discipline sees it.
@@ -193,5 +221,16 @@ mod tests {
         );
         assert_eq!(v6.to_string(), "[2001:db8::1]:53 > [2001:db8::2]:5353 udp");
         assert_eq!(size_of::<FlowKey>(), 37);
+    }
+
+    #[test]
+    fn flows_of_the_same_hosts_have_the_same_host_keys() {
+        let flow = |host: u8, port| FlowKey::v4([192, 0, 2, host], port, [198, 51, 100, 7], 1, 6);
+        assert_eq!(flow(1, 443).source_host(), flow(1, 80).source_host());
+        assert_eq!(flow(1, 443).host_pair(), flow(1, 80).host_pair());
+        assert_ne!(flow(1, 443).source_host(), flow(2, 443).source_host());
+        assert_ne!(flow(1, 443).host_pair(), flow(2, 443).host_pair());
+        assert_eq!(flow(1, 443).destination_host(), flow(2, 443).destination_host());
+        assert_ne!(flow(1, 443).destination_host(), flow(1, 443).reversed().destination_host());
     }
 }

@@ -583,5 +583,6 @@ fn facts(header: &Header) -> TcpFacts {
         payload: header.payload,
         syn: header.flags.contains(Flags::SYN),
         fin: header.flags.contains(Flags::FIN),
+        plain: header.flags == Flags::ACK && header.sack.as_slice().is_empty(),
     }
 }

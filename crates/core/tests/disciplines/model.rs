@@ -144,7 +144,8 @@ impl Audited {
         let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
         let acknowledgement = Some((self.arrivals / 2) as u32 * 1_000);
         let payload = if flow == 3 { 0 } else { 1_000 };
-        let facts = TcpFacts { sequence: 0, acknowledgement, payload, syn: false, fin: false };
+        let facts =
+            TcpFacts { sequence: 0, acknowledgement, payload, syn: false, fin: false, plain: true };
         let tcp = [2, 3].contains(&flow).then_some(facts);
         let class = u8::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
         let plain = Packet::new(self.arrivals, key(flow), size);

@@ -181,6 +181,7 @@ fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
                 payload: payload as u32,
                 syn: flags & 2 != 0,
                 fin: flags & 1 != 0,
+                plain: flags == 16,
             }),
             ecn: [Ecn::NotCapable, Ecn::Capable, Ecn::Capable, Ecn::Congested][mark as usize],
         };

@@ -194,7 +194,29 @@ fn tcp(segment: &[u8], length: u64) -> Option<TcpFacts> {
         payload: u32::try_from(length.checked_sub(header_length)?).ok()?,
         syn: flags & SYN != 0,
         fin: flags & FIN != 0,
+        // The low bits of the octet before the flags are flags too, or reserved.
+        plain: flags == ACK && segment[12] & 0x0f == 0 && has_no_options_but_timestamps(segment),
     })
+}
+
+/// Also false when the options are cut off.
+fn has_no_options_but_timestamps(segment: &[u8]) -> bool {
+    const END: u8 = 0;
+    const NOTHING: u8 = 1;
+    // RFC 7323 section 3.
+    const TIMESTAMPS: u8 = 8;
+    const TIMESTAMPS_LENGTH: u8 = 10;
+    let Some(mut options) = segment.get(20..usize::from(segment[12] >> 4) * 4) else {
+        return false;
+    };
+    loop {
+        options = match options {
+            [] | [END, ..] => return true,
+            [NOTHING, rest @ ..] => rest,
+            [TIMESTAMPS, TIMESTAMPS_LENGTH, _, _, _, _, _, _, _, _, rest @ ..] => rest,
+            _ => return false,
+        };
+    }
 }
 
 fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), NoPacket> {
@@ -207,4 +229,33 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
 
 fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a header with these flags and options.
+    fn is_plain(flags: u8, options: &[u8], cut: usize) -> bool {
+        let length = 20 + options.len();
+        let mut segment = vec![0; length];
+        segment[12] = (length as u8 / 4) << 4;
+        segment[13] = flags;
+        segment[20..].copy_from_slice(options);
+        let facts = tcp(&segment[..length - cut], length as u64).unwrap();
+        facts.plain
+    }
+
+    #[test]
+    fn plain_acknowledgements_have_no_options_but_timestamps() {
+        let timestamps = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert!(is_plain(0x10, &[], 0));
+        assert!(is_plain(0x10, &timestamps, 0));
+        assert!(is_plain(0x10, &[1, 1, 1, 0], 0));
+        // Flags with PSH or ECE, a SACK block, options that are cut off.
+        assert!(!is_plain(0x18, &[], 0));
+        assert!(!is_plain(0x50, &[], 0));
+        assert!(!is_plain(0x10, &[1, 1, 5, 10, 1, 2, 3, 4, 5, 6, 7, 8], 0));
+        assert!(!is_plain(0x10, &timestamps, 1));
+    }
 }

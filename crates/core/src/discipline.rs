@@ -19,7 +19,10 @@ use std::fmt;
 use crate::packet::{Ecn, Packet};
 use crate::units::{Bytes, Time};
 
+mod ack_filter;
 mod attained;
+pub mod cake;
+mod cobalt;
 pub mod codel;
 mod codel_law;
 mod deficits;
@@ -39,7 +42,6 @@ pub mod red;
 pub mod run2c;
 pub mod scfq;
 pub mod sfq;
-#[allow(dead_code, reason = "its disciplines follow")]
 mod sparse_first;
 #[cfg(test)]
 mod trial;

@@ -25,6 +25,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::pie::ENTRY,
     discipline::fq_pie::ENTRY,
     discipline::sfq::ENTRY,
+    discipline::cake::ENTRY,
 ];
 
 /// One discipline: how it is called, what can be set, how it is built.

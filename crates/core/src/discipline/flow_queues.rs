@@ -121,6 +121,22 @@ impl<T: Default> FlowQueues<T> {
         self.packets.get(slot as usize)
     }
 
+    /// The packets of a queue from the head on, each with its slot.
+    pub(crate) fn packets(&self, queue: u32) -> impl Iterator<Item = (u32, &Packet)> {
+        let mut slot = self.queues.get(queue as usize).map_or(NONE, |queue| queue.list.first);
+        std::iter::from_fn(move || {
+            let packet = self.packets.get(slot as usize)?;
+            let found = (slot, packet);
+            slot = self.links[slot as usize].next;
+            Some(found)
+        })
+    }
+
+    /// Takes a packet out of its queue, from a slot of [`FlowQueues::packets`].
+    pub(crate) fn remove(&mut self, queue: u32, slot: u32) -> Option<Packet> {
+        self.take(queue, slot)
+    }
+
     /// Whether a queue has no packets.
     pub(crate) fn is_empty(&self, queue: u32) -> bool {
         self.queues.get(queue as usize).is_none_or(|queue| queue.packets == 0)

@@ -88,6 +88,14 @@ fn fq_pie_agrees_with_its_twin_at_moderate_probabilities() {
     assert!(early > 100 && marked > 50, "{early} cases with early losses, {marked} with marks");
 }
 
+#[test]
+fn cake_agrees_with_its_twin_at_moderate_delays() {
+    let rtt = (2..200_u64).prop_map(|millis| format!("{millis} ms")).boxed();
+    let filter = select(&["off", "on", "aggressive"][..]).prop_map(String::from).boxed();
+    let (early, marked) = early_and_marked("cake", &[("rtt", rtt), ("ack_filter", filter)]);
+    assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
+}
+
 fn number(range: std::ops::Range<f64>) -> BoxedStrategy<String> {
     range.prop_map(|number| number.to_string()).boxed()
 }

@@ -5,6 +5,7 @@
 //! is summed up again for each packet. It has no flow table, no sweep and
 //! no counter that could be wrong, and its sums are of 128 bits.
 
+mod cake;
 mod codel;
 mod drr;
 mod efd;
@@ -75,6 +76,7 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
         "codel" => codel::Codel::boxed(settings, buffer),
         "fq-codel" => fq_codel::FqCodel::boxed(settings, buffer, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
+        "cake" => cake::Cake::boxed(settings, buffer, seed),
         "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,
     })

@@ -1,0 +1,274 @@
+//! COBALT: CoDel and BLUE side by side, one of each for a queue.
+//!
+//! CoDel is for senders that heed it, BLUE for those that do not: while CoDel
+//! goes on dropping one packet at a time, BLUE raises the share of all packets that
+//! it drops whenever the buffer is full, and lowers it when the queue is empty
+//! (`CAKE section III-C`).
+//!
+//! This CoDel is simpler than that of `RFC 8289`. One instant, `drop_next`, says
+//! both when the delay has been above target for an interval and when to drop
+//! next, an interval over the root of `count` later. When the delay falls below
+//! the target, `count` counts back down at the pace at which it grew,
+//! instead of being kept for a while and then forgotten: so dropping resumes
+//! where the queue's history says. The last packet of a queue is marked, if it
+//! can be, but not dropped.
+//!
+//! Linux keeps empty queues on a list and lets their state decay as time goes
+//! by. Here the decay is worked out when the queue's next packet comes: each
+//! step down was paid for by a drop, so it costs O(1) on average.
+
+use super::Losses;
+use super::codel_law::drop_spacing;
+use crate::discipline::LossReason;
+use crate::packet::{Ecn, Packet};
+use crate::random::Stream;
+use crate::units::{Span, Time};
+
+/// One in 2^32: the unit of BLUE's drop probability.
+const CERTAIN: u64 = 1 << 32;
+/// What a full buffer adds to the probability: 1/256.
+const INCREMENT: u64 = CERTAIN / 256;
+/// What an empty queue takes off: 1/4096.
+const DECREMENT: u64 = CERTAIN / 4_096;
+
+/// What COBALT is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CobaltParameters {
+    /// Delay that is no sign of congestion; also BLUE's time between two steps.
+    pub(crate) target: Span,
+    /// CoDel's interval: about the longest usual round trip.
+    pub(crate) interval: Span,
+}
+
+/// The state of one queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cobalt {
+    /// CoDel's drops less what has decayed; 0 is at rest.
+    count: u32,
+    /// Whether the delay was above target when the last packet left.
+    is_dropping: bool,
+    drop_next: Time,
+    /// BLUE's drop probability, in units of 2^-32.
+    probability: u64,
+    /// When BLUE last took a step.
+    stepped: Time,
+    /// When the queue was last left empty.
+    emptied: Time,
+}
+
+impl Cobalt {
+    /// The packet to send at `now`, after dropping as many as have to go. `pop`
+    /// takes out the head and says whether more are left behind it.
+    pub(crate) fn dequeue(
+        &mut self,
+        parameters: &CobaltParameters,
+        now: Time,
+        random: &mut Stream,
+        losses: &mut Losses,
+        mut pop: impl FnMut() -> Option<(Packet, bool)>,
+    ) -> Option<Packet> {
+        loop {
+            let (packet, is_last) = pop()?;
+            let is_due = self.is_due(parameters, now, now.since(packet.arrived));
+            let is_markable = packet.ecn != Ecn::NotCapable;
+            // BLUE ignores marks: whom it acts on has not heeded them.
+            let is_struck = self.probability > 0 && random.bits() >> 32 < self.probability;
+            let is_hit = is_struck || is_due && !is_markable;
+            self.reschedule(parameters, now, is_hit);
+            if is_last {
+                self.emptied = now;
+            }
+            if is_hit && !is_last {
+                losses.push(packet, LossReason::Early);
+                continue;
+            }
+            return if is_due && is_markable { losses.signal(packet) } else { Some(packet) };
+        }
+    }
+
+    /// CoDel: whether to signal congestion with a packet that waited for `delay`.
+    fn is_due(&mut self, parameters: &CobaltParameters, now: Time, delay: Span) -> bool {
+        let is_due = self.count > 0 && now >= self.drop_next;
+        if delay > parameters.target {
+            if !self.is_dropping {
+                self.is_dropping = true;
+                self.drop_next = now + drop_spacing(parameters.interval, self.count);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.is_dropping = false;
+        }
+        if is_due && self.is_dropping {
+            self.count = self.count.saturating_add(1);
+            self.drop_next += drop_spacing(parameters.interval, self.count);
+            return true;
+        }
+        if is_due {
+            self.count_down(parameters, now);
+        }
+        false
+    }
+
+    /// Takes back the drops that are as old as they were apart.
+    fn count_down(&mut self, parameters: &CobaltParameters, now: Time) {
+        while self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next += drop_spacing(parameters.interval, self.count);
+        }
+    }
+
+    /// Whoever was at rest has an interval from now on; and a signal that was
+    /// due in the past is not followed by others that would be due at once,
+    /// unless it was a drop.
+    fn reschedule(&mut self, parameters: &CobaltParameters, now: Time, is_hit: bool) {
+        if self.count == 0 {
+            self.drop_next = now + parameters.interval;
+        } else if now > self.drop_next && !is_hit {
+            self.drop_next = now;
+        }
+    }
+
+    /// The buffer is full and one of the queue's packets lost; `is_empty` says
+    /// whether that was its last.
+    pub(crate) fn overflowed(&mut self, parameters: &CobaltParameters, now: Time, is_empty: bool) {
+        if now.since(self.stepped) > parameters.target {
+            self.probability = (self.probability + INCREMENT).min(CERTAIN);
+            self.stepped = now;
+        }
+        self.is_dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+        if is_empty {
+            self.emptied = now;
+        }
+    }
+
+    /// A packet comes to the empty queue: what has decayed while it was empty.
+    pub(crate) fn refilled(&mut self, parameters: &CobaltParameters, now: Time) {
+        self.is_dropping = false;
+        self.count_down(parameters, now);
+        if self.probability > 0 {
+            let steps = now.since(self.stepped.max(self.emptied)).0 / parameters.target.0.max(1);
+            self.probability = self.probability.saturating_sub(DECREMENT.saturating_mul(steps));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowKey;
+    use crate::units::Bytes;
+
+    const PARAMETERS: CobaltParameters =
+        CobaltParameters { target: Span::millis(5), interval: Span::millis(100) };
+
+    /// A queue that does not end, of packets that all waited for as long.
+    struct Standing {
+        cobalt: Cobalt,
+        random: Stream,
+        losses: Losses,
+        wait: Span,
+    }
+
+    impl Standing {
+        fn new(wait: Span) -> Standing {
+            let (cobalt, random) = (Cobalt::default(), Stream::new(1, "cobalt"));
+            Standing { cobalt, random, losses: Losses::new(), wait }
+        }
+
+        fn packet(&self, millis: u64, ecn: Ecn) -> Packet {
+            let flow = FlowKey::v4([192, 0, 2, 1], 443, [198, 51, 100, 1], 443, FlowKey::TCP);
+            let arrived = Time(millis * 1_000_000 - self.wait.0);
+            Packet { arrived, ecn, ..Packet::new(0, flow, Bytes(1_500)) }
+        }
+
+        /// Sends a packet, the last of the queue or not; says how many were
+        /// dropped for it and whether it is marked.
+        fn send(&mut self, millis: u64, ecn: Ecn, is_last: bool) -> (usize, bool) {
+            let packet = self.packet(millis, ecn);
+            let now = Time(millis * 1_000_000);
+            let Standing { cobalt, random, losses, .. } = self;
+            let pop = || Some((packet, is_last));
+            let sent = cobalt.dequeue(&PARAMETERS, now, random, losses, pop).unwrap();
+            (losses.drain().count(), sent.ecn == Ecn::Congested)
+        }
+
+        /// Milliseconds from `from` to `to` at which packets were dropped, when
+        /// one is sent each millisecond.
+        fn drops(&mut self, from: u64, to: u64) -> Vec<u64> {
+            (from..to).filter(|ms| self.send(*ms, Ecn::NotCapable, false).0 > 0).collect()
+        }
+    }
+
+    #[test]
+    fn a_standing_queue_is_dropped_from_after_an_interval_and_ever_faster() {
+        let mut queue = Standing::new(Span::millis(20));
+        // Above since 1000: due at 1100, then 100 / sqrt(2) = 70.7, 57.7, 50 and
+        // 44.7 ms later each: 1170.7, 1228.4, 1278.4, 1323.2.
+        assert_eq!(queue.drops(1_000, 1_330), [1_100, 1_171, 1_229, 1_279, 1_324]);
+    }
+
+    #[test]
+    fn a_wait_of_the_target_is_no_sign_of_congestion() {
+        assert_eq!(Standing::new(Span::millis(5)).drops(1_000, 3_000), []);
+    }
+
+    #[test]
+    fn the_count_goes_back_as_it_came_and_dropping_resumes_from_there() {
+        let mut queue = Standing::new(Span::millis(20));
+        assert_eq!(queue.drops(1_000, 1_330).len(), 5);
+        assert_eq!(queue.cobalt.count, 6);
+        // The next one was due 100 / sqrt(6) = 40.8 ms after 1323.2, at 1364.0;
+        // instead one is taken back then, and another 44.7 ms later, at 1408.7.
+        queue.wait = Span::ZERO;
+        assert_eq!(queue.drops(1_330, 1_365), []);
+        assert_eq!(queue.cobalt.count, 5);
+        assert_eq!(queue.drops(1_365, 1_410), []);
+        assert_eq!(queue.cobalt.count, 4);
+        // The delay is above target again: 100 / sqrt(4) ms from then on.
+        queue.wait = Span::millis(20);
+        assert_eq!(queue.drops(1_410, 1_462), [1_460]);
+    }
+
+    #[test]
+    fn a_capable_packet_is_marked_and_the_last_one_is_not_dropped() {
+        for (ecn, is_last, fate) in [
+            (Ecn::Capable, false, (0, true)),
+            (Ecn::Capable, true, (0, true)),
+            (Ecn::NotCapable, true, (0, false)),
+        ] {
+            let mut queue = Standing::new(Span::millis(20));
+            assert_eq!(queue.drops(1_000, 1_100), []);
+            assert_eq!(queue.send(1_100, ecn, is_last), fate, "{ecn:?}, last: {is_last}");
+            assert_eq!(queue.send(1_101, ecn, is_last), (0, false));
+        }
+    }
+
+    #[test]
+    fn blue_rises_with_a_full_buffer_and_falls_with_an_empty_queue() {
+        let mut cobalt = Cobalt::default();
+        let at = |millis: u64| Time(millis * 1_000_000);
+        // No more than once in 5 ms.
+        for millis in [10, 12, 15, 16, 30] {
+            cobalt.overflowed(&PARAMETERS, at(millis), false);
+        }
+        assert_eq!(cobalt.probability, 3 * INCREMENT);
+        cobalt.overflowed(&PARAMETERS, at(32), true);
+        // Empty from 32 to 51 ms: three times 5 ms.
+        cobalt.refilled(&PARAMETERS, at(51));
+        assert_eq!(cobalt.probability, 3 * INCREMENT - 3 * DECREMENT);
+        cobalt.refilled(&PARAMETERS, Time::FAR_FUTURE);
+        assert_eq!((cobalt.probability, cobalt.count), (0, 0));
+    }
+
+    #[test]
+    fn blue_drops_as_often_as_it_says_and_marks_do_not_help() {
+        let mut queue = Standing::new(Span::ZERO);
+        queue.cobalt.probability = CERTAIN / 4;
+        let dropped: usize = (1..=9_000).map(|ms| queue.send(ms, Ecn::Capable, false).0).sum();
+        // One in four of all, so one for every three sent; five standard
+        // deviations of a sum of 9 000 geometric numbers: 5 * sqrt(9 000 * 4 / 9).
+        assert!(dropped.abs_diff(3_000) < 316, "{dropped}");
+    }
+}

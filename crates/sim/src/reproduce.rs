@@ -15,6 +15,7 @@ mod check;
 mod efd;
 mod figure;
 mod lab;
+mod las;
 mod runs;
 
 use serde::Serialize;
@@ -24,7 +25,7 @@ pub use figure::{Figure, Line, Measure, Scale};
 pub use lab::{Effort, Lab, Observer, Stopped};
 
 /// Every claim, paper by paper.
-pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS];
+pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS];
 
 /// A paper whose claims are measured.
 #[derive(Debug)]

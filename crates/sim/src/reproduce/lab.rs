@@ -73,6 +73,8 @@ pub(super) struct Flow {
     pub(super) delivered: u32,
     /// Seconds from the SYN to the last byte's arrival, of completed flows.
     pub(super) response: Option<f32>,
+    /// The same on an empty network.
+    pub(super) unloaded: Option<f32>,
     /// The longest time without progress, in seconds.
     pub(super) stall: f32,
     pub(super) lost: u16,
@@ -172,15 +174,35 @@ impl<'a> Lab<'a> {
         discipline: &DisciplineChoice,
         seed: u64,
     ) -> Result<Vec<Passage>, Stopped> {
-        self.observer.planned(setting.scenario.duration);
         let mut census = Census { passages: HashMap::new(), clock: self.clock() };
-        crate::simulation::run(&setting.scenario, discipline, seed, &mut census, self.stop);
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Stopped);
-        }
+        self.run_once(setting, discipline, seed, &mut census)?;
         let mut passages: Vec<_> = census.passages.into_values().collect();
         passages.sort_unstable_by_key(|passage| (passage.packets, passage.fragments));
         Ok(passages)
+    }
+
+    /// The progress of the followed transfers, in one run.
+    pub(super) fn progress(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+    ) -> Result<Vec<ProgressSample>, Stopped> {
+        let mut rows = Rows { flows: Vec::new(), scenario: &setting.scenario, clock: self.clock() };
+        Ok(self.run_once(setting, discipline, seed, &mut rows)?.progress)
+    }
+
+    /// A run that is not kept.
+    fn run_once(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+        recorder: &mut dyn Recorder,
+    ) -> Result<RunSummary, Stopped> {
+        self.observer.planned(setting.scenario.duration);
+        let run = crate::simulation::run(&setting.scenario, discipline, seed, recorder, self.stop);
+        if self.stop.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(run) }
     }
 
     fn clock(&self) -> Clock<'_> {
@@ -242,6 +264,7 @@ impl Recorder for Rows<'_> {
             size: row.size.map_or(u32::MAX, narrow),
             delivered: narrow(row.delivered),
             response: row.response.filter(|_| row.end.is_some()).map(|r| r.as_seconds() as f32),
+            unloaded: row.unloaded.map(|unloaded| unloaded.as_seconds() as f32),
             stall: row.longest_stall.as_seconds() as f32,
             lost: row.lost.min(u32::from(u16::MAX)) as u16,
             timeouts: row.timeouts.min(u32::from(u16::MAX)) as u16,

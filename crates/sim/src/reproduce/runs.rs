@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lab::Run;
+use super::lab::{Flow, Run};
 use crate::metrics::run_summary::LinkSummary;
 use crate::scenario::file::{self, Folder};
 use crate::scenario::{DisciplineChoice, Scenario};
@@ -35,6 +35,19 @@ pub(super) fn ratio<'a>(
     value: impl Fn(&Run) -> Option<f64> + 'a,
 ) -> impl Iterator<Item = Option<f64>> + 'a {
     paired(one, other, move |one, other| Some(value(one)? / value(other)?))
+}
+
+/// Each transfer of `one` with the same transfer in `other`, by source and number.
+pub(super) fn pairs(one: &Run, other: &Run) -> Vec<(Flow, Flow)> {
+    let name = |flow: &Flow| (flow.traffic, flow.number);
+    let sorted = |run: &Run| {
+        let mut flows = run.flows.clone();
+        flows.sort_unstable_by_key(name);
+        flows
+    };
+    let (one, other) = (sorted(one), sorted(other));
+    assert!(one.iter().map(name).eq(other.iter().map(name)), "same seed, same arrivals");
+    std::iter::zip(one, other).collect()
 }
 
 /// The mean of `values`; `None` when there are none.

@@ -1,0 +1,88 @@
+//! The claims of LAS: Rai, Biersack, Urvoy-Keller.
+
+mod ftp;
+mod loss;
+mod short;
+mod time;
+
+use super::lab::{Flow, Setting};
+use super::runs::shipped;
+use super::{Claim, Paper};
+use crate::scenario::{Scenario, TrafficKind};
+
+/// LAS.
+pub(super) const PAPER: Paper = Paper {
+    key: "LAS",
+    reference: "I. A. Rai, E. W. Biersack, G. Urvoy-Keller: Size-based Scheduling to Improve the \
+                Performance of Short TCP Flows. Institut Eurécom, November 2004",
+    setting: "Clients fetch Web objects over one link (ns-2 in the paper): sessions of 60 pages \
+              of 3 objects, exponential counts and times (Table 1), load 0.7, edges of \
+              10 Mbit/s, initial window of one packet, initial timeout of 3 s. The paper gives \
+              neither the link's rate nor its buffer nor any delay. Ours: 3.36 Mbit/s, which \
+              follows from the load; 50 packets, ns-2's default; 120 ms of round trip, with which \
+              that is the product of rate and round trip; packets of 1 000 bytes and 40 of \
+              headers, NewReno, each packet acknowledged, timeouts of 200 ms at least. Sizes are \
+              Pareto with the shape of 1.2 and the mean of 12 packets of Table 1; its least size \
+              of 1 packet does not go with these (it would be 2 for an unbounded law, as ns-2 \
+              draws it), and is 2.394 packets with our bound of 20 MB. About 47 800 transfers \
+              begin after a warm-up of 600 s, as many as the paper has, and all come to their \
+              end. LAS forgets no flow. Responses run from the client's SYN to the arrival of \
+              the last byte; the paper's transmission times, from the server's first packet, \
+              lack the two round trips before it.",
+};
+
+/// In the order of the paper.
+pub(super) const CLAIMS: &[Claim] = &[
+    short::NO_LOSS,
+    short::LOSS_UNDER_FIFO,
+    short::SAME_LOSS,
+    time::TRANSMISSION,
+    loss::LOSSES,
+    ftp::LONG_TRANSFER,
+];
+
+const WEB: &str = "papers/LAS/web.toml";
+const SHORT_FLOWS: &str = "papers/LAS/short-flows.toml";
+const FTP: &str = "papers/LAS/ftp.toml";
+
+/// Payload of a full packet, in bytes.
+const PACKET: f64 = 1_000.0;
+/// Transfers of fewer packets are short (`LAS section 5.2`).
+const SHORT: f64 = 40.0;
+/// The load of Table 1 and of the scenarios.
+const LOAD: f64 = 0.7;
+
+/// Web sessions alone, with this load.
+fn web(load: f64) -> Setting {
+    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/web.toml");
+    let mut scenario = shipped(WEB, TEXT);
+    set_load(&mut scenario, load);
+    Setting { name: format!("{WEB} {load}"), scenario }
+}
+
+/// Short transfers beside the Web sessions.
+fn short_flows() -> Setting {
+    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/short-flows.toml");
+    Setting { name: SHORT_FLOWS.into(), scenario: shipped(SHORT_FLOWS, TEXT) }
+}
+
+/// A transfer without an end beside the Web sessions.
+fn ftp() -> Setting {
+    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/ftp.toml");
+    Setting { name: FTP.into(), scenario: shipped(FTP, TEXT) }
+}
+
+/// Sets the load of a scenario that is written for that of Table 1.
+fn set_load(scenario: &mut Scenario, load: f64) {
+    for source in &mut scenario.traffic {
+        if let TrafficKind::Web { profile, .. } = &mut source.kind {
+            let seconds = profile.between_sessions.as_seconds() * LOAD / load;
+            profile.between_sessions = tidegate_core::Span::from_seconds(seconds);
+        }
+    }
+}
+
+/// A transfer's size in packets.
+fn packets(flow: &Flow) -> f64 {
+    (f64::from(flow.size) / PACKET).ceil()
+}

@@ -1,0 +1,135 @@
+//! LAS section 6: one long transfer beside the Web sessions.
+
+use std::sync::Arc;
+
+use super::super::check::{Bound, Check, Written};
+use super::super::figure::{Figure, Line, Measure, Scale};
+use super::super::lab::{Lab, Run};
+use super::super::runs::{mean, paired};
+use super::super::{Claim, Finding, Stopped};
+use super::{FTP, PACKET, PAPER, ftp};
+use crate::metrics::ProgressSample;
+
+pub(super) const LONG_TRANSFER: Claim = Claim {
+    id: "LAS-6",
+    paper: &PAPER,
+    source: "LAS section 6, figure 6",
+    text: "Beside Web sessions with a load of 0.7 the throughput of a long transfer, at most \
+           1 Mbit/s, is highly variable under LAS and falls to zero after a long time. With \
+           LAS-log, k = 0.5, it is almost constant at about 90 packets/s, with k = 1 about 120 \
+           packets/s, and does not deteriorate.",
+    method: "A transfer without an end for an hour after the warm-up, in LAS-log's priority \
+             class; service is counted in packets. Its throughput in steps of 50 s. 'Zero' is \
+             taken as at most 12 packets/s in the last third of the time, a tenth of what its \
+             access link carries; 'highly variable' as a coefficient of variation of twice that \
+             with k = 0.5; 'about' as within 20% for 90 and 10% for 120; 'constant' as a last \
+             third with at least 0.9 of the first third's. FIFO, which figure 6 lacks, is for \
+             comparison.",
+    discussion: "",
+    measure: long_transfer,
+};
+
+/// Steps of time in which throughput is measured, in seconds.
+const STEP: f64 = 50.0;
+
+fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let setting = ftp();
+    let all = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+    let [_, las, half, one] = &all[..] else { unreachable!("the scenario compares four") };
+    let whole = |run: &Run| mean(throughput(run).into_iter().map(|point| point.1));
+    let mut checks = vec![
+        Check::new(
+            "las: at most 12 packets/s in the last third",
+            "decreases to zero",
+            Written::Count,
+            las.iter().map(|run| thirds(run).map(|(_, last)| last)),
+            Bound::AtMost(12.0),
+        ),
+        Check::new(
+            "las: at most half as much in the last third as in the first",
+            "decreases",
+            Written::Ratio,
+            las.iter().map(|run| deterioration(run)),
+            Bound::AtMost(0.5),
+        ),
+        Check::new(
+            "las: the coefficient of variation is at least twice that of las-log, k = 0.5",
+            "highly variable",
+            Written::Ratio,
+            paired(las, half, |las, half| Some(variation(las)? / variation(half)?)),
+            Bound::AtLeast(2.0),
+        ),
+    ];
+    for (runs, k, paper, around) in [(half, "0.5", 90.0, 0.2), (one, "1", 120.0, 0.1)] {
+        let (least, most) = (paper * (1.0 - around), paper * (1.0 + around));
+        checks.push(Check::new(
+            format!("las-log, k = {k}: {least:.0} to {most:.0} packets/s"),
+            format!("about {paper:.0} packets/s"),
+            Written::Count,
+            runs.iter().map(|run| whole(run)),
+            Bound::Within(least, most),
+        ));
+        checks.push(Check::new(
+            format!(
+                "las-log, k = {k}: at least 0.9 times as much in the last third as in the first"
+            ),
+            "does not deteriorate",
+            Written::Ratio,
+            runs.iter().map(|run| deterioration(run)),
+            Bound::AtLeast(0.9),
+        ));
+    }
+    let line =
+        |runs: &Vec<Arc<Run>>| Line::plain(&runs[0].summary.discipline, throughput(&runs[0]));
+    let figure = Figure {
+        id: "LAS-6".into(),
+        title: "Throughput of a long transfer beside Web sessions".into(),
+        caption: "In steps of 50 s; its access link carries 120 packets/s. The first seed.".into(),
+        x: Scale::linear("Time", Measure::Time),
+        y: Scale::linear("Packets a second", Measure::Count),
+        lines: all.iter().map(line).collect(),
+        stepped: false,
+    };
+    Ok(Finding::new("LAS-6", lab, &[FTP], checks, vec![figure]))
+}
+
+/// Packets a second of the one followed transfer, by the middle of each step.
+fn throughput(run: &Run) -> Vec<(f64, f64)> {
+    steps(&run.summary.progress)
+}
+
+fn steps(samples: &[ProgressSample]) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut samples = samples.iter();
+    let Some(mut from) = samples.next() else { return points };
+    for sample in samples {
+        let seconds = sample.at.since(from.at).as_seconds();
+        if seconds >= STEP {
+            let packets = (sample.delivered.0 - from.delivered.0) as f64 / PACKET;
+            points.push((from.at.as_seconds() + seconds / 2.0, packets / seconds));
+            from = sample;
+        }
+    }
+    points
+}
+
+/// Mean throughput of the first third and of the last.
+fn thirds(run: &Run) -> Option<(f64, f64)> {
+    let points = throughput(run);
+    let third = points.len() / 3;
+    let of = |part: &[(f64, f64)]| mean(part.iter().map(|point| point.1));
+    Some((of(&points[..third])?, of(&points[points.len() - third..])?))
+}
+
+/// The last third over the first.
+fn deterioration(run: &Run) -> Option<f64> {
+    thirds(run).map(|(first, last)| last / first)
+}
+
+/// The standard deviation of the steps over their mean.
+fn variation(run: &Run) -> Option<f64> {
+    let rates: Vec<f64> = throughput(run).into_iter().map(|point| point.1).collect();
+    let centre = mean(rates.iter().copied())?;
+    let variance = mean(rates.iter().map(|rate| (rate - centre) * (rate - centre)))?;
+    Some(variance.sqrt() / centre)
+}

@@ -1,9 +1,9 @@
 //! CoDel, controlled delay: drops at the head once packets wait for too long.
 //!
-//! One queue in order of arrival, and the law of [`codel_law`](super::codel_law)
-//! at its head: not how long the queue is decides but how long its packets wait,
-//! so one setting does for every rate (`RFC 8289 section 3`). A packet that
-//! finds the buffer full is refused; CoDel itself needs no limit, but memory does.
+//! One queue in order of arrival, and the law of `codel_law.rs` at its head: not how
+//! long the queue is decides but how long its packets wait, so one setting does
+//! for every rate (`RFC 8289 section 3`). A packet that finds the buffer full is
+//! refused; CoDel itself needs no limit, but memory does.
 //!
 //! O(1) per packet on average: a call may drop many, but each only once.
 
@@ -113,12 +113,13 @@ mod tests {
 
     #[test]
     fn a_capable_packet_is_marked_and_sent_instead_and_the_next_is_due_as_late() {
-        for (ecn, marked, lost) in [(true, 2, 0), (false, 0, 2)] {
+        for (ecn, marked, lost) in [(true, 3, 0), (false, 0, 3)] {
             let mut trial = codel(ecn);
             for _ in 0..20 {
                 trial.arrive_as('a', 1_500, Ecn::Capable);
             }
-            for (sent, ms) in (0..).zip([5, 105, 204, 205]) {
+            // Late from 105 on; then 100 ms, then 70.7 ms.
+            for (sent, ms) in (0..).zip([5, 105, 204, 205, 275, 276]) {
                 trial.now = Time::ZERO + Span::millis(ms);
                 assert_eq!(trial.send(), Some(sent + trial.losses().len() as u64));
             }
@@ -127,15 +128,18 @@ mod tests {
     }
 
     #[test]
-    fn at_the_last_packet_it_stops_however_long_that_waited() {
-        let mut trial = codel(true);
-        trial.arrive_all([('a', 1_500), ('a', 1_500), ('a', 1_500), ('a', 1_514)]);
-        trial.now += Span::seconds(1);
-        assert_eq!(trial.send(), Some(0));
-        trial.now += Span::seconds(1);
-        // Packet 1 goes; 2 leaves no more than one packet of the mtu behind.
-        assert_eq!(trial.drain(), [2, 3]);
-        assert_eq!(trial.lost(), [(1, LossReason::Early)]);
+    fn a_packet_that_leaves_no_more_than_the_mtu_is_not_late_however_long_it_waited() {
+        for (last, expected) in [(1_514, vec![1, 2, 3]), (1_515, vec![2, 3])] {
+            let mut trial = codel(true);
+            trial.arrive_all([('a', 1_500), ('a', last)]);
+            trial.now += Span::seconds(1);
+            // Leaves `last` bytes: the clock starts with one byte more than the mtu.
+            assert_eq!(trial.send(), Some(0));
+            trial.arrive_all([('a', 1_500), ('a', 1_500)]);
+            trial.now += Span::seconds(1);
+            // Packet 1 leaves 3000 and goes if it is late; 2 leaves 1500, 3 none.
+            assert_eq!(trial.drain(), expected, "{last}");
+        }
     }
 
     #[test]

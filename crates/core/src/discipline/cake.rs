@@ -4,12 +4,11 @@
 //! `tc-cake(8)`), put together from
 //! - 1 024 queues in sets of eight: a flow may take any free queue of the set that
 //!   it hashes to, so that two flows share one only when all eight are taken;
-//! - turns by deficit round robin, idle queues first
-//!   ([`sparse_first`](super::sparse_first)). A queue's quantum is divided by the
-//!   number of busy queues of its source or of its destination, whichever has
-//!   more: so no host gains by opening more connections;
-//! - [`cobalt`](super::cobalt) in each queue, at departures;
-//! - a filter of acknowledgements ([`ack_filter`](super::ack_filter)), if asked for;
+//! - turns by deficit round robin, idle queues first (`sparse_first.rs`). A queue's
+//!   quantum is divided by the number of busy queues of its source or of its
+//!   destination, whichever has more: so no host gains by opening more connections;
+//! - COBALT in each queue, at departures (`cobalt.rs`);
+//! - a filter of acknowledgements, if asked for (`ack_filter.rs`);
 //! - losses at the head of the queue with the most bytes when the buffer is full.
 //!
 //! A queue is busy while it has packets and has used up a quantum since it was
@@ -23,12 +22,13 @@
 //! below 4 Mbit/s.
 //!
 //! A flow that finds all eight queues taken shares the first that it hashes to,
-//! and goes on to as long as that has packets. In Linux it would
-//! become the queue's owner, whose next packets may then overtake its own.
+//! and goes on to as long as that has packets. In Linux it becomes the queue's
+//! owner, and the next packets of the old owner may overtake those that it has
+//! queued.
 //!
 //! O(1) per packet where a host has few busy queues, else up to O(n) in busy
-//! queues for some packets, as turns get smaller than packets; O(log n) once there have
-//! been losses of a full buffer.
+//! queues for some packets, as turns get smaller than packets; O(log n) once
+//! there have been losses of a full buffer.
 
 use std::mem;
 

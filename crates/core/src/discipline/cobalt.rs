@@ -3,7 +3,7 @@
 //! CoDel is for senders that heed it, BLUE for those that do not: while CoDel
 //! goes on dropping one packet at a time, BLUE raises the share of all packets that
 //! it drops whenever the buffer is full, and lowers it when the queue is empty
-//! (`CAKE section III-C`).
+//! (`tc-cake(8)`).
 //!
 //! This CoDel is simpler than that of `RFC 8289`. One instant, `drop_next`, says
 //! both when the delay has been above target for an interval and when to drop

@@ -1,11 +1,10 @@
 //! FQ-PIE: the queues and turns of FQ-CoDel, with PIE in place of CoDel.
 //!
 //! Flows are hashed into queues, which take turns by deficit round robin; a
-//! queue that was idle goes first (`RFC 8290 section 4`, see
-//! [`sparse_first`](super::sparse_first)). Each queue has a PIE controller of its
-//! own (`RFC 8033`, see [`pie`](super::pie)), so a flow is signalled for its own
-//! delay and no other's. There is no RFC for the combination: Linux and ns-3
-//! have it, and where they differ this follows RFC 8290.
+//! queue that was idle goes first (`RFC 8290 section 4`, `sparse_first.rs`). Each
+//! queue has a PIE controller of its own (`RFC 8033`, see [`pie`](super::pie)), so
+//! a flow is signalled for its own delay and no other's. There is no RFC for the
+//! combination: Linux and ns-3 have it, and where they differ this follows RFC 8290.
 //!
 //! - A controller stays with its queue also while that is empty, and its
 //!   updates go on. They are made up for when the queue is next used.

@@ -20,7 +20,7 @@
 //! of the instant when it was due: between two calls nothing but time changes, so
 //! the result is that of a timer. Repeated under an unchanged delay, updates come
 //! to a point where they change nothing any more, and there the loop ends; it
-//! also ends after [`MOST_UPDATES`], so that no silence is costly.
+//! also ends after 4 000 updates, so that no silence is costly.
 //!
 //! The probability is a 64-bit float, on which only `+ - * /` are used: these
 //! give the same bits on every machine.
@@ -57,7 +57,7 @@ pub const ENTRY: Entry = Entry {
 const MEAN_PACKET_BYTES: u128 = 1_024;
 
 /// Updates made up for at most, however long ago the last one was: a minute's
-/// worth at the default. By far most states are at rest well before.
+/// worth at the default, by when all states but contrived ones are at rest.
 const MOST_UPDATES: u64 = 4_000;
 
 /// What can be set on PIE; the defaults are those of `RFC 8033 Appendices A and B`.

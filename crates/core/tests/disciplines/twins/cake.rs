@@ -95,9 +95,7 @@ impl Cake {
         let set = first / 8 * 8;
         let ways: Vec<u32> = (0..8).map(|way| set + (first % 8 + way) % 8).collect();
         let active = self.turns.active();
-        let is = |way: &u32, what: &dyn Fn(&Lane) -> bool| {
-            self.lanes.get(way).is_some_and(what)
-        };
+        let is = |way: &u32, what: &dyn Fn(&Lane) -> bool| self.lanes.get(way).is_some_and(what);
         let own = ways.iter().find(|way| is(way, &|lane| lane.owner == Some(flow)));
         let free = ways.iter().find(|way| !active.contains(way));
         match (own, free) {

@@ -35,7 +35,9 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
         _ => Effort::Usual,
     };
     if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder).map_err(|reason| Failure::unwritable(folder, &reason))?;
+        fs::create_dir_all(folder).map_err(|reason| {
+            Failure::Input(format!("{}: cannot be written to: {reason}", folder.display()))
+        })?;
     }
     let stop = stop_flag()?;
     let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use tidegate_core::{Bytes, FlowKey, Span, Time, registry};
+use tidegate_sim::metrics::comparison::Comparison;
 use tidegate_sim::metrics::{
     FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
 };
@@ -257,7 +258,7 @@ fn what_has_no_end_counts_from_the_end_of_the_warm_up() {
         duration = "20 s"
         warm_up = "10 s"
         seeds = [1]
-        disciplines = ["fifo"]
+        disciplines = ["efd"]
         dumbbell = { pairs = 2, rate = "8 Mbit/s", buffer = "100 packets" }
         [[traffic.transfers]]
         name = "backup"
@@ -280,6 +281,11 @@ fn what_has_no_end_counts_from_the_end_of_the_warm_up() {
     assert!((99_000..=100_200).contains(&call.delivered.0), "{}", call.delivered);
     assert_eq!((backup.long_goodputs.len(), call.long_goodputs.len()), (1, 0));
     assert!((9.0e6 * 0.8..8.0e6).contains(&backup.long_goodputs[0]));
+    let comparison = Comparison::of(&scenario(text), &[summary]);
+    let rates = &comparison.disciplines[0].traffic;
+    let rate = |index: usize| rates[index].throughput_bps.expect("there is one run").mean;
+    assert!((7.2e6..8.0e6).contains(&rate(0)), "{}", rate(0));
+    assert!((79_000.0..80_200.0).contains(&rate(1)), "{}", rate(1));
 }
 
 #[test]

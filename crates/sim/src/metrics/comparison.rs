@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use tidegate_core::Time;
+
 use super::RunSummary;
 use super::run_summary::{ClassSummary, LinkSummary, Times, TrafficSummary, bin_start};
 use super::statistics::Estimate;
@@ -120,7 +122,7 @@ pub struct TrafficResult {
     pub started: u64,
     /// Flows that were finished, all runs together.
     pub completed: u64,
-    /// Payload delivered over the run's time.
+    /// Payload delivered over the run's time after the warm-up.
     pub throughput_bps: Option<Estimate>,
     /// Jain's index over its long flows.
     pub fairness: Option<Estimate>,
@@ -361,8 +363,9 @@ impl TrafficResult {
         };
         let mut pooled = Times::default();
         sources().for_each(|source| pooled.merge(&source.delay));
-        let seconds = |run: &RunSummary| run.reached.as_seconds();
-        let rates = runs.iter().filter(|run| run.reached.0 > 0);
+        let warm = Time(scenario.warm_up.0);
+        let seconds = |run: &RunSummary| run.reached.since(warm).as_seconds();
+        let rates = runs.iter().filter(|run| run.reached > warm);
         let rates = rates.map(|run| run.traffic[index].delivered.0 as f64 * 8.0 / seconds(run));
         let mean_goodput = |source: &TrafficSummary| {
             let goodputs = &source.long_goodputs;

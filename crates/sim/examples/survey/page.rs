@@ -14,9 +14,9 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
          in [survey.csv](survey.csv).\n\n\
          Each case runs with {seeds} seeds under each discipline, with the same arrivals. A \
          discipline wins a case when none is better: its difference to the best mean, seed by \
-         seed, either cannot be told from nothing (95%) or does not matter (below {}). Several can \
-         win.\n",
-        FIGURES.iter().map(matters).collect::<Vec<_>>().join(", ")
+         seed, either cannot be told from nothing (95%) or is too small to matter. Several can \
+         win.\n\n| figure | differences up to this do not matter |\n| --- | ---: |\n{}",
+        FIGURES.iter().map(matters).collect::<String>()
     );
     text.push_str("\n## Wins\n\n");
     text.push_str(&wins(results));
@@ -36,7 +36,7 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
 }
 
 fn matters(figure: &Figure) -> String {
-    format!("{} of {}", number(figure.matters, figure), figure.name)
+    format!("| {} | {} |\n", figure.name, number(figure.matters, figure))
 }
 
 /// For each figure, how many cases each discipline wins.

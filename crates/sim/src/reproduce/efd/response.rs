@@ -141,7 +141,9 @@ pub(super) const RESPONSE: Claim = Claim {
     discussion: "Underload is as in the paper but for two points. EFD's short transfers take 6% \
                  longer than Run2C's: EFD's high level also carries the start of every later \
                  fragment of the long ones. And LAS makes long transfers take a third longer \
-                 than FIFO. In overload all hangs on how many transfers compete, which the \
+                 than FIFO. The step is smaller under EFD for the most part because it comes \
+                 later, at about 35 segments: the first bursts of slow start are fragments of \
+                 their own. In overload all hangs on how many transfers compete, which the \
                  paper does not tell. With our sizes there are a thousand, more than EFD can \
                  tell apart in 300 places (see EFD-3), and it is FIFO. With few long transfers \
                  (`tidegate compare dumbbell-long-transfers`, ten seeds) short ones take 41.5 ± \

@@ -3,7 +3,7 @@
 # rustup puts cargo here, and not every shell knows.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint checks fmt bench clean compiler
+.PHONY: help demo test lint checks fmt bench pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -12,6 +12,7 @@ help:
 	@echo 'make checks  licences and sources of dependencies, links and citations'
 	@echo 'make fmt     format the code'
 	@echo 'make bench   say how to measure'
+	@echo 'make pages   measure the papers and the survey again (half an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler
@@ -41,6 +42,10 @@ bench:
 	@echo 'cargo bench --package tidegate-sim --bench kernel           the event kernel alone'
 	@echo 'python3 benches/whole_run.py 5                              whole runs, beside ns-3'
 	@echo 'How results are kept: CONTRIBUTING.md, "Measurements"'
+
+pages: compiler
+	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
+	cargo run --release --locked --package tidegate-sim --example survey -- docs/comparison
 
 clean: compiler
 	cargo clean

@@ -86,3 +86,35 @@ fn set_load(scenario: &mut Scenario, load: f64) {
 fn packets(flow: &Flow) -> f64 {
     (f64::from(flow.size) / PACKET).ceil()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_begin_as_often_as_the_load_asks() {
+        let between = |load| match &web(load).scenario.traffic[0].kind {
+            TrafficKind::Web { profile, .. } => profile.between_sessions.as_seconds(),
+            _ => unreachable!("the scenario has Web sessions only"),
+        };
+        assert_eq!(between(0.7), 8.0);
+        assert_eq!(between(0.35), 16.0);
+    }
+
+    /// The rate of the link, the sizes and the sessions make the load.
+    #[test]
+    fn the_scenario_has_the_load_that_it_says() {
+        let scenario = web(LOAD).scenario;
+        let TrafficKind::Web { profile, .. } = &scenario.traffic[0].kind else {
+            unreachable!("the scenario has Web sessions only")
+        };
+        // Exponential counts, rounded, at least one.
+        let count = |mean: f64| 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean));
+        let per_second =
+            count(profile.pages) * count(profile.objects) / profile.between_sessions.as_seconds();
+        let mean = profile.sizes.mean().unwrap() / PACKET;
+        assert!((mean - 12.0).abs() < 0.01, "{mean}");
+        let load = per_second * mean * 1_040.0 * 8.0 / 3_360_000.0;
+        assert!((load - LOAD).abs() < 0.001, "{load}");
+    }
+}

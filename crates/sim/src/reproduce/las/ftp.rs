@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale};
 use super::super::lab::{Lab, Run};
-use super::super::runs::{mean, paired};
+use super::super::runs::{mean, ratio};
 use super::super::{Claim, Finding, Stopped};
 use super::{FTP, PACKET, PAPER, ftp};
 use crate::metrics::ProgressSample;
@@ -36,27 +36,28 @@ fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let setting = ftp();
     let all = lab.all_runs(&setting, &setting.scenario.disciplines)?;
     let [_, las, half, one] = &all[..] else { unreachable!("the scenario compares four") };
-    let whole = |run: &Run| mean(throughput(run).into_iter().map(|point| point.1));
+    let falling = |run: &Run| thirds(&throughput(run)).map(|(first, last)| last / first);
+    let unsteady = |run: &Run| variation(&throughput(run));
     let mut checks = vec![
         Check::new(
             "las: at most 12 packets/s in the last third",
             "decreases to zero",
             Written::Count,
-            las.iter().map(|run| thirds(run).map(|(_, last)| last)),
+            las.iter().map(|run| thirds(&throughput(run)).map(|(_, last)| last)),
             Bound::AtMost(12.0),
         ),
         Check::new(
             "las: at most half as much in the last third as in the first",
             "decreases",
             Written::Ratio,
-            las.iter().map(|run| deterioration(run)),
+            las.iter().map(|run| falling(run)),
             Bound::AtMost(0.5),
         ),
         Check::new(
             "las: the coefficient of variation is at least twice that of las-log, k = 0.5",
             "highly variable",
             Written::Ratio,
-            paired(las, half, |las, half| Some(variation(las)? / variation(half)?)),
+            ratio(las, half, unsteady),
             Bound::AtLeast(2.0),
         ),
     ];
@@ -66,7 +67,7 @@ fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             format!("las-log, k = {k}: {least:.0} to {most:.0} packets/s"),
             format!("about {paper:.0} packets/s"),
             Written::Count,
-            runs.iter().map(|run| whole(run)),
+            runs.iter().map(|run| mean(rates(&throughput(run)))),
             Bound::Within(least, most),
         ));
         checks.push(Check::new(
@@ -75,7 +76,7 @@ fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             ),
             "does not deteriorate",
             Written::Ratio,
-            runs.iter().map(|run| deterioration(run)),
+            runs.iter().map(|run| falling(run)),
             Bound::AtLeast(0.9),
         ));
     }
@@ -93,7 +94,7 @@ fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     Ok(Finding::new("LAS-6", lab, &[FTP], checks, vec![figure]))
 }
 
-/// Packets a second of the one followed transfer, by the middle of each step.
+/// Packets a second of the one followed transfer, at the middle of each step.
 fn throughput(run: &Run) -> Vec<(f64, f64)> {
     steps(&run.summary.progress)
 }
@@ -113,23 +114,49 @@ fn steps(samples: &[ProgressSample]) -> Vec<(f64, f64)> {
     points
 }
 
-/// Mean throughput of the first third and of the last.
-fn thirds(run: &Run) -> Option<(f64, f64)> {
-    let points = throughput(run);
+fn rates(points: &[(f64, f64)]) -> impl Iterator<Item = f64> + '_ {
+    points.iter().map(|point| point.1)
+}
+
+/// The mean throughput of the first third of the time and of the last.
+fn thirds(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let third = points.len() / 3;
-    let of = |part: &[(f64, f64)]| mean(part.iter().map(|point| point.1));
-    Some((of(&points[..third])?, of(&points[points.len() - third..])?))
+    Some((mean(rates(&points[..third]))?, mean(rates(&points[points.len() - third..]))?))
 }
 
-/// The last third over the first.
-fn deterioration(run: &Run) -> Option<f64> {
-    thirds(run).map(|(first, last)| last / first)
-}
-
-/// The standard deviation of the steps over their mean.
-fn variation(run: &Run) -> Option<f64> {
-    let rates: Vec<f64> = throughput(run).into_iter().map(|point| point.1).collect();
-    let centre = mean(rates.iter().copied())?;
-    let variance = mean(rates.iter().map(|rate| (rate - centre) * (rate - centre)))?;
+/// The standard deviation over the mean.
+fn variation(points: &[(f64, f64)]) -> Option<f64> {
+    let centre = mean(rates(points))?;
+    let variance = mean(rates(points).map(|rate| (rate - centre) * (rate - centre)))?;
     Some(variance.sqrt() / centre)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::{Bytes, Time};
+
+    #[test]
+    fn throughput_is_of_whole_steps() {
+        let sample = |(seconds, packets): &(u64, u64)| ProgressSample {
+            traffic: 1,
+            number: 0,
+            at: Time(seconds * 1_000_000_000),
+            delivered: Bytes(packets * 1_000),
+            congestion_window: Bytes(1_000),
+        };
+        let seen = [(610, 100), (640, 400), (660, 600), (680, 600), (710, 600), (720, 5_000)];
+        let samples: Vec<_> = seen.iter().map(sample).collect();
+        assert_eq!(steps(&samples), [(635.0, 10.0), (685.0, 0.0)]);
+        assert_eq!(steps(&[]), []);
+    }
+
+    #[test]
+    fn thirds_and_variation_are_of_all_steps() {
+        let points: Vec<_> = [4.0, 2.0, 9.0, 9.0, 9.0, 1.0, 1.0].map(|rate| (0.0, rate)).into();
+        assert_eq!(thirds(&points), Some((3.0, 1.0)));
+        assert_eq!(thirds(&points[..2]), None);
+        // Mean 3, deviations 1 and 1.
+        assert_eq!(variation(&points[..2]), Some(1.0 / 3.0));
+    }
 }

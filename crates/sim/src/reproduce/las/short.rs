@@ -232,3 +232,27 @@ fn example(
         stepped: true,
     }])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_of_pairs_with_both_values() {
+        let flow = |response| Flow {
+            number: 0,
+            size: 10_000,
+            delivered: 10_000,
+            response,
+            unloaded: None,
+            stall: 0.0,
+            lost: 0,
+            timeouts: 0,
+            traffic: CLEAN,
+        };
+        let pair = |fifo, las| (flow(fifo), flow(las));
+        let pairs = [pair(Some(1.0), Some(0.5)), pair(Some(3.0), None), pair(Some(2.0), Some(1.0))];
+        assert_eq!(ratio_of_means(&pairs, response), Some(0.5));
+        assert_eq!(ratio_of_means(&[], response), None);
+    }
+}

@@ -200,3 +200,46 @@ fn lines(all: &[Vec<Arc<Run>>], curve: fn(&Run) -> Curve) -> Vec<Line> {
     };
     all.iter().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(size: u32, response: f32) -> Flow {
+        let (number, delivered, stall) = (size, size, 0.0);
+        let (response, unloaded) = (Some(response), None);
+        Flow {
+            number,
+            size,
+            delivered,
+            response,
+            unloaded,
+            stall,
+            lost: 0,
+            timeouts: 0,
+            traffic: 0,
+        }
+    }
+
+    #[test]
+    fn ranges_are_shares_of_the_transfers() {
+        let ranks = Ranks((1..=1_000).map(|size| flow(size, size as f32)).collect());
+        let between = |from, to| ranks.responses(from, to).collect::<Vec<_>>();
+        assert_eq!(between(0.998, 1.0), [999.0, 1_000.0]);
+        assert_eq!(between(0.0, 0.001), [1.0]);
+        assert_eq!(between(0.0, 1.0).len(), 1_000);
+    }
+
+    #[test]
+    fn the_worst_range_is_the_one_with_the_largest_ratio() {
+        let fifo = Ranks((0..1_000).map(|size| flow(size, 2.0)).collect());
+        // The last hundredth is in no range below the 99th percentile.
+        let response = |size| match size {
+            970..980 => 1.5,
+            990.. => 100.0,
+            _ => 1.0,
+        };
+        let las = Ranks((0..1_000).map(|size| flow(size, response(size))).collect());
+        assert_eq!(worst(&las, &fifo), Some(0.75));
+    }
+}

@@ -272,15 +272,15 @@ mod tests {
     #[test]
     fn each_queue_has_a_law_of_its_own() {
         let mut trial = with_quantum(1_514);
-        trial.arrive_all([('a', 1_500); 20]);
-        trial.arrive_all([('b', 1_500)]);
+        trial.arrive_all([('a', 1_500); 18]);
+        trial.arrive_all([('b', 40); 2]);
         trial.now = Time::ZERO + Span::millis(5);
-        assert_eq!(trial.send(), Some(0));
+        assert_eq!([0; 3].map(|_| trial.send()), [0, 1, 18].map(Some));
         trial.now = Time::ZERO + Span::millis(105);
-        // `a` has been late for an interval. The packet of `b` has waited as long,
-        // but is alone in its queue.
-        assert_eq!([0; 2].map(|_| trial.send()), [2, 20].map(Some));
-        assert_eq!(trial.lost(), [(1, LossReason::Early)]);
+        // Both queues have waited for an interval, but that of `b` is short: the
+        // bytes of `a` do not count there.
+        assert_eq!([0; 2].map(|_| trial.send()), [19, 3].map(Some));
+        assert_eq!(trial.lost(), [(2, LossReason::Early)]);
     }
 
     #[test]

@@ -96,7 +96,7 @@ const WAYS: u32 = 8;
 /// Credits per byte.
 const BYTE: i128 = 1 << 16;
 /// An Ethernet frame, in credits.
-const QUANTUM: i128 = 1_514 * BYTE;
+const QUANTUM: u32 = 1_514 << 16;
 
 /// What shares are fair between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Cake {
             *lane = Lane { tag: Some(hash), ..Lane::default() };
         }
         lane.hosts = self.hosts.join(self.isolation, flow);
-        self.turns.arrived(queue, || QUANTUM / self.hosts.load(self.queues.state(queue)));
+        self.turns.arrived(queue, || self.hosts.share(self.queues.state(queue)));
     }
 
     /// The queue has lost its last packet, or sent it.
@@ -238,7 +238,7 @@ impl Cake {
             if has_packets && !mem::replace(&mut lane.is_busy, true) {
                 hosts.burden(lane);
             }
-            QUANTUM / hosts.load(lane)
+            hosts.share(lane)
         })
     }
 }
@@ -362,9 +362,12 @@ impl Hosts {
         self.of(lane).for_each(|host| host.busy -= 1);
     }
 
-    /// Busy queues of the source or the destination, whichever has more; at least 1.
-    fn load(&mut self, lane: &Lane) -> i128 {
-        self.of(lane).map(|host| host.busy).fold(1, u32::max).into()
+    /// A queue's part of the quantum: it is divided by the busy queues of the
+    /// source or the destination, whichever has more. A busy host's queues take
+    /// many turns for a packet, so this is done in 32 bits.
+    fn share(&mut self, lane: &Lane) -> i128 {
+        let busy = self.of(lane).map(|host| host.busy).fold(1, u32::max);
+        (QUANTUM / busy).into()
     }
 
     fn of(&mut self, lane: &Lane) -> impl Iterator<Item = &mut Host> {

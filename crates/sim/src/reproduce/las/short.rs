@@ -110,7 +110,10 @@ pub(super) const SAME_LOSS: Claim = Claim {
              n-th packet of a transfer shares its fate under both disciplines, so that a transfer \
              with one loss under each has lost the same packet. The wait for the timeout is the \
              longest time without a new byte, of those with one timeout under each.",
-    discussion: "",
+    discussion: "The wait is shorter only where the least timeout leaves room. With 1 s, as in \
+                 RFC 6298 and in ns-2 from 2001 to 2004, it is 0.980 ± 0.001 of FIFO's (five \
+                 seeds): both wait out that second, and LAS gains the rest of a round trip. \
+                 Without any floor it is as here, 0.895 ± 0.033.",
     measure: same_loss,
 };
 

@@ -77,23 +77,29 @@ impl Line {
 }
 
 /// The distribution of `values`: points (value, share of values not above it).
+/// A point that rises less than can be seen is left out, so that where most
+/// values are every step is there.
 pub(super) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let count = values.len() as f64;
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    for (index, value) in values.into_iter().enumerate() {
+    let (mut points, mut shown): (Vec<(f64, f64)>, f64) = (Vec::new(), 0.0);
+    for (index, value) in values.iter().enumerate() {
         let share = (index + 1) as f64 / count;
-        match points.last_mut() {
-            Some(last) if last.0 == value => last.1 = share,
-            _ => points.push((value, share)),
+        let last = index + 1 == values.len();
+        let more_to_come = !last && values[index + 1] == *value;
+        if !more_to_come && (points.is_empty() || last || share - shown >= 1.0 / MOST as f64) {
+            points.push((*value, share));
+            shown = share;
         }
     }
-    thinned(points)
+    points
 }
 
-/// At most so many points, evenly spread, with the last one kept.
+/// Points of a line; more could not be told apart.
+const MOST: usize = 300;
+
+/// At most [`MOST`] points, evenly spread, with the last one kept.
 pub(super) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    const MOST: usize = 300;
     let stride = points.len().div_ceil(MOST).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points.into_iter().enumerate();
@@ -108,6 +114,10 @@ mod tests {
     fn a_distribution_counts_what_is_not_above() {
         let points = distribution(vec![3.0, 1.0, 1.0, 2.0]);
         assert_eq!(points, [(1.0, 0.5), (2.0, 0.75), (3.0, 1.0)]);
+        // A hundredth of all lies at a thousand places, the rest at one.
+        let rare = (0..1_000).map(f64::from);
+        let points = distribution(rare.chain(std::iter::repeat_n(2_000.0, 99_000)).collect());
+        assert_eq!(points, [(0.0, 0.000_01), (334.0, 0.003_35), (668.0, 0.006_69), (2_000.0, 1.0)]);
         assert_eq!(thinned((0..1_000).map(|i| (f64::from(i), 0.0)).collect()).len(), 251);
     }
 }

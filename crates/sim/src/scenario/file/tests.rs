@@ -34,7 +34,7 @@ fn the_right_one_is_right() {
     assert_eq!(scenario.nodes, ["left", "right"]);
     assert_eq!(scenario.links.len(), 2);
     assert_eq!(scenario.seeds, [1, 2]);
-    assert_eq!(scenario.disciplines[1].parameters(), [("threshold", "30 kB".to_string())]);
+    assert_eq!(scenario.disciplines[1].parameters()[0], ("threshold", "30 kB".to_string()));
 }
 
 /// Spoils [`RIGHT`] and compares what is said about it with what was reviewed.

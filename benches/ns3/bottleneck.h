@@ -201,8 +201,8 @@ class Watch
                at(0.99));
     }
 
-    // One CSV line for each packet in order of arrival; `left_ns` is empty for
-    // those lost, and for those still queued at the end.
+    // One CSV line for each packet in order of arrival, but for those still
+    // queued at the end; `left_ns` is empty for those lost.
     void Write(const std::string& file) const
     {
         FILE* f = fopen(file.c_str(), "w");
@@ -214,9 +214,13 @@ class Watch
         fprintf(f, "arrived_ns,source,source_port,destination,size_bytes,left_ns\n");
         for (const Row& r : m_all)
         {
+            if (r.fate == kQueued)
+            {
+                continue;
+            }
             auto at = (long long)r.at;
             fprintf(f, "%lld,%u,%u,%u,%u,", at, r.source, r.port, r.destination, r.size);
-            fprintf(f, r.fate < 0 ? "\n" : "%lld\n", (long long)r.fate);
+            fprintf(f, r.fate == kLost ? "\n" : "%lld\n", (long long)r.fate);
         }
         fclose(f);
     }

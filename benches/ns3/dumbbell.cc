@@ -117,7 +117,7 @@ struct Flow
     uint64_t key;
     uint32_t toSend; // segments not yet handed to the socket
     uint64_t left;   // bytes which the receiver still misses
-    uint64_t before = 0; // the same when the warm-up ended
+    uint64_t before; // the same when the warm-up ended, or at first
     Ptr<Socket> tx, rx;
     bool ended = false;
 
@@ -246,6 +246,7 @@ class Run
         f->record = records.size();
         f->toSend = size;
         f->left = uint64_t(size) * kMss;
+        f->before = f->left;
         f->tx = Socket::CreateSocket(m_net.senders.Get(from), TcpSocketFactory::GetTypeId());
         Flow* p = f.get();
         p->tx->SetConnectCallback(MakeCallback(&Flow::Connected, p),

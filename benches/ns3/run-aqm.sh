@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Runs the dumbbell with ns-3's queue discs at the bottleneck, and keeps the
 # figures with what produced them, one seed a line, in results/QUEUE-WORKLOAD.jsonl.
-# Usage: run-aqm.sh QUEUE...   (codel, fqcodel, pie; seeds 1 to 5 of each workload)
+# Usage: run-aqm.sh QUEUE...   (fifo, codel, fqcodel, pie)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: run-aqm.sh QUEUE..." >&2; exit 2; }
 bin=${BIN:-$here/../../target/ns3/dumbbell}
 version=$(dpkg-query -W -f '${Version}' libns3.37 2>/dev/null || echo unknown)
 
-# keep QUEUE WORKLOAD ARGUMENT...
+# keep QUEUE WORKLOAD SEEDS ARGUMENT...
 keep() {
     out=$here/results/$1-$2.jsonl
     queue=$1
-    shift 2
-    for seed in 1 2 3 4 5; do
+    seeds=$3
+    shift 3
+    for seed in $(seq "$seeds"); do
         args="--queue $queue $* --seed $seed --json"
         # shellcheck disable=SC2086
         line=$("$bin" $args)
@@ -24,11 +25,11 @@ keep() {
 }
 
 for queue; do
-    keep "$queue" load8 --load 8 --duration 300
-    keep "$queue" load15 --load 15 --duration 300
+    keep "$queue" load8 10 --load 8 --duration 300
+    keep "$queue" load15 10 --load 15 --duration 300
     for n in 1 4 16; do
-        keep "$queue" long$n --long $n --delay 8 --window 1048576 --warm-up 20 --duration 620
+        keep "$queue" long$n 5 --long $n --delay 8 --window 1048576 --warm-up 20 --duration 620
     done
-    keep "$queue" long4-ecn \
+    [ "$queue" = fifo ] || keep "$queue" long4-ecn 5 \
         --long 4 --ecn --delay 8 --window 1048576 --warm-up 20 --duration 620
 done

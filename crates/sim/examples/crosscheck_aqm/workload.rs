@@ -1,0 +1,150 @@
+//! The workloads of `benches/ns3/run-aqm.sh` as scenarios: what one of ours is
+//! measured on is what ns-3 was measured on, transfer by transfer.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::{Bytes, Span};
+use tidegate_sim::metrics::Discard;
+use tidegate_sim::scenario::file::{self, Folder};
+use tidegate_sim::scenario::{
+    Arrivals, DisciplineChoice, NodeId, Scenario, SizeLaw, TrafficKind, TrafficSpec, Transfer,
+};
+use tidegate_sim::simulation;
+
+use super::figures::{self, Figure};
+use super::transfers::{self, PAIRS};
+
+/// TCP as ns-3 has it, and the dumbbell.
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/crosscheck.toml");
+
+/// Time simulated with transfers that end.
+const SHORT_RUN: Span = Span::seconds(300);
+/// Time simulated with transfers without end, ...
+pub(crate) const LONG_RUN: Span = Span::seconds(620);
+/// ... the first of which does not count.
+pub(crate) const WARM_UP: Span = Span::seconds(20);
+/// Of each link, with transfers without end: 48 ms there and back.
+const DELAY: Span = Span::millis(8);
+/// Limits no sender here.
+const WINDOW: Bytes = Bytes(1 << 20);
+/// Progress of transfers without end is read so often.
+const SAMPLE_EVERY: Span = Span::seconds(10);
+
+/// What crosses the dumbbell.
+pub(crate) struct Workload {
+    /// Its name in the files of `benches/ns3/results`.
+    pub(crate) name: &'static str,
+    traffic: Traffic,
+    ecn: bool,
+}
+
+enum Traffic {
+    /// Transfers at random; Mbit/s.
+    Load(f64),
+    /// So many without end.
+    Long(usize),
+}
+
+/// All of them.
+pub(crate) const WORKLOADS: [Workload; 6] = [
+    Workload { name: "load8", traffic: Traffic::Load(8.0), ecn: false },
+    Workload { name: "load15", traffic: Traffic::Load(15.0), ecn: false },
+    Workload { name: "long1", traffic: Traffic::Long(1), ecn: false },
+    Workload { name: "long4", traffic: Traffic::Long(4), ecn: false },
+    Workload { name: "long16", traffic: Traffic::Long(16), ecn: false },
+    Workload { name: "long4-ecn", traffic: Traffic::Long(4), ecn: true },
+];
+
+impl Workload {
+    /// Whether its transfers end.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self.traffic, Traffic::Load(_))
+    }
+
+    /// The figures of our run for a seed of ns-3; the rest as [`Workload::scenario`].
+    pub(crate) fn run(
+        &self,
+        discipline: &DisciplineChoice,
+        seed: u64,
+        long_run: Span,
+    ) -> Vec<Figure> {
+        let never = AtomicBool::new(false);
+        let scenario = self.scenario(seed, long_run);
+        let summary = simulation::run(&scenario, discipline, seed, &mut Discard, &never);
+        figures::ours(self, &summary)
+    }
+
+    /// What to simulate for a seed of ns-3. With transfers without end, `long_run`
+    /// is how long; ns-3's figures are of [`LONG_RUN`].
+    ///
+    /// # Panics
+    /// When the file with the dumbbell is not a scenario.
+    fn scenario(&self, seed: u64, long_run: Span) -> Scenario {
+        let text = std::fs::read_to_string(SCENARIO).expect("the scenario is beside the peer");
+        let mut scenario = file::parse(SCENARIO, &text, &Folder(".".into()))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let template = scenario.traffic.pop().expect("the scenario has traffic");
+        let TrafficKind::Transfers { mut transfer, .. } = template.kind.clone() else {
+            panic!("the scenario's traffic is transfers")
+        };
+        let tcp = Arc::make_mut(&mut transfer.tcp);
+        tcp.ecn = self.ecn;
+        match self.traffic {
+            Traffic::Load(load) => {
+                scenario.duration = SHORT_RUN;
+                let segment = u64::from(tcp.mss);
+                let drawn = transfers::poisson(seed, load, SHORT_RUN);
+                for pair in 0..PAIRS * PAIRS {
+                    let (from, to) = (pair / PAIRS, pair % PAIRS);
+                    let own = drawn.iter().filter(|one| (one.from, one.to) == (from, to));
+                    let log = own.map(|one| (one.start, Bytes(u64::from(one.size) * segment)));
+                    let arrivals = Arrivals::Log(Arc::new(log.collect()));
+                    let kind = between(&scenario, (from, to), &transfer, arrivals);
+                    scenario.traffic.push(TrafficSpec {
+                        name: pair.to_string(),
+                        kind,
+                        ..template.clone()
+                    });
+                }
+            }
+            Traffic::Long(count) => {
+                tcp.receive_window = WINDOW;
+                transfer.follow = true;
+                scenario.duration = long_run;
+                scenario.warm_up = WARM_UP;
+                scenario.sample_every = SAMPLE_EVERY;
+                scenario.links.iter_mut().for_each(|link| link.delay = DELAY);
+                for (number, start) in transfers::starts(seed, count).into_iter().enumerate() {
+                    let ends = (number % PAIRS, number % PAIRS);
+                    let arrivals = Arrivals::AtStart { count: 1 };
+                    let kind = between(&scenario, ends, &transfer, arrivals);
+                    scenario.traffic.push(TrafficSpec {
+                        name: number.to_string(),
+                        start,
+                        kind,
+                        ..template.clone()
+                    });
+                }
+            }
+        }
+        scenario
+    }
+}
+
+/// Such transfers between one sender and one receiver. A log brings its own sizes.
+fn between(
+    scenario: &Scenario,
+    (from, to): (usize, usize),
+    transfer: &Transfer,
+    arrivals: Arrivals,
+) -> TrafficKind {
+    let host = |role: &str, number: usize| {
+        let name = format!("{role}{}", number + 1);
+        let place = scenario.nodes.iter().position(|node| *node == name);
+        vec![NodeId(place.expect("the dumbbell has five pairs of hosts") as u16)]
+    };
+    let transfer =
+        Transfer { from: host("sender", from), to: host("receiver", to), ..transfer.clone() };
+    TrafficKind::Transfers { transfer, arrivals, sizes: SizeLaw::Endless }
+}

@@ -86,7 +86,7 @@ fn goodputs(run: &RunSummary) -> Vec<f64> {
         let own = run.progress.iter().filter(move |row| row.traffic == source);
         let mut counted = own.filter(|row| row.at.0 >= WARM_UP.0).map(|row| row.delivered.0);
         let first = counted.next().expect("a followed transfer has progress");
-        (counted.last().expect("there is time after the warm-up") - first) as f64
+        (counted.next_back().expect("there is time after the warm-up") - first) as f64
     };
     sources.map(delivered).collect()
 }

@@ -17,14 +17,18 @@ mod workload;
 
 use std::error::Error;
 
+use tidegate_core::Span;
 use tidegate_sim::scenario::DisciplineChoice;
 
 use figures::{Cell, Verdict};
-use workload::{LONG_RUN, WORKLOADS, Workload};
+use workload::{WORKLOADS, Workload};
 
 /// Our name and ns-3's. FIFO shows what difference TCP makes.
 const DISCIPLINES: [(&str, &str); 4] =
     [("fifo", "fifo"), ("codel", "codel"), ("fq-codel", "fqcodel"), ("pie", "pie")];
+
+/// As long as `benches/ns3/run-aqm.sh` runs transfers without end.
+const LONG_RUN: Span = Span::seconds(620);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -20,9 +20,7 @@ const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/c
 
 /// Time simulated with transfers that end.
 const SHORT_RUN: Span = Span::seconds(300);
-/// Time simulated with transfers without end, ...
-pub(crate) const LONG_RUN: Span = Span::seconds(620);
-/// ... the first of which does not count.
+/// With transfers without end, the time that does not count.
 pub(crate) const WARM_UP: Span = Span::seconds(20);
 /// Of each link, with transfers without end: 48 ms there and back.
 const DELAY: Span = Span::millis(8);
@@ -76,7 +74,7 @@ impl Workload {
     }
 
     /// What to simulate for a seed of ns-3. With transfers without end, `long_run`
-    /// is how long; ns-3's figures are of [`LONG_RUN`].
+    /// is how long; ns-3's figures are of 620 s.
     ///
     /// # Panics
     /// When the file with the dumbbell is not a scenario.

@@ -2,6 +2,7 @@
 // ns-3.37 as a peer: TCP transfers with Poisson arrivals and Zipf sizes, or some
 // without end, over a dumbbell. See README.md for what is measured and why.
 #include "bottleneck.h"
+#include "transfers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +11,6 @@
 #include <cstdlib>
 #include <getopt.h>
 #include <memory>
-#include <random>
 #include <sys/resource.h>
 #include <unordered_map>
 
@@ -20,8 +20,6 @@ namespace
 {
 
 constexpr uint32_t kPairs = 5;
-constexpr uint32_t kMinSize = 6, kMaxSize = 6849; // segments
-constexpr double kZipf = 1.99345;
 constexpr double kEarly = 60.0; // s; the loss rate is also reported up to here
 constexpr uint32_t kEndless = ~0u; // segments
 
@@ -40,63 +38,6 @@ struct Options
     uint32_t longs = 0;
     double warmUp = 0; // s
     std::string packets;
-};
-
-struct Class
-{
-    uint32_t low, high;
-    const char* name;
-};
-constexpr Class kClasses[] = {{6, 6, "6"},           {7, 10, "7-10"},
-                              {11, 20, "11-20"},     {21, 50, "21-50"},
-                              {51, 200, "51-200"},   {201, 1000, "201-1000"},
-                              {1001, ~0u, "1001+"}};
-
-// Sizes, arrivals and pairs each have their own generator, so that a change of
-// load leaves the sequence of sizes alone. Only raw 64-bit outputs are used:
-// the standard fixes those, not what its distributions make of them.
-struct Uniform
-{
-    std::mt19937_64 g;
-
-    Uniform(uint64_t seed, uint64_t stream)
-    {
-        std::seed_seq s{uint32_t(seed), uint32_t(seed >> 32), uint32_t(stream)};
-        g.seed(s);
-    }
-
-    double operator()() // (0, 1)
-    {
-        return (double(g() >> 11) + 0.5) * 0x1p-53;
-    }
-};
-
-struct Zipf
-{
-    std::vector<double> cdf;
-    double mean = 0;
-
-    Zipf()
-    {
-        double sum = 0;
-        for (uint32_t k = kMinSize; k <= kMaxSize; k++)
-        {
-            double p = std::pow(k, -kZipf);
-            mean += k * p;
-            cdf.push_back(sum += p);
-        }
-        mean /= sum;
-        for (double& c : cdf)
-        {
-            c /= sum;
-        }
-    }
-
-    uint32_t operator()(double u) const
-    {
-        auto i = std::lower_bound(cdf.begin(), cdf.end(), u) - cdf.begin();
-        return kMinSize + std::min<uint32_t>(i, kMaxSize - kMinSize);
-    }
 };
 
 struct Record

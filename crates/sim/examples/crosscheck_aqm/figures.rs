@@ -103,14 +103,19 @@ pub(crate) struct PeerRun {
 /// when it has not been measured with this workload.
 ///
 /// # Panics
-/// When a file is there and does not hold what `dumbbell --json` prints.
+/// When a file is there and does not hold what `dumbbell --json` prints, or when
+/// it is of other transfers.
 pub(crate) fn peer(workload: &Workload, queue: &str) -> Vec<PeerRun> {
     let file = Path::new(RESULTS).join(format!("{queue}-{}.jsonl", workload.name));
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let run = |line| {
         let kept: Value = serde_json::from_str(line).expect("a line of JSON");
-        let seed = kept["result"]["seed"].as_u64().expect("a run has a seed");
-        PeerRun { seed, figures: peer_figures(workload, &kept["result"]) }
+        let result = &kept["result"];
+        let seed = result["seed"].as_u64().expect("a run has a seed");
+        let started = result["classes"].as_array().into_iter().flatten();
+        let started: u64 = started.filter_map(|class| class["started"].as_u64()).sum();
+        assert_eq!(started, workload.transfers(seed) as u64, "ns-3 drew other transfers");
+        PeerRun { seed, figures: peer_figures(workload, result) }
     };
     text.lines().map(run).collect()
 }

@@ -60,6 +60,14 @@ impl Workload {
         matches!(self.traffic, Traffic::Load(_))
     }
 
+    /// How many transfers begin that end, for a seed of ns-3.
+    pub(crate) fn transfers(&self, seed: u64) -> usize {
+        match self.traffic {
+            Traffic::Load(load) => transfers::poisson(seed, load, SHORT_RUN).len(),
+            Traffic::Long(_) => 0,
+        }
+    }
+
     /// The figures of our run for a seed of ns-3; the rest as [`Workload::scenario`].
     pub(crate) fn run(
         &self,

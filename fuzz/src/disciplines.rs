@@ -94,5 +94,10 @@ fn setting(parameter: &Parameter, dial: u8) -> String {
             (least + (most - least) * f64::from(dial) / 255.0).to_string()
         }
         Kind::Choice(words) => words[usize::from(dial) % words.len()].into(),
+        Kind::Contracts => format!(
+            "link 100 Mbit/s; one = class 1: {} B + {dial} kbit/s within {dial} ms; \
+             two = tcp: weight {dial}",
+            u32::from(dial) * 20
+        ),
     }
 }

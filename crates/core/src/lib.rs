@@ -11,6 +11,8 @@
 //! | [`packet`] | what a discipline sees of a packet |
 //! | [`flow_table`] | state per flow, hashed with a seed |
 //! | [`buffer`] | how much a queue may hold |
+//! | [`contract`] | what real-time flows send at most and were promised, and the policer |
+//! | [`curve`] | arrival curves of real-time flows, and what they leave of a link |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
 //! | [`registry`] | the one list of disciplines, with their parameters |
 //! | [`port`] | a discipline with its counters: what an egress of a link is made of |
@@ -30,6 +32,8 @@
 //! ```
 
 pub mod buffer;
+pub mod contract;
+pub mod curve;
 pub mod discipline;
 mod double_ended_heap;
 pub mod flow_table;

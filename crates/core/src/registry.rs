@@ -4,7 +4,10 @@
 //! benchmarks all read [`DISCIPLINES`]; there is no second list. A discipline
 //! describes itself by an [`Entry`] in its own file and gets one line here.
 
+use std::sync::Arc;
+
 use crate::buffer::Buffer;
+use crate::contract::{ContractError, Contracts};
 use crate::discipline::{self, Discipline};
 use crate::units::{Amount, Bytes, Span};
 
@@ -103,10 +106,12 @@ pub enum Kind {
     },
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// What flows were promised, in the text form of [`Contracts`].
+    Contracts,
 }
 
 /// A value of a [`Parameter`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Of [`Kind::Span`].
     Span(Span),
@@ -120,6 +125,8 @@ pub enum Value {
     Number(f64),
     /// Of [`Kind::Choice`].
     Choice(&'static str),
+    /// Of [`Kind::Contracts`].
+    Contracts(Arc<Contracts>),
 }
 
 /// A setting that a discipline does not take.
@@ -207,6 +214,11 @@ impl Kind {
     /// Reads a value; the error says what would have been right.
     fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self {
+            // What is wrong in a longer text has to be said, not only what would be right.
+            Kind::Contracts => {
+                let contracts = text.parse().map_err(|error: ContractError| error.to_string())?;
+                return Ok(Value::Contracts(Arc::new(contracts)));
+            }
             Kind::Span { least, most } => {
                 text.parse().ok().filter(|span| (least..=most).contains(&span)).map(Value::Span)
             }
@@ -239,6 +251,7 @@ impl Kind {
             Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Contracts => "a file of flows, or such a list in one line".into(),
         }
     }
 }
@@ -246,7 +259,7 @@ impl Kind {
 impl Settings {
     fn value(&self, name: &str) -> Value {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        found.expect("a discipline asks for its own parameters only").1
+        found.expect("a discipline asks for its own parameters only").1.clone()
     }
 
     /// The value of a [`Kind::Span`] parameter. Like its siblings it is for
@@ -294,6 +307,15 @@ impl Settings {
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Number(number) => number,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Contracts`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn contracts(&self, name: &str) -> Arc<Contracts> {
+        match self.value(name) {
+            Value::Contracts(contracts) => contracts,
             other => unreachable!("{name} is {other:?}"),
         }
     }

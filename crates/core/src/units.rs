@@ -299,16 +299,20 @@ impl fmt::Display for Amount {
         match self {
             Amount::Packets(1) => write!(f, "1 packet"),
             Amount::Packets(count) => write!(f, "{count} packets"),
-            Amount::Bytes(size) => size.fmt(f),
+            Amount::Bytes(size) => fmt::Display::fmt(size, f),
         }
     }
 }
 
 /// Writes `value` in the largest of `steps` that it reaches, with at most three
-/// decimals and no trailing zeros.
+/// decimals and no trailing zeros. The alternate form (`{:#}`) is exact: where
+/// three decimals are not enough it takes the base unit.
 fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, steps: Names) -> fmt::Result {
     let (name, factor) =
         steps.iter().rev().find(|(_, factor)| value >= *factor).unwrap_or(&steps[0]);
+    if f.alternate() && u128::from(value) * 1_000 % u128::from(*factor) != 0 {
+        return write!(f, "{value} {}", steps[0].0);
+    }
     let text = format!("{:.3}", value as f64 / *factor as f64);
     write!(f, "{} {name}", text.trim_end_matches('0').trim_end_matches('.'))
 }

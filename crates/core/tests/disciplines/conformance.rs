@@ -79,9 +79,18 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             .boxed(),
         Kind::Number { least, most } => (*least..=*most).prop_map(|x| x.to_string()).boxed(),
         Kind::Choice(words) => select(*words).prop_map(String::from).boxed(),
+        Kind::Contracts => select(CONTRACTS).prop_map(String::from).boxed(),
     };
     prop_oneof![1 => Just(parameter.default.to_owned()), 3 => drawn].boxed()
 }
+
+/// Promises to flows of the model: by class, by protocol, and to none.
+const CONTRACTS: &[&str] = &[
+    "link 1 Mbit/s",
+    "link 10 Mbit/s; calls = class 1: 2 kB + 1 Mbit/s, 9 kB + 100 kbit/s within 60 ms",
+    "link 1 Gbit/s; a = class 1: 4 kB every 5 ms within 3 ms; b = tcp: weight 7; \
+     c = udp: 300 B + 20 Mbit/s within 1 ms",
+];
 
 #[test]
 fn every_registered_discipline_keeps_the_rules_and_agrees_with_its_twin() {

@@ -281,5 +281,6 @@ fn scaled_value(parameter: &Parameter, settings: &Settings, times: u64, sizes: u
         Kind::Count { .. } => settings.count(name).to_string(),
         Kind::Number { .. } => settings.number(name).to_string(),
         Kind::Choice(_) => settings.choice(name).to_owned(),
+        Kind::Contracts => settings.contracts(name).to_string(),
     }
 }

@@ -58,37 +58,16 @@ impl DisciplineChoice {
 
 fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
     use registry::Kind;
-    use tidegate_core::units::Amount;
 
     let name = parameter.name;
     match parameter.kind {
-        Kind::Span { .. } => {
-            exact(settings.span(name).to_string(), settings.span(name), "ns", |s| s.0)
-        }
-        Kind::Bytes { .. } => {
-            exact(settings.bytes(name).to_string(), settings.bytes(name), "B", |size| size.0)
-        }
-        Kind::Amount => match settings.amount(name) {
-            Amount::Bytes(size) => exact(size.to_string(), size, "B", |size| size.0),
-            packets => packets.to_string(),
-        },
+        Kind::Span { .. } => format!("{:#}", settings.span(name)),
+        Kind::Bytes { .. } => format!("{:#}", settings.bytes(name)),
+        Kind::Amount => format!("{:#}", settings.amount(name)),
         Kind::Count { .. } => settings.count(name).to_string(),
         Kind::Number { .. } => settings.number(name).to_string(),
         Kind::Choice(_) => settings.choice(name).into(),
-    }
-}
-
-/// The readable text where it is exact, the base unit otherwise.
-fn exact<T: FromStr + PartialEq + Copy>(
-    readable: String,
-    value: T,
-    unit: &str,
-    count: impl Fn(T) -> u64,
-) -> String {
-    if readable.parse().is_ok_and(|read: T| read == value) {
-        readable
-    } else {
-        format!("{} {unit}", count(value))
+        Kind::Contracts => settings.contracts(name).to_string(),
     }
 }
 

@@ -1,0 +1,310 @@
+//! Curves of network calculus: how much can arrive, or be sent, in a time of a given length.
+//!
+//! A [`Curve`] is a function from lengths of time to amounts of traffic, made of
+//! straight pieces with jumps between them, and it repeats itself in the end:
+//! from some point on, a period later it is higher by the same rise. That takes
+//! in token buckets, TSpecs, staircases and what was measured, and it is closed
+//! under the operations here (Bouillard and Thierry, DEDS 2008, call such curves
+//! ultimately pseudo-periodic).
+//!
+//! Everything is exact. Time is in whole nanoseconds, as everywhere in this
+//! crate, and a curve is a function of those: where two lines cross between two
+//! nanoseconds, one piece ends before and the other begins after, and no value
+//! is ever rounded. An amount is a whole number of billionths of a bit, which is
+//! what a rate of 1 bit/s carries in a nanosecond; [`PER_BYTE`] of them are a
+//! byte. There is no grid: the number of pieces depends on the shape of the
+//! curve only.
+//!
+//! ```
+//! use tidegate_core::curve::Curve;
+//! use tidegate_core::{Bytes, Rate, Span};
+//!
+//! // TSpec: at most 100 B + 2 Mbit/s and at most 300 B + 1.2 Mbit/s.
+//! let peak = Curve::token_bucket(Bytes(100), Rate(2_000_000));
+//! let mean = Curve::token_bucket(Bytes(300), Rate(1_200_000));
+//! let voice = peak.minimum(&mean)?;
+//! assert_eq!(voice.bytes(Span::ZERO), Bytes(100));
+//! assert_eq!(voice.bytes(Span::millis(1)), Bytes(350));
+//! assert_eq!(voice.bytes(Span::seconds(1)), Bytes(150_300));
+//! # Ok::<(), tidegate_core::curve::TooManyPieces>(())
+//! ```
+
+mod combine;
+mod shape;
+
+use crate::units::{Bytes, Rate, Span};
+
+/// A byte, in the unit of a curve's values: billionths of a bit.
+pub const PER_BYTE: i128 = 8_000_000_000;
+
+/// How many pieces a curve may have. A million of them are 40 MB; curves of
+/// periods without a common measure would need more than any memory.
+pub const MOST_PIECES: usize = 1 << 20;
+
+/// The combination of two curves repeats itself so late that it has too many pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the combination of these curves has more than {MOST_PIECES} pieces: \
+     cut the tail of one of them with an affine bound first"
+)]
+pub struct TooManyPieces;
+
+/// A straight piece of a curve: from `start` up to the start of the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins, in nanoseconds.
+    pub start: u64,
+    /// Its value there, in billionths of a bit.
+    pub value: i128,
+    /// What it gains in a nanosecond: bits per second.
+    pub slope: i128,
+}
+
+impl Piece {
+    /// The value of the line on which the piece lies, at `at`.
+    #[must_use]
+    pub fn at(&self, at: u64) -> i128 {
+        self.value + self.slope * (i128::from(at) - i128::from(self.start))
+    }
+
+    /// The same line, as a piece from `start` on.
+    #[must_use]
+    pub(crate) fn from(&self, start: u64) -> Piece {
+        Piece { start, value: self.at(start), slope: self.slope }
+    }
+}
+
+/// A piecewise straight function of time that repeats itself in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    /// Ascending by start, the first at 0; they describe the curve up to the
+    /// end of the first period.
+    pieces: Vec<Piece>,
+    /// From here on the curve is periodic. A piece starts here.
+    tail: u64,
+    /// Length of the period; at least 1.
+    period: u64,
+    /// How much higher the curve is a period later.
+    rise: i128,
+}
+
+impl Curve {
+    /// No traffic at all.
+    #[must_use]
+    pub fn zero() -> Curve {
+        Curve::line(0, 0)
+    }
+
+    /// `value + slope t`.
+    #[must_use]
+    pub fn line(value: i128, slope: i128) -> Curve {
+        Curve::affine_tail(vec![Piece { start: 0, value, slope }])
+    }
+
+    /// What a link of `rate` can send: `rate t`.
+    #[must_use]
+    pub fn rate(rate: Rate) -> Curve {
+        Curve::line(0, i128::from(rate.0))
+    }
+
+    /// `burst + rate t`: a token bucket, the (sigma, rho) model (`BE section 1`).
+    #[must_use]
+    pub fn token_bucket(burst: Bytes, rate: Rate) -> Curve {
+        Curve::line(i128::from(burst.0) * PER_BYTE, i128::from(rate.0))
+    }
+
+    /// `size` at once, and again after every `period`.
+    ///
+    /// # Panics
+    /// When the period is zero.
+    #[must_use]
+    pub fn staircase(size: Bytes, period: Span) -> Curve {
+        assert!(period.0 > 0, "a staircase has a period");
+        let step = i128::from(size.0) * PER_BYTE;
+        let pieces = vec![Piece { start: 0, value: step, slope: 0 }];
+        Curve { pieces, tail: 0, period: period.0, rise: step }
+    }
+
+    /// A curve of `pieces`, the last of which goes on for ever.
+    ///
+    /// # Panics
+    /// When there is no piece, the first does not start at 0, or they do not ascend.
+    #[must_use]
+    pub fn affine_tail(pieces: Vec<Piece>) -> Curve {
+        let last = *pieces.last().expect("a curve has a piece");
+        Curve::periodic_tail(pieces, last.start, 1, last.slope)
+    }
+
+    /// A curve of `pieces` up to `tail + period`, which from `tail` on is `rise`
+    /// higher after every `period` nanoseconds.
+    ///
+    /// # Panics
+    /// When the first piece does not start at 0, they do not ascend, none starts
+    /// at `tail`, one starts after the first period, or the period is zero.
+    #[must_use]
+    pub fn periodic_tail(pieces: Vec<Piece>, tail: u64, period: u64, rise: i128) -> Curve {
+        assert!(pieces.first().is_some_and(|piece| piece.start == 0), "a curve starts at 0");
+        assert!(pieces.is_sorted_by(|one, next| one.start < next.start), "pieces ascend");
+        assert!(pieces.iter().any(|piece| piece.start == tail), "a piece starts at the tail");
+        assert!(period > 0 && pieces.last().is_some_and(|last| last.start - tail < period));
+        Curve { pieces, tail, period, rise }.merged()
+    }
+
+    /// Leaves out every piece that only continues the line of the one before it,
+    /// and begins a straight tail as early as it can.
+    fn merged(mut self) -> Curve {
+        let straight = self.is_affine_in_the_end();
+        let tail = self.tail;
+        let mut last = self.pieces[0];
+        self.pieces.retain(|piece| {
+            let goes_on = piece.start != 0
+                && (straight || piece.start != tail)
+                && piece.slope == last.slope
+                && piece.value == last.at(piece.start);
+            if !goes_on {
+                last = *piece;
+            }
+            !goes_on
+        });
+        if straight {
+            Curve { tail: last.start, period: 1, rise: last.slope, pieces: self.pieces }
+        } else {
+            self
+        }
+    }
+
+    /// The value at `at` nanoseconds, in billionths of a bit.
+    #[must_use]
+    pub fn value(&self, at: u64) -> i128 {
+        let periods = self.periods_before(at);
+        let folded = at - periods * self.period;
+        let next = self.pieces.partition_point(|piece| piece.start <= folded);
+        self.pieces[next - 1].at(folded) + i128::from(periods) * self.rise
+    }
+
+    /// How many whole periods lie between the tail's start and `at`.
+    fn periods_before(&self, at: u64) -> u64 {
+        at.saturating_sub(self.tail) / self.period
+    }
+
+    /// The value after `span`, in whole bytes, rounded down; zero when negative.
+    #[must_use]
+    pub fn bytes(&self, span: Span) -> Bytes {
+        Bytes(u64::try_from(self.value(span.0).max(0) / PER_BYTE).unwrap_or(u64::MAX))
+    }
+
+    /// The pieces from `from` on up to `until`, the periods of the tail written
+    /// out; the first starts at `from`.
+    pub fn pieces_between(&self, from: u64, until: u64) -> impl Iterator<Item = Piece> + '_ {
+        let affine = self.is_affine_in_the_end();
+        let periods = self.periods_before(from);
+        let folded = from - periods * self.period;
+        let first = self.pieces.partition_point(|piece| piece.start <= folded) - 1;
+        let in_tail = self.pieces.partition_point(|piece| piece.start < self.tail);
+        let mut place = (periods, first);
+        let mut ended = false;
+        std::iter::from_fn(move || {
+            if ended {
+                return None;
+            }
+            let (period, index) = place;
+            let piece = self.pieces[index];
+            let moved = Piece {
+                start: piece.start + period * self.period,
+                value: piece.value + i128::from(period) * self.rise,
+                slope: piece.slope,
+            };
+            place = if index + 1 < self.pieces.len() {
+                (period, index + 1)
+            } else {
+                ended = affine;
+                (period + 1, in_tail)
+            };
+            Some(if moved.start < from { moved.from(from) } else { moved })
+        })
+        .take_while(move |piece| piece.start < until)
+    }
+
+    /// Whether it ends in one straight line.
+    #[must_use]
+    pub fn is_affine_in_the_end(&self) -> bool {
+        let last = self.pieces[self.pieces.len() - 1];
+        last.start == self.tail && self.rise == last.slope * i128::from(self.period)
+    }
+
+    /// Where the part begins that repeats itself, in nanoseconds.
+    #[must_use]
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// The length of the period, in nanoseconds. A straight tail has any; this is then 1.
+    #[must_use]
+    pub fn period(&self) -> u64 {
+        self.period
+    }
+
+    /// What it gains in a period, in billionths of a bit.
+    #[must_use]
+    pub fn rise(&self) -> i128 {
+        self.rise
+    }
+
+    /// The pieces up to the end of the first period.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Whether its long-run rate is less than that of `other`.
+    #[must_use]
+    pub fn is_slower_than(&self, other: &Curve) -> bool {
+        self.rise * i128::from(other.period) < other.rise * i128::from(self.period)
+    }
+
+    /// Its long-run rate in bits per second, rounded up; zero when negative.
+    #[must_use]
+    pub fn long_run_rate(&self) -> Rate {
+        let rate = ceiling(self.rise, i128::from(self.period)).max(0);
+        Rate(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
+
+/// `dividend / divisor`, rounded up; the divisor is positive.
+pub(crate) fn ceiling(dividend: i128, divisor: i128) -> i128 {
+    -(-dividend).div_euclid(divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tspec(packet: u64, peak: u64, burst: u64, rate: u64) -> Curve {
+        let peak = Curve::token_bucket(Bytes(packet), Rate(8 * peak));
+        peak.minimum(&Curve::token_bucket(Bytes(burst), Rate(8 * rate))).unwrap()
+    }
+
+    #[test]
+    fn the_papers_flows_leave_what_was_computed_independently() {
+        let flows = [
+            (tspec(700, 150_000, 45_000, 50_000), 20),
+            (tspec(1_536, 800_000, 15_000, 600_000), 30),
+            (tspec(100, 250_000, 300, 150_000), 5),
+        ];
+        let mut residual = Curve::rate(Rate(10_000_000));
+        for (curve, deadline) in &flows {
+            residual = residual.minus(&curve.delayed(deadline * 1_000_000)).unwrap();
+        }
+        let residual = residual.minus(&Curve::token_bucket(Bytes(1_536), Rate(0))).unwrap();
+        let left = residual.least_from_here_on().unwrap().positive_part();
+        for (millis, bytes) in
+            [(5, 4_614), (20, 20_214), (30, 28_178), (100, 39_214), (1_000, 407_914)]
+        {
+            assert_eq!(left.bytes(Span::millis(millis)), Bytes(bytes), "{millis} ms");
+        }
+        for (bytes, micros) in [(40, 1_261), (1_536, 2_458), (20_000, 19_169), (40_000, 102_246)] {
+            let at = left.first_reaching(bytes * PER_BYTE).unwrap();
+            assert_eq!((at + 500) / 1_000, micros, "{bytes} B");
+        }
+    }
+}

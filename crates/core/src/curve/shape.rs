@@ -1,0 +1,126 @@
+//! Curves out of one curve: moved, cut, made to rise; and where it reaches a value.
+
+use super::{Curve, Piece, ceiling};
+
+impl Curve {
+    /// The same curve `by` nanoseconds later, and nothing before: what has to
+    /// be sent of a flow with that deadline.
+    #[must_use]
+    pub fn delayed(&self, by: u64) -> Curve {
+        if by == 0 {
+            return self.clone();
+        }
+        let later = |piece: &Piece| Piece { start: piece.start + by, ..*piece };
+        let mut pieces = vec![Piece { start: 0, value: 0, slope: 0 }];
+        pieces.extend(self.pieces.iter().map(later));
+        Curve { pieces, tail: self.tail + by, ..*self }.merged()
+    }
+
+    /// Nowhere below zero.
+    #[must_use]
+    pub fn positive_part(&self) -> Curve {
+        // A line at zero has no period of its own, so this combination always fits.
+        self.maximum(&Curve::zero()).expect("only the curve's own pieces, each cut once")
+    }
+
+    /// The least value from each point on: what `self` is never below again.
+    /// `None` when it falls for ever.
+    #[must_use]
+    pub fn least_from_here_on(&self) -> Option<Curve> {
+        if self.rise < 0 {
+            return None;
+        }
+        // A period later the curve is at least as high, so what is least from a
+        // point of the tail on is reached within one period.
+        let horizon = self.tail + 2 * self.period;
+        let pieces: Vec<Piece> = self.pieces_between(0, horizon).collect();
+        let mut least: Vec<Piece> = Vec::with_capacity(pieces.len());
+        let (mut floor, mut end) = (i128::MAX, horizon);
+        for piece in pieces.iter().rev() {
+            let last = piece.at(end - 1);
+            // Read backwards, a falling piece is lowest at its end, a rising one
+            // at its start: it follows the piece up to where that passes the floor.
+            if piece.slope <= 0 {
+                floor = floor.min(last);
+                least.push(Piece { start: piece.start, value: floor, slope: 0 });
+            } else {
+                if last > floor {
+                    let wait = (floor - piece.value).div_euclid(piece.slope) + 1;
+                    let flat = if floor < piece.value {
+                        piece.start
+                    } else {
+                        // `wait` is less than the length of the piece, whose end is above.
+                        piece.start + u64::try_from(wait).unwrap_or(0)
+                    };
+                    least.push(Piece { start: flat, value: floor, slope: 0 });
+                    if flat > piece.start {
+                        least.push(*piece);
+                    }
+                } else {
+                    least.push(*piece);
+                }
+                floor = floor.min(piece.value);
+            }
+            end = piece.start;
+        }
+        least.reverse();
+        Some(Curve::affine_tail(least).with_tail_of(self))
+    }
+
+    /// The curve with these pieces, periodic as `other` is.
+    fn with_tail_of(&self, other: &Curve) -> Curve {
+        let (tail, period) = (other.tail, other.period);
+        let mut pieces: Vec<Piece> = self.pieces_between(0, tail).collect();
+        pieces.extend(self.pieces_between(tail, tail + period));
+        Curve { pieces, tail, period, rise: other.rise }.merged()
+    }
+
+    /// The first nanosecond at which the curve, which must not fall, reaches
+    /// `value`: its pseudo-inverse. `None` when it never does.
+    #[must_use]
+    pub fn first_reaching(&self, value: i128) -> Option<u64> {
+        // Whole periods first, so that the rest is a search among the pieces.
+        let end = self.tail + (self.period - 1);
+        let last = self.value(end);
+        let periods = if value <= last {
+            0
+        } else if self.rise <= 0 {
+            return None;
+        } else {
+            u64::try_from(ceiling(value - last, self.rise)).ok()?
+        };
+        let value = value - i128::from(periods) * self.rise;
+        let after = |at: u64| at.checked_add(periods.checked_mul(self.period)?);
+        let next = self.pieces.partition_point(|piece| piece.value < value);
+        let Some(before) = next.checked_sub(1).map(|index| self.pieces[index]) else {
+            return after(0);
+        };
+        let limit = self.pieces.get(next).map_or(u64::MAX, |piece| piece.start);
+        if before.slope <= 0 {
+            return after(limit);
+        }
+        let wait = ceiling(value - before.value, before.slope);
+        after(before.start.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX)).min(limit))
+    }
+
+    /// The same up to `from`, and from there on the lowest line with the
+    /// curve's long-run rate, rounded up, that is nowhere below it.
+    #[must_use]
+    pub fn line_above_from(&self, from: u64) -> Curve {
+        if self.is_affine_in_the_end() {
+            return self.clone();
+        }
+        let from = from.max(self.tail);
+        let mut pieces: Vec<Piece> = self.pieces_between(0, from).collect();
+        let slope = ceiling(self.rise, i128::from(self.period));
+        pieces.push(Piece { start: from, value: self.line_above(from), slope });
+        Curve::affine_tail(pieces)
+    }
+
+    /// The same up to `from`, and from there on the highest line with the
+    /// curve's long-run rate, rounded down, that is nowhere above it.
+    #[must_use]
+    pub fn line_below_from(&self, from: u64) -> Curve {
+        self.negated().line_above_from(from).negated()
+    }
+}

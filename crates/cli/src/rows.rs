@@ -68,6 +68,7 @@ impl Table {
                 "pushed_out_packets",
                 "early_packets",
                 "superseded_packets",
+                "excess_packets",
                 "marked_packets",
             ],
             Table::Progress => &[
@@ -173,6 +174,7 @@ impl Recorder for RowWriter<'_> {
             row.counters.pushed_out.to_string(),
             row.counters.early.to_string(),
             row.counters.superseded.to_string(),
+            row.counters.excess.to_string(),
             row.counters.marked.to_string(),
         ];
         let link = self.scenario.links[row.link].name.as_str();

@@ -96,6 +96,7 @@ impl Rows {
         self.count(about, "pushed_out_packets", link.pushed_out);
         self.count(about, "early_packets", link.early);
         self.count(about, "superseded_packets", link.superseded);
+        self.count(about, "excess_packets", link.excess);
         self.count(about, "marked_packets", link.marked);
         self.count(about, "flows_tracked_peak", link.flows_peak as u64);
         self.estimate(about, "utilisation_ratio", link.utilisation);

@@ -137,6 +137,8 @@ pub enum LossReason {
     Early,
     /// A later acknowledgement of the same flow says all that this one said.
     Superseded,
+    /// It was more than its flow had said that it would send.
+    Excess,
 }
 
 impl fmt::Display for LossReason {
@@ -146,6 +148,7 @@ impl fmt::Display for LossReason {
             LossReason::PushedOut => "pushed out",
             LossReason::Early => "dropped early",
             LossReason::Superseded => "superseded",
+            LossReason::Excess => "in excess",
         })
     }
 }

@@ -24,6 +24,8 @@ pub struct Counters {
     pub early: u64,
     /// Acknowledgements lost because a later one says all that they said.
     pub superseded: u64,
+    /// Packets lost because they were more than their flow may send.
+    pub excess: u64,
     /// Packets marked, to tell their senders of congestion.
     pub marked: u64,
     /// The most flows tracked at once.
@@ -34,7 +36,7 @@ impl Counters {
     /// Packets lost for any reason.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.refused + self.pushed_out + self.early + self.superseded
+        self.refused + self.pushed_out + self.early + self.superseded + self.excess
     }
 
     /// What has gone through since the counters stood at `base`; the peak is
@@ -49,6 +51,7 @@ impl Counters {
             pushed_out: self.pushed_out - base.pushed_out,
             early: self.early - base.early,
             superseded: self.superseded - base.superseded,
+            excess: self.excess - base.excess,
             marked: self.marked - base.marked,
             flows_peak: self.flows_peak,
         }
@@ -99,6 +102,7 @@ impl Port {
                 LossReason::PushedOut => self.counters.pushed_out += 1,
                 LossReason::Early => self.counters.early += 1,
                 LossReason::Superseded => self.counters.superseded += 1,
+                LossReason::Excess => self.counters.excess += 1,
             }
         }
         self.counters.marked += u64::from(self.losses.marked());

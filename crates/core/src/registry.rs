@@ -54,7 +54,7 @@ pub struct Entry {
 pub enum Drops {
     /// Only when its buffer is full.
     WhenFull,
-    /// Also while there is room: active queue management (RFC 7567).
+    /// Also while there is room: active queue management (RFC 7567), or policing.
     Early,
 }
 

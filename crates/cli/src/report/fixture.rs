@@ -276,6 +276,7 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
         pushed_out: part(temper.pushed_out),
         early: 0,
         superseded: 0,
+        excess: 0,
         marked: 0,
         loss_ratio: noise.estimate(temper.refused + temper.pushed_out, runs),
         delay: DelayResult {

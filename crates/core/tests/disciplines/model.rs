@@ -103,7 +103,7 @@ impl Audited {
             let right = match loss.reason {
                 LossReason::Refused => own,
                 LossReason::PushedOut => !own,
-                LossReason::Early | LossReason::Superseded => true,
+                LossReason::Early | LossReason::Superseded | LossReason::Excess => true,
             };
             assert!(right, "{:?} {} as {packet:?} arrived", loss.packet, loss.reason);
         }

@@ -185,6 +185,9 @@ pub struct LinkResult {
     /// Acknowledgements dropped because a later one said all, all runs together.
     #[serde(default)]
     pub superseded: u64,
+    /// Packets dropped because they were more than their flow may send, all runs together.
+    #[serde(default)]
+    pub excess: u64,
     /// Packets marked, to tell senders of congestion, all runs together.
     #[serde(default)]
     pub marked: u64,
@@ -432,6 +435,7 @@ impl LinkResult {
             pushed_out: links().map(|link| link.counters.pushed_out).sum(),
             early: links().map(|link| link.counters.early).sum(),
             superseded: links().map(|link| link.counters.superseded).sum(),
+            excess: links().map(|link| link.counters.excess).sum(),
             marked: links().map(|link| link.counters.marked).sum(),
             loss_ratio: estimate(&LinkSummary::loss_ratio),
             delay: DelayResult::of(links().map(|link| &link.delay)),

@@ -1,14 +1,15 @@
 //! Sources of traffic: who sends to whom, how much, and how large it is.
 
-use std::net::IpAddr;
+mod datagrams;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use tidegate_core::{Bytes, Rate, Span, Time};
 
-use super::data::{DataFiles, load, load_text};
+use super::data::{DataFiles, load_text};
 use super::error::Mistake;
-use super::syntax::{CbrSource, Document, PacketSource, Sizes, Tcp, TransferSource, WebSource};
+use super::syntax::{Document, Sizes, Tcp, TransferSource, WebSource};
 use super::tcp::within;
 use super::topology::Topology;
 use super::values::{At, Names, Positive, Quantity};
@@ -16,9 +17,7 @@ use crate::scenario::{
     Arrivals, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer, WebProfile,
 };
 use crate::tcp::TcpConfig;
-use crate::trace::capture::Capture;
 use crate::trace::flow_log::FlowLog;
-use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
 
 /// IPv4 and TCP headers without options.
@@ -27,8 +26,6 @@ const HEADERS: u64 = 40;
 const TIMESTAMPS: u64 = 12;
 /// Of an object on the Web: what browsers send.
 const WEB_REQUEST: Bytes = Bytes(400);
-/// IPv4 and UDP headers, without which there is no datagram.
-const LEAST_DATAGRAM: Bytes = Bytes(28);
 const MOST_DATAGRAM: Bytes = Bytes(65_535);
 const MOST_SOURCES: usize = 1_000;
 /// Pairs of a sender and a receiver; each gets a route.
@@ -181,46 +178,6 @@ impl Reader<'_> {
             sizes,
         };
         let kind = TrafficKind::Web { transfer, profile };
-        let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
-    }
-
-    fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
-        let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
-        self.check_ways(&[from], &source.to, &[to], false)?;
-        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
-        let packet = within(&source.packet, LEAST_DATAGRAM, MOST_DATAGRAM)?;
-        let rate = source.rate.0;
-        let per_second = rate.0 as f64 / (8.0 * packet.0 as f64);
-        self.check_arrivals(per_second, &source.packet.place)?;
-        let kind = TrafficKind::Cbr { from, to, rate, packet };
-        let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
-    }
-
-    fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
-        let (inside, outside) = (self.single(&source.inside)?, self.single(&source.outside)?);
-        self.check_ways(&[inside], &source.outside, &[outside], true)?;
-        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
-        let capture = load(self.data, &source.capture, "a pcap or pcapng file", |name, file| {
-            Capture::stream(name, file)
-        })?;
-        let mut addresses = Vec::new();
-        for address in &source.local {
-            let parsed: Result<IpAddr, _> = address.parse();
-            addresses.push(parsed.map_err(|_| {
-                Mistake::at(&address.place, format!("'{}'", address.value), "an IP address")
-            })?);
-        }
-        let hosts =
-            if addresses.is_empty() { capture.local_hosts() } else { Hosts::new(addresses) };
-        let place = source.local.first().map_or(&source.capture.place, |local| &local.place);
-        if !capture.packets.iter().any(|packet| hosts.direction(packet.flow).is_some()) {
-            let expected = "packets between the user's addresses (local = [...]) and others";
-            return Err(Mistake::at(place, "no packet that crosses the link", expected));
-        }
-        let capture = Arc::new(capture);
-        let kind = TrafficKind::Packets { inside, outside, capture, hosts };
         let (name, class) = (source.name.value.clone(), source.class);
         Ok(TrafficSpec { name, start, stop, class, kind })
     }

@@ -43,6 +43,7 @@ pub mod run2c;
 pub mod scfq;
 pub mod sfq;
 mod sparse_first;
+mod threshold;
 #[cfg(test)]
 mod trial;
 mod two_level;

@@ -18,8 +18,9 @@
 //! O(log n) in the number of its packets.
 
 use super::flow_state::Backlogged;
-use super::two_level::{Order, Priority, TwoLevelQueue};
-use super::{Backlog, Discipline, Level, LossReason, Losses};
+use super::threshold::ThresholdQueue;
+use super::two_level::Order;
+use super::{Backlog, Discipline, Level, Losses};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
 use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
@@ -33,7 +34,7 @@ pub const ENTRY: Entry = Entry {
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
     build: |settings, buffer, seed| {
-        let [high, low] = [HIGH, LOW].map(|level| order(settings, &level));
+        let [high, low] = orders(settings);
         Box::new(Efd::with_orders(settings.amount(THRESHOLD.name), high, low, buffer, seed))
     },
 };
@@ -46,30 +47,31 @@ const THRESHOLD: Parameter = Parameter {
     default: "20 packets",
 };
 
-const HIGH: Parameter = Parameter {
+pub(super) const HIGH: Parameter = Parameter {
     name: "high",
     help: "the order within the high level",
     kind: Kind::Choice(&["fifo", LAS]),
     default: "fifo",
 };
 
-const LOW: Parameter = Parameter { name: "low", help: "the order within the low level", ..HIGH };
+pub(super) const LOW: Parameter =
+    Parameter { name: "low", help: "the order within the low level", ..HIGH };
 
 const LAS: &str = "las";
 
-fn order(settings: &Settings, level: &Parameter) -> Order {
-    if settings.choice(level.name) == LAS { Order::Las } else { Order::Fifo }
+/// The values of [`HIGH`] and [`LOW`].
+pub(super) fn orders(settings: &Settings) -> [Order; 2] {
+    let is_las = |level: Parameter| settings.choice(level.name) == LAS;
+    [HIGH, LOW].map(|level| if is_las(level) { Order::Las } else { Order::Fifo })
 }
 
 /// A queue of two levels by what has come of each backlogged flow.
 #[derive(Debug)]
 pub struct Efd {
     threshold: Amount,
-    buffer: Buffer,
-    queue: TwoLevelQueue,
-    /// Packets or bytes, as the threshold, that came of each flow since its
-    /// entry was made. Neither departures nor losses are taken off.
-    arrived: Backlogged<u64>,
+    /// By what came of each flow since its entry was made, in packets or bytes as
+    /// the threshold. Neither departures nor losses are taken off.
+    queue: ThresholdQueue<Backlogged<u64>>,
 }
 
 impl Efd {
@@ -90,18 +92,12 @@ impl Efd {
         buffer: Buffer,
         seed: u64,
     ) -> Efd {
-        let queue = TwoLevelQueue::with_orders(high, low);
-        Efd { threshold, buffer, queue, arrived: Backlogged::new(seed) }
-    }
-
-    /// A full buffer gives up the packet at the end of low, else of high,
-    /// which may be the one that just came (`EFD section 3.2`).
-    fn push_out(&mut self, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queue.backlog()) {
-            let Some((victim, flow)) = self.queue.pop_last() else { return };
-            self.arrived.leave(flow);
-            losses.push_out(victim, arriving);
-        }
+        let limit = match threshold {
+            Amount::Packets(threshold) => threshold.into(),
+            Amount::Bytes(threshold) => threshold.0,
+        };
+        let queue = ThresholdQueue::new(limit, [high, low], buffer, Backlogged::new(seed));
+        Efd { threshold, queue }
     }
 }
 
@@ -112,27 +108,20 @@ impl Discipline for Efd {
     /// that it counts the packet at hand, with `th` of a burst high. It
     /// departs from both only for a threshold of zero, where they still put the
     /// packet that makes an entry high and this does not: then all are low.
-    fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
-        if !self.buffer.has_room(Backlog::default(), packet.size) {
-            return losses.push(packet, LossReason::Refused);
-        }
-        let (amount, threshold) = match self.threshold {
-            Amount::Packets(threshold) => (1, u64::from(threshold)),
-            Amount::Bytes(threshold) => (packet.size.0, threshold.0),
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        let amount = match self.threshold {
+            Amount::Packets(_) => 1,
+            Amount::Bytes(_) => packet.size.0,
         };
-        let (flow, arrived) = self.arrived.join(&packet.flow);
-        let priority = if *arrived < threshold { Priority::High } else { Priority::Low };
-        let volume = *arrived;
-        *arrived = arrived.saturating_add(amount);
-        self.queue.push(priority, volume, packet, flow);
-        self.push_out(&packet, losses);
+        self.queue.enqueue(now, packet, losses, |arrived| {
+            let before = *arrived;
+            *arrived = before.saturating_add(amount);
+            before
+        });
     }
 
-    fn dequeue(&mut self, _now: Time, _losses: &mut Losses) -> Option<Packet> {
-        let (packet, flow) = self.queue.pop_first()?;
-        self.arrived.leave(flow);
-        Some(packet)
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        self.queue.dequeue(now)
     }
 
     fn backlog(&self) -> Backlog {
@@ -140,7 +129,7 @@ impl Discipline for Efd {
     }
 
     fn flows_tracked(&self) -> usize {
-        self.arrived.len()
+        self.queue.flows_tracked()
     }
 
     fn levels(&self) -> &[Level] {
@@ -151,6 +140,7 @@ impl Discipline for Efd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::LossReason;
     use crate::discipline::trial::Trial;
     use crate::units::Bytes;
 

@@ -11,6 +11,53 @@ use crate::packet::FlowKey;
 use crate::registry::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
+/// A table of flows that knows of each how many packets it has queued.
+pub(crate) trait Flows {
+    /// What is kept for a flow.
+    type State;
+
+    /// A packet of the flow joins the queue: its entry, made when there is none.
+    fn join(&mut self, now: Time, key: &FlowKey) -> (FlowId, &mut Self::State);
+
+    /// A packet of the flow leaves the queue, sent or lost.
+    fn leave(&mut self, now: Time, id: FlowId);
+
+    /// Number of entries.
+    fn len(&self) -> usize;
+}
+
+impl<T: Default> Flows for Backlogged<T> {
+    type State = T;
+
+    fn join(&mut self, _now: Time, key: &FlowKey) -> (FlowId, &mut T) {
+        Backlogged::join(self, key)
+    }
+
+    fn leave(&mut self, _now: Time, id: FlowId) {
+        Backlogged::leave(self, id);
+    }
+
+    fn len(&self) -> usize {
+        Backlogged::len(self)
+    }
+}
+
+impl<T: Default> Flows for Remembered<T> {
+    type State = T;
+
+    fn join(&mut self, now: Time, key: &FlowKey) -> (FlowId, &mut T) {
+        Remembered::join(self, now, key)
+    }
+
+    fn leave(&mut self, now: Time, id: FlowId) {
+        Remembered::leave(self, now, id);
+    }
+
+    fn len(&self) -> usize {
+        Remembered::len(self)
+    }
+}
+
 /// Entries that die with the last queued packet of their flow, so that there
 /// are never more than queued packets (`EFD section 3.1`).
 #[derive(Debug)]

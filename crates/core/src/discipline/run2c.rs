@@ -13,8 +13,9 @@
 //! order. O(1) per packet.
 
 use super::flow_state::Remembered;
-use super::two_level::{Priority, TwoLevelQueue};
-use super::{Backlog, Discipline, Level, LossReason, Losses, Memory};
+use super::threshold::ThresholdQueue;
+use super::two_level::Order;
+use super::{Backlog, Discipline, Level, Losses, Memory};
 use crate::buffer::Buffer;
 use crate::packet::Packet;
 use crate::registry::{Drops, Entry, Kind, Parameter};
@@ -34,7 +35,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// `th`, 30 kB (`EFD section 5.1`).
-const THRESHOLD: Parameter = Parameter {
+pub(super) const THRESHOLD: Parameter = Parameter {
     name: "threshold",
     help: "a flow's packets are high until it has sent this much in its life",
     kind: Kind::Bytes { least: Bytes::ZERO, most: Bytes(1_000_000_000_000) },
@@ -44,11 +45,8 @@ const THRESHOLD: Parameter = Parameter {
 /// A queue of two levels by what each flow has sent in its life.
 #[derive(Debug)]
 pub struct Run2c {
-    threshold: Bytes,
-    buffer: Buffer,
-    queue: TwoLevelQueue,
-    /// Bytes that arrived of each flow.
-    sent: Remembered<Bytes>,
+    /// By the bytes that arrived of each flow.
+    queue: ThresholdQueue<Remembered<Bytes>>,
 }
 
 impl Run2c {
@@ -58,38 +56,21 @@ impl Run2c {
     #[must_use]
     pub fn new(threshold: Bytes, memory: Memory, buffer: Buffer, seed: u64) -> Run2c {
         let sent = Remembered::new(memory, seed);
-        Run2c { threshold, buffer, queue: TwoLevelQueue::new(), sent }
-    }
-
-    /// A full buffer gives up the packet at the end of low, else of high,
-    /// which may be the one that just came (`EFD section 3.2`). Its bytes stay
-    /// counted.
-    fn push_out(&mut self, now: Time, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queue.backlog()) {
-            let Some((victim, flow)) = self.queue.pop_last() else { return };
-            self.sent.leave(now, flow);
-            losses.push_out(victim, arriving);
-        }
+        Run2c { queue: ThresholdQueue::new(threshold.0, [Order::Fifo; 2], buffer, sent) }
     }
 }
 
 impl Discipline for Run2c {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
-        if !self.buffer.has_room(Backlog::default(), packet.size) {
-            return losses.push(packet, LossReason::Refused);
-        }
-        let (flow, sent) = self.sent.join(now, &packet.flow);
-        let priority = if *sent < self.threshold { Priority::High } else { Priority::Low };
-        *sent += packet.size;
-        self.queue.push(priority, 0, packet, flow);
-        self.push_out(now, &packet, losses);
+        self.queue.enqueue(now, packet, losses, |sent| {
+            let before = *sent;
+            *sent += packet.size;
+            before.0
+        });
     }
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
-        let (packet, flow) = self.queue.pop_first()?;
-        self.sent.leave(now, flow);
-        Some(packet)
+        self.queue.dequeue(now)
     }
 
     fn backlog(&self) -> Backlog {
@@ -97,7 +78,7 @@ impl Discipline for Run2c {
     }
 
     fn flows_tracked(&self) -> usize {
-        self.sent.len()
+        self.queue.flows_tracked()
     }
 
     fn levels(&self) -> &[Level] {
@@ -108,6 +89,7 @@ impl Discipline for Run2c {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::LossReason;
     use crate::discipline::trial::Trial;
 
     fn run2c(threshold: u64, packets: u32) -> Trial<Run2c> {

@@ -177,6 +177,13 @@ pub struct TcpFacts {
     pub plain: bool,
 }
 
+/// How far `later` is ahead of `earlier`, or zero when it is not: numbers of TCP
+/// wrap around, and half of them are ahead of any (RFC 9293 section 3.4).
+pub(crate) fn sequence_advance(earlier: u32, later: u32) -> u32 {
+    let advance = later.wrapping_sub(earlier);
+    if advance < 1 << 31 { advance } else { 0 }
+}
+
 /// One packet as a discipline sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {

@@ -9,7 +9,7 @@
 //! Of those that could go it is the one nearest to the head, for then the news
 //! gets there soonest.
 
-use crate::packet::{Packet, TcpFacts};
+use crate::packet::{Packet, TcpFacts, sequence_advance};
 
 /// How far from the head a queue is searched, so that a packet costs O(1).
 const REACH: usize = 64;
@@ -49,10 +49,7 @@ fn acknowledgement(facts: &TcpFacts) -> Option<u32> {
 
 /// Whether the segment says only that an earlier number than `number` was reached.
 fn says_less(facts: &TcpFacts, number: u32) -> bool {
-    let is_before = |earlier: u32| {
-        // Numbers wrap around (RFC 9293 section 3.4).
-        (1..1 << 31).contains(&number.wrapping_sub(earlier))
-    };
+    let is_before = |earlier| sequence_advance(earlier, number) > 0;
     facts.plain && facts.payload == 0 && !facts.fin && acknowledgement(facts).is_some_and(is_before)
 }
 

@@ -1,7 +1,7 @@
 //! Drives one discipline by hand in unit tests.
 
 use super::{Discipline, Loss, LossReason, Losses};
-use crate::packet::{Ecn, FlowKey, Packet};
+use crate::packet::{Ecn, FlowKey, Packet, TcpFacts};
 use crate::units::{Bytes, Time};
 
 /// A discipline and the time. Packets are named by the order of their arrival,
@@ -25,10 +25,27 @@ impl<D: Discipline> Trial<D> {
     }
 
     pub(crate) fn arrive_as(&mut self, flow: char, size: u64, ecn: Ecn) {
+        self.enqueue(flow, size, |plain| Packet { ecn, ..plain });
+    }
+
+    /// An acknowledgement of 40 bytes without payload.
+    pub(crate) fn acknowledge(&mut self, flow: char, number: u32) {
+        let tcp = TcpFacts {
+            sequence: 1,
+            acknowledgement: Some(number),
+            payload: 0,
+            syn: false,
+            fin: false,
+            plain: true,
+        };
+        self.enqueue(flow, 40, |plain| Packet { tcp: Some(tcp), ..plain });
+    }
+
+    fn enqueue(&mut self, flow: char, size: u64, complete: impl FnOnce(Packet) -> Packet) {
         let port = u16::try_from(u32::from(flow)).expect("flows are named by ASCII letters");
         let key = FlowKey::v4([192, 0, 2, 1], port, [198, 51, 100, 1], 443, FlowKey::TCP);
         let plain = Packet::new(self.arrivals, key, Bytes(size));
-        let packet = Packet { arrived: self.now, class: self.class, ecn, ..plain };
+        let packet = complete(Packet { arrived: self.now, class: self.class, ..plain });
         self.arrivals += 1;
         self.discipline.enqueue(self.now, packet, &mut self.losses);
     }

@@ -29,7 +29,7 @@ pub(crate) fn build(name: &str, given: &[(&str, &str)], buffer: Buffer) -> Box<d
 }
 
 /// What came of each packet, by its number: sent, or lost and why.
-fn run(
+pub(crate) fn run(
     discipline: Box<dyn Discipline>,
     buffer: Buffer,
     operations: &[Operation],
@@ -106,10 +106,14 @@ proptest! {
         (name, threshold) in select(&[
             ("run2c", "0 B"),
             ("run2c", "1 GB"),
+            ("run2c-ack", "0 B"),
+            ("run2c-ack", "1 GB"),
             ("efd", "0 packets"),
             ("efd", "0 B"),
             ("efd", "1000 packets"),
             ("efd", "1 GB"),
+            ("efd-ack", "0 B"),
+            ("efd-ack", "1 GB"),
             ("x-protect", "1 GB"),
         ][..]),
     ) {
@@ -259,15 +263,16 @@ proptest! {
     }
 }
 
-/// The disciplines without a time or size of their own: active queue
-/// management has constants, and logarithms do not scale.
+/// The disciplines without a time or size of their own: active queue management
+/// has constants, logarithms do not scale, and neither does what the audit's
+/// segments acknowledge.
 fn scale_free() -> Vec<&'static Entry> {
     let free =
         |entry: &&Entry| entry.drops == Drops::WhenFull && !HAVE_A_SCALE.contains(&entry.name);
     DISCIPLINES.iter().filter(free).collect()
 }
 
-const HAVE_A_SCALE: [&str; 2] = ["las-log", "lars"];
+const HAVE_A_SCALE: [&str; 5] = ["las-log", "lars", "las-ack", "run2c-ack", "efd-ack"];
 
 fn scaled_value(parameter: &Parameter, settings: &Settings, times: u64, sizes: u64) -> String {
     let name = parameter.name;

@@ -3,6 +3,7 @@
 //!
 //! A new discipline is picked up from the registry; it needs a twin and a page.
 
+mod acknowledgements;
 mod conformance;
 mod delay_control;
 mod fairness;

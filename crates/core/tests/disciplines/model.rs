@@ -138,18 +138,31 @@ impl Audited {
     }
 
     /// Every second packet understands marks; flows 2 and 3 are of TCP, flow 3
-    /// of acknowledgements without payload, some of which say nothing new. Flow
-    /// 1 is of another class than the rest, and flow 4 changes its class.
+    /// without payload. Flow 1 is of another class than the rest, and flow 4
+    /// changes its class.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
         let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
-        let acknowledgement = Some((self.arrivals / 2) as u32 * 1_000);
         let payload = if flow == 3 { 0 } else { 1_000 };
-        let facts =
-            TcpFacts { sequence: 0, acknowledgement, payload, syn: false, fin: false, plain: true };
-        let tcp = [2, 3].contains(&flow).then_some(facts);
+        let tcp = [2, 3].contains(&flow).then(|| self.segment(payload, size));
         let class = u8::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
         let plain = Packet::new(self.arrivals, key(flow), size);
         Packet { arrived: self.now, class, ecn, tcp, ..plain }
+    }
+
+    /// A segment of TCP. Its number goes up as packets arrive and soon wraps
+    /// around, but some repeat the last, and by their size some come late and some
+    /// acknowledge nothing. Now and then one is a SYN.
+    fn segment(&self, payload: u32, size: Bytes) -> TcpFacts {
+        const FIRST: u32 = u32::MAX - 10_000;
+        let number = FIRST.wrapping_add((self.arrivals / 2) as u32 * 1_000);
+        let acknowledgement = match size.0 % 7 {
+            0 => None,
+            1 => Some(number.wrapping_sub(5_000)),
+            _ => Some(number),
+        };
+        let syn = self.arrivals % 32 == 31;
+        let plain = !syn && acknowledgement.is_some();
+        TcpFacts { sequence: 0, acknowledgement, payload, syn, fin: false, plain }
     }
 
     fn queued_bytes(&self) -> u128 {

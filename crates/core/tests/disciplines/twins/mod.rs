@@ -5,19 +5,23 @@
 //! is summed up again for each packet. It has no flow table, no sweep and
 //! no counter that could be wrong, and its sums are of 128 bits.
 
+mod bidirectional;
 mod cake;
 mod codel;
 mod drr;
 mod efd;
+mod efd_ack;
 mod fifo;
 mod fq_codel;
 mod fq_pie;
 mod lars;
 mod las;
+mod las_ack;
 mod las_log;
 mod pie;
 mod red;
 mod run2c;
+mod run2c_ack;
 mod scfq;
 mod turns;
 mod x_protect;
@@ -33,6 +37,7 @@ use super::model::{Audited, Operation};
 /// The twin of a registered discipline, or nothing when it has none.
 fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
     let memory = || Memory { sweep: settings.span("sweep"), idle: settings.span("idle") };
+    let levels_are_las = || ["high", "low"].map(|level| settings.choice(level) == "las");
     let refuses = |rule| Twin::boxed(buffer, WhenFull::Refuse, rule);
     let pushes_out = |rule| Twin::boxed(buffer, WhenFull::PushOut, rule);
     Some(match name {
@@ -47,9 +52,14 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
             let half_life = settings.span("half_life");
             pushes_out(Box::new(lars::Lars { half_life, memory: memory() }))
         }
+        "las-ack" => pushes_out(Box::new(las_ack::LasAck { memory: memory() })),
         "run2c" => {
             let threshold = settings.bytes("threshold");
             pushes_out(Box::new(run2c::Run2c { threshold, memory: memory() }))
+        }
+        "run2c-ack" => {
+            let threshold = settings.bytes("threshold");
+            pushes_out(Box::new(run2c_ack::Run2cAck { threshold, memory: memory() }))
         }
         "x-protect" => pushes_out(Box::new(x_protect::XProtect {
             threshold: settings.bytes("threshold"),
@@ -69,8 +79,11 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
         }
         "efd" => pushes_out(Box::new(efd::Efd {
             threshold: settings.amount("threshold"),
-            high_is_las: settings.choice("high") == "las",
-            low_is_las: settings.choice("low") == "las",
+            levels_are_las: levels_are_las(),
+        })),
+        "efd-ack" => pushes_out(Box::new(efd_ack::EfdAck {
+            threshold: settings.bytes("threshold"),
+            levels_are_las: levels_are_las(),
         })),
         "red" => red::Red::boxed(settings, buffer, seed),
         "codel" => codel::Codel::boxed(settings, buffer),
@@ -201,9 +214,13 @@ impl Memory {
 
     /// Bytes that came of the flow since it was last forgotten.
     fn attained(self, records: &[&Record], now: Time) -> u128 {
-        let records = self.remembered(records, now);
-        records.iter().map(|record| u128::from(record.packet.size.0)).sum()
+        bytes(self.remembered(records, now))
     }
+}
+
+/// The sizes of all packets together.
+fn bytes(records: &[&Record]) -> u128 {
+    records.iter().map(|record| u128::from(record.packet.size.0)).sum()
 }
 
 /// The twin itself: a history and a rule.

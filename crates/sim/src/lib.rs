@@ -20,3 +20,4 @@ pub mod tcp;
 pub mod trace;
 mod traffic;
 mod unloaded;
+pub mod wlan;

@@ -1,0 +1,368 @@
+//! Who sends when: the distributed coordination function as a state machine.
+//!
+//! No slot is an event. Between two transmissions every sender's random number
+//! of slots runs down by itself, so the time of its access is known as soon as
+//! the medium is; what has run down is worked out when the medium becomes busy
+//! again. And since nobody can interfere, how an exchange ends is known as it
+//! begins. One event for each access is all it takes: the owner calls
+//! [`Cell::offer`] when a sender gets something to send, and [`Cell::access`]
+//! at [`Cell::next_access`]. The work at each is proportional to the number of
+//! senders.
+//!
+//! Frames are taken from a sender's queue when their first transmission begins,
+//! not when the sender begins to contend for it: until then the discipline of
+//! the queue may prefer another one. From then on the frame stays with the
+//! sender until it is acknowledged or given up.
+
+use tidegate_core::{Bytes, Span, Stream, Time};
+
+use super::phy::{self, DataRate};
+
+/// The constants of the distributed coordination function.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// The unit of back-off.
+    pub slot: Span,
+    /// Between a frame and its acknowledgement.
+    pub sifs: Span,
+    /// What the medium must have been idle for before slots count.
+    pub difs: Span,
+    /// The same after a frame that could not be read.
+    pub eifs: Span,
+    /// How long a sender waits for an acknowledgement to begin.
+    pub acknowledgement_timeout: Span,
+    /// Slots are drawn from 0 to this for the first transmission of a frame.
+    pub least_window: u32,
+    /// The window doubles with each failure up to this.
+    pub largest_window: u32,
+    /// So many failures of a frame and it is given up.
+    pub retry_limit: u32,
+}
+
+impl Timing {
+    /// IEEE 802.11-2016 Table 17-21 and its section 10.3; dot11ShortRetryLimit is
+    /// 7, which counts since no frame is longer than the threshold for RTS.
+    #[must_use]
+    pub fn ofdm() -> Timing {
+        Timing {
+            slot: phy::SLOT,
+            sifs: phy::SIFS,
+            difs: phy::DIFS,
+            eifs: phy::eifs(),
+            // IEEE 802.11-2016 section 10.3.2.9.
+            acknowledgement_timeout: phy::SIFS + phy::SLOT + phy::RECEPTION_START,
+            least_window: 15,
+            largest_window: 1_023,
+            retry_limit: 7,
+        }
+    }
+}
+
+/// A data frame to one other sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The owner's name for what it carries.
+    pub handle: u64,
+    /// The receiver.
+    pub to: usize,
+    /// Time on the air.
+    air_time: Span,
+    /// Time on the air of its acknowledgement.
+    acknowledgement: Span,
+    /// The probability that noise spoils a transmission of it.
+    error: f64,
+}
+
+impl Frame {
+    /// A frame with an IP packet of `size`, sent at `rate` to sender `to`, each
+    /// transmission of which noise spoils with probability `error`.
+    #[must_use]
+    pub fn new(handle: u64, size: Bytes, rate: DataRate, to: usize, error: f64) -> Frame {
+        let (air_time, acknowledgement) = (rate.data_time(size), rate.acknowledgement_time());
+        Frame { handle, to, air_time, acknowledgement, error }
+    }
+}
+
+/// What has become of a frame. One that will be sent again is not heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It will have been received whole at this time.
+    Delivered {
+        /// Its sender.
+        from: usize,
+        /// What it carries.
+        handle: u64,
+        /// When its last bit arrives.
+        at: Time,
+    },
+    /// It has failed too often.
+    GivenUp {
+        /// Its sender.
+        from: usize,
+        /// What it carries.
+        handle: u64,
+    },
+}
+
+/// What has happened on the medium so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames sent, each transmission counted.
+    pub sent: u64,
+    /// Those that collided.
+    pub collided: u64,
+    /// Those that noise spoiled.
+    pub spoiled: u64,
+    /// Frames that were given up.
+    pub given_up: u64,
+}
+
+/// One sender: a station or the access point.
+#[derive(Debug)]
+struct Sender {
+    stream: Stream,
+    /// Idle slots to go before it may send; `None` when it need not back off.
+    slots: Option<u32>,
+    /// Since when or from when slots count.
+    from: Time,
+    /// Until when the medium is busy for it.
+    busy_until: Time,
+    /// The contention window.
+    window: u32,
+    /// Failures of the frame at hand.
+    failures: u32,
+    /// The frame at hand.
+    frame: Option<Frame>,
+    /// Whether something waits in its queue.
+    waiting: bool,
+}
+
+/// All senders around one access point.
+#[derive(Debug)]
+pub struct Cell {
+    timing: Timing,
+    senders: Vec<Sender>,
+    next: Time,
+    counts: Counts,
+    // Used again for every access.
+    on_air: Vec<usize>,
+    outcomes: Vec<Outcome>,
+}
+
+impl Cell {
+    /// `senders` that have nothing to send, around a medium that has been idle
+    /// for long. `name` and `seed` are those of their streams of random numbers.
+    #[must_use]
+    pub fn new(timing: Timing, senders: usize, name: &str, seed: u64) -> Cell {
+        let sender = |index| Sender {
+            stream: Stream::new(seed, &format!("{name}, sender {index}")),
+            slots: None,
+            from: Time::ZERO,
+            busy_until: Time::ZERO,
+            window: timing.least_window,
+            failures: 0,
+            frame: None,
+            waiting: false,
+        };
+        Cell {
+            timing,
+            senders: (0..senders).map(sender).collect(),
+            next: Time::FAR_FUTURE,
+            counts: Counts::default(),
+            on_air: Vec::new(),
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Something waits in the queue of a sender.
+    pub fn offer(&mut self, now: Time, sender: usize) {
+        let slot = self.timing.slot;
+        let sender = &mut self.senders[sender];
+        if !sender.contends() {
+            if now < sender.busy_until {
+                // IEEE 802.11-2016 section 10.3.4.2: who finds the medium busy backs off.
+                if sender.slots.is_none() {
+                    sender.back_off();
+                }
+            } else if sender.expiry(slot) <= now {
+                // It has backed off after its last frame, and the medium has
+                // been idle for long enough: access is immediate.
+                sender.slots = None;
+                sender.from = now;
+            }
+        }
+        sender.waiting = true;
+        self.next = self.next.min(sender.access(slot));
+    }
+
+    /// When the next transmission begins, if nothing is offered before.
+    #[must_use]
+    pub fn next_access(&self) -> Time {
+        self.next
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Lets those send whose turn it is, at [`Cell::next_access`]. `take` gives
+    /// the next frame from the queue of a sender, and whether there are more
+    /// behind; `None` when the queue has nothing to give after all.
+    pub fn access(
+        &mut self,
+        now: Time,
+        mut take: impl FnMut(usize) -> Option<(Frame, bool)>,
+    ) -> &[Outcome] {
+        self.on_air.clear();
+        self.outcomes.clear();
+        for (index, sender) in self.senders.iter_mut().enumerate() {
+            if sender.access(self.timing.slot) != now {
+                continue;
+            }
+            if sender.frame.is_none() {
+                let taken = take(index);
+                sender.waiting = taken.is_some_and(|(_, more)| more);
+                sender.frame = taken.map(|(frame, _)| frame);
+            }
+            if sender.frame.is_some() {
+                self.on_air.push(index);
+            }
+        }
+        if !self.on_air.is_empty() {
+            self.transmit(now);
+        }
+        let accesses = self.senders.iter().map(|sender| sender.access(self.timing.slot));
+        self.next = accesses.min().unwrap_or(Time::FAR_FUTURE);
+        &self.outcomes
+    }
+
+    /// The frames of those on the air begin `now`.
+    fn transmit(&mut self, now: Time) {
+        for sender in &mut self.senders {
+            sender.freeze(now, self.timing.slot);
+        }
+        self.counts.sent += self.on_air.len() as u64;
+        if let [only] = *self.on_air {
+            self.exchange(now, only);
+        } else {
+            self.collide(now);
+        }
+    }
+
+    /// One sender has the medium for itself.
+    fn exchange(&mut self, now: Time, from: usize) {
+        let timing = self.timing;
+        let sender = &mut self.senders[from];
+        let frame = sender.frame.expect("who is on the air has a frame");
+        let sent = now + frame.air_time;
+        // Others respect the time of the acknowledgement even if it does not
+        // come: the frame has announced it (section 10.3.2.4).
+        let over = sent + timing.sifs + frame.acknowledgement;
+        let spoiled = frame.error > 0.0 && sender.stream.uniform() < frame.error;
+        for sender in &mut self.senders {
+            sender.wait(over, over + timing.difs);
+        }
+        if spoiled {
+            self.counts.spoiled += 1;
+            // Noise is the receiver's own: all others have read the frame.
+            self.senders[frame.to].wait(sent, sent + timing.eifs);
+            self.fail(from, sent, sent);
+        } else {
+            self.senders[from].finish(timing.least_window);
+            self.outcomes.push(Outcome::Delivered { from, handle: frame.handle, at: sent });
+        }
+    }
+
+    /// Several senders have begun in the same slot: nobody can read anything.
+    fn collide(&mut self, now: Time) {
+        self.counts.collided += self.on_air.len() as u64;
+        let end_of = |cell: &Cell, index: usize| {
+            let frame = cell.senders[index].frame.expect("who is on the air has a frame");
+            now + frame.air_time
+        };
+        let ends = self.on_air.iter().map(|index| end_of(self, *index));
+        let idle = ends.max().expect("a collision is of several");
+        let after_error = idle + self.timing.eifs;
+        for sender in &mut self.senders {
+            sender.wait(idle, after_error);
+        }
+        for place in 0..self.on_air.len() {
+            let index = self.on_air[place];
+            self.fail(index, end_of(self, index), idle);
+        }
+    }
+
+    /// The frame of sender `index`, sent until `sent`, is not acknowledged; the
+    /// medium is busy until `idle`.
+    fn fail(&mut self, index: usize, sent: Time, idle: Time) {
+        let timing = self.timing;
+        let sender = &mut self.senders[index];
+        // DIFS begins when the acknowledgement is overdue (section 10.22.2.4 says
+        // so for the sender of a frame that needs one).
+        let overdue = sent + timing.acknowledgement_timeout;
+        sender.wait(idle, overdue.max(idle) + timing.difs);
+        sender.failures += 1;
+        if sender.failures == timing.retry_limit {
+            let frame = sender.frame.take().expect("a frame that failed is at hand");
+            self.counts.given_up += 1;
+            self.outcomes.push(Outcome::GivenUp { from: index, handle: frame.handle });
+            sender.finish(timing.least_window);
+        } else {
+            sender.window = (2 * sender.window + 1).min(timing.largest_window);
+            sender.back_off();
+        }
+    }
+}
+
+impl Sender {
+    fn contends(&self) -> bool {
+        self.waiting || self.frame.is_some()
+    }
+
+    /// When its slots will have run down, or have.
+    fn expiry(&self, slot: Span) -> Time {
+        self.from + slot * u64::from(self.slots.unwrap_or(0))
+    }
+
+    /// When it will send.
+    fn access(&self, slot: Span) -> Time {
+        if self.contends() { self.expiry(slot) } else { Time::FAR_FUTURE }
+    }
+
+    fn back_off(&mut self) {
+        self.slots = Some(self.stream.index(self.window as usize + 1) as u32);
+    }
+
+    /// The medium becomes busy `now`.
+    fn freeze(&mut self, now: Time, slot: Span) {
+        if self.expiry(slot) <= now {
+            // It sends itself, or had nothing to send when its slots ran out.
+            self.slots = None;
+        } else if let Some(slots) = self.slots {
+            // A slot counts when it has been idle to its end (section 10.3.4.3).
+            let idle = now.since(self.from).0 / slot.0;
+            self.slots = Some(slots - idle as u32);
+        } else if self.contends() {
+            // It has waited for DIFS to end, in vain.
+            self.back_off();
+        }
+    }
+
+    /// The medium is busy until `idle`, and slots count again from `from`.
+    fn wait(&mut self, idle: Time, from: Time) {
+        self.busy_until = idle;
+        self.from = from;
+    }
+
+    /// Nothing more is to be done for the frame at hand. A sender backs off even
+    /// when nothing waits, lest it sends two frames with no chance for others
+    /// (section 10.3.4.3).
+    fn finish(&mut self, least_window: u32) {
+        self.frame = None;
+        self.failures = 0;
+        self.window = least_window;
+        self.back_off();
+    }
+}

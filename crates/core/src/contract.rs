@@ -138,8 +138,10 @@ impl Contracts {
         }
         for (index, flow) in flows.iter().enumerate() {
             let name = &flow.name;
-            if name.trim().is_empty() || name.trim() != name || name.contains(['=', ';', ':']) {
-                return wrong(name.clone(), "a name without '=', ';' and ':'");
+            let marks = |mark: char| ['=', ';', ':'].contains(&mark) || mark.is_control();
+            if name.is_empty() || name.trim() != name || name.contains(marks) {
+                let expected = "a name on one line without '=', ';', ':' and spaces around it";
+                return wrong(name.clone(), expected);
             }
             if flows[..index].iter().any(|other| other.name == *name) {
                 return wrong(format!("a second flow '{name}'"), "another name");

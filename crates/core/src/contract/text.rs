@@ -75,7 +75,10 @@ impl FromStr for Contracts {
         for statement in text.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
             let wrong =
                 |error: crate::units::UnitError| ContractError::new(&error.found, error.expected);
-            if let Some(rate) = statement.strip_prefix("link ") {
+            // First, since a flow may be called 'link up'.
+            if statement.contains('=') {
+                flows.push(statement.parse()?);
+            } else if let Some(rate) = statement.strip_prefix("link ") {
                 link = Some(rate.parse().map_err(wrong)?);
             } else if let Some(size) = statement.strip_prefix("packets to ") {
                 largest_packet = Some(size.parse().map_err(wrong)?);

@@ -1,10 +1,16 @@
 //! A discipline chosen by name and settings, as in files and on the command line.
 
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use tidegate_core::registry::{self, DISCIPLINES, SettingError, Settings};
+use tidegate_core::contract::Contracts;
+use tidegate_core::registry::{self, DISCIPLINES, Entry, Kind, SettingError, Settings};
 
 use super::DisciplineChoice;
+use super::file::{DataFiles, Folder, flows};
 use super::nearest::expectation;
 
 /// A choice of a discipline that cannot be had.
@@ -27,6 +33,19 @@ pub enum ChoiceError {
         /// The text as it was found.
         found: String,
     },
+    /// A file of flows that cannot be used.
+    #[error(transparent)]
+    Flows(#[from] FlowsError),
+}
+
+/// A file of flows that a setting names, and that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("found '{file}' ({reason}), expected a file of flows")]
+pub struct FlowsError {
+    /// The name of the file, as it was found.
+    pub file: String,
+    /// Why it cannot be used.
+    pub reason: String,
 }
 
 impl DisciplineChoice {
@@ -45,6 +64,15 @@ impl DisciplineChoice {
         })?;
         let settings = entry.settings(settings)?;
         Ok(DisciplineChoice { label: label.unwrap_or(name).into(), entry, settings })
+    }
+
+    /// What it was set to promise, if it promises anything.
+    #[must_use]
+    pub fn contracts(&self) -> Option<Arc<Contracts>> {
+        let promising =
+            |parameter: &&registry::Parameter| matches!(parameter.kind, Kind::Contracts);
+        let parameter = self.entry.parameters.iter().find(promising)?;
+        Some(self.settings.contracts(parameter.name))
     }
 
     /// All parameters with their values, as they would be written in a file:
@@ -71,8 +99,33 @@ fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
     }
 }
 
-/// `NAME[:PARAMETER=VALUE]...`; the label is the text itself, or that of a
-/// parameter called `label`.
+/// `value` as it can be given to a discipline: where it names a file of flows
+/// and the parameter takes such a list, the list.
+pub(super) fn contents<'a>(
+    discipline: &str,
+    parameter: &str,
+    value: &'a str,
+    data: &dyn DataFiles,
+) -> Result<Cow<'a, str>, FlowsError> {
+    let is_list = |entry: &Entry| {
+        entry.parameters.iter().any(|p| p.name == parameter && matches!(p.kind, Kind::Contracts))
+    };
+    let named = value.ends_with(".toml") && registry::find(discipline).is_some_and(is_list);
+    if !named {
+        return Ok(value.into());
+    }
+    let refused = |reason: String| FlowsError { file: value.into(), reason };
+    let mut text = String::new();
+    data.open(value)
+        .and_then(|mut file| file.read_to_string(&mut text))
+        .map_err(|reason| refused(reason.to_string()))?;
+    let contracts = flows::parse(value, &text).map_err(|error| refused(error.to_string()))?;
+    Ok(contracts.to_string().into())
+}
+
+/// `NAME[:PARAMETER=VALUE]...`, as it is typed: files of flows are looked for in
+/// the current folder. The label is the text itself, or that of a parameter
+/// called `label`.
 impl FromStr for DisciplineChoice {
     type Err = ChoiceError;
 
@@ -84,10 +137,16 @@ impl FromStr for DisciplineChoice {
         for part in parts {
             match part.split_once('=') {
                 Some(("label", value)) => label = value,
-                Some((parameter, value)) => settings.push((parameter.trim(), value.trim())),
+                Some((parameter, value)) => {
+                    let (parameter, value) = (parameter.trim(), value.trim());
+                    let folder = Folder(PathBuf::new());
+                    settings.push((parameter, contents(name, parameter, value, &folder)?));
+                }
                 None => return Err(ChoiceError::NoValue { found: part.into() }),
             }
         }
+        let settings: Vec<_> =
+            settings.iter().map(|(parameter, value)| (*parameter, value.as_ref())).collect();
         DisciplineChoice::new(name, Some(label), &settings)
     }
 }

@@ -34,6 +34,7 @@ mod builders;
 mod data;
 mod disciplines;
 mod error;
+pub mod flows;
 mod syntax;
 mod tcp;
 mod topology;
@@ -42,9 +43,9 @@ mod values;
 
 use std::path::Path;
 
-use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use tidegate_core::{Bytes, Span};
 
@@ -53,7 +54,7 @@ use self::syntax::Document;
 use self::tcp::within;
 use self::topology::Topology;
 use self::values::Seeds;
-use super::{DisciplineChoice, QueueSpec, Scenario};
+use super::{DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use crate::tcp::TcpConfig;
 
 pub use data::{DataFiles, Folder};
@@ -123,17 +124,41 @@ pub fn parse_with(
             if let Some(disciplines) = &overrides.disciplines {
                 scenario.disciplines.clone_from(disciplines);
             }
+            check_promises(&document, &scenario, overrides)?;
             Ok(scenario)
         })
         .map_err(|mistake| mistake.in_file(name, text))
 }
 
+/// Holds what disciplines were set to promise to the links that they are put on.
+fn check_promises(
+    document: &Document,
+    scenario: &Scenario,
+    overrides: &Overrides,
+) -> Result<(), Mistake> {
+    let tested = |link: &&LinkSpec| matches!(link.queue, QueueSpec::Tested(_));
+    for (index, choice) in scenario.disciplines.iter().enumerate() {
+        let place = match &overrides.disciplines {
+            Some(_) => 0..0,
+            None => document.disciplines[index].place.clone(),
+        };
+        for link in scenario.links.iter().filter(tested) {
+            disciplines::check_promises(choice, &place, &link.name, &link.capacity)?;
+        }
+    }
+    Ok(())
+}
+
 /// The JSON Schema of scenario files, for editors.
 #[must_use]
 pub fn json_schema() -> String {
+    schema_of::<Document>()
+}
+
+fn schema_of<T: JsonSchema>() -> String {
     // TOML has no null: what may be absent is absent.
     let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
-    let schema = settings.into_generator().into_root_schema_for::<Document>();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     text.push('\n');
     text
@@ -188,7 +213,7 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
         None => LONG_FLOW.max(short_flow),
     };
     let topology = Topology::of(document, data)?;
-    let disciplines = disciplines::list(&document.disciplines)?;
+    let disciplines = disciplines::list(&document.disciplines, data)?;
     if !topology.links.iter().any(|link| matches!(link.queue, QueueSpec::Tested(_))) {
         let expected = "at least one link with queue = \"tested\"";
         return Err(Mistake::at(&(0..0), "no link to put the disciplines on", expected));

@@ -4,17 +4,21 @@ use std::ops::Range;
 
 use tidegate_core::registry::{self, DISCIPLINES, SettingError};
 
+use super::data::DataFiles;
 use super::error::Mistake;
 use super::values::{At, Named};
-use crate::scenario::DisciplineChoice;
-use crate::scenario::choice::ChoiceError;
+use crate::scenario::choice::{self, ChoiceError};
 use crate::scenario::nearest::expectation;
+use crate::scenario::{Capacity, DisciplineChoice};
 
 /// The candidates of a comparison; each label once.
-pub(super) fn list(written: &At<Vec<At<Named>>>) -> Result<Vec<DisciplineChoice>, Mistake> {
+pub(super) fn list(
+    written: &At<Vec<At<Named>>>,
+    data: &dyn DataFiles,
+) -> Result<Vec<DisciplineChoice>, Mistake> {
     let mut choices: Vec<DisciplineChoice> = Vec::new();
     for named in &written.value {
-        let choice = choice(named, &named.place, &[])?;
+        let choice = choice(named, &named.place, &[], data)?;
         if choices.iter().any(|other| other.label == choice.label) {
             let found = format!("a second discipline labelled '{}'", choice.label);
             return Err(Mistake::at(&named.place, found, "another label = \"...\""));
@@ -33,6 +37,7 @@ pub(super) fn choice(
     named: &Named,
     place: &Range<usize>,
     others: &[&'static str],
+    data: &dyn DataFiles,
 ) -> Result<DisciplineChoice, Mistake> {
     let Some(name) = &named.name else {
         return Err(Mistake::missing(place, "name", "the name of a discipline"));
@@ -41,11 +46,16 @@ pub(super) fn choice(
     if let Some(label) = label.filter(|label| label.trim().is_empty()) {
         return Err(Mistake::at(&label.place, "an empty label", "a text"));
     }
-    let settings: Vec<_> = named
-        .settings
-        .iter()
-        .map(|(parameter, value)| (parameter.as_str(), value.0.as_str()))
-        .collect();
+    let mut settings = Vec::new();
+    for (parameter, value) in &named.settings {
+        let contents = choice::contents(name, parameter, &value.0, data).map_err(|error| {
+            let found = format!("'{}' ({})", error.file, error.reason);
+            Mistake::at(&value.place, found, "a file of flows")
+        })?;
+        settings.push((parameter.as_str(), contents));
+    }
+    let settings: Vec<_> =
+        settings.iter().map(|(parameter, value)| (*parameter, value.as_ref())).collect();
     let label = label.map(|label| label.as_str());
     DisciplineChoice::new(name, label, &settings).map_err(|error| match error {
         ChoiceError::Setting(error) => in_settings(error, named, place),
@@ -57,6 +67,28 @@ pub(super) fn choice(
             Mistake::at(place, format!("unknown discipline '{}'", name.value), expected)
         }
     })
+}
+
+/// Refuses promises on a link that sends less than they count on. One whose
+/// capacity varies is taken at its mean: with less they fail for certain.
+pub(super) fn check_promises(
+    choice: &DisciplineChoice,
+    place: &Range<usize>,
+    link: &str,
+    capacity: &Capacity,
+) -> Result<(), Mistake> {
+    let Some(contracts) = choice.contracts() else { return Ok(()) };
+    let rate = match capacity {
+        Capacity::Unlimited => return Ok(()),
+        Capacity::Fixed(rate) => *rate,
+        Capacity::Trace(trace) => trace.mean_rate(),
+    };
+    if contracts.link <= rate {
+        return Ok(());
+    }
+    let (label, counted_on) = (&choice.label, contracts.link);
+    let found = format!("'{label}' with flows for {counted_on} on the link '{link}'");
+    Err(Mistake::at(place, found, format!("flows for at most the {rate} of that link")))
 }
 
 fn in_settings(error: SettingError, named: &Named, place: &Range<usize>) -> Mistake {

@@ -106,7 +106,7 @@ impl Topology {
         let capacity = link.rate.as_ref().map(|rate| capacity(rate, data)).transpose()?;
         let capacity = capacity.unwrap_or(Capacity::Unlimited);
         let delay = link.delay.map_or(Span::ZERO, |delay| delay.0);
-        let queue = queue(link.queue.as_ref(), link.buffer.as_ref())?;
+        let queue = queue(link.queue.as_ref(), link.buffer.as_ref(), data)?;
         let loss = share(link.loss.as_ref())?;
         let (mut back_capacity, mut back_delay, mut back_loss) = (capacity.clone(), delay, loss);
         let mut back_queue = QueueSpec::Unbounded;
@@ -116,7 +116,7 @@ impl Topology {
             }
             back_delay = back.delay.map_or(delay, |delay| delay.0);
             back_loss = if back.loss.is_some() { share(back.loss.as_ref())? } else { loss };
-            back_queue = self::queue(back.queue.as_ref(), back.buffer.as_ref())?;
+            back_queue = self::queue(back.queue.as_ref(), back.buffer.as_ref(), data)?;
         }
         let (starts, ends) =
             (self.ends_of(&link.from, document)?, self.ends_of(&link.to, document)?);
@@ -176,6 +176,9 @@ impl Topology {
         if self.nodes.len() > MOST_NODES || self.links.len() >= MOST_LINKS {
             let expected = format!("at most {MOST_NODES} nodes and {MOST_LINKS} links");
             return wrong("more".into(), &expected);
+        }
+        if let QueueSpec::Fixed(choice, _) = &link.queue {
+            disciplines::check_promises(choice, place, &link.name, &link.capacity)?;
         }
         self.add(link);
         Ok(())
@@ -314,12 +317,13 @@ fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
 fn queue(
     written: Option<&At<Queue>>,
     buffer: Option<&At<Text<Buffer>>>,
+    data: &dyn DataFiles,
 ) -> Result<QueueSpec, Mistake> {
     let limit = buffer.map_or_else(Buffer::default, |buffer| buffer.value.0);
     match (written.map(|queue| (&queue.value, queue)), buffer) {
         (Some((Queue::Tested, _)), _) => Ok(QueueSpec::Tested(limit)),
         (Some((Queue::Fixed(named), queue)), _) => Ok(QueueSpec::Fixed(
-            disciplines::choice(named, &queue.place, &["tested", "unbounded"])?,
+            disciplines::choice(named, &queue.place, &["tested", "unbounded"], data)?,
             limit,
         )),
         (None | Some((Queue::Unbounded, _)), None) => Ok(QueueSpec::Unbounded),

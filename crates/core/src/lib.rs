@@ -15,6 +15,7 @@
 //! | [`curve`] | arrival curves of real-time flows, and what they leave of a link |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
 //! | [`registry`] | the one list of disciplines, with their parameters |
+//! | [`request`] | scheduling of requests, where responses cannot be scheduled |
 //! | [`port`] | a discipline with its counters: what an egress of a link is made of |
 //!
 //! ```
@@ -41,6 +42,7 @@ pub mod packet;
 pub mod port;
 pub mod random;
 pub mod registry;
+pub mod request;
 pub mod units;
 
 pub use buffer::Buffer;

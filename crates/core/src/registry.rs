@@ -175,28 +175,7 @@ impl Entry {
     /// # Errors
     /// A name that the discipline does not have, or a value of the wrong type or out of range.
     pub fn settings(&'static self, given: &[(&str, &str)]) -> Result<Settings, SettingError> {
-        if let Some((name, _)) =
-            given.iter().find(|(name, _)| !self.parameters.iter().any(|p| p.name == *name))
-        {
-            let names: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
-            return Err(SettingError::UnknownParameter {
-                discipline: self.name,
-                found: (*name).into(),
-                known: if names.is_empty() { "none".into() } else { names.join(", ") },
-            });
-        }
-        let value_of = |parameter: &'static Parameter| {
-            let text = given.iter().rev().find(|(name, _)| *name == parameter.name);
-            let text = text.map_or(parameter.default, |(_, text)| text);
-            let wrong = |expected| SettingError::WrongValue {
-                discipline: self.name,
-                parameter: parameter.name,
-                found: text.into(),
-                expected,
-            };
-            parameter.kind.parse(text).map(|value| (parameter.name, value)).map_err(wrong)
-        };
-        self.parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
+        Settings::read(self.name, self.parameters, given)
     }
 
     /// Builds the discipline from `(parameter, value)` pairs as written in a file.
@@ -260,6 +239,37 @@ impl Kind {
 }
 
 impl Settings {
+    /// Reads `(parameter, value)` pairs as written in a file, for what is called
+    /// `owner` and has these parameters.
+    pub(crate) fn read(
+        owner: &'static str,
+        parameters: &'static [Parameter],
+        given: &[(&str, &str)],
+    ) -> Result<Settings, SettingError> {
+        if let Some((name, _)) =
+            given.iter().find(|(name, _)| !parameters.iter().any(|p| p.name == *name))
+        {
+            let names: Vec<_> = parameters.iter().map(|p| p.name).collect();
+            return Err(SettingError::UnknownParameter {
+                discipline: owner,
+                found: (*name).into(),
+                known: if names.is_empty() { "none".into() } else { names.join(", ") },
+            });
+        }
+        let value_of = |parameter: &'static Parameter| {
+            let text = given.iter().rev().find(|(name, _)| *name == parameter.name);
+            let text = text.map_or(parameter.default, |(_, text)| text);
+            let wrong = |expected| SettingError::WrongValue {
+                discipline: owner,
+                parameter: parameter.name,
+                found: text.into(),
+                expected,
+            };
+            parameter.kind.parse(text).map(|value| (parameter.name, value)).map_err(wrong)
+        };
+        parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
+    }
+
     fn value(&self, name: &str) -> Value {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.expect("a discipline asks for its own parameters only").1.clone()

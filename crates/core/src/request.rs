@@ -1,0 +1,154 @@
+//! Scheduling of requests where responses cannot be scheduled.
+//!
+//! On the user's side of an access link the downlink's queue is out of reach: it
+//! is at the provider's end. But what will be in it was asked for, and the
+//! requests pass here. Releasing them in the right order and at the right time
+//! shares out the downlink among classes and users, and keeps its queue short
+//! (MSF, S.-C. Tsao and others, 2008).
+//!
+//! A [`Scheduler`] is a state machine like the packet disciplines: it owns no
+//! clock, socket or thread. Requests, received bytes and the link's counters
+//! come in; out come [`Decision`]s. It has an arbiter, which says whose request
+//! is next, and two actuators:
+//!
+//! - the *window* lets so many responses be outstanding, as many as fill the link;
+//! - the *read gate*, in the mode `msf` only, takes a response out of the window
+//!   once it has become long, and lets it be read as fast as the link has room.
+//!   With heavy-tailed sizes a window without it is nearly first come, first
+//!   served: a few long responses hold all its places.
+//!
+//! A place in the window is a [`Permit`], which ends the response when it is
+//! dropped.
+//!
+//! ```
+//! use std::num::NonZeroU32;
+//! use tidegate_core::request::{ClassId, Decision, Request, UserId, catalogue};
+//! use tidegate_core::{Bytes, Rate, Time};
+//!
+//! let paper = catalogue::find("paper").expect("it is in the catalogue");
+//! let weights = [4, 2, 1].map(|weight| NonZeroU32::new(weight).expect("not zero"));
+//! let mut scheduler = paper.build(&[], Rate(2_000_000), &weights, 1)?;
+//!
+//! let request = |handle, class| Request { handle, class: ClassId(class), user: UserId(7) };
+//! scheduler.arrive(request(0, 2)).expect("there is room to wait");
+//! scheduler.arrive(request(1, 0)).expect("there is room to wait");
+//! // Neither class has received anything, and class 0 has the larger weight.
+//! let Some(Decision::Release { request, permit }) = scheduler.next(Time::ZERO) else {
+//!     panic!("a request waits and the window is open")
+//! };
+//! assert_eq!(request.handle, 1);
+//! // The window starts with one place.
+//! assert!(scheduler.next(Time::ZERO).is_none());
+//! scheduler.received(Time::ZERO, &permit, Bytes(1_000));
+//! drop(permit);
+//! assert!(scheduler.next(Time::ZERO).is_some());
+//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! ```
+
+pub mod catalogue;
+mod classes;
+mod lines;
+mod permit;
+mod room;
+mod scheduler;
+mod slab;
+mod window;
+
+pub use classes::{ClassOrder, SERVICE_SCALE};
+pub use lines::{UserOrder, WaitingLimits};
+pub use permit::Permit;
+pub use room::ReadGateConfig;
+pub use scheduler::{Config, Scheduler};
+pub use window::{LinkReport, WindowConfig, WindowMode};
+
+use crate::units::Bytes;
+
+/// A configured group of users with a weight: its position in the list of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u32);
+
+/// Who asks: any number that is the same for the same user of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserId(pub u64);
+
+/// Something asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Whatever the caller knows it by; decisions carry it.
+    pub handle: u64,
+    /// The class that it counts for.
+    pub class: ClassId,
+    /// The user that it counts for.
+    pub user: UserId,
+}
+
+/// Names a waiting request, also after it has been released or withdrawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    waiting: u32,
+    arrived: u64,
+}
+
+/// A request that may not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// As many wait as may wait in all.
+    #[error("{limit} requests wait already")]
+    Full {
+        /// How many may wait.
+        limit: u32,
+    },
+    /// As many of its user wait as may wait.
+    #[error("{limit} requests of this user wait already")]
+    UserFull {
+        /// How many of one user may wait.
+        limit: u32,
+    },
+    /// The scheduler was built without it.
+    #[error("there is no class {}", class.0)]
+    NoSuchClass {
+        /// The class as it was given.
+        class: ClassId,
+    },
+}
+
+/// What a scheduler wants done.
+#[derive(Debug)]
+pub enum Decision {
+    /// Send this request to its server.
+    Release {
+        /// The request.
+        request: Request,
+        /// To be kept until the response is over, however that comes about, and
+        /// then dropped.
+        permit: Permit,
+    },
+    /// Read so much more of this long response.
+    Read {
+        /// Its request's handle.
+        handle: u64,
+        /// How much in addition to what it was granted before.
+        size: Bytes,
+    },
+}
+
+/// How a response may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As fast as it comes.
+    Freely,
+    /// This much, and then no more until [`Decision::Read`] adds to it.
+    UpTo(Bytes),
+}
+
+/// What a class has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassState {
+    /// *SC*, in units of 1/[`SERVICE_SCALE`] byte; plain bytes where classes
+    /// take turns. 0 while the class is idle.
+    pub service: u128,
+    /// *UC*: users with a request waiting or a response outstanding.
+    pub users: u32,
+    /// Whether a request waits.
+    pub is_waiting: bool,
+}

@@ -1,0 +1,255 @@
+//! Which class is next.
+//!
+//! Each class has a service counter *SC*, to which a received part of *L* bytes
+//! adds *L* / (*w* x *UC*), with its weight *w* and *UC* active users
+//! (`MSF section 3.1`). The class with the least *SC* among those with a
+//! request waiting is next; of equals that with the largest *w* x *UC*, then
+//! that listed first. A class that was idle starts at the least *SC* of the
+//! active ones, and when all are idle every *SC* is 0.
+//!
+//! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products
+//! of common weights and numbers of users divide: equal service is then equal to the
+//! last bit. What is rounded off elsewhere is less than a unit per part. In 128
+//! bits they hold 10^26 bytes.
+//!
+//! All orders are sorted sets of the classes concerned: O(log n) for whatever
+//! changes a class.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use crate::units::Bytes;
+
+/// Units of a service counter in one byte: 720 720 squared, which all products
+/// of two numbers up to 16 divide.
+pub const SERVICE_SCALE: u64 = 720_720 * 720_720;
+
+/// In which order classes are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassOrder {
+    /// The class whose first waiting request has waited longest.
+    Arrival,
+    /// The class that has received the least for its weight.
+    LeastService {
+        /// Whether the weight is each user's, as in MSF, or the whole class's.
+        per_user: bool,
+    },
+    /// In turn, each class until it has received the quantum times its weight.
+    Turns {
+        /// What a turn is worth to a class of weight 1.
+        quantum: Bytes,
+    },
+}
+
+/// The place of a class in an order; the least is first.
+type Rank = (u128, u64, u32);
+
+/// All classes.
+#[derive(Debug)]
+pub(super) struct Classes {
+    order: ClassOrder,
+    classes: Vec<Class>,
+    /// Those with a request waiting.
+    waiting: BTreeSet<Rank>,
+    /// Those with a long response that wants to be read, and no request waiting.
+    reading: BTreeSet<Rank>,
+    /// Those with an active user, by service.
+    active: BTreeSet<(u128, u32)>,
+    /// The round of [`ClassOrder::Turns`] in which the last request was released.
+    round: u128,
+    /// How often classes have joined the round.
+    joined: u64,
+}
+
+/// One class.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    weight: u32,
+    /// *UC*: users with a request waiting or a response outstanding.
+    pub(super) users: u32,
+    /// *SC* in units of 1/[`SERVICE_SCALE`] byte; under [`ClassOrder::Turns`]
+    /// plain bytes. Of no meaning while the class is idle.
+    service: u128,
+    /// When its first waiting request came; `None` without one.
+    pub(super) first: Option<u64>,
+    /// Long responses that want to be read.
+    pub(super) hungry: u32,
+    /// When it joined the round.
+    joined: u64,
+}
+
+/// Where a class stands in the three orders.
+#[derive(Clone, Copy)]
+struct Places {
+    waiting: Option<Rank>,
+    reading: Option<Rank>,
+    active: Option<(u128, u32)>,
+}
+
+impl Classes {
+    pub(super) fn new(order: ClassOrder, weights: &[NonZeroU32]) -> Classes {
+        let class = |weight: &NonZeroU32| Class {
+            weight: weight.get(),
+            users: 0,
+            service: 0,
+            first: None,
+            hungry: 0,
+            joined: 0,
+        };
+        Classes {
+            order,
+            classes: weights.iter().map(class).collect(),
+            waiting: BTreeSet::new(),
+            reading: BTreeSet::new(),
+            active: BTreeSet::new(),
+            round: 0,
+            joined: 0,
+        }
+    }
+
+    pub(super) fn get(&self, id: u32) -> Option<&Class> {
+        self.classes.get(id as usize)
+    }
+
+    /// *SC* of a class: 0 while it is idle, when it has none.
+    pub(super) fn service(&self, id: u32) -> u128 {
+        self.get(id).filter(|class| class.users > 0).map_or(0, |class| class.service)
+    }
+
+    /// The class whose request is next.
+    pub(super) fn next_waiting(&self) -> Option<u32> {
+        self.waiting.first().map(|(.., id)| *id)
+    }
+
+    /// The class whose long response is next. Waiting requests of a class go
+    /// before its long responses: those would keep the link full and the window
+    /// as narrow as it is.
+    pub(super) fn next_reading(&self) -> Option<u32> {
+        self.reading.first().map(|(.., id)| *id)
+    }
+
+    /// One more active user.
+    pub(super) fn add_user(&mut self, id: u32) {
+        let least_active = self.active.first().map_or(0, |(service, _)| *service);
+        if self.active.is_empty() {
+            self.round = 0;
+        }
+        let start = match self.order {
+            // Its turn is settled when it joins the round.
+            ClassOrder::Turns { .. } => 0,
+            _ => least_active,
+        };
+        self.change(id, |class| {
+            if class.users == 0 {
+                class.service = start;
+            }
+            class.users += 1;
+        });
+    }
+
+    /// One active user less.
+    pub(super) fn remove_user(&mut self, id: u32) {
+        self.change(id, |class| class.users -= 1);
+    }
+
+    /// The first waiting request of a class is another, or none.
+    pub(super) fn set_first(&mut self, id: u32, first: Option<u64>) {
+        let class = &self.classes[id as usize];
+        if class.first.is_none()
+            && first.is_some()
+            && let ClassOrder::Turns { quantum } = self.order
+        {
+            // It comes last in the round, and has nothing saved up.
+            self.joined += 1;
+            let joined = self.joined;
+            let start = self.round.saturating_mul(turn(class, quantum));
+            self.change(id, |class| {
+                class.service = class.service.max(start);
+                class.joined = joined;
+            });
+        }
+        self.change(id, |class| class.first = first);
+    }
+
+    /// So many long responses of a class want to be read.
+    pub(super) fn set_hungry(&mut self, id: u32, hungry: u32) {
+        self.change(id, |class| class.hungry = hungry);
+    }
+
+    /// A request of this class is released.
+    pub(super) fn released(&mut self, id: u32) {
+        if let ClassOrder::Turns { quantum } = self.order {
+            let class = &self.classes[id as usize];
+            self.round = class.service / turn(class, quantum);
+        }
+    }
+
+    /// A class has received `size`. An idle one starts anew when it returns, so
+    /// what it receives until then is not counted.
+    pub(super) fn charge(&mut self, id: u32, size: Bytes) {
+        let size = u128::from(size.0);
+        let order = self.order;
+        self.change(id, |class| {
+            if class.users == 0 {
+                return;
+            }
+            let service = match order {
+                ClassOrder::Turns { .. } => size,
+                _ => size * u128::from(SERVICE_SCALE) / u128::from(share(class, order)),
+            };
+            class.service = class.service.saturating_add(service);
+        });
+    }
+
+    /// Changes a class and moves it to where it then belongs.
+    fn change(&mut self, id: u32, edit: impl FnOnce(&mut Class)) {
+        let before = self.places(id);
+        edit(&mut self.classes[id as usize]);
+        let after = self.places(id);
+        relocate(&mut self.waiting, before.waiting, after.waiting);
+        relocate(&mut self.reading, before.reading, after.reading);
+        relocate(&mut self.active, before.active, after.active);
+    }
+
+    fn places(&self, id: u32) -> Places {
+        let class = &self.classes[id as usize];
+        let rank = match self.order {
+            ClassOrder::Arrival => (class.first.map_or(0, u128::from), 0, id),
+            ClassOrder::LeastService { .. } => {
+                (class.service, u64::MAX - share(class, self.order), id)
+            }
+            ClassOrder::Turns { quantum } => {
+                (class.service / turn(class, quantum), class.joined, id)
+            }
+        };
+        Places {
+            waiting: class.first.is_some().then_some(rank),
+            reading: (class.first.is_none() && class.hungry > 0).then_some(rank),
+            active: (class.users > 0).then_some((class.service, id)),
+        }
+    }
+}
+
+/// *w* x *UC*, or *w* alone where the number of users is not to matter.
+fn share(class: &Class, order: ClassOrder) -> u64 {
+    let users = match order {
+        ClassOrder::LeastService { per_user: true } => class.users.max(1),
+        _ => 1,
+    };
+    u64::from(class.weight) * u64::from(users)
+}
+
+/// What a class may receive in one turn.
+fn turn(class: &Class, quantum: Bytes) -> u128 {
+    u128::from(quantum.0.max(1)) * u128::from(class.weight)
+}
+
+fn relocate<T: Ord>(set: &mut BTreeSet<T>, before: Option<T>, after: Option<T>) {
+    if before == after {
+        return;
+    }
+    if let Some(before) = before {
+        set.remove(&before);
+    }
+    set.extend(after);
+}

@@ -1,0 +1,60 @@
+//! The right to have a response outstanding.
+//!
+//! A leaked place would shrink the window for ever, and one that is given back
+//! twice would widen it, so a place is an object with one owner: it can be
+//! neither copied nor made elsewhere, and ceases to exist when its owner is
+//! done with it, for whatever reason: completion, an error, a client or server
+//! that is gone, a time limit, a panic that unwinds. There is no call to forget.
+//!
+//! A dropped permit tells its scheduler through a queue that the scheduler
+//! empties before it does anything else: an atomic count per response and a
+//! message of four bytes, for which whoever moves the bytes needs no access to
+//! the scheduler. Only `std::mem::forget` can still lose a place.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+
+/// One response may be outstanding for as long as this lives.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped ends its response"]
+pub struct Permit {
+    response: u32,
+    returns: Sender<u32>,
+}
+
+impl Permit {
+    /// The response's number with its scheduler.
+    pub(super) fn response(&self) -> u32 {
+        self.response
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        // It fails when the scheduler is gone, and the window with it.
+        let _ = self.returns.send(self.response);
+    }
+}
+
+/// Where permits come from and return to.
+#[derive(Debug)]
+pub(super) struct Permits {
+    returned: Receiver<u32>,
+    returns: Sender<u32>,
+}
+
+impl Permits {
+    pub(super) fn new() -> Permits {
+        let (returns, returned) = mpsc::channel();
+        Permits { returned, returns }
+    }
+
+    /// The permit of a response.
+    pub(super) fn issue(&self, response: u32) -> Permit {
+        Permit { response, returns: self.returns.clone() }
+    }
+
+    /// A response whose permit was dropped, the longest ago first; each comes once.
+    pub(super) fn take_returned(&self) -> Option<u32> {
+        self.returned.try_recv().ok()
+    }
+}

@@ -1,0 +1,310 @@
+//! The rules one by one, with numbers worked by hand.
+
+use std::num::NonZeroU32;
+
+use tidegate_core::request::{
+    ClassId, Decision, LinkReport, Permit, Reading, Refusal, Request, SERVICE_SCALE, Scheduler,
+    Ticket, UserId, catalogue,
+};
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+/// A scheduler, and the next request's number.
+struct Desk {
+    scheduler: Scheduler,
+    handles: u64,
+    now: Time,
+}
+
+impl Desk {
+    fn new(name: &str, given: &[(&str, &str)], weights: &[u32]) -> Desk {
+        let entry = catalogue::find(name).expect("it is in the catalogue");
+        let weights: Vec<_> =
+            weights.iter().map(|w| NonZeroU32::new(*w).expect("not zero")).collect();
+        let scheduler = entry.build(given, Rate(8_000_000), &weights, 1);
+        Desk { scheduler: scheduler.expect("within range"), handles: 0, now: Time::ZERO }
+    }
+
+    fn arrive(&mut self, class: u32, user: u64) -> Ticket {
+        self.try_arrive(class, user).expect("there is room to wait")
+    }
+
+    /// One after the other, by class and user.
+    fn arrive_all(&mut self, requests: &[(u32, u64)]) {
+        for (class, user) in requests {
+            self.arrive(*class, *user);
+        }
+    }
+
+    fn try_arrive(&mut self, class: u32, user: u64) -> Result<Ticket, Refusal> {
+        let handle = self.handles;
+        self.handles += 1;
+        self.scheduler.arrive(Request { handle, class: ClassId(class), user: UserId(user) })
+    }
+
+    /// The next request that is released, by its number.
+    fn release(&mut self) -> Option<(u64, Permit)> {
+        match self.scheduler.next(self.now) {
+            Some(Decision::Release { request, permit }) => Some((request.handle, permit)),
+            Some(read) => panic!("{read:?}"),
+            None => None,
+        }
+    }
+
+    /// The next request that is released, which should be this one.
+    fn released(&mut self, expected: u64) -> Permit {
+        let (handle, permit) = self.release().expect("a request waits, and a place is free");
+        assert_eq!(handle, expected);
+        permit
+    }
+
+    fn receive(&mut self, permit: &Permit, size: u64) -> Reading {
+        self.scheduler.received(self.now, permit, Bytes(size))
+    }
+
+    /// *SC* of a class in bytes.
+    fn service(&mut self, class: u32) -> f64 {
+        let state = self.scheduler.class(ClassId(class)).expect("there is such a class");
+        state.service as f64 / SERVICE_SCALE as f64
+    }
+}
+
+const FIXED_TWO: &[(&str, &str)] = &[("window", "fixed"), ("start", "2")];
+
+#[test]
+fn service_is_divided_by_the_weight_and_by_the_active_users() {
+    for (shares, expected) in [("user", 1_000.0), ("class", 3_000.0)] {
+        let given = [FIXED_TWO, &[("shares", shares)]].concat();
+        let mut desk = Desk::new("paper", &given, &[4]);
+        desk.arrive_all(&[(0, 1), (0, 2), (0, 2), (0, 3)]);
+        let (first, second) = (desk.released(0), desk.released(1));
+        desk.receive(&first, 12_000);
+        assert_eq!(desk.service(0), expected);
+        // User 1 has nothing left; two are active.
+        drop(first);
+        desk.receive(&second, 8_000);
+        let more = if shares == "user" { 8_000.0 / 8.0 } else { 2_000.0 };
+        assert_eq!(desk.service(0), expected + more);
+    }
+}
+
+#[test]
+fn the_least_service_is_first_and_of_equals_the_largest_weight_times_users() {
+    let mut desk = Desk::new("paper", FIXED_TWO, &[1, 3, 2]);
+    desk.arrive(0, 1);
+    desk.arrive(1, 1);
+    // Two users of weight 2 are more than one of weight 3.
+    let [third, _] = [1, 2].map(|user| desk.arrive(2, user));
+    let first = desk.released(2);
+    assert_eq!(desk.scheduler.withdraw(third), None);
+    desk.receive(&first, 4);
+    // Class 2 has 1 byte of service, and 1 comes before 0 by its weight.
+    let second = desk.released(1);
+    desk.receive(&second, 30);
+    drop(first);
+    let _third = desk.released(0);
+}
+
+#[test]
+fn a_class_returns_at_the_least_service_of_the_active_ones_and_at_zero_when_none_is() {
+    let mut desk = Desk::new("paper", &[("window", "fixed"), ("start", "3")], &[1, 1, 1]);
+    desk.arrive_all(&[(0, 1), (1, 1)]);
+    let (first, second) = (desk.released(0), desk.released(1));
+    desk.receive(&first, 700);
+    desk.receive(&second, 500);
+    desk.arrive(2, 1);
+    assert_eq!(desk.service(2), 500.0);
+    // Class 0 leaves and is back: also what it had too much is forgotten.
+    drop(first);
+    desk.arrive(0, 1);
+    assert_eq!(desk.service(0), 500.0);
+    // Level with class 2, class 0 is listed first.
+    let rest = [desk.released(3), desk.released(2)];
+    drop((second, rest));
+    assert_eq!([0, 1, 2].map(|class| desk.service(class)), [0.0; 3]);
+    desk.arrive(1, 1);
+    assert_eq!(desk.service(1), 0.0);
+}
+
+#[test]
+fn unasked_bytes_count_for_the_class_that_they_belong_to_while_it_is_active() {
+    let mut desk = Desk::new("paper", FIXED_TWO, &[2, 1]);
+    desk.arrive(0, 1);
+    let unasked = |desk: &mut Desk, whose: Option<(u32, u64)>| {
+        let whose = whose.map(|(class, user)| (ClassId(class), UserId(user)));
+        desk.scheduler.received_unasked(Time::ZERO, whose, Bytes(100));
+    };
+    // Of a user without a request, of an idle class, of nobody, of no such class.
+    for whose in [Some((0, 9)), Some((1, 1)), None, Some((7, 1))] {
+        unasked(&mut desk, whose);
+    }
+    assert_eq!([0, 1].map(|class| desk.service(class)), [50.0, 0.0]);
+}
+
+#[test]
+fn the_window_opens_when_the_link_is_idle_and_freezes_while_requests_are_few() {
+    // 8 Mbit/s for 5 s are 5 MB.
+    let mut desk = Desk::new("paper", &[], &[1]);
+    let report = |desk: &mut Desk, carried: u64| {
+        desk.now += Span::seconds(5);
+        let report = LinkReport { carried: Bytes(carried), queueing_delay: None };
+        desk.scheduler.report(desk.now, report);
+        desk.scheduler.window()
+    };
+    report(&mut desk, 0);
+    for user in 0..5 {
+        desk.arrive(0, user);
+    }
+    let mut permits = vec![desk.released(0)];
+    assert!(desk.release().is_none());
+    assert_eq!(report(&mut desk, 1_000), 2.0);
+    permits.push(desk.released(1));
+    assert!(desk.release().is_none());
+    // 70%: 2 * 0.98 / 0.7 is 2.8, and two responses are fewer.
+    assert!((report(&mut desk, 3_501_000) - 2.8).abs() < 1e-6);
+    permits.push(desk.released(2));
+    assert!(desk.release().is_none());
+    drop(permits);
+    // The rest goes at once, and an idle link widens nothing (MSF section 5.5).
+    let _rest = [desk.released(3), desk.released(4)];
+    assert!((report(&mut desk, 3_501_000) - 2.8).abs() < 1e-6);
+    assert!((report(&mut desk, 8_501_000) - 2.8).abs() < 1e-6);
+    desk.arrive(0, 9);
+    let _one_more = desk.released(5);
+    assert!((report(&mut desk, 13_501_000) - 2.8 * 0.98).abs() < 1e-6);
+}
+
+#[test]
+fn a_small_request_waits_behind_another_users_backlog_in_the_paper_and_not_in_msf() {
+    for (name, expected) in [("paper", 1), ("msf", 3)] {
+        let mut desk = Desk::new(name, &[("window", "fixed")], &[1]);
+        desk.arrive_all(&[(0, 1), (0, 1), (0, 1), (0, 2)]);
+        let first = desk.released(0);
+        desk.receive(&first, 5_000);
+        drop(first);
+        // User 1 has received 5 000 bytes, user 2 nothing.
+        drop(desk.released(expected));
+    }
+}
+
+#[test]
+fn a_user_who_comes_late_starts_where_the_others_are() {
+    let mut desk = Desk::new("msf", &[("window", "fixed")], &[1]);
+    desk.arrive_all(&[(0, 1), (0, 1), (0, 2), (0, 2), (0, 2)]);
+    for (expected, size) in [(0, 300), (2, 100), (3, 100)] {
+        let permit = desk.released(expected);
+        desk.receive(&permit, size);
+    }
+    // User 2 stands at 200 and was last served at 100, which is where user 3
+    // starts: who had not been there before has saved nothing up.
+    desk.arrive(0, 3);
+    desk.arrive(0, 3);
+    for (expected, size) in [(5, 150), (4, 150), (6, 100)] {
+        let permit = desk.released(expected);
+        desk.receive(&permit, size);
+    }
+    drop(desk.released(1));
+}
+
+#[test]
+fn drr_lets_a_class_receive_its_quantum_in_its_turn() {
+    let mut desk = Desk::new("drr", &[("window", "fixed"), ("quantum", "1 kB")], &[2, 1]);
+    desk.arrive_all(&[(0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1)]);
+    // Class 0 may receive 2 000 bytes in a turn: two requests, and the second
+    // takes it to 2 600. Class 1 has its 1 000 after one. In the next round
+    // class 0 has 1 400 left.
+    for (expected, size) in [(0, 1_300), (1, 1_300), (4, 1_000), (2, 1_400), (5, 10), (3, 10)] {
+        let permit = desk.released(expected);
+        desk.receive(&permit, size);
+    }
+}
+
+#[test]
+fn fifo_releases_everything_as_it_comes() {
+    let mut desk = Desk::new("fifo", &[], &[1, 9]);
+    let mut permits = Vec::new();
+    for (number, class) in [0, 1, 0, 1, 1].into_iter().enumerate() {
+        desk.arrive(class, 1);
+        permits.push(desk.released(number as u64));
+    }
+    let mut desk = Desk::new("fifo", &[("window", "fixed")], &[1, 9]);
+    desk.arrive_all(&[(0, 1), (1, 1), (0, 1), (1, 1)]);
+    for number in 0..4 {
+        drop(desk.released(number));
+    }
+}
+
+#[test]
+fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
+    let given = [("window", "fixed"), ("long_from", "10 kB"), ("grant", "4 kB")];
+    let mut desk = Desk::new("msf", &[&given[..], &[("floor", "0.001")]].concat(), &[1]);
+    desk.arrive_all(&[(0, 1), (0, 1)]);
+    let long = desk.released(0);
+    assert_eq!(desk.receive(&long, 9_999), Reading::Freely);
+    assert!(desk.release().is_none());
+    assert_eq!(desk.receive(&long, 1), Reading::UpTo(Bytes(0)));
+    let short = desk.released(1);
+    // 98% of 8 Mbit/s are 0.98 bytes in a microsecond; 10 000 bytes are to be
+    // paid off before there is room for the 4 000.
+    let room_at = Time(14_000_000_u64 * 100 / 98 + 1);
+    assert_eq!(desk.scheduler.next_ready(Time::ZERO), Some(room_at));
+    desk.now = Time(room_at.0 - 1);
+    assert!(desk.scheduler.next(desk.now).is_none());
+    desk.now = room_at;
+    let read = desk.scheduler.next(desk.now);
+    assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(4_000) })));
+    assert_eq!(desk.receive(&long, 1_000), Reading::UpTo(Bytes(3_000)));
+    // Its next grant comes no earlier than when half of this one is used.
+    desk.now += Span::seconds(1);
+    assert_eq!(desk.scheduler.next_ready(desk.now), None);
+    assert_eq!(desk.receive(&long, 1_000), Reading::UpTo(Bytes(2_000)));
+    let read = desk.scheduler.next(desk.now);
+    assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(4_000) })));
+    drop((long, short));
+    assert_eq!((desk.scheduler.held(), desk.scheduler.outstanding()), (0, 0));
+}
+
+#[test]
+fn long_responses_come_after_the_waiting_requests_of_their_class_only() {
+    let given = [("window", "fixed"), ("long_from", "1 B"), ("grant", "1 B"), ("floor", "0.001")];
+    let mut desk = Desk::new("msf", &given, &[1, 1]);
+    desk.arrive_all(&[(0, 1), (0, 1), (1, 1), (0, 1)]);
+    let (of_zero, of_one) = {
+        let first = desk.released(0);
+        desk.receive(&first, 1);
+        let second = desk.released(2);
+        desk.receive(&second, 500);
+        (first, second)
+    };
+    let _place = desk.released(1);
+    // Class 0 has received less, but a request of it waits.
+    desk.now = Time(600_000);
+    let read = desk.scheduler.next(desk.now);
+    assert!(matches!(read, Some(Decision::Read { handle: 2, size: Bytes(1) })));
+    assert!(desk.scheduler.next(desk.now).is_none());
+    // The floor has a byte every millisecond for the one that was hungry first.
+    desk.now = Time(1_000_000);
+    let read = desk.scheduler.next(desk.now);
+    assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(1) })));
+    drop((of_zero, of_one));
+}
+
+#[test]
+fn too_many_requests_are_refused_and_leave_no_trace() {
+    let limits = [("waiting", "3"), ("waiting_per_user", "2"), ("window", "fixed")];
+    let mut desk = Desk::new("msf", &limits, &[1]);
+    desk.arrive(0, 9);
+    let _place = desk.released(0);
+    desk.arrive(0, 1);
+    let second = desk.arrive(0, 1);
+    assert_eq!(desk.try_arrive(0, 1), Err(Refusal::UserFull { limit: 2 }));
+    desk.arrive(0, 2);
+    let full = desk.try_arrive(0, 3).unwrap_err();
+    assert_eq!(full.to_string(), "3 requests wait already");
+    let missing = desk.try_arrive(1, 3).unwrap_err();
+    assert_eq!(missing.to_string(), "there is no class 1");
+    let state = desk.scheduler.class(ClassId(0)).expect("there is such a class");
+    assert_eq!(state.users, 3);
+    assert!(desk.scheduler.withdraw(second).is_some());
+    assert_eq!(desk.scheduler.withdraw(second), None);
+    desk.arrive(0, 3);
+}

@@ -1,0 +1,274 @@
+//! A gateway without a network: it does to a scheduler what chance says, and
+//! keeps the books that no scheduler's fault may spoil.
+
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+use tidegate_core::request::{
+    ClassId, Config, Decision, LinkReport, Permit, Reading, Refusal, Request, Scheduler, Ticket,
+    UserId, WindowMode,
+};
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+/// Something that happens. Numbers choose among what is there at the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// A request comes; from a class that does not exist, too.
+    Arrive { class: u32, user: u64 },
+    /// A client leaves before its request is released, or gives up an old ticket.
+    Withdraw(usize),
+    /// A part of a response is read.
+    Receive { response: usize, size: Bytes },
+    /// A response is over, for whatever reason.
+    End(usize),
+    /// Bytes that answer no known request.
+    Unasked { whose: Option<(u32, u64)>, size: Bytes },
+    /// The link's counter is read; `other` bytes of others came since.
+    Report { other: Bytes, delay: Option<Span> },
+    /// Time passes.
+    Wait(Span),
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Arrived {
+        request: Request,
+        ticket: u64,
+    },
+    Refused {
+        request: Request,
+        refusal: Refusal,
+    },
+    Withdrawn {
+        ticket: u64,
+        found: bool,
+    },
+    Received {
+        handle: u64,
+        size: Bytes,
+        reading: Reading,
+    },
+    Ended {
+        handle: u64,
+    },
+    Unasked {
+        whose: Option<(u32, u64)>,
+        size: Bytes,
+    },
+    Reported {
+        report: LinkReport,
+        window: u64,
+    },
+    Released {
+        handle: u64,
+    },
+    Read {
+        handle: u64,
+        size: Bytes,
+    },
+    /// There was nothing to do.
+    Rested,
+}
+
+/// An event with its time.
+pub(crate) type Log = Vec<(Time, Event)>;
+
+/// A response in the gateway's hands.
+struct Response {
+    handle: u64,
+    permit: Permit,
+    long: bool,
+}
+
+/// The gateway.
+pub(crate) struct Gateway {
+    pub(crate) scheduler: Scheduler,
+    config: Config,
+    classes: usize,
+    now: Time,
+    handles: u64,
+    /// Handle and ticket of all requests that ever came, and whether they wait.
+    tickets: Vec<(u64, Ticket, bool)>,
+    responses: Vec<Response>,
+    carried: Bytes,
+    pub(crate) log: Log,
+}
+
+impl Gateway {
+    pub(crate) fn new(config: Config, rate: Rate, weights: &[NonZeroU32]) -> Gateway {
+        Gateway {
+            scheduler: Scheduler::new(config, rate, weights, 1),
+            config,
+            classes: weights.len(),
+            now: Time::ZERO,
+            handles: 0,
+            tickets: Vec::new(),
+            responses: Vec::new(),
+            carried: Bytes::ZERO,
+            log: Log::new(),
+        }
+    }
+
+    /// Does one thing, and then all that the scheduler wants.
+    pub(crate) fn apply(&mut self, operation: Operation) {
+        let event = match operation {
+            Operation::Arrive { class, user } => Some(self.arrive(class, user)),
+            Operation::Withdraw(which) => self.withdraw(which),
+            Operation::Receive { response, size } => self.receive(response, size),
+            Operation::End(which) => self.end(which),
+            Operation::Unasked { whose, size } => {
+                let known = whose.map(|(class, user)| (ClassId(class), UserId(user)));
+                self.carried += size;
+                self.scheduler.received_unasked(self.now, known, size);
+                Some(Event::Unasked { whose, size })
+            }
+            Operation::Report { other, delay } => {
+                self.carried += other;
+                let report = LinkReport { carried: self.carried, queueing_delay: delay };
+                self.scheduler.report(self.now, report);
+                Some(Event::Reported { report, window: self.window() })
+            }
+            Operation::Wait(span) => {
+                self.now += span;
+                None
+            }
+        };
+        self.log.extend(event.map(|event| (self.now, event)));
+        self.obey();
+        self.check();
+    }
+
+    /// *W+* in units of 2^-32, which an `f64` holds exactly.
+    fn window(&self) -> u64 {
+        (self.scheduler.window() * (1_u64 << 32) as f64) as u64
+    }
+
+    fn arrive(&mut self, class: u32, user: u64) -> Event {
+        let handle = self.handles;
+        self.handles += 1;
+        let request = Request { handle, class: ClassId(class), user: UserId(user) };
+        match self.scheduler.arrive(request) {
+            Ok(ticket) => {
+                self.tickets.push((handle, ticket, true));
+                Event::Arrived { request, ticket: handle }
+            }
+            Err(refusal) => {
+                let missing = class as usize >= self.classes;
+                let said = matches!(refusal, Refusal::NoSuchClass { .. });
+                assert_eq!(said, missing, "{refusal} for {request:?}");
+                Event::Refused { request, refusal }
+            }
+        }
+    }
+
+    fn withdraw(&mut self, which: usize) -> Option<Event> {
+        let which = which.checked_rem(self.tickets.len())?;
+        let (handle, ticket, waits) = &mut self.tickets[which];
+        let found = self.scheduler.withdraw(*ticket);
+        assert_eq!(found.map(|request| request.handle), waits.then_some(*handle));
+        let event = Event::Withdrawn { ticket: *handle, found: *waits };
+        *waits = false;
+        Some(event)
+    }
+
+    fn receive(&mut self, which: usize, size: Bytes) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let response = &mut self.responses[which];
+        self.carried += size;
+        let reading = self.scheduler.received(self.now, &response.permit, size);
+        response.long |= reading != Reading::Freely;
+        Some(Event::Received { handle: response.handle, size, reading })
+    }
+
+    fn end(&mut self, which: usize) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let Response { handle, permit, .. } = self.responses.remove(which);
+        drop(permit);
+        Some(Event::Ended { handle })
+    }
+
+    /// Carries out decisions until there are none.
+    fn obey(&mut self) {
+        loop {
+            let ready = self.scheduler.next_ready(self.now).is_some_and(|at| at <= self.now);
+            let decision = self.scheduler.next(self.now);
+            assert_eq!(decision.is_some(), ready, "next_ready and next disagree at {}", self.now);
+            let event = match decision {
+                Some(Decision::Release { request, permit }) => {
+                    let handle = request.handle;
+                    let waited = self.tickets.iter_mut().find(|(known, ..)| *known == handle);
+                    let (_, _, waits) = waited.expect("only what came is released");
+                    assert!(std::mem::take(waits), "released twice: {request:?}");
+                    self.responses.push(Response { handle, permit, long: false });
+                    Event::Released { handle }
+                }
+                Some(Decision::Read { handle, size }) => {
+                    let known = self.responses.iter().find(|known| known.handle == handle);
+                    assert!(known.is_some_and(|known| known.long), "read of what is not long");
+                    Event::Read { handle, size }
+                }
+                None => Event::Rested,
+            };
+            self.log.push((self.now, event));
+            if event == Event::Rested {
+                return;
+            }
+        }
+    }
+
+    /// The books.
+    fn check(&mut self) {
+        let waiting = self.tickets.iter().filter(|(.., waits)| *waits).count();
+        assert_eq!(self.scheduler.waiting(), waiting);
+        assert_eq!(self.scheduler.outstanding(), self.responses.len());
+        let held = self.responses.iter().filter(|response| !response.long).count();
+        assert_eq!(self.scheduler.held() as usize, held, "places held");
+        assert!(waiting <= self.config.limits.all as usize);
+        if self.config.window.mode == WindowMode::Unlimited {
+            assert_eq!(waiting, 0, "a request waits without a limit on the window");
+        } else if waiting > 0 {
+            assert!(held as f64 >= self.scheduler.window(), "a request waits, and a place is free");
+        }
+    }
+
+    /// All responses end, and all clients leave.
+    pub(crate) fn close(&mut self) {
+        while !self.tickets.is_empty() {
+            self.apply(Operation::Withdraw(0));
+            self.tickets.remove(0);
+        }
+        while !self.responses.is_empty() {
+            self.apply(Operation::End(0));
+        }
+    }
+
+    /// Forgets what is over, so that long runs stay quick.
+    pub(crate) fn forget(&mut self) {
+        self.tickets.retain(|(.., waits)| *waits);
+        self.log.clear();
+    }
+}
+
+/// Sequences of operations on a few classes and users.
+pub(crate) fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>> {
+    prop::collection::vec(operation(), 0..length)
+}
+
+pub(crate) fn operation() -> impl Strategy<Value = Operation> {
+    let size = || prop_oneof![4 => 0..3_000_u64, 2 => 0..40_000_u64, 1 => Just(720_u64)];
+    let size = move || size().prop_map(Bytes);
+    let span = prop_oneof![3 => 0..100_000_000_u64, 1 => 0..20_000_000_000_u64].prop_map(Span);
+    let whose = prop::option::of((0..5_u32, 0..5_u64));
+    let delay = prop::option::of((0..120_u64).prop_map(Span::millis));
+    prop_oneof![
+        6 => (0..4_u32, 0..4_u64).prop_map(|(class, user)| Operation::Arrive { class, user }),
+        1 => any::<usize>().prop_map(Operation::Withdraw),
+        6 => (any::<usize>(), size())
+            .prop_map(|(response, size)| Operation::Receive { response, size }),
+        3 => any::<usize>().prop_map(Operation::End),
+        1 => (whose, size()).prop_map(|(whose, size)| Operation::Unasked { whose, size }),
+        2 => (size(), delay).prop_map(|(other, delay)| Operation::Report { other, delay }),
+        2 => span.prop_map(Operation::Wait),
+    ]
+}

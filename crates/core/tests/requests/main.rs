@@ -1,0 +1,9 @@
+//! Request schedulers, held to the rules that all share, to a slow and obvious
+//! twin, to bounds, and to their pages in the documentation.
+
+mod bounds;
+mod examples;
+mod gateway;
+// mod pages;
+mod places;
+mod twin;

@@ -12,7 +12,9 @@
 //! | [`flow_table`] | state per flow, hashed with a seed |
 //! | [`buffer`] | how much a queue may hold |
 //! | [`contract`] | what real-time flows send at most and were promised, and the policer |
-//! | [`curve`] | arrival curves of real-time flows, and what they leave of a link |
+//! | [`curve`] | arrival curves of real-time flows, and what can be done with them |
+//! | [`residual`] | whether all deadlines can be met, and what is left for best-effort packets |
+//! | [`assignment`] | deadlines for best-effort packets in what is left |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
 //! | [`registry`] | the one list of disciplines, with their parameters |
 //! | [`request`] | scheduling of requests, where responses cannot be scheduled |
@@ -32,6 +34,7 @@
 //! # Ok::<(), tidegate_core::registry::SettingError>(())
 //! ```
 
+pub mod assignment;
 pub mod buffer;
 pub mod contract;
 pub mod curve;
@@ -43,6 +46,7 @@ pub mod port;
 pub mod random;
 pub mod registry;
 pub mod request;
+pub mod residual;
 pub mod units;
 
 pub use buffer::Buffer;

@@ -90,7 +90,9 @@ impl Curve {
             u64::try_from(ceiling(value - last, self.rise)).ok()?
         };
         let value = value - i128::from(periods) * self.rise;
-        let after = |at: u64| at.checked_add(periods.checked_mul(self.period)?);
+        // What a period less reaches even before the tail, the tail reaches at once.
+        let earliest = if periods > 0 { self.tail } else { 0 };
+        let after = |at: u64| at.max(earliest).checked_add(periods.checked_mul(self.period)?);
         let next = self.pieces.partition_point(|piece| piece.value < value);
         let Some(before) = next.checked_sub(1).map(|index| self.pieces[index]) else {
             return after(0);

@@ -19,6 +19,7 @@
 //! `libfuzzer/`.
 
 pub mod disciplines;
+pub mod requests;
 pub mod scenarios;
 pub mod traces;
 
@@ -39,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "flow_log", fuzz_one: traces::flow_log },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
+    Target { name: "requests", fuzz_one: requests::fuzz_one },
     Target { name: "scenario", fuzz_one: scenarios::scenario },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },

@@ -11,8 +11,8 @@
 //! (the rule of Golestani 1994): nobody saves up service by asking for
 //! nothing. A user without a request or response is forgotten.
 //!
-//! A waiting request takes 56 bytes, its user 80 and the user's entry in the
-//! table and in the order about 60 more; the limits bound all three.
+//! With 100 000 waiting a request takes 73 bytes, or 229 with a user of its own;
+//! nothing else grows with what waits, and the limits bound it.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;

@@ -3,7 +3,6 @@
 
 use std::num::NonZeroU32;
 
-use proptest::prelude::*;
 use tidegate_core::request::{
     ClassId, Config, Decision, LinkReport, Permit, Reading, Refusal, Request, Scheduler, Ticket,
     UserId, WindowMode,
@@ -248,27 +247,4 @@ impl Gateway {
         self.tickets.retain(|(.., waits)| *waits);
         self.log.clear();
     }
-}
-
-/// Sequences of operations on a few classes and users.
-pub(crate) fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>> {
-    prop::collection::vec(operation(), 0..length)
-}
-
-pub(crate) fn operation() -> impl Strategy<Value = Operation> {
-    let size = || prop_oneof![4 => 0..3_000_u64, 2 => 0..40_000_u64, 1 => Just(720_u64)];
-    let size = move || size().prop_map(Bytes);
-    let span = prop_oneof![3 => 0..100_000_000_u64, 1 => 0..20_000_000_000_u64].prop_map(Span);
-    let whose = prop::option::of((0..5_u32, 0..5_u64));
-    let delay = prop::option::of((0..120_u64).prop_map(Span::millis));
-    prop_oneof![
-        6 => (0..4_u32, 0..4_u64).prop_map(|(class, user)| Operation::Arrive { class, user }),
-        1 => any::<usize>().prop_map(Operation::Withdraw),
-        6 => (any::<usize>(), size())
-            .prop_map(|(response, size)| Operation::Receive { response, size }),
-        3 => any::<usize>().prop_map(Operation::End),
-        1 => (whose, size()).prop_map(|(whose, size)| Operation::Unasked { whose, size }),
-        2 => (size(), delay).prop_map(|(other, delay)| Operation::Report { other, delay }),
-        2 => span.prop_map(Operation::Wait),
-    ]
 }

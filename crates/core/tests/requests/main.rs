@@ -2,8 +2,9 @@
 //! twin, to bounds, and to their pages in the documentation.
 
 mod bounds;
+mod conformance;
 mod examples;
 mod gateway;
-// mod pages;
+mod pages;
 mod places;
 mod twin;

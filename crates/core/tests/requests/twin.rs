@@ -3,17 +3,13 @@
 //! to end, and says what has to be decided now.
 
 use std::cmp::Reverse;
-use std::num::NonZeroU32;
 
-use proptest::prelude::*;
-use proptest::sample::select;
-use proptest::test_runner::{Config as Runs, TestRunner};
 use tidegate_core::request::{
-    ClassOrder, Config, LinkReport, Reading, Refusal, UserOrder, WindowMode, catalogue,
+    ClassOrder, Config, LinkReport, Reading, Refusal, UserOrder, WindowMode,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
-use super::gateway::{Event, Gateway, Log, operations};
+use super::gateway::{Event, Log};
 
 /// An exact fraction, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -461,68 +457,12 @@ fn decide(config: &Config, rate: Rate, weights: &[u64], log: &[(Time, Event)], n
     world.next_reader().map_or(Event::Rested, |handle| Event::Read { handle, size })
 }
 
-fn compare(config: &Config, rate: Rate, weights: &[u64], log: &Log) {
+/// Holds every decision in a log to what the rules decide.
+pub(crate) fn compare(config: &Config, rate: Rate, weights: &[u64], log: &Log) {
     for (position, (now, event)) in log.iter().enumerate() {
         if matches!(event, Event::Released { .. } | Event::Read { .. } | Event::Rested) {
             let expected = decide(config, rate, weights, &log[..position], *now);
             assert_eq!(*event, expected, "decision {position} at {now}, after {log:#?}");
         }
-    }
-}
-
-/// Settings in which everything happens often.
-fn settings(name: &'static str) -> impl Strategy<Value = Vec<(&'static str, String)>> {
-    let choices = (
-        select(&["user", "class"][..]),
-        select(&["controlled", "controlled", "fixed", "unlimited"][..]),
-        1..5_u32,
-        1..8_u32,
-        1..4_u32,
-    );
-    let sizes = (1..30_000_u64, 1..20_000_u64, 1..1_000_u32, 1..20_000_u64);
-    (choices, sizes).prop_map(move |(choices, sizes)| {
-        let (shares, window, start, waiting, waiting_per_user) = choices;
-        let (long_from, grant, floor, quantum) = sizes;
-        let mut given = vec![
-            ("window", window.to_string()),
-            ("start", start.to_string()),
-            ("waiting", waiting.to_string()),
-            ("waiting_per_user", waiting_per_user.to_string()),
-        ];
-        match name {
-            "drr" => given.push(("quantum", format!("{quantum} B"))),
-            "msf" | "paper" => given.push(("shares", shares.to_string())),
-            _ => {}
-        }
-        if name == "msf" {
-            given.push(("long_from", format!("{long_from} B")));
-            given.push(("grant", format!("{grant} B")));
-            given.push(("floor", format!("{}", f64::from(floor) / 1_000.0)));
-        }
-        given
-    })
-}
-
-#[test]
-fn every_scheduler_decides_as_its_twin_does() {
-    for entry in catalogue::SCHEDULERS {
-        let runs = Runs { failure_persistence: None, ..Runs::with_cases(600) };
-        let weights = prop::collection::vec(1..7_u32, 3);
-        let input = (settings(entry.name), weights, 1_000..20_000_000_u64, operations(120));
-        let run = TestRunner::new(runs).run(&input, |(given, weights, rate, operations)| {
-            let given: Vec<_> = given.iter().map(|(name, value)| (*name, &value[..])).collect();
-            let settings = entry.settings(&given).expect("within range");
-            let config = (entry.config)(&settings);
-            let rate = Rate(rate);
-            let nonzero: Vec<_> =
-                weights.iter().map(|w| NonZeroU32::new(*w).expect("from 1 on")).collect();
-            let mut gateway = Gateway::new(config, rate, &nonzero);
-            operations.into_iter().for_each(|operation| gateway.apply(operation));
-            gateway.close();
-            let weights: Vec<_> = weights.into_iter().map(u64::from).collect();
-            compare(&config, rate, &weights, &gateway.log);
-            Ok(())
-        });
-        run.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
     }
 }

@@ -1,0 +1,111 @@
+//! Operations on every request scheduler, under audit and beside its twin.
+//!
+//! | bytes | meaning |
+//! | --- | --- |
+//! | 0 | a dial for all parameters: 0 leaves the defaults, see `setting` |
+//! | 1 | the link's rate: `n` times `n` kbit/s |
+//! | then | operations of three bytes, by the first one's lowest three bits |
+//! | `..uuc000`, `..uuc001`, -, - | a request of user `uu` of class `c`, or of a missing class |
+//! | 2, which, - | a client gives up |
+//! | 3 or 4, which, size | a part of a response is read |
+//! | 5, which, - | a response ends |
+//! | 6, other, delay | the link's counter is read |
+//! | 7, span, size | time passes, and bytes come that nobody asked for |
+//!
+//! What is cut off reads as zero. There are as many operations as one run of the
+//! slow twin can afford.
+
+use std::num::NonZeroU32;
+
+use tidegate_core::registry::{Kind, Parameter};
+use tidegate_core::request::catalogue::SCHEDULERS;
+use tidegate_core::{Bytes, Rate, Span};
+
+// The audit and the twin are those of the tests.
+#[path = "../../crates/core/tests/requests/gateway.rs"]
+mod gateway;
+#[path = "../../crates/core/tests/requests/twin.rs"]
+mod twin;
+
+use gateway::{Gateway, Operation};
+
+const MOST_OPERATIONS: usize = 100;
+const WEIGHTS: [u32; 2] = [3, 2];
+
+/// Does what `input` says to every request scheduler.
+///
+/// # Panics
+/// When one breaks a rule or differs from its twin.
+pub fn fuzz_one(input: &[u8]) {
+    let [dial, rate] = [0, 1].map(|at| input.get(at).copied().unwrap_or(0));
+    let rate = Rate(u64::from(rate).pow(2) * 1_000);
+    let operations: Vec<_> = input.get(2..).unwrap_or(&[]).chunks(3).flat_map(operation).collect();
+    let weights = WEIGHTS.map(|weight| NonZeroU32::new(weight).expect("neither is zero"));
+    for entry in SCHEDULERS {
+        let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial)).collect();
+        let names = entry.parameters.iter().map(|parameter| parameter.name);
+        let given: Vec<_> = names.zip(values.iter().map(String::as_str)).collect();
+        let settings = entry.settings(&given).unwrap_or_else(|error| panic!("{error}"));
+        let config = (entry.config)(&settings);
+        let mut gateway = Gateway::new(config, rate, &weights);
+        operations.iter().take(MOST_OPERATIONS).for_each(|operation| gateway.apply(*operation));
+        gateway.close();
+        twin::compare(&config, rate, &WEIGHTS.map(u64::from), &gateway.log);
+    }
+}
+
+fn operation(bytes: &[u8]) -> Vec<Operation> {
+    let [code, a, b] = [0, 1, 2].map(|at| bytes.get(at).copied().unwrap_or(0));
+    let (class, user) = (u32::from(code >> 3 & 1), u64::from(code >> 4 & 3));
+    match code % 8 {
+        0 => vec![Operation::Arrive { class, user }],
+        1 => vec![Operation::Arrive { class: class + u32::from(code >> 6), user }],
+        2 => vec![Operation::Withdraw(a.into())],
+        3 | 4 => vec![Operation::Receive { response: a.into(), size: size(b) }],
+        5 => vec![Operation::End(a.into())],
+        6 => {
+            let delay = (b > 0).then(|| Span::millis(u64::from(b)));
+            vec![Operation::Report { other: size(a), delay }]
+        }
+        _ => {
+            let whose = (code >= 64).then_some((class, user));
+            vec![Operation::Wait(span(a)), Operation::Unasked { whose, size: size(b) }]
+        }
+    }
+}
+
+/// Up to 4 500 bytes in steps of 30, then up to 60 MB.
+fn size(code: u8) -> Bytes {
+    Bytes(match code {
+        0..=150 => u64::from(code) * 30,
+        _ => u64::from(code - 150) << ((code - 150) / 5).min(20),
+    })
+}
+
+/// Three bits times a power of two nanoseconds, up to 15 s.
+fn span(code: u8) -> Span {
+    Span(u64::from(code & 7) << (code >> 3))
+}
+
+/// A value within the parameter's range: at 0 the default, at 255 the most, and
+/// in between something near the least.
+fn setting(parameter: &Parameter, dial: u8) -> String {
+    if dial == 0 {
+        return parameter.default.into();
+    }
+    let within = |least: u64, most: u64, step: u64| match dial {
+        255 => most,
+        _ => (least + u64::from(dial - 1) * step).min(most),
+    };
+    match &parameter.kind {
+        Kind::Span { least, most } => format!("{} ns", within(least.0, most.0, 50_000_000)),
+        Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
+        Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 1).to_string(),
+        Kind::Number { least, most } => {
+            (least + (most - least) * f64::from(dial) / 255.0).to_string()
+        }
+        Kind::Choice(words) => words[usize::from(dial) % words.len()].into(),
+        // No request scheduler has a parameter of another kind.
+        Kind::Amount | Kind::Contracts => parameter.default.into(),
+    }
+}

@@ -16,6 +16,7 @@
 //! | [`hosts`] | which side of a capture is the user's |
 //! | [`call`] | the spacing and size of the packets of one flow of a capture |
 //! | [`flow_log`] | flows: CSV or TSV of start and size |
+//! | [`frames`] | frames of a stream, or packets of a call: the same columns |
 //! | [`http_log`] | replies of a Web server: Common and Combined Log Format, NASA TSV |
 //! | [`page_load`] | page loads of a browser: HAR |
 //! | [`delivery`] | capacity of a link over time: Mahimahi traces |
@@ -33,6 +34,7 @@ pub mod capture;
 pub mod delivery;
 pub mod error;
 pub mod flow_log;
+pub mod frames;
 pub mod hosts;
 pub mod http_log;
 pub mod page_load;
@@ -45,6 +47,7 @@ pub use capture::{Capture, CapturedPacket, Skipped};
 pub use delivery::DeliveryTrace;
 pub use error::ReadError;
 pub use flow_log::{FlowLog, LoggedFlow};
+pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};
 pub use http_log::{HttpLog, LoggedReply};
 pub use page_load::{PageLoad, PageLoads, PageRequest};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tidegate_core::{Bytes, Rate, Span};
-use tidegate_sim::trace::{DeliveryTrace, SizeDistribution};
+use tidegate_sim::trace::{DeliveryTrace, FrameTrace, SizeDistribution};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/data").join(name)
@@ -32,5 +32,24 @@ fn capacities_are_as_described() {
         assert_eq!(trace.opportunities(), opportunities);
         assert_eq!(trace.period(), Span::millis(millis));
         assert_eq!(trace.mean_rate().0 / 1_000, Rate(kilobits).0, "{name}");
+    }
+}
+
+#[test]
+fn frames_are_as_described() {
+    for (name, frames, millis, mean, least, most) in [
+        ("video-highway.csv", 2_000, 66_633, 287, 91, 12_038),
+        ("call-g711.csv", 236, 7_050, 280, 280, 280),
+        ("call-telegram.csv", 276, 16_881, 233, 76, 316),
+        ("call-whatsapp.csv", 87, 11_909, 154, 54, 304),
+    ] {
+        let trace = FrameTrace::read(&data(name), Bytes(28)..=Bytes(65_535));
+        let trace = trace.unwrap_or_else(|error| panic!("{error}"));
+        let sizes = trace.frames().iter().map(|frame| frame.size);
+        assert_eq!(trace.frames().len(), frames, "{name}");
+        let last = trace.frames().last().expect("a frame").at.as_seconds();
+        assert_eq!((last * 1e3).round(), f64::from(millis), "{name}");
+        assert_eq!((trace.size().0 as f64 / frames as f64).round(), f64::from(mean), "{name}");
+        assert_eq!((sizes.clone().min(), sizes.max()), (Some(Bytes(least)), Some(Bytes(most))));
     }
 }

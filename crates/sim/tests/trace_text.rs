@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Rate, Span, Time};
-use tidegate_sim::trace::{DeliveryTrace, FlowLog, HttpLog, LoggedFlow, PageLoads, ReadError};
+use tidegate_sim::trace::{
+    DeliveryTrace, FlowLog, FrameTrace, HttpLog, LoggedFlow, PageLoads, ReadError,
+};
 
 /// What the error of a broken file says.
 fn refused<T>(result: Result<T, ReadError>) -> String {
@@ -85,6 +87,59 @@ mod flow_log {
             expected.sort_by_key(|(start, _)| *start);
             prop_assert_eq!(read(&text), expected);
         }
+    }
+}
+
+mod frames {
+    use super::*;
+
+    fn parse(text: &str) -> Result<FrameTrace, ReadError> {
+        FrameTrace::parse("video", text.as_bytes(), Bytes(28)..=Bytes(65_535))
+    }
+
+    #[test]
+    fn frames_are_put_in_order_and_begin_at_zero() {
+        let trace = parse("size_bytes,start_s\n300,7.02\n100,7\n200,7.01\n").expect("frames");
+        let frames: Vec<_> = trace.frames().iter().map(|frame| (frame.at, frame.size)).collect();
+        let at = |millis: u64| Time(millis * 1_000_000);
+        assert_eq!(frames, [(at(0), Bytes(100)), (at(10), Bytes(200)), (at(20), Bytes(300))]);
+        assert_eq!(trace.period(), Span::millis(30));
+        // 600 bytes in 30 ms.
+        assert_eq!((trace.size(), trace.mean_rate()), (Bytes(600), Rate(160_000)));
+    }
+
+    #[test]
+    fn frames_of_one_moment_have_no_period() {
+        assert_eq!(parse("start_s,size_bytes\n3,50\n").expect("a frame").period(), Span::ZERO);
+        let trace = parse("start_s,size_bytes\n3,50\n3,60\n").expect("frames");
+        assert_eq!((trace.period(), trace.mean_rate()), (Span::ZERO, Rate(0)));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let error = |text: &str| refused(parse(text));
+        let range = "expected from 28 to 65535 in size_bytes";
+        assert_eq!(
+            error("# a\nstart_s,size_bytes\n0,28\n1,27\n"),
+            format!("video:4: found 27, {range}")
+        );
+        assert_eq!(
+            error("start_s,size_bytes\n0,65536\n"),
+            format!("video:2: found 65536, {range}")
+        );
+        let size = "expected whole bytes in size_bytes";
+        assert_eq!(
+            error("start_s,size_bytes\n0,100\n1,I\n"),
+            format!("video:3: found 'I', {size}")
+        );
+        assert_eq!(
+            error("start_s,size_bytes\n\nI,100\n"),
+            "video:3: found 'I', expected seconds from zero on in start_s, as 0.25"
+        );
+        let heading = "expected a heading with the columns start_s and size_bytes";
+        assert_eq!(error("1\tH\t12038\n"), format!("video:1: found '1,H,12038', {heading}"));
+        let nothing = "video: found nothing to use, expected frames";
+        assert_eq!(error("start_s,size_bytes\n"), nothing);
     }
 }
 

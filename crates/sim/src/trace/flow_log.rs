@@ -53,29 +53,8 @@ impl FlowLog {
     /// # Errors
     /// As [`read`](FlowLog::read).
     pub fn parse(name: &str, contents: &[u8]) -> Result<FlowLog, ReadError> {
-        let Some((_, heading)) = heading(contents) else {
-            return Err(Mismatch::new("the end of the file", HEADING).at_line(name, 1));
-        };
-        let text = without_mark(contents);
-        let delimiter = if heading.contains(&b'\t') { b'\t' } else { b',' };
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .comment(Some(b'#'))
-            .flexible(true)
-            .has_headers(false)
-            .from_reader(text);
-
-        let mut columns = None;
-        let mut flows = Vec::new();
-        let mut record = ByteRecord::new();
-        while next(name, &mut reader, &mut record)? {
-            let at_line = |wrong: Mismatch| wrong.at_line(name, line_of(&record, text));
-            match columns {
-                None => columns = Some(find_columns(&record).map_err(at_line)?),
-                Some(columns) => flows.push(flow(&record, columns).map_err(at_line)?),
-            }
-        }
-        flows.sort_by_key(|flow: &LoggedFlow| flow.start);
+        let mut flows = rows(name, contents, Ok)?;
+        flows.sort_by_key(|flow| flow.start);
         Ok(FlowLog { flows })
     }
 
@@ -96,6 +75,40 @@ impl FlowLog {
             names.any(|name| name.trim() == "start_s")
         })
     }
+}
+
+/// The rows of a table with these columns, in the file's order; `check` may
+/// refuse one, or make something of it.
+pub(super) fn rows<T>(
+    name: &str,
+    contents: &[u8],
+    check: impl Fn(LoggedFlow) -> Result<T, Mismatch>,
+) -> Result<Vec<T>, ReadError> {
+    let Some((_, heading)) = heading(contents) else {
+        return Err(Mismatch::new("the end of the file", HEADING).at_line(name, 1));
+    };
+    let text = without_mark(contents);
+    let delimiter = if heading.contains(&b'\t') { b'\t' } else { b',' };
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .comment(Some(b'#'))
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+
+    let mut columns = None;
+    let mut rows = Vec::new();
+    let mut record = ByteRecord::new();
+    while next(name, &mut reader, &mut record)? {
+        let at_line = |wrong: Mismatch| wrong.at_line(name, line_of(&record, text));
+        match columns {
+            None => columns = Some(find_columns(&record).map_err(at_line)?),
+            Some(columns) => {
+                rows.push(flow(&record, columns).and_then(&check).map_err(at_line)?);
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// The first line that is no comment.

@@ -78,6 +78,17 @@ fn traffic(source: &TrafficSpec, scenario: &Scenario) -> String {
             law(&profile.sizes)
         ),
         TrafficKind::Cbr { rate, packet, .. } => format!("{rate} in datagrams of {packet}"),
+        TrafficKind::Frames { trace, sending, .. } => {
+            let packets = sending
+                .packet
+                .map_or("each a packet".into(), |packet| format!("in packets of up to {packet}"));
+            let again = if sending.repeat { ", again and again" } else { "" };
+            format!("{} frames from a file, {packets}{again}", trace.frames().len())
+        }
+        TrafficKind::Greedy { profile, .. } => {
+            let bursts = if profile.bursts.is_some() { ", in bursts" } else { "" };
+            format!("as much as {} allows{bursts}", profile.envelope)
+        }
         TrafficKind::Packets { capture, .. } => {
             format!("{} packets from a capture", capture.packets.len())
         }
@@ -88,7 +99,8 @@ fn traffic(source: &TrafficSpec, scenario: &Scenario) -> String {
     } else {
         String::new()
     };
-    format!("{}: {what}{from}{until}", source.name)
+    let deadline = source.deadline.map_or_else(String::new, |span| format!(", due after {span}"));
+    format!("{}: {what}{from}{until}{deadline}", source.name)
 }
 
 fn law(sizes: &SizeLaw) -> String {

@@ -77,6 +77,7 @@ impl Rows {
         self.estimate(about, "delay_median_s", delay.median_s);
         self.estimate(about, "delay_p95_s", delay.p95_s);
         self.estimate(about, "delay_p99_s", delay.p99_s);
+        self.estimate(about, "delay_max_s", delay.max_s);
     }
 
     fn traffic(&mut self, about: About<'_>, traffic: &TrafficResult) {
@@ -87,6 +88,7 @@ impl Rows {
         self.estimate(about, "long_fairness_jain", traffic.fairness);
         self.estimate(about, "longest_stall_s", traffic.longest_stall_s);
         self.estimate(about, "loss_ratio", traffic.loss_ratio);
+        self.estimate(about, "late_ratio", traffic.late_ratio);
         self.delay(about, &traffic.delay);
     }
 

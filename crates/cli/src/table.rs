@@ -108,7 +108,8 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
         notes.push(format!("± is the 95% interval over {} seeds.", comparison.seeds.len()));
     }
     if groups.iter().any(|group| group.heading == DATAGRAMS) {
-        notes.push("Datagrams: delay and loss of the worst source.".into());
+        let late = if shows("late") { "delay, loss and lateness" } else { "delay and loss" };
+        notes.push(format!("Datagrams: {late} of the worst source."));
     }
     if shows("goodput") {
         let long = tidegate_core::Bytes(comparison.long_flow_bytes);
@@ -247,16 +248,15 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         )
     };
     let mut groups = vec![transfers.then(response).flatten()];
-    groups.push(Group::of(
-        DATAGRAMS.into(),
-        1,
-        &[
-            column("p95", Kind::Seconds, &|d| worst(d, |source| source.delay.p95_s))
-                .without_interval(),
-            column("lost", Kind::Ratio, &|d| worst(d, |source| source.loss_ratio))
-                .without_interval(),
-        ],
-    ));
+    let mut datagrams = vec![
+        column("p95", Kind::Seconds, &|d| worst(d, |source| source.delay.p95_s)).without_interval(),
+        column("lost", Kind::Ratio, &|d| worst(d, |source| source.loss_ratio)).without_interval(),
+    ];
+    if first.traffic.iter().any(|source| source.deadline_s.is_some()) {
+        let late = |d: &DisciplineResult| worst(d, |source| source.late_ratio);
+        datagrams.push(column("late", Kind::Ratio, &late).without_interval());
+    }
+    groups.push(Group::of(DATAGRAMS.into(), 1, &datagrams));
     for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {
         let goodput = |d: &DisciplineResult| d.traffic[index].long_goodput_bps;
         let columns = [column("goodput", Kind::BitsPerSecond, &goodput)];

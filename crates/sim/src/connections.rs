@@ -286,6 +286,7 @@ impl Connection {
             end: end.filter(|_| finished && self.response.is_some()),
             delivered: Bytes(self.delivered - self.delivered_before),
             lost: self.lost,
+            late: None,
             retransmissions: sent.retransmissions as u32,
             timeouts: sent.timeouts,
             longest_stall: self.longest_stall.max(still),

@@ -6,13 +6,17 @@ use crate::metrics::FlowRecord;
 use crate::traffic::{DatagramFlow, Source};
 
 /// The flows of a source that sends datagrams.
-pub(crate) struct DatagramFlows(Vec<Flow>);
+pub(crate) struct DatagramFlows {
+    flows: Vec<Flow>,
+    has_deadline: bool,
+}
 
 struct Flow {
     plan: DatagramFlow,
     sent: u64,
     arrived: u64,
     lost: u32,
+    late: u32,
     started: Time,
     delivered: Bytes,
     last_arrival: Time,
@@ -20,13 +24,14 @@ struct Flow {
 }
 
 impl DatagramFlows {
-    pub(crate) fn new(source: &dyn Source) -> DatagramFlows {
-        DatagramFlows(source.datagram_flows().into_iter().map(Flow::new).collect())
+    pub(crate) fn new(source: &dyn Source, has_deadline: bool) -> DatagramFlows {
+        let flows = source.datagram_flows().into_iter().map(Flow::new).collect();
+        DatagramFlows { flows, has_deadline }
     }
 
     /// Counts a datagram that is sent; returns its number in its flow.
     pub(crate) fn sent(&mut self, flow: u32, now: Time) -> u64 {
-        let flow = &mut self.0[flow as usize];
+        let flow = &mut self.flows[flow as usize];
         if flow.sent == 0 {
             flow.started = now;
             flow.last_arrival = now;
@@ -37,7 +42,7 @@ impl DatagramFlows {
 
     /// The warm-up is over: flows without a planned end count from now on.
     pub(crate) fn forget_warm_up(&mut self, now: Time) {
-        for flow in self.0.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
+        for flow in self.flows.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
         {
             let plan = flow.plan;
             *flow = Flow::new(plan);
@@ -49,7 +54,7 @@ impl DatagramFlows {
 
     /// A datagram has arrived; true when the flow is over with it.
     pub(crate) fn arrived(&mut self, flow: u32, now: Time, size: Bytes) -> bool {
-        let flow = &mut self.0[flow as usize];
+        let flow = &mut self.flows[flow as usize];
         flow.arrived += 1;
         flow.delivered += size;
         flow.longest_stall = flow.longest_stall.max(now.since(flow.last_arrival));
@@ -59,15 +64,20 @@ impl DatagramFlows {
 
     /// A datagram is lost; true when the flow is over with it.
     pub(crate) fn lost(&mut self, flow: u32) -> bool {
-        let flow = &mut self.0[flow as usize];
+        let flow = &mut self.flows[flow as usize];
         flow.lost += 1;
         flow.is_over()
+    }
+
+    /// A datagram was not there when it was due.
+    pub(crate) fn late(&mut self, flow: u32) {
+        self.flows[flow as usize].late += 1;
     }
 
     /// The flow's row. It is finished when the fate of all its datagrams is
     /// known and the last byte that arrived was that of the last one to arrive.
     pub(crate) fn record(&self, traffic: usize, number: u32) -> FlowRecord {
-        let flow = &self.0[number as usize];
+        let flow = &self.flows[number as usize];
         let finished = flow.is_over() && flow.arrived > 0;
         FlowRecord {
             traffic,
@@ -78,6 +88,7 @@ impl DatagramFlows {
             end: finished.then_some(flow.last_arrival),
             delivered: flow.delivered,
             lost: flow.lost,
+            late: self.has_deadline.then_some(flow.late),
             retransmissions: 0,
             timeouts: 0,
             longest_stall: flow.longest_stall,
@@ -88,7 +99,7 @@ impl DatagramFlows {
     /// Numbers of the flows that have begun and are not over.
     pub(crate) fn unfinished(&self) -> Vec<u32> {
         (0..)
-            .zip(&self.0)
+            .zip(&self.flows)
             .filter(|(_, flow)| flow.sent > 0 && !flow.is_over())
             .map(|(n, _)| n)
             .collect()
@@ -102,6 +113,7 @@ impl Flow {
             sent: 0,
             arrived: 0,
             lost: 0,
+            late: 0,
             started: Time::ZERO,
             delivered: Bytes::ZERO,
             last_arrival: Time::ZERO,

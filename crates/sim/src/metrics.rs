@@ -60,6 +60,9 @@ pub struct FlowRecord {
     pub delivered: Bytes,
     /// Its packets lost on the way, in both directions.
     pub lost: u32,
+    /// Its datagrams that were lost or came after their deadline; `None` without
+    /// a deadline.
+    pub late: Option<u32>,
     /// Segments sent again.
     pub retransmissions: u32,
     /// Retransmission timeouts.

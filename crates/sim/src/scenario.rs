@@ -12,12 +12,14 @@ mod nearest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tidegate_core::contract::Envelope;
 use tidegate_core::registry::{Entry, Settings};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
 use crate::trace::capture::Capture;
 use crate::trace::delivery::DeliveryTrace;
+use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
 
@@ -69,7 +71,9 @@ impl Scenario {
                 TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
                     both_ways(&transfer.from, &transfer.to);
                 }
-                TrafficKind::Cbr { from, to, .. } => both_ways(&[*from], &[*to]),
+                TrafficKind::Cbr { from, to, .. }
+                | TrafficKind::Frames { from, to, .. }
+                | TrafficKind::Greedy { from, to, .. } => both_ways(&[*from], &[*to]),
                 TrafficKind::Packets { inside, outside, .. } => both_ways(&[*inside], &[*outside]),
             }
         }
@@ -158,6 +162,9 @@ pub struct TrafficSpec {
     /// The class of its packets: 0 is ordinary, others have priority under
     /// disciplines that know classes.
     pub class: u8,
+    /// Datagrams that take longer from end to end than this are late, and so are
+    /// lost ones; `None` when nobody waits for them. Not used by transfers.
+    pub deadline: Option<Span>,
     /// What it does.
     pub kind: TrafficKind,
 }
@@ -192,6 +199,27 @@ pub enum TrafficKind {
         rate: Rate,
         /// IP size of each datagram.
         packet: Bytes,
+    },
+    /// The frames of a recorded stream: a video, or a call.
+    Frames {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// The frames.
+        trace: Arc<FrameTrace>,
+        /// How they are sent.
+        sending: FrameSending,
+    },
+    /// As much as an arrival curve allows, as early as it allows it, in bursts
+    /// (`BE appendix B`).
+    Greedy {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// What is sent, and when.
+        profile: GreedyProfile,
     },
     /// The packets of a capture, at the times at which they were captured:
     /// those sent by the user's side one way, the others the other way.
@@ -315,4 +343,76 @@ pub struct WebProfile {
     pub between_objects: Span,
     /// Size of an object.
     pub sizes: SizeLaw,
+}
+
+/// How the frames of a recorded stream are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameSending {
+    /// Frames are cut into packets of at most this size on the wire; `None` when
+    /// each frame is a packet, with its headers.
+    pub packet: Option<Bytes>,
+    /// The packets of a frame follow each other at this rate; `None` at once.
+    pub rate: Option<Rate>,
+    /// Whether it begins again at the end.
+    pub repeat: bool,
+}
+
+/// What a greedy source sends, and when (`BE appendix B`).
+#[derive(Clone, Debug)]
+pub struct GreedyProfile {
+    /// What it may send: the arrival curve that it keeps to.
+    pub envelope: Envelope,
+    /// Sizes of its packets on the wire.
+    pub packet: PacketLaw,
+    /// When it sends; `None` always.
+    pub bursts: Option<Bursts>,
+}
+
+/// How large the packets of a greedy source are.
+#[derive(Clone, Copy, Debug)]
+pub enum PacketLaw {
+    /// All alike.
+    Constant(Bytes),
+    /// Normal, rounded to whole bytes; what is below `least` or above `most`
+    /// becomes `least` or `most`.
+    Normal {
+        /// Mean before that.
+        mean: Bytes,
+        /// Standard deviation before that.
+        deviation: Bytes,
+        /// Smallest packet.
+        least: Bytes,
+        /// Largest packet.
+        most: Bytes,
+    },
+}
+
+/// Times in which a source sends, with pauses between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Bursts {
+    /// How long a burst lasts.
+    pub length: TimeLaw,
+    /// From the end of a burst to the start of the next.
+    pub spacing: TimeLaw,
+}
+
+/// How long something lasts.
+#[derive(Clone, Copy, Debug)]
+pub enum TimeLaw {
+    /// Always as long.
+    Constant(Span),
+    /// Anything from `least` to just under `most`.
+    Uniform {
+        /// Shortest.
+        least: Span,
+        /// Just more than the longest.
+        most: Span,
+    },
+    /// Normal; what is negative becomes zero.
+    Normal {
+        /// Mean before that.
+        mean: Span,
+        /// Standard deviation before that.
+        deviation: Span,
+    },
 }

@@ -143,7 +143,11 @@ impl<'a> Simulation<'a> {
             network,
             segments: Slab::new(),
             connections: Connections::new(),
-            datagrams: sources.iter().map(|source| DatagramFlows::new(&**source)).collect(),
+            datagrams: sources
+                .iter()
+                .zip(&scenario.traffic)
+                .map(|(source, spec)| DatagramFlows::new(&**source, spec.deadline.is_some()))
+                .collect(),
             opened: vec![0; sources.len()],
             sources,
             seed,
@@ -425,6 +429,9 @@ impl<'a> Simulation<'a> {
         if now >= Time(self.scenario.warm_up.0) {
             self.summary.traffic[traffic].datagrams += 1;
         }
+        if self.due(traffic, now).is_some() {
+            self.summary.traffic[traffic].due += 1;
+        }
         let content = Content::Datagram {
             traffic: traffic as u16,
             flow: datagram.flow,
@@ -433,6 +440,20 @@ impl<'a> Simulation<'a> {
         };
         let Datagram { from, to: destination, size, key, ecn, .. } = *datagram;
         self.send(from, Segment { key, destination, size, class, ecn, lot, content });
+    }
+
+    /// When a datagram that was sent at `sent` has to be there; `None` when that
+    /// is not counted: without a deadline, in the warm-up, or when the run ends
+    /// before, so that nobody can tell.
+    fn due(&self, traffic: usize, sent: Time) -> Option<Time> {
+        let due = sent + self.scenario.traffic[traffic].deadline?;
+        let counts = sent >= Time(self.scenario.warm_up.0) && due <= Time(self.scenario.duration.0);
+        counts.then_some(due)
+    }
+
+    fn count_late(&mut self, traffic: usize, flow: u32) {
+        self.summary.traffic[traffic].late += 1;
+        self.datagrams[traffic].late(flow);
     }
 
     /// A datagram that was sent at `sent` has arrived with its size, or is lost.
@@ -444,6 +465,10 @@ impl<'a> Simulation<'a> {
                 Some(_) => summary.delay.record(now.since(sent)),
                 None => summary.datagrams_lost += 1,
             }
+        }
+        let is_late = |due: Time| arrived.is_none() || now > due;
+        if self.due(traffic, sent).is_some_and(is_late) {
+            self.count_late(traffic, flow);
         }
         let ended = match arrived {
             Some(size) => self.datagrams[traffic].arrived(flow, now, size),
@@ -515,11 +540,27 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Of datagrams that are still on the way at `end`, those that were due are
+    /// late. The others are known to nobody, when the run was cut short.
+    fn judge_datagrams_on_the_way(&mut self, end: Time) {
+        let on_the_way: Vec<_> = self.segments.values().map(|segment| segment.content).collect();
+        for content in on_the_way {
+            let Content::Datagram { traffic, flow, sent, .. } = content else { continue };
+            let traffic = usize::from(traffic);
+            match self.due(traffic, sent) {
+                Some(due) if due <= end => self.count_late(traffic, flow),
+                Some(_) => self.summary.traffic[traffic].due -= 1,
+                None => {}
+            }
+        }
+    }
+
     /// Closes the books at `end`.
     fn finish(mut self, end: Time) -> RunSummary {
         for state in self.connections.drain() {
             self.report_connection(&state, None);
         }
+        self.judge_datagrams_on_the_way(end);
         for traffic in 0..self.datagrams.len() {
             for flow in self.datagrams[traffic].unfinished() {
                 let row = self.datagrams[traffic].record(traffic, flow);
@@ -553,7 +594,10 @@ fn segment_of(loss: &Loss) -> SegmentId {
 fn transfer_of(kind: &TrafficKind) -> &Transfer {
     match kind {
         TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
-        TrafficKind::Cbr { .. } | TrafficKind::Packets { .. } => {
+        TrafficKind::Cbr { .. }
+        | TrafficKind::Frames { .. }
+        | TrafficKind::Greedy { .. }
+        | TrafficKind::Packets { .. } => {
             unreachable!("sources of datagrams open no connections")
         }
     }

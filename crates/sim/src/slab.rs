@@ -35,6 +35,15 @@ impl<T: Copy> Slab<T> {
         self.slots[index as usize]
     }
 
+    /// The values that are in, by number. Takes time for every slot there ever was.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        let mut is_in = vec![true; self.slots.len()];
+        for index in &self.free {
+            is_in[*index as usize] = false;
+        }
+        self.slots.iter().zip(is_in).filter_map(|(value, is_in)| is_in.then_some(value))
+    }
+
     /// How many values are in.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()

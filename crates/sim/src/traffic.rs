@@ -5,6 +5,8 @@
 //! depend on the discipline, so that all disciplines get the same arrivals.
 
 mod cbr;
+pub(crate) mod frames;
+mod greedy;
 mod packets;
 pub(crate) mod sizes;
 mod transfers;
@@ -12,6 +14,7 @@ mod web;
 
 use tidegate_core::{Bytes, Ecn, FlowKey, Stream, TcpFacts, Time};
 
+use crate::network::address;
 use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
 
 /// Something a source does.
@@ -83,10 +86,27 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             Box::new(web::Web::new(spec, transfer, profile, stream))
         }
         TrafficKind::Cbr { from, to, rate, packet } => {
-            Box::new(cbr::Cbr::new(spec, *from, *to, *rate, *packet, index))
+            let template = stream_of_datagrams(*from, *to, *packet, index);
+            Box::new(cbr::Cbr::new(spec, template, *rate))
+        }
+        TrafficKind::Frames { from, to, trace, sending } => {
+            let template = stream_of_datagrams(*from, *to, Bytes::ZERO, index);
+            Box::new(frames::Frames::new(spec, template, trace.clone(), *sending))
+        }
+        TrafficKind::Greedy { from, to, profile } => {
+            let template = stream_of_datagrams(*from, *to, Bytes::ZERO, index);
+            Box::new(greedy::Greedy::new(spec, template, profile, stream))
         }
         TrafficKind::Packets { inside, outside, capture, hosts } => {
             Box::new(packets::Packets::new(spec, *inside, *outside, capture.clone(), hosts))
         }
     }
+}
+
+/// The datagrams of the source at `index`, which has one flow.
+fn stream_of_datagrams(from: NodeId, to: NodeId, size: Bytes, index: usize) -> Datagram {
+    // One port pair for each source keeps the flows of several calls apart.
+    let port = 16_384 + index as u16;
+    let key = FlowKey::v4(address(from), port, address(to), port, FlowKey::UDP);
+    Datagram { from, to, size, key, flow: 0, tcp: None, ecn: Ecn::NotCapable }
 }

@@ -60,7 +60,10 @@ impl<'a> Unloaded<'a> {
         let mut alone = self.scenario.traffic[traffic].clone();
         let transfer = match &alone.kind {
             TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
-            TrafficKind::Cbr { .. } | TrafficKind::Packets { .. } => return None,
+            TrafficKind::Cbr { .. }
+            | TrafficKind::Frames { .. }
+            | TrafficKind::Greedy { .. }
+            | TrafficKind::Packets { .. } => return None,
         };
         let mut transfer = transfer.clone();
         transfer.follow = false;

@@ -74,6 +74,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
             start: Time::ZERO,
             stop: Time::FAR_FUTURE,
             class: 0,
+            deadline: None,
             kind: TrafficKind::Packets {
                 inside: NodeId(0),
                 outside: NodeId(1),

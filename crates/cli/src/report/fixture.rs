@@ -192,7 +192,9 @@ fn silent(name: &str) -> TrafficResult {
         long_goodput_bps: None,
         longest_stall_s: None,
         loss_ratio: None,
-        delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None },
+        deadline_s: None,
+        late_ratio: None,
+        delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),
         progress: Vec::new(),
     }
@@ -217,11 +219,14 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
         started: runs as u64,
         throughput_bps: noise.estimate(6.4e4 * (1.0 - temper.call_loss), runs),
         loss_ratio: noise.estimate(temper.call_loss, runs),
+        deadline_s: Some(0.15),
+        late_ratio: noise.estimate(temper.call_loss + 0.04 * temper.call, runs),
         delay: DelayResult {
             mean_s: noise.estimate(0.01 + delay * 0.6, runs),
             median_s: noise.estimate(0.01 + delay * 0.5, runs),
             p95_s: noise.estimate(0.01 + delay, runs),
             p99_s: noise.estimate(0.01 + delay * 1.4, runs),
+            max_s: noise.estimate(0.01 + delay * 2.1, runs),
         },
         delay_distribution: distribution(0.01, delay * 0.6),
         ..silent("call")
@@ -284,6 +289,7 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
             median_s: noise.estimate(0.08, runs),
             p95_s: noise.estimate(0.19, runs),
             p99_s: noise.estimate(0.21, runs),
+            max_s: noise.estimate(0.22, runs),
         },
         queue_packets: noise.estimate(140.0, runs),
         flows_tracked: noise.estimate(temper.flows, runs),

@@ -150,7 +150,9 @@ fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
                 row("Delay, median", Time, Lower, &|source| source.delay.median_s),
                 row("Delay, 95th percentile", Time, Lower, &|source| source.delay.p95_s),
                 row("Delay, 99th percentile", Time, Lower, &|source| source.delay.p99_s),
+                row("Delay, largest", Time, Lower, &|source| source.delay.max_s),
                 row("Packets lost", Share, Lower, &|source| source.loss_ratio),
+                row("Packets late or lost", Share, Lower, &|source| source.late_ratio),
             ]
         } else {
             vec![
@@ -427,31 +429,42 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
     })
 }
 
-fn delay_cells(delay: &DelayResult) -> [Element; 4] {
-    [delay.mean_s, delay.median_s, delay.p95_s, delay.p99_s].map(|it| value(Quantity::Time, it))
+fn delay_cells(delay: &DelayResult) -> [Element; 5] {
+    [delay.mean_s, delay.median_s, delay.p95_s, delay.p99_s, delay.max_s]
+        .map(|it| value(Quantity::Time, it))
 }
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {
     let cells = |source: &TrafficResult| {
         // Payload is counted by flow, and a flow that began during the warm-up is not.
         let throughput = source.throughput_bps.filter(|rate| source.started > 0 || rate.mean > 0.0);
-        let mut cells =
-            vec![value(Quantity::Rate, throughput), value(Quantity::Share, source.loss_ratio)];
+        let due = source.deadline_s.map_or(NOTHING.into(), |due| short(Quantity::Time, due));
+        let mut cells = vec![
+            value(Quantity::Rate, throughput),
+            value(Quantity::Share, source.loss_ratio),
+            cell(due),
+            value(Quantity::Share, source.late_ratio),
+        ];
         cells.extend(delay_cells(&source.delay));
         cells
     };
     let groups = by_source(comparison, |source| source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-datagrams",
-        note: "One-way delay of the packets that arrived; loss over packets sent.".into(),
+        note: "One-way delay of the packets that arrived; loss over packets sent. Late is what \
+                  came after the deadline or never, over packets that were due within the run."
+            .into(),
         columns: columns(&[
             "",
             "Throughput",
             "Lost",
+            "Deadline",
+            "Late or lost",
             "Delay, mean",
             "Median",
             "95th percentile",
             "99th percentile",
+            "Largest",
         ]),
         groups,
     })
@@ -526,6 +539,7 @@ fn queues(comparison: &Comparison) -> Option<Table> {
             "Median",
             "95th percentile",
             "99th percentile",
+            "Largest",
             "Packets queued",
             "Flows tracked",
             "Flows, peak",

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 
 use super::RunSummary;
 use super::run_summary::{ClassSummary, LinkSummary, Times, TrafficSummary, bin_start};
@@ -132,6 +132,12 @@ pub struct TrafficResult {
     pub longest_stall_s: Option<Estimate>,
     /// Datagrams lost over datagrams sent.
     pub loss_ratio: Option<Estimate>,
+    /// When a datagram is late, where the scenario says so.
+    #[serde(default)]
+    pub deadline_s: Option<f64>,
+    /// Datagrams that came after the deadline or never, over those that were due.
+    #[serde(default)]
+    pub late_ratio: Option<Estimate>,
     /// One-way delay of datagrams.
     pub delay: DelayResult,
     /// Distribution of that delay, all runs together.
@@ -162,6 +168,9 @@ pub struct DelayResult {
     pub p95_s: Option<Estimate>,
     /// 99th percentile.
     pub p99_s: Option<Estimate>,
+    /// The largest of a run.
+    #[serde(default)]
+    pub max_s: Option<Estimate>,
 }
 
 /// One link with a queue.
@@ -354,6 +363,7 @@ impl DelayResult {
             median_s: quantile(0.5),
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),
+            max_s: Estimate::of(runs.iter().filter_map(|times| times.largest())),
         }
     }
 }
@@ -390,6 +400,8 @@ impl TrafficResult {
             long_goodput_bps: estimate(&mean_goodput),
             longest_stall_s: estimate(&stall),
             loss_ratio: estimate(&loss),
+            deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
+            late_ratio: estimate(&TrafficSummary::late_ratio),
             delay: DelayResult::of(sources().map(|source| &source.delay)),
             delay_distribution: distribution(&pooled),
             progress: progress(runs[0], index),

@@ -20,17 +20,18 @@ const DIGITS: u8 = 3;
 const LONGEST_MICROS: u64 = 1_000_000_000_000;
 
 /// A distribution of times in microseconds, to three significant digits, with
-/// its exact sum. It grows with the largest time in it, not with their number.
+/// their exact sum and largest. It grows with the largest time in it, not with their number.
 #[derive(Clone, Debug)]
 pub struct Times {
     histogram: Histogram<u32>,
     sum_seconds: f64,
+    largest: Span,
 }
 
 impl Default for Times {
     fn default() -> Times {
         let histogram = Histogram::new(DIGITS).expect("three digits are valid");
-        Times { histogram, sum_seconds: 0.0 }
+        Times { histogram, sum_seconds: 0.0, largest: Span::ZERO }
     }
 }
 
@@ -40,12 +41,14 @@ impl Times {
         let micros = (span.0 / 1_000).clamp(1, LONGEST_MICROS);
         self.histogram.record(micros).expect("a histogram of this kind grows as needed");
         self.sum_seconds += span.as_seconds();
+        self.largest = self.largest.max(span);
     }
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Times) {
         self.histogram.add(&other.histogram).expect("histograms of this kind grow as needed");
         self.sum_seconds += other.sum_seconds;
+        self.largest = self.largest.max(other.largest);
     }
 
     /// How many there are.
@@ -66,10 +69,10 @@ impl Times {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(fraction) as f64 / 1e6)
     }
 
-    /// The largest in seconds; `None` when there are none.
+    /// The largest in seconds, exactly; `None` when there are none.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.histogram.max() as f64 / 1e6)
+        (self.count() > 0).then(|| self.largest.as_seconds())
     }
 
     /// Points (seconds, fraction not above) of the distribution, ascending.
@@ -135,6 +138,10 @@ pub struct TrafficSummary {
     pub datagrams: u64,
     /// Datagrams lost.
     pub datagrams_lost: u64,
+    /// Datagrams whose deadline came within the run, for sources with a deadline.
+    pub due: u64,
+    /// Those of them that were not there by then, lost ones among them.
+    pub late: u64,
     /// One-way delay of the datagrams that arrived.
     pub delay: Times,
     /// Goodput of each long flow, in bit/s.
@@ -144,6 +151,13 @@ pub struct TrafficSummary {
 }
 
 impl TrafficSummary {
+    /// Datagrams that were late or lost over those that were due; `None` when
+    /// none was.
+    #[must_use]
+    pub fn late_ratio(&self) -> Option<f64> {
+        (self.due > 0).then(|| self.late as f64 / self.due as f64)
+    }
+
     /// Jain's index over the goodputs of its long flows; `None` unless there
     /// are two to compare.
     #[must_use]

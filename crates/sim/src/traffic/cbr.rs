@@ -1,10 +1,9 @@
 //! Datagrams of one size at a constant rate: a call, or a stream.
 
-use tidegate_core::{Bytes, Ecn, FlowKey, Rate, Span, Time};
+use tidegate_core::{Rate, Span, Time};
 
 use super::{Action, Datagram, DatagramFlow, Source};
-use crate::network::address;
-use crate::scenario::{NodeId, TrafficSpec};
+use crate::scenario::TrafficSpec;
 
 pub(super) struct Cbr {
     datagram: Datagram,
@@ -15,19 +14,7 @@ pub(super) struct Cbr {
 }
 
 impl Cbr {
-    pub(super) fn new(
-        spec: &TrafficSpec,
-        from: NodeId,
-        to: NodeId,
-        rate: Rate,
-        packet: Bytes,
-        index: usize,
-    ) -> Cbr {
-        // One port pair for each source keeps the flows of several calls apart.
-        let port = 16_384 + index as u16;
-        let key = FlowKey::v4(address(from), port, address(to), port, FlowKey::UDP);
-        let datagram =
-            Datagram { from, to, size: packet, key, flow: 0, tcp: None, ecn: Ecn::NotCapable };
+    pub(super) fn new(spec: &TrafficSpec, datagram: Datagram, rate: Rate) -> Cbr {
         Cbr { datagram, start: spec.start, stop: spec.stop, rate, sent: 0 }
     }
 

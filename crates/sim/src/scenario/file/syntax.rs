@@ -13,10 +13,14 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
+mod greedy;
 mod traffic;
 
 use super::values::{At, Count, InText, Named, Names, Positive, Quantity, Seeds, Text};
-pub(super) use traffic::{CbrSource, PacketSource, Traffic, TransferSource, WebSource};
+pub(super) use greedy::{GreedySource, Lasting, PacketLength};
+pub(super) use traffic::{
+    CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
+};
 
 /// Most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;

@@ -165,6 +165,67 @@ fn mistakes_of_sense() {
     );
 }
 
+#[test]
+fn mistakes_of_datagrams() {
+    /// In place of the transfers of [`RIGHT`].
+    const TRANSFERS: &str = "[[traffic.transfers]]\nname = \"files\"\nfrom = \"left\"\n\
+        to = \"right\"\nload = \"8 Mbit/s\"\nsizes.zipf = { exponent = 1.99345, least = 6, most = 6849, segment = \"1460 B\" }\n";
+    let source = |kind: &str, keys: &str| {
+        format!("[[traffic.{kind}]]\nname = \"a\"\nfrom = \"left\"\nto = \"right\"\n{keys}\n")
+    };
+    let greedy = |keys: &str| source("greedy", keys);
+    let curve = "curve = \"300 B + 1 Mbit/s\"";
+    let wrong = [
+        source("cbr", "rate = \"1 Mbit/s\"\npacket = \"200 B\"\ndeadline = \"0 s\""),
+        source("frames", ""),
+        source("frames", "file = \"missing.csv\""),
+        source("frames", "file = \"missing.csv\"\npacket = \"40 B\""),
+        greedy("packet = \"200 B\""),
+        greedy("curve = \"300 B\"\npacket = \"200 B\""),
+        greedy("curve = \"20 B + 1 Mbit/s\"\npacket = \"20 B\""),
+        greedy(&format!("{curve}\npacket = \"301 B\"")),
+        greedy(&format!("{curve}\npacket = 5")),
+        greedy(&format!("{curve}\npacket.uniform = {{ least = \"40 B\" }}")),
+        greedy(&format!(
+            "{curve}\npacket.normal = {{ mean = \"200 B\", deviation = \"9 B\", most = \"301 B\" }}"
+        )),
+        greedy(&format!("{curve}\npacket = \"200 B\"\nburst = \"1 s\"")),
+        greedy(&format!("{curve}\npacket = \"200 B\"\nspacing = \"1 s\"")),
+        greedy(&format!("{curve}\npacket = \"200 B\"\nburst = \"0 s\"\nspacing = \"1 s\"")),
+        greedy(&format!("{curve}\npacket = \"200 B\"\nburst = {{ }}\nspacing = \"1 s\"")),
+        greedy(&format!("{curve}\npacket = \"200 B\"\nburst = \"1 ns\"\nspacing = \"1 ns\"")),
+        greedy(&format!(
+            "{curve}\npacket = \"200 B\"\nburst = \"1 s\"\n\
+             spacing.uniform = {{ least = \"2 s\", most = \"1 s\" }}"
+        )),
+    ];
+    let spoilings: Vec<_> = wrong.iter().map(|wrong| (TRANSFERS, wrong.as_str())).collect();
+    check("mistakes_of_datagrams", &spoilings);
+}
+
+#[test]
+fn the_largest_drawn_packet_is_one_that_the_curve_lets_pass() {
+    use crate::scenario::{PacketLaw, TrafficKind};
+
+    let largest = |keys: &str| {
+        let text = format!(
+            "{RIGHT}[[traffic.greedy]]\nname = \"a\"\nfrom = \"left\"\nto = \"right\"\n{keys}\n"
+        );
+        match parsed(&text).unwrap().traffic.remove(1).kind {
+            TrafficKind::Greedy { profile, .. } => match profile.packet {
+                PacketLaw::Normal { least, most, .. } => (least.0, most.0),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    };
+    let law = "packet.normal = { mean = \"300 B\", deviation = \"50 B\" }";
+    let of = |curve: &str| largest(&format!("curve = \"{curve}\"\n{law}"));
+    assert_eq!(of("2000 B + 1 Mbit/s"), (40, 1_536));
+    assert_eq!(of("45 kB + 400 kbit/s, 700 B + 1.2 Mbit/s"), (40, 700));
+    assert_eq!(of("30 B every 1 ms"), (30, 30));
+}
+
 fn whole(topology: &str, from: &str, to: &str) -> Scenario {
     let text = format!(
         "title = \"t\"\nduration = \"10 s\"\ndisciplines = [\"fifo\"]\n{topology}\n\

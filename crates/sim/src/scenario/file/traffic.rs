@@ -60,13 +60,19 @@ impl Reader<'_> {
         for source in &traffic.cbr {
             sources.push((&source.name, source.place.start, self.cbr(source)?));
         }
+        for source in &traffic.frames {
+            sources.push((&source.name, source.place.start, self.frames(source)?));
+        }
+        for source in &traffic.greedy {
+            sources.push((&source.name, source.place.start, self.greedy(source)?));
+        }
         for source in &traffic.packets {
             sources.push((&source.name, source.place.start, self.packets(source)?));
         }
         sources.sort_by_key(|(_, start, _)| *start);
         if sources.is_empty() {
-            let expected = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]] or \
-                            [[traffic.packets]]";
+            let expected = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], \
+                            [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
             return Err(Mistake::at(&traffic.place, "no traffic", expected));
         }
         if sources.len() > MOST_SOURCES {
@@ -136,7 +142,7 @@ impl Reader<'_> {
         };
         let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
+        Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
     }
 
     fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
@@ -179,7 +185,7 @@ impl Reader<'_> {
         };
         let kind = TrafficKind::Web { transfer, profile };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
+        Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
     }
 
     fn transfer(

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use tidegate_core::{Bytes, Rate, Span};
 
 use super::super::values::{At, Names, Positive, Quantity, Text};
+use super::greedy::GreedySource;
 use super::{Sizes, Tcp, Transfers};
 
 /// Sources of traffic, each kind in a list of its own; reports show them in the
@@ -21,6 +22,12 @@ pub(in crate::scenario::file) struct Traffic {
     /// Datagrams of one size at a constant rate, as a call sends them.
     #[serde(default)]
     pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
+    /// The frames of a recorded stream: a video, or a call.
+    #[serde(default)]
+    pub(in crate::scenario::file) frames: Vec<At<FrameSource>>,
+    /// As much as an arrival curve allows, as early as it allows it, in bursts.
+    #[serde(default)]
+    pub(in crate::scenario::file) greedy: Vec<At<GreedySource>>,
     /// The packets of a capture, at the times at which they were captured.
     #[serde(default)]
     pub(in crate::scenario::file) packets: Vec<At<PacketSource>>,
@@ -127,6 +134,43 @@ pub(in crate::scenario::file) struct CbrSource {
     pub(in crate::scenario::file) rate: Text<Rate>,
     /// Size of each datagram on the wire, headers included.
     pub(in crate::scenario::file) packet: Quantity<Bytes>,
+    /// Datagrams that take longer from end to end than this are late, and so
+    /// are lost ones. Default: nobody waits for them.
+    pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
+    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    #[serde(default)]
+    pub(in crate::scenario::file) class: u8,
+}
+
+/// The frames of a recorded stream, as UDP datagrams: a video, or a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::scenario::file) struct FrameSource {
+    /// Name in tables and files.
+    pub(in crate::scenario::file) name: At<String>,
+    /// The sender.
+    pub(in crate::scenario::file) from: At<Names>,
+    /// The receiver.
+    pub(in crate::scenario::file) to: At<Names>,
+    /// When the first frame is sent. Default: 0 s.
+    pub(in crate::scenario::file) start: Option<Quantity<Span>>,
+    /// When no frame begins any more. Default: with the file, or never with `repeat`.
+    pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
+    /// A CSV file with the columns start_s and size_bytes; the first of its
+    /// frames is sent when the source starts.
+    pub(in crate::scenario::file) file: At<String>,
+    /// Frames are cut into packets of at most this size on the wire, each with
+    /// 40 bytes of IPv4, UDP and RTP headers around its part of the frame.
+    /// Default: each frame is one packet, headers included.
+    pub(in crate::scenario::file) packet: Option<Quantity<Bytes>>,
+    /// The packets of a frame follow each other at this rate. Default: at once.
+    pub(in crate::scenario::file) rate: Option<Text<Rate>>,
+    /// Begin again at the end of the file.
+    #[serde(default)]
+    pub(in crate::scenario::file) repeat: bool,
+    /// Datagrams that take longer from end to end than this are late, and so
+    /// are lost ones. Default: nobody waits for them.
+    pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u8,
@@ -152,6 +196,9 @@ pub(in crate::scenario::file) struct PacketSource {
     /// IP addresses of the user's side. Default: found from the capture.
     #[serde(default)]
     pub(in crate::scenario::file) local: Vec<At<String>>,
+    /// Datagrams that take longer from end to end than this are late, and so
+    /// are lost ones. Default: nobody waits for them.
+    pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u8,

@@ -1,21 +1,35 @@
-//! Sources that send datagrams: streams of one size, and recorded packets.
+//! Sources that send datagrams: streams of one size, recorded frames and
+//! packets, and what an arrival curve allows.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tidegate_core::Bytes;
+use tidegate_core::contract::{Envelope, Term};
+use tidegate_core::{Bytes, Span};
 
-use super::super::data::load;
+use super::super::data::{load, load_text};
 use super::super::error::Mistake;
-use super::super::syntax::{CbrSource, PacketSource};
+use super::super::syntax::{
+    CbrSource, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
+};
 use super::super::tcp::within;
+use super::super::values::{At, Quantity};
 use super::{MOST_DATAGRAM, Reader};
-use crate::scenario::{TrafficKind, TrafficSpec};
+use crate::scenario::{
+    Bursts, FrameSending, GreedyProfile, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
+};
 use crate::trace::capture::Capture;
+use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
+use crate::traffic::frames::{HEADERS, packets};
 
 /// IPv4 and UDP headers, without which there is no datagram.
 const LEAST_DATAGRAM: Bytes = Bytes(28);
+/// Ten times the largest picture of an uncompressed film.
+const MOST_FRAME: Bytes = Bytes(1_000_000_000);
+/// Limits of drawn packets (`BE appendix B`).
+const LEAST_DRAWN: Bytes = Bytes(40);
+const MOST_DRAWN: Bytes = Bytes(1_536);
 
 impl Reader<'_> {
     pub(super) fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
@@ -28,7 +42,74 @@ impl Reader<'_> {
         self.check_arrivals(per_second, &source.packet.place)?;
         let kind = TrafficKind::Cbr { from, to, rate, packet };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
+        let deadline = deadline(source.deadline.as_ref())?;
+        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+    }
+
+    pub(super) fn frames(&self, source: &FrameSource) -> Result<TrafficSpec, Mistake> {
+        let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
+        self.check_ways(&[from], &source.to, &[to], false)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let packet = match &source.packet {
+            Some(packet) => Some(within(packet, HEADERS + Bytes(1), MOST_DATAGRAM)?),
+            None => None,
+        };
+        let expected = "a CSV file with start_s and size_bytes";
+        let trace = match packet {
+            Some(_) => load_text(self.data, &source.file, expected, |name, contents| {
+                FrameTrace::parse(name, contents, Bytes(1)..=MOST_FRAME)
+            }),
+            None => load_text(self.data, &source.file, expected, |name, contents| {
+                FrameTrace::parse(name, contents, LEAST_DATAGRAM..=MOST_DATAGRAM)
+            }),
+        }?;
+        let count = packets(&trace, packet) as f64;
+        if source.repeat && trace.period() == Span::ZERO {
+            let expected = "frames of more than one moment, to be repeated";
+            return Err(Mistake::at(&source.file.place, "frames of one moment", expected));
+        }
+        let seconds = if source.repeat { trace.period() } else { self.duration }.as_seconds();
+        self.check_arrivals(count / seconds, &source.file.place)?;
+        let rate = source.rate.map(|rate| rate.0);
+        let sending = FrameSending { packet, rate, repeat: source.repeat };
+        let kind = TrafficKind::Frames { from, to, trace: Arc::new(trace), sending };
+        let (name, class) = (source.name.value.clone(), source.class);
+        let deadline = deadline(source.deadline.as_ref())?;
+        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+    }
+
+    pub(super) fn greedy(&self, source: &GreedySource) -> Result<TrafficSpec, Mistake> {
+        let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
+        self.check_ways(&[from], &source.to, &[to], false)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let envelope = source.curve.value.0.clone();
+        if envelope.largest_packet() < LEAST_DATAGRAM {
+            let expected = format!("a curve that lets '{LEAST_DATAGRAM}' pass at once");
+            return Err(Mistake::at(&source.curve.place, format!("'{envelope}'"), expected));
+        }
+        let packet = packet_law(&source.packet, envelope.largest_packet())?;
+        let bursts = match (&source.burst, &source.spacing) {
+            (None, None) => None,
+            (Some(burst), Some(spacing)) => {
+                Some(Bursts { length: time_law(burst)?, spacing: time_law(spacing)? })
+            }
+            (Some(burst), None) => {
+                return Err(Mistake::at(&burst.place, "burst alone", "burst and spacing"));
+            }
+            (None, Some(spacing)) => {
+                return Err(Mistake::at(&spacing.place, "spacing alone", "burst and spacing"));
+            }
+        };
+        let per_second = envelope_rate(&envelope) / mean_packet(&packet);
+        self.check_arrivals(per_second, &source.curve.place)?;
+        if let (Some(bursts), Some(burst)) = (bursts, &source.burst) {
+            self.check_arrivals(1.0 / mean_cycle(&bursts), &burst.place)?;
+        }
+        let profile = GreedyProfile { envelope, packet, bursts };
+        let kind = TrafficKind::Greedy { from, to, profile };
+        let (name, class) = (source.name.value.clone(), source.class);
+        let deadline = deadline(source.deadline.as_ref())?;
+        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
     pub(super) fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
@@ -55,6 +136,92 @@ impl Reader<'_> {
         let capture = Arc::new(capture);
         let kind = TrafficKind::Packets { inside, outside, capture, hosts };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, kind })
+        let deadline = deadline(source.deadline.as_ref())?;
+        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
+}
+
+fn deadline(written: Option<&Quantity<Span>>) -> Result<Option<Span>, Mistake> {
+    written.map(|deadline| above_zero(deadline, deadline.value.0)).transpose()
+}
+
+/// Refuses a time that is none.
+fn above_zero<T>(written: &At<T>, span: Span) -> Result<Span, Mistake> {
+    if span == Span::ZERO {
+        return Err(Mistake::at(&written.place, format!("'{span}'"), "a time above zero"));
+    }
+    Ok(span)
+}
+
+/// The law of packets that can pass a curve which lets `at_once` through at once.
+fn packet_law(written: &At<PacketLength>, at_once: Bytes) -> Result<PacketLaw, Mistake> {
+    let largest = MOST_DATAGRAM.min(at_once);
+    let constant = |size: Bytes| {
+        if (LEAST_DATAGRAM..=largest).contains(&size) {
+            return Ok(PacketLaw::Constant(size));
+        }
+        let expected = format!("from '{LEAST_DATAGRAM}' to '{largest}', which the curve lets pass");
+        Err(Mistake::at(&written.place, format!("'{size}'"), expected))
+    };
+    let normal = match &written.value {
+        PacketLength::Constant(size) => return constant(*size),
+        PacketLength::Normal(normal) => normal,
+    };
+    let most = match &normal.most {
+        Some(most) => within(most, LEAST_DATAGRAM, largest)?,
+        None => MOST_DRAWN.min(largest),
+    };
+    let least = match &normal.least {
+        Some(least) => within(least, LEAST_DATAGRAM, most)?,
+        None => LEAST_DRAWN.min(most),
+    };
+    let mean = within(&normal.mean, Bytes(1), MOST_DATAGRAM)?;
+    let deviation = within(&normal.deviation, Bytes(0), MOST_DATAGRAM)?;
+    Ok(PacketLaw::Normal { mean, deviation, least, most })
+}
+
+/// A law of times that are not all zero.
+fn time_law(written: &At<Lasting>) -> Result<TimeLaw, Mistake> {
+    Ok(match &written.value {
+        Lasting::Constant(span) => TimeLaw::Constant(above_zero(written, *span)?),
+        Lasting::Uniform(law) => {
+            let (least, most) = (law.least.0, above_zero(&law.most, law.most.value.0)?);
+            if most < least {
+                let expected = format!("at least '{least}', as 'least'");
+                return Err(Mistake::at(&law.most.place, format!("'{most}'"), expected));
+            }
+            TimeLaw::Uniform { least, most }
+        }
+        Lasting::Normal(law) => {
+            let mean = above_zero(&law.mean, law.mean.value.0)?;
+            TimeLaw::Normal { mean, deviation: law.deviation.0 }
+        }
+    })
+}
+
+/// What a curve allows in the long run, in bytes a second.
+fn envelope_rate(envelope: &Envelope) -> f64 {
+    let of = |term: &Term| match *term {
+        Term::TokenBucket { rate, .. } => rate.0 as f64 / 8.0,
+        Term::Staircase { size, period } => size.0 as f64 / period.as_seconds(),
+    };
+    envelope.terms().iter().map(of).fold(f64::INFINITY, f64::min)
+}
+
+/// The mean size of a packet, in bytes, but for the tails that are cut off.
+fn mean_packet(law: &PacketLaw) -> f64 {
+    match *law {
+        PacketLaw::Constant(size) => size.0 as f64,
+        PacketLaw::Normal { mean, least, most, .. } => mean.clamp(least, most).0 as f64,
+    }
+}
+
+/// The mean time between the starts of two bursts, in seconds.
+fn mean_cycle(bursts: &Bursts) -> f64 {
+    let mean = |law: &TimeLaw| match *law {
+        TimeLaw::Constant(span) => span.as_seconds(),
+        TimeLaw::Uniform { least, most } => (least + most).as_seconds() / 2.0,
+        TimeLaw::Normal { mean, .. } => mean.as_seconds(),
+    };
+    mean(&bursts.length) + mean(&bursts.spacing)
 }

@@ -3,10 +3,10 @@
 //! A bug is a panic, an error of more than one line, or a value that breaks
 //! what its type promises.
 
-use tidegate_core::Time;
+use tidegate_core::{Bytes, Time};
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
-    Capture, DeliveryTrace, FlowLog, HttpLog, PageLoads, ReadError, SizeDistribution,
+    Capture, DeliveryTrace, FlowLog, FrameTrace, HttpLog, PageLoads, ReadError, SizeDistribution,
 };
 
 /// Packets: pcap and pcapng.
@@ -55,6 +55,18 @@ pub fn flow_log(input: &[u8]) {
     if let Some(log) = value(FlowLog::parse("file", input).map(FlowLog::from_first)) {
         assert!(log.flows.is_sorted_by_key(|flow| flow.start));
     }
+}
+
+/// Frames of a stream: CSV and TSV.
+pub fn frames(input: &[u8]) {
+    let sizes = Bytes(1)..=Bytes(1_000_000);
+    let Some(trace) = value(FrameTrace::parse("file", input, sizes.clone())) else { return };
+    let frames = trace.frames();
+    assert_eq!(frames.first().map(|frame| frame.at), Some(Time::ZERO));
+    assert!(frames.is_sorted_by_key(|frame| frame.at));
+    assert!(frames.iter().all(|frame| sizes.contains(&frame.size)));
+    assert!(frames.iter().all(|frame| frame.at <= Time::ZERO + trace.period()));
+    let _ = trace.mean_rate();
 }
 
 /// Replies of a Web server.

@@ -12,22 +12,38 @@
 //! `D_n = max over i of (r_i + E^-1(w_i + .. + w_n))`,
 //!
 //! Algorithm 1 of `BE`, written in absolute times. [`Exact`] works that out
-//! as it stands; [`Bounded`] gives the same deadlines without the whole history.
+//! as it stands. [`Bounded`] gives the same deadlines without the whole
+//! history. The others put a simpler curve below E: a line through the origin
+//! ([`OriginLine`]), a line that starts later ([`ShiftedLine`]), two segments
+//! ([`TwoSegments`]), and two segments with a state of constant size
+//! ([`ConstantState`]).
 //!
 //! All are exact in whole nanoseconds and bytes; what is rounded is rounded to
 //! later deadlines. A packet smaller than [`SMALLEST_PACKET`] counts as one of
 //! that size. Deadlines follow the order of arrival (Theorem 1 of `BE`).
 
 mod bounded;
+mod constant_state;
 mod exact;
+pub mod fit;
+mod origin_line;
+mod shifted_line;
+mod two_segments;
 
 use std::fmt;
+use std::str::FromStr;
 
+use crate::residual::Residual;
 use crate::units::{Bytes, Time};
 
 pub use crate::residual::SMALLEST_PACKET;
 pub use bounded::Bounded;
+pub use constant_state::ConstantState;
 pub use exact::Exact;
+pub use fit::{Line, Segments, Typical};
+pub use origin_line::OriginLine;
+pub use shifted_line::ShiftedLine;
+pub use two_segments::TwoSegments;
 
 /// Gives deadlines to best-effort packets.
 pub trait Assignment: Send + fmt::Debug {
@@ -51,4 +67,80 @@ struct Point {
     arrived: u64,
     /// Bytes that came before it.
     before: u64,
+}
+
+/// The ways to assign deadlines, as they are written in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// [`Exact`], `exact`.
+    Exact,
+    /// [`Bounded`], `bounded`.
+    Bounded,
+    /// [`OriginLine`], `line`.
+    OriginLine,
+    /// [`ShiftedLine`], `shifted-line`.
+    ShiftedLine,
+    /// [`TwoSegments`], `two-segments`.
+    TwoSegments,
+    /// [`ConstantState`], `constant-state`.
+    ConstantState,
+}
+
+impl Scheme {
+    /// All of them.
+    pub const ALL: [Scheme; 6] = [
+        Scheme::Exact,
+        Scheme::Bounded,
+        Scheme::OriginLine,
+        Scheme::ShiftedLine,
+        Scheme::TwoSegments,
+        Scheme::ConstantState,
+    ];
+
+    /// Their names, in the same order.
+    pub const NAMES: &'static [&'static str] =
+        &["exact", "bounded", "line", "shifted-line", "two-segments", "constant-state"];
+
+    /// Its name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Scheme::NAMES[self as usize]
+    }
+
+    /// Assigns deadlines in what `residual` says is left. Approximations are
+    /// fitted to `typical` traffic.
+    #[must_use]
+    pub fn build(self, residual: &Residual, typical: Typical) -> Box<dyn Assignment> {
+        let capacity = residual.effective();
+        match self {
+            Scheme::Exact => Box::new(Exact::new(capacity.clone())),
+            Scheme::Bounded => Box::new(Bounded::new(capacity)),
+            Scheme::OriginLine => Box::new(OriginLine::new(fit::origin_line(capacity))),
+            Scheme::ShiftedLine => Box::new(ShiftedLine::new(fit::shifted_line(capacity, typical))),
+            Scheme::TwoSegments => Box::new(TwoSegments::new(fit::two_segments(capacity, typical))),
+            Scheme::ConstantState => {
+                Box::new(ConstantState::new(fit::two_segments(capacity, typical)))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that is the name of no scheme.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not one of {names}", names = Scheme::NAMES.join(", "))]
+pub struct UnknownScheme(pub String);
+
+impl FromStr for Scheme {
+    type Err = UnknownScheme;
+
+    fn from_str(text: &str) -> Result<Scheme, UnknownScheme> {
+        let found = Scheme::ALL.into_iter().find(|scheme| scheme.name() == text);
+        found.ok_or_else(|| UnknownScheme(text.into()))
+    }
 }

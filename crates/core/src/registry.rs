@@ -4,11 +4,13 @@
 //! benchmarks all read [`DISCIPLINES`]; there is no second list. A discipline
 //! describes itself by an [`Entry`] in its own file and gets one line here.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::contract::{ContractError, Contracts};
 use crate::discipline::{self, Discipline};
+use crate::residual::Residual;
 use crate::units::{Amount, Bytes, Span};
 
 /// Every discipline, in the order in which they are shown.
@@ -109,7 +111,8 @@ pub enum Kind {
     },
     /// One of a few words.
     Choice(&'static [&'static str]),
-    /// What flows were promised, in the text form of [`Contracts`].
+    /// What flows were promised, in the text form of [`Contracts`]: deadlines that
+    /// can all be met.
     Contracts,
 }
 
@@ -198,7 +201,12 @@ impl Kind {
         let value = match self {
             // What is wrong in a longer text has to be said, not only what would be right.
             Kind::Contracts => {
-                let contracts = text.parse().map_err(|error: ContractError| error.to_string())?;
+                let wrong = |error: &dyn fmt::Display| {
+                    format!("a list of flows whose deadlines can all be met: {error}")
+                };
+                let contracts: Contracts =
+                    text.parse().map_err(|error: ContractError| wrong(&error))?;
+                Residual::new(&contracts).map_err(|error| wrong(&error))?;
                 return Ok(Value::Contracts(Arc::new(contracts)));
             }
             Kind::Span { least, most } => {

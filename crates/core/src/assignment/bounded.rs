@@ -26,6 +26,7 @@
 
 use std::collections::VecDeque;
 
+use super::fit::with_straight_tail;
 use super::{Assignment, Point, SMALLEST_PACKET};
 use crate::curve::{Curve, PER_BYTE, ceiling};
 use crate::units::{Bytes, Time};
@@ -122,9 +123,7 @@ impl Bounded {
     /// When it does not rise for ever.
     #[must_use]
     pub fn new(capacity: &Curve) -> Bounded {
-        let straight = capacity.line_below_from(capacity.tail());
-        // Where the line begins it may be lower than the curve was before.
-        let straight = straight.least_from_here_on().expect("a capacity does not fall");
+        let straight = with_straight_tail(capacity);
         let mut pieces = Vec::new();
         let mut served = 0;
         let mut add = |wait: Wait, until: i128| {

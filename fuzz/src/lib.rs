@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "delivery", fuzz_one: traces::delivery },
     Target { name: "flow_log", fuzz_one: traces::flow_log },
     Target { name: "frames", fuzz_one: traces::frames },
+    Target { name: "flows", fuzz_one: scenarios::flows },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "requests", fuzz_one: requests::fuzz_one },

@@ -1,7 +1,8 @@
-//! Any text as a scenario file.
+//! Any text as a scenario file, or as a file of flows.
 //!
-//! A bug is a panic, an error of more than one line, or a scenario that
-//! promises routes and has none.
+//! A bug is a panic, an error of more than one line, a scenario that promises
+//! routes and has none, or flows that are others when they are written in one
+//! line and read again, as manifests do.
 
 use std::io::{self, Read};
 
@@ -31,6 +32,18 @@ pub fn scenario(input: &[u8]) {
                 assert!(nodes.contains(&usize::from(from.0)) && nodes.contains(&usize::from(to.0)));
             }
         }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+}
+
+/// Files of flows.
+///
+/// # Panics
+/// At a bug.
+pub fn flows(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match file::flows::parse("file", text) {
+        Ok(contracts) => assert_eq!(contracts.to_string().parse(), Ok(contracts)),
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
     }
 }

@@ -6,23 +6,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use tidegate_core::residual::Residual;
 use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::file::{self, Folder, Overrides};
+use tidegate_sim::scenario::file::{self, Folder, Overrides, flows};
 use tidegate_sim::simulation;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All scenario files below `folder`.
-fn scenarios(folder: &Path) -> Vec<PathBuf> {
+/// Where the files of flows are, which are no scenarios.
+const FLOWS: &str = "scenarios/flows";
+
+/// All TOML files below `folder`, without those of [`FLOWS`] when they are deeper.
+fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(scenarios(&path));
+            if path != root().join(FLOWS) {
+                found.extend(toml_files(&path));
+            }
         } else if path.extension().is_some_and(|extension| extension == "toml") {
             found.push(path);
         }
@@ -46,21 +52,46 @@ fn runs(scenario: &Scenario) {
 
 #[test]
 fn shipped_scenarios_run_and_name_their_schema() {
-    let shipped = scenarios(&root().join("scenarios"));
+    let shipped = toml_files(&root().join("scenarios"));
     assert!(!shipped.is_empty());
     for path in shipped {
         let text = fs::read_to_string(&path).unwrap();
         let folder = path.parent().unwrap().to_path_buf();
-        let schema = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
-        let named = folder.join(schema).canonicalize().unwrap();
-        assert_eq!(named, root().join("scenarios/schema.json").canonicalize().unwrap());
-        assert!(text.lines().nth(1).unwrap().starts_with("# "), "{}", path.display());
+        names_its_schema(&path, &text, "scenarios/schema.json");
         let name = path.display().to_string();
         let scenario = file::parse(&name, &text, &Folder(folder));
         let mut scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
         scenario.duration = scenario.duration.min(scenario.warm_up + SHORT);
         runs(&scenario);
     }
+}
+
+fn names_its_schema(path: &Path, text: &str, schema: &str) {
+    let named = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
+    let named = path.parent().unwrap().join(named).canonicalize().unwrap();
+    assert_eq!(named, root().join(schema).canonicalize().unwrap());
+    assert!(text.lines().nth(1).unwrap().starts_with("# "), "{}", path.display());
+}
+
+#[test]
+fn shipped_flows_can_be_promised_and_name_their_schema() {
+    let shipped = toml_files(&root().join(FLOWS));
+    assert!(!shipped.is_empty());
+    for path in shipped {
+        let contracts = flows::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        Residual::new(&contracts).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        names_its_schema(&path, &fs::read_to_string(&path).unwrap(), "scenarios/flows/schema.json");
+    }
+}
+
+#[test]
+fn the_schema_of_flows_is_up_to_date() {
+    let published = fs::read_to_string(root().join("scenarios/flows/schema.json")).unwrap();
+    assert!(
+        published == flows::json_schema(),
+        "make it again: cargo run --package tidegate -- curves --schema > \
+         scenarios/flows/schema.json"
+    );
 }
 
 #[test]

@@ -313,7 +313,8 @@ impl InText for IpAddr {
     const PATTERN: &'static str = r"^[0-9A-Fa-f:.]+$";
 
     fn read(text: &str) -> Option<IpAddr> {
-        text.parse().ok()
+        // The form in which flows have their addresses.
+        text.parse().ok().map(|address: IpAddr| address.to_canonical())
     }
 }
 

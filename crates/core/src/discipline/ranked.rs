@@ -52,6 +52,7 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
     }
 
     /// Puts a packet where its rank belongs, behind those of equal rank.
+    #[inline]
     pub(crate) fn insert(&mut self, rank: R, packet: Packet, flow: E) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -70,6 +71,7 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
     }
 
     /// Takes out the packet to serve next.
+    #[inline]
     pub(crate) fn pop_first(&mut self) -> Option<Ranked<R, E>> {
         self.order.pop_least().map(|place| self.take(place))
     }

@@ -26,7 +26,6 @@
 
 use std::collections::VecDeque;
 
-use super::fit::with_straight_tail;
 use super::{Assignment, Point, SMALLEST_PACKET};
 use crate::curve::{Curve, PER_BYTE, ceiling};
 use crate::units::{Bytes, Time};
@@ -123,7 +122,9 @@ impl Bounded {
     /// When it does not rise for ever.
     #[must_use]
     pub fn new(capacity: &Curve) -> Bounded {
-        let straight = with_straight_tail(capacity);
+        let straight = capacity.line_below_from(capacity.tail());
+        // Where the line begins it may be lower than the curve was before.
+        let straight = straight.least_from_here_on().expect("a capacity does not fall");
         let mut pieces = Vec::new();
         let mut served = 0;
         let mut add = |wait: Wait, until: i128| {

@@ -4,7 +4,7 @@
 //! for `delta + y / gamma` no less than for `E^-1(y)`. The lines that satisfy
 //! this are a convex set in delta and 1 / gamma, whose corners are the lines
 //! through two neighbours on the lower convex hull of E's corners, and the line
-//! with the slope of E's tail through the last of them. The sum of the deadlines
+//! with the long-run slope of E through the last of them. The sum of the deadlines
 //! of a burst is linear in the same two numbers, so that one of these few lines
 //! is the best there is.
 //!
@@ -110,35 +110,36 @@ fn served_after(demand: i128, rate: Rate) -> Span {
 /// A corner of a capacity: nanoseconds, billionths of a bit.
 type Corner = (u64, i128);
 
-/// The capacity with a straight tail, which lies below it.
-pub(super) fn with_straight_tail(capacity: &Curve) -> Curve {
-    let straight = capacity.line_below_from(capacity.tail());
-    // Where the line begins it may be lower than the curve was before.
-    straight.least_from_here_on().expect("a capacity does not fall")
+/// First and last nanosecond of every piece from `from` on, to the end of the
+/// first period that is whole. What is below these and no steeper than the
+/// capacity is in the long run is below it for ever.
+fn corners(capacity: &Curve, from: u64) -> Vec<Corner> {
+    let until = capacity.tail().max(from) + capacity.period();
+    let mut pieces = capacity.pieces_between(from, until).peekable();
+    let mut corners = Vec::new();
+    while let Some(piece) = pieces.next() {
+        let last = pieces.peek().map_or(until, |next| next.start) - 1;
+        corners.extend([(piece.start, piece.value), (last, piece.at(last))]);
+    }
+    corners
 }
 
-/// First and last nanosecond of every piece; the last piece has no end.
-fn corners(straight: &Curve) -> Vec<Corner> {
-    let pieces = straight.pieces();
-    let ends = pieces.windows(2).flat_map(|pair| {
-        let last = pair[1].start - 1;
-        [(pair[0].start, pair[0].value), (last, pair[0].at(last))]
-    });
-    let tail = pieces[pieces.len() - 1];
-    ends.chain([(tail.start, tail.value)]).collect()
+/// The steepest slope that a line below `capacity` can have: its long-run rate,
+/// rounded down.
+fn steepest(capacity: &Curve) -> i128 {
+    capacity.rise().div_euclid(i128::from(capacity.period()))
 }
 
 /// The steepest line through the origin below `capacity` at all deadlines that occur.
 #[must_use]
 pub fn origin_line(capacity: &Curve) -> Rate {
-    let straight = with_straight_tail(capacity);
     let smallest = i128::from(SMALLEST_PACKET.0) * PER_BYTE;
-    let Some(earliest) = straight.first_reaching(smallest) else {
+    let Some(earliest) = capacity.first_reaching(smallest) else {
         return Rate(0);
     };
     let slope = |(at, value): Corner| value / i128::from(at.max(1));
-    let later = corners(&straight).into_iter().filter(|(at, _)| *at > earliest).map(slope);
-    let least = later.chain([slope((earliest, smallest)), straight.rise()]).min();
+    let later = corners(capacity, earliest).into_iter().map(slope);
+    let least = later.chain([slope((earliest, smallest)), steepest(capacity)]).min();
     Rate(least.and_then(|slope| u64::try_from(slope).ok()).unwrap_or(0))
 }
 
@@ -159,15 +160,14 @@ pub fn two_segments(capacity: &Curve, typical: Typical) -> Segments {
 
 /// The line below `capacity` with the smallest cost among those that touch it twice.
 fn best_line(capacity: &Curve, cost: impl Fn(&Line) -> i128) -> Line {
-    let straight = with_straight_tail(capacity);
-    let corners = corners(&straight);
-    let hull = lower_hull(&corners, straight.rise());
+    let (corners, steepest) = (corners(capacity, 0), steepest(capacity));
+    let hull = lower_hull(&corners, steepest);
     let edges = hull
         .windows(2)
         .map(|pair| (pair[1].1 - pair[0].1).div_euclid(i128::from(pair[1].0 - pair[0].0)));
-    let slopes = edges.flat_map(|slope| [slope, slope + 1]).chain([straight.rise()]);
+    let slopes = edges.flat_map(|slope| [slope, slope + 1]).chain([steepest]);
     slopes
-        .filter(|slope| (1..=straight.rise()).contains(slope))
+        .filter(|slope| (1..=steepest).contains(slope))
         .filter_map(|slope| {
             let start = |(at, value): &Corner| i128::from(*at) - value.div_euclid(slope);
             let start = corners.iter().map(start).max()?.max(0);

@@ -1,6 +1,8 @@
 //! Contracts and arrivals that the tests share.
 
 use proptest::prelude::*;
+use tidegate_core::Bytes;
+use tidegate_core::assignment::Typical;
 use tidegate_core::contract::Contracts;
 use tidegate_core::residual::Residual;
 
@@ -21,8 +23,8 @@ pub(crate) fn residual(text: &str) -> Residual {
 /// A real-time flow of up to a third of a link of 10 Mbit/s.
 fn flow() -> impl Strategy<Value = String> {
     let deadline = 2_u64..60;
-    let bucket = (40_u64..6_000, 50_u64..2_500, deadline.clone())
-        .prop_map(|(burst, rate, deadline)| {
+    let bucket =
+        (40_u64..6_000, 50_u64..2_500, deadline.clone()).prop_map(|(burst, rate, deadline)| {
             format!("{burst} B + {rate} kbit/s within {deadline} ms")
         });
     let tspec = (40_u64..1_500, 500_u64..4_000, 1_500_u64..6_000, 50_u64..2_500, deadline.clone())
@@ -37,16 +39,65 @@ fn flow() -> impl Strategy<Value = String> {
 
 /// Contracts of a link of 10 Mbit/s, schedulable or not.
 pub(crate) fn any_contracts() -> impl Strategy<Value = String> {
-    (40_u64..1_600, prop::collection::vec(flow(), 0..4)).prop_map(|(largest, flows)| {
-        let flow = |(index, flow): (usize, &String)| format!("; f{index} = class {index}: {flow}");
-        let flows: String = flows.iter().enumerate().map(flow).collect();
-        format!("link 10 Mbit/s; packets to {largest} B{flows}")
+    (40_u64..1_600, prop::collection::vec(flow(), 0..4))
+        .prop_map(|(largest, flows)| text(largest, &flows))
+}
+
+fn text(largest: u64, flows: &[String]) -> String {
+    let flow = |(index, flow): (usize, &String)| format!("; f{index} = class {index}: {flow}");
+    let flows: String = flows.iter().enumerate().map(flow).collect();
+    format!("link 10 Mbit/s; packets to {largest} B{flows}")
+}
+
+/// Contracts that can be kept, and what they leave.
+pub(crate) fn any_kept() -> impl Strategy<Value = (Contracts, Residual)> {
+    any_contracts().prop_filter_map("cannot be kept", |text| {
+        let contracts = contracts(&text);
+        let residual = Residual::new(&contracts).ok()?;
+        Some((contracts, residual))
     })
 }
 
-/// The residual capacity of contracts that can be kept.
+/// Contracts of staircases, whose steps are whole bytes, schedulable or not.
+pub(crate) fn any_staircase_contracts() -> impl Strategy<Value = Contracts> {
+    let flow = (40_u64..3_000, 4_u64..40, 2_u64..60).prop_map(|(size, period, deadline)| {
+        format!("{size} B every {period} ms within {deadline} ms")
+    });
+    (40_u64..1_600, prop::collection::vec(flow, 0..4))
+        .prop_map(|(largest, flows)| contracts(&text(largest, &flows)))
+}
+
+/// Those that can be kept, and what they leave.
+pub(crate) fn any_staircases() -> impl Strategy<Value = (Contracts, Residual)> {
+    any_staircase_contracts().prop_filter_map("cannot be kept", |contracts| {
+        let residual = Residual::new(&contracts).ok()?;
+        Some((contracts, residual))
+    })
+}
+
+/// What contracts that can be kept leave.
 pub(crate) fn any_residual() -> impl Strategy<Value = Residual> {
-    any_contracts().prop_filter_map("cannot be kept", |text| Residual::new(&contracts(&text)).ok())
+    any_kept().prop_map(|(_, residual)| residual)
+}
+
+/// Packets of best effort, as `(arrived, size)`: bursts with pauses between.
+pub(crate) fn packets(count: usize) -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let gap = prop_oneof![4 => Just(0_u64), 3 => 0_u64..2_000_000, 1 => 0_u64..60_000_000];
+    let size = prop_oneof![1_u64..1_600, Just(40_u64), Just(1_500_u64)];
+    prop::collection::vec((gap, size), 1..count).prop_map(|steps| {
+        let mut now = 0;
+        let mut packet = |(gap, size)| {
+            now += gap;
+            (now, size)
+        };
+        steps.into_iter().map(&mut packet).collect()
+    })
+}
+
+/// The best-effort traffic to fit to.
+pub(crate) fn any_typical() -> impl Strategy<Value = Typical> {
+    (1_u64..1_600, 1_u64..200_000)
+        .prop_map(|(packet, burst)| Typical { packet: Bytes(packet), burst: Bytes(burst) })
 }
 
 /// What happens to an assignment of deadlines.

@@ -1,5 +1,9 @@
 //! Deadlines for best-effort packets beside real-time flows: `BE` sections 3 and 4.
 
 mod equality;
+mod fits;
 mod flows;
+mod link;
+mod printed;
 mod residual;
+mod theorems;

@@ -50,6 +50,18 @@ pub(super) enum Verdict {
     Told,
 }
 
+/// The words for datagrams that come to harm.
+struct Harm {
+    noun: &'static str,
+    verb: &'static str,
+    /// How they are then.
+    state: &'static str,
+}
+
+const LOSS: Harm = Harm { noun: "loss", verb: "loses", state: "" };
+/// Where somebody waits for them, too late is as bad as lost.
+const LATENESS: Harm = Harm { noun: "lateness", verb: "has", state: " late or lost" };
+
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Better {
@@ -89,10 +101,13 @@ fn alone(baseline: &DisciplineResult) -> Summary {
             let delay = short(Quantity::Time, p95.mean);
             tell(format!("95 of 100 packets of ‘{name}’ arrive within {delay}"));
         }
-        if let Some(loss) = source.loss_ratio {
-            tell(match loss.mean {
-                0.0 => format!("‘{name}’ loses nothing"),
-                mean => format!("‘{name}’ loses {} of its packets", short(Quantity::Share, mean)),
+        if let Some((Harm { verb, state, .. }, ratio)) = harm(source) {
+            tell(match ratio.mean {
+                0.0 => format!("‘{name}’ {verb} nothing{state}"),
+                mean => {
+                    let part = short(Quantity::Share, mean);
+                    format!("‘{name}’ {verb} {part} of its packets{state}")
+                }
             });
         }
         if let Some(rate) = source.long_goodput_bps.filter(|_| !source.datagrams) {
@@ -187,8 +202,12 @@ impl Said {
 
     fn datagrams(&mut self, before: &TrafficResult, after: &TrafficResult) {
         let named = self.delay(before, after);
-        let (Some(was), Some(is)) = (before.loss_ratio, after.loss_ratio) else { return };
-        if was.mean == 0.0 && is.mean == 0.0 {
+        let (Some((told_before, was)), Some((told, is))) = (harm(before), harm(after)) else {
+            return;
+        };
+        let Harm { noun, verb, state } = told;
+        // Of a run that was cut short, it may be that nothing was due.
+        if told_before.noun != noun || (was.mean == 0.0 && is.mean == 0.0) {
             return;
         }
         let verdict = match verdict(&was, &is, Better::Lower) {
@@ -201,17 +220,20 @@ impl Said {
         let it = if named { "it" } else { &of };
         let instead = pair(Quantity::Share, is.mean, "instead of", was.mean);
         let text = match verdict {
-            Verdict::Unclear => format!("the loss of {of}"),
+            Verdict::Unclear => format!("the {noun} of {of}"),
             Verdict::Same if named => {
-                format!("its loss stays at {}", short(Quantity::Share, was.mean))
+                format!("its {noun} stays at {}", short(Quantity::Share, was.mean))
             }
             Verdict::Same => {
-                format!("the loss of {of} stays at {}", short(Quantity::Share, was.mean))
+                format!("the {noun} of {of} stays at {}", short(Quantity::Share, was.mean))
             }
             _ if is.mean == 0.0 => {
-                format!("{it} loses nothing instead of {}", short(Quantity::Share, was.mean))
+                format!(
+                    "{it} {verb} nothing{state} instead of {}",
+                    short(Quantity::Share, was.mean)
+                )
             }
-            _ => format!("{it} loses {instead} of its packets"),
+            _ => format!("{it} {verb} {instead} of its packets{state}"),
         };
         self.say(verdict, text);
     }
@@ -271,6 +293,12 @@ impl Said {
             Verdict::Same => false,
         };
     }
+}
+
+/// The part of a source's datagrams that is of no use, and the words for it.
+fn harm(source: &TrafficResult) -> Option<(Harm, Estimate)> {
+    let late = source.late_ratio.map(|ratio| (LATENESS, ratio));
+    late.or(source.loss_ratio.map(|ratio| (LOSS, ratio)))
 }
 
 fn none_finished(class: &ClassResult) -> String {

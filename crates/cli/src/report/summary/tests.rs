@@ -22,7 +22,7 @@ fn blank() -> Comparison {
         (discipline.short.started, discipline.short.completed) = (0, 0);
         discipline.traffic.remove(0);
         let [call, backup] = &mut discipline.traffic[..] else { panic!("a call and a backup") };
-        (call.delay.p95_s, call.loss_ratio) = (None, None);
+        (call.delay.p95_s, call.loss_ratio, call.late_ratio) = (None, None, None);
         (backup.long_goodput_bps, backup.longest_stall_s) = (None, None);
     }
     comparison
@@ -179,6 +179,39 @@ fn calls() {
             {
                 discipline.traffic[0].delay.p95_s = delay;
                 discipline.traffic[0].loss_ratio = loss;
+            }
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn calls_with_a_deadline() {
+    for (before, after, expected) in [
+        (
+            estimate(0.58, 0.01),
+            estimate(0.0, 0.0),
+            "‘call’ has nothing late or lost instead of 58%.",
+        ),
+        (
+            estimate(0.58, 0.01),
+            estimate(0.04, 0.01),
+            "‘call’ has 4% instead of 58% of its packets late or lost.",
+        ),
+        (
+            estimate(0.58, 0.3),
+            estimate(0.44, 0.3),
+            "no clear difference in the lateness of ‘call’.",
+        ),
+        (estimate(0.01, 0.0), estimate(0.01, 0.0), "the lateness of ‘call’ stays at 1%."),
+        (estimate(0.0, 0.0), estimate(0.0, 0.0), "nothing was measured that could be compared."),
+        // Loss is not held against lateness.
+        (estimate(0.58, 0.01), None, "nothing was measured that could be compared."),
+    ] {
+        let sentence = said(|comparison| {
+            for (discipline, late) in comparison.disciplines.iter_mut().zip([before, after]) {
+                discipline.traffic[0].late_ratio = late;
+                discipline.traffic[0].loss_ratio = estimate(0.02, 0.001);
             }
         });
         assert_eq!(sentence, expected);

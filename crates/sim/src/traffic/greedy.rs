@@ -170,6 +170,21 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_burst_is_no_longer_in_it() {
+        let profile = GreedyProfile {
+            envelope: envelope("100 B + 8 Mbit/s"),
+            packet: PacketLaw::Constant(Bytes(100)),
+            bursts: Some(Bursts {
+                length: TimeLaw::Constant(Span(100_000)),
+                spacing: TimeLaw::Constant(Span(50_000)),
+            }),
+        };
+        let times = [7, 150_007, 300_007].map(|at| (Time(at), Bytes(100)));
+        assert_eq!(sent(&spec(profile.clone(), Time(450_007)), 1, 9), times);
+        assert_eq!(sent(&spec(profile, Time(300_007)), 1, 9), times[..2]);
+    }
+
+    #[test]
     fn a_packet_that_finds_no_room_keeps_its_length() {
         // Of the lengths drawn from one stream, as many as are sent are the first.
         let law = PacketLaw::Normal {

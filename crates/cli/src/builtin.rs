@@ -42,6 +42,11 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
         data: &[WEB_OBJECTS, VARIABLE_DOWN, VARIABLE_UP],
     },
     Builtin {
+        name: "wifi-54",
+        text: include_str!("../../../scenarios/links/wifi-54.toml"),
+        data: &[],
+    },
+    Builtin {
         name: "dumbbell",
         text: include_str!("../../../scenarios/papers/EFD/dumbbell.toml"),
         data: &[],

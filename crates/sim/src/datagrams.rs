@@ -42,7 +42,8 @@ impl DatagramFlows {
 
     /// The warm-up is over: flows without a planned end count from now on.
     pub(crate) fn forget_warm_up(&mut self, now: Time) {
-        for flow in self.flows.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
+        for flow in
+            self.flows.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
         {
             let plan = flow.plan;
             *flow = Flow::new(plan);

@@ -5,6 +5,7 @@
 //! holds what comes out. The disciplines are those of `tidegate-core`, the same
 //! code that runs on a live link.
 
+mod air;
 mod connections;
 mod datagrams;
 pub mod experiment;

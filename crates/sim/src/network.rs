@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use tidegate_core::{Bytes, Packet, Port, Rate, Span, Time, discipline::fifo::Fifo};
 
+use crate::air::{Air, Radio};
 use crate::lot::{Lot, mix};
 use crate::metrics::run_summary::Times;
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario};
@@ -65,6 +66,9 @@ pub(crate) struct Scheduled {
     sender: Sender,
     /// Until when the sender is busy with what it has taken.
     busy_until: Time,
+    /// Where it contends for the medium of a cell; the sender then only says how
+    /// fast its data are.
+    pub(crate) radio: Option<Radio>,
     /// Whether an event will come when the sender may take the next packet.
     pub(crate) wakes: bool,
     /// Time in the queue of every packet sent.
@@ -84,12 +88,14 @@ impl Link {
         seed: u64,
         index: u64,
         fed_by_one: bool,
+        radio: Option<Radio>,
     ) -> Link {
         let scheduled = |discipline, sender| {
             Queue::Scheduled(Box::new(Scheduled {
                 port: Port::new(discipline),
                 sender,
                 busy_until: Time::ZERO,
+                radio,
                 wakes: false,
                 delay: Times::default(),
             }))
@@ -98,6 +104,7 @@ impl Link {
             Capacity::Unlimited => None,
             Capacity::Fixed(rate) => Some(Sender::Fixed(*rate)),
             Capacity::Trace(trace) => Some(Sender::Trace(TraceSender::new(trace.clone()))),
+            Capacity::Uplink(_) | Capacity::Downlink(_) => spec.capacity.rate().map(Sender::Fixed),
         };
         let built = |choice: &DisciplineChoice, buffer| {
             (choice.entry.build)(&choice.settings, buffer, seed)
@@ -108,12 +115,10 @@ impl Link {
             (QueueSpec::Fixed(choice, buffer), Some(sender)) => {
                 scheduled(built(choice, *buffer), sender)
             }
-            (QueueSpec::Unbounded, Some(sender @ Sender::Trace(_))) => {
-                scheduled(Box::new(Fifo::new(endless)), sender)
-            }
-            (QueueSpec::Unbounded, Some(Sender::Fixed(rate))) => {
+            (QueueSpec::Unbounded, Some(Sender::Fixed(rate))) if radio.is_none() => {
                 Queue::Unbounded { rate: Some(rate), busy_until: Time::ZERO }
             }
+            (QueueSpec::Unbounded, Some(sender)) => scheduled(Box::new(Fifo::new(endless)), sender),
             // Without a limit on the rate nothing ever waits.
             (_, None) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
         };
@@ -229,6 +234,7 @@ impl TraceSender {
 /// All links, and which one leads where.
 pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
+    pub(crate) airs: Vec<Air>,
     nodes: usize,
     /// The link to take from a node towards another, by `node * nodes + destination`.
     routes: Vec<Option<u16>>,
@@ -238,11 +244,14 @@ impl Network {
     /// The network of `scenario` with `tested` in the tested places.
     pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, seed: u64) -> Network {
         let routes = shortest_routes(scenario.nodes.len(), &scenario.links);
-        let links = std::iter::zip(&scenario.links, fed_by_one(scenario, &routes))
-            .zip(0..)
-            .map(|((spec, fed_by_one), index)| Link::new(spec, tested, seed, index, fed_by_one))
-            .collect();
-        Network { links, nodes: scenario.nodes.len(), routes }
+        let airs = Air::all(scenario, &routes, seed);
+        let link = |((spec, fed_by_one), index): ((&LinkSpec, bool), usize)| {
+            let radio = Radio::of_link(&airs, index);
+            Link::new(spec, tested, seed, index as u64, fed_by_one, radio)
+        };
+        let links =
+            std::iter::zip(&scenario.links, fed_by_one(scenario, &routes)).zip(0..).map(link);
+        Network { links: links.collect(), airs, nodes: scenario.nodes.len(), routes }
     }
 
     /// The link to take at `node` towards `destination`.

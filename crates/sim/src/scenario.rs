@@ -22,6 +22,7 @@ use crate::trace::delivery::DeliveryTrace;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
+use crate::wlan::phy::DataRate;
 
 pub use choice::ChoiceError;
 pub use nearest::nearest;
@@ -137,6 +138,36 @@ pub enum Capacity {
     Fixed(Rate),
     /// At the opportunities of a recorded trace.
     Trace(Arc<DeliveryTrace>),
+    /// As a station of an 802.11 cell; the link leads to the access point.
+    Uplink(Station),
+    /// As the access point of an 802.11 cell, to each station at that station's
+    /// rate, of which this is the highest. The link leads to a node that stands
+    /// for the medium, from which a link without limits leads on to each station.
+    Downlink(DataRate),
+}
+
+impl Capacity {
+    /// The rate in bits per second, on average if it varies; `None` without any
+    /// limit. On a wireless link it is the data rate, a good part of which goes
+    /// into headers, gaps and other senders.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Capacity::Unlimited => None,
+            Capacity::Fixed(rate) => Some(*rate),
+            Capacity::Trace(trace) => Some(trace.mean_rate()),
+            Capacity::Uplink(Station { rate, .. }) | Capacity::Downlink(rate) => Some(rate.rate()),
+        }
+    }
+}
+
+/// A station of an 802.11 cell. What is said of it is true in both directions.
+#[derive(Clone, Copy, Debug)]
+pub struct Station {
+    /// The rate of the data in its frames.
+    pub rate: DataRate,
+    /// The share of transmissions that noise spoils.
+    pub frame_error: f64,
 }
 
 /// The queue in front of a link.

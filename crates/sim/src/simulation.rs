@@ -7,6 +7,8 @@
 //! number. Every packet is therefore accounted for: made = delivered + lost +
 //! on the way, which is checked at the end of every run.
 
+mod radio;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, TcpFacts, Time};
@@ -32,6 +34,8 @@ enum Event {
     Arrival(u16),
     /// A link's sender may take the next packet.
     Ready(u16),
+    /// Somebody may begin to send in a wireless cell.
+    Access(u16),
     /// A timer of one end of a connection may be due.
     Timer(ConnectionId, Side),
     /// A source of traffic wants to act.
@@ -188,6 +192,7 @@ impl<'a> Simulation<'a> {
         match event {
             Event::Arrival(link) => self.arrive(usize::from(link)),
             Event::Ready(link) => self.serve(usize::from(link), true),
+            Event::Access(cell) => self.access(usize::from(cell)),
             Event::Timer(connection, side) => self.on_timer(connection, side),
             Event::Source(index) => self.wake(usize::from(index)),
             Event::Sample => self.sample(),
@@ -255,6 +260,9 @@ impl<'a> Simulation<'a> {
         }
         if queue.wakes || queue.port.backlog().packets == 0 {
             return;
+        }
+        if let Some(radio) = queue.radio {
+            return self.contend(radio);
         }
         let ready = queue.ready_at(now);
         if ready > now {

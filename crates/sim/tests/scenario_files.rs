@@ -132,7 +132,7 @@ fn completed(block: &str) -> String {
         }
     }
     text.push_str(block);
-    if lacks(&["[dumbbell]", "[access]", "[[link]]"]) {
+    if lacks(&["[dumbbell]", "[access]", "[wifi]", "[[link]]"]) {
         text.push_str("\n[dumbbell]\n");
     }
     if lacks(&["[[traffic."]) {

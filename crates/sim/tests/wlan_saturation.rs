@@ -25,7 +25,7 @@ use tidegate_sim::wlan::{Cell, Frame, Outcome, Timing};
 
 const PACKET: Bytes = Bytes(1_500);
 const RATE: DataRate = DataRate::FASTEST;
-const STATIONS: [usize; 6] = [1, 2, 5, 10, 20, 50];
+const STATIONS: [i32; 6] = [1, 2, 5, 10, 20, 50];
 /// 140 000 to 250 000 frames: a standard error of some tenths of a per cent at most.
 const SIMULATED: Span = Span::seconds(100);
 
@@ -66,11 +66,11 @@ fn station(timing: Timing, collision: f64) -> (f64, f64) {
     (in_grid / slots, after_difs / in_grid)
 }
 
-fn model(timing: Timing, stations: usize) -> f64 {
+fn model(timing: Timing, stations: i32) -> f64 {
     // Whether somebody else sends in the same slot; falls as `collision` rises.
     let others = |collision: f64| {
         let (sends, _) = station(timing, collision);
-        1.0 - (1.0 - sends).powi(stations as i32 - 1)
+        1.0 - (1.0 - sends).powi(stations - 1)
     };
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
@@ -78,9 +78,9 @@ fn model(timing: Timing, stations: usize) -> f64 {
         if others(middle) > middle { low = middle } else { high = middle }
     }
     let (sends, after_difs) = station(timing, low);
-    let count = stations as f64;
-    let nobody = (1.0 - sends).powi(stations as i32);
-    let one = count * sends * (1.0 - sends).powi(stations as i32 - 1);
+    let count = f64::from(stations);
+    let nobody = (1.0 - sends).powi(stations);
+    let one = count * sends * (1.0 - sends).powi(stations - 1);
     let several = 1.0 - nobody - one;
     // The duration of a slot of the grid is that of the idle slot before it and
     // of what is sent in it and, without another slot, right after.
@@ -97,8 +97,9 @@ fn model(timing: Timing, stations: usize) -> f64 {
 /// The largest deviation of the simulation from the model of the standard, over
 /// the numbers of stations.
 fn deviation(timing: Timing) -> f64 {
-    let of = |stations: &usize| {
-        let (theory, measured) = (model(Timing::ofdm(), *stations), simulated(timing, *stations));
+    let of = |stations: &i32| {
+        let theory = model(Timing::ofdm(), *stations);
+        let measured = simulated(timing, *stations as usize);
         let off = measured / theory - 1.0;
         println!("{stations} stations: {theory:.2} Mbit/s, measured {measured:.2}, {off:+.4}");
         off.abs()

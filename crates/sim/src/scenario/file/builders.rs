@@ -1,14 +1,16 @@
 //! Topologies that are needed again and again: a few numbers in a file become
 //! nodes and links, the same that somebody would write out.
 
+use tidegate_core::discipline::fifo;
 use tidegate_core::{Buffer, Rate, Span};
 
 use super::data::DataFiles;
 use super::error::Mistake;
-use super::syntax::{self, Access, Dumbbell};
-use super::topology::{NewLink, Topology, capacity};
+use super::syntax::{self, Access, Dumbbell, Wifi};
+use super::topology::{NewLink, Topology, capacity, share};
 use super::values::Text;
-use crate::scenario::{Capacity, QueueSpec};
+use crate::scenario::{Capacity, DisciplineChoice, QueueSpec, Station};
+use crate::wlan::phy::DataRate;
 
 /// `EFD section 4.1`.
 const PAIRS: u32 = 5;
@@ -26,6 +28,13 @@ const LAN: Rate = Rate(1_000_000_000);
 const LAN_DELAY: Span = Span::millis(1);
 /// To a server in the same country.
 const SERVER_DELAY: Span = Span::millis(10);
+
+/// Between hosts and router of the wireless cell: ours, `WLAN section III` has none.
+const WIRED: Rate = Rate(100_000_000);
+/// `WLAN section III`, figure 1.
+const WIRED_DELAY: Span = Span::millis(2);
+/// Ten times what comes in: its queue never builds up (`WLAN section III`).
+const ROUTER: Rate = Rate(1_000_000_000);
 
 impl Dumbbell {
     /// Adds its nodes, groups and links.
@@ -115,6 +124,61 @@ impl Access {
         }
         topology.add_group("hosts", &hosts);
         topology.add_group("servers", &servers);
+        Ok(())
+    }
+}
+
+impl Wifi {
+    /// Adds its nodes, groups and links.
+    pub(super) fn build(&self, topology: &mut Topology) -> Result<(), Mistake> {
+        let rates: Vec<DataRate> = match &self.rates {
+            Some(rates) if rates.is_empty() => {
+                let expected = "at least one data rate";
+                return Err(Mistake::at(&rates.place, "an empty list", expected));
+            }
+            Some(rates) => rates.iter().map(|rate| rate.0).collect(),
+            None => vec![DataRate::FASTEST],
+        };
+        let frame_error = share(self.frame_error.as_ref())?;
+        let count = self.stations.0;
+        let numbered = |role: &str, count: u32| -> Vec<String> {
+            (1..=count).map(|number| format!("{role}{number}")).collect()
+        };
+        let stations = numbered("station", count);
+        let hosts = numbered("host", self.hosts.map_or(count, |hosts| hosts.0));
+        let in_use = || rates.iter().copied().cycle().take(stations.len());
+        let fastest = in_use().max().expect("there is a station");
+        let wireless = |name, from, to, capacity, queue| {
+            let delay = Span::ZERO;
+            NewLink { name, from, to, capacity, delay, loss: 0.0, queue }
+        };
+        topology.add(wireless(
+            "downlink".into(),
+            "accesspoint",
+            "medium",
+            Capacity::Downlink(fastest),
+            QueueSpec::Tested(or(self.buffer, Buffer::default())),
+        ));
+        let station_buffer = or(self.station_buffer, Buffer::default());
+        for ((station, rate), number) in stations.iter().zip(in_use()).zip(1..) {
+            let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
+            topology.add(wireless(
+                format!("uplink{number}"),
+                station,
+                "accesspoint",
+                Capacity::Uplink(Station { rate, frame_error }),
+                QueueSpec::Fixed(fifo, station_buffer),
+            ));
+            one_way(topology, "medium", station, &Capacity::Unlimited, Span::ZERO);
+        }
+        let router = Capacity::Fixed(or(self.router_rate, ROUTER));
+        both_ways(topology, "accesspoint", "router", &router, Span::ZERO);
+        let wired = Capacity::Fixed(or(self.wired_rate, WIRED));
+        for host in &hosts {
+            both_ways(topology, "router", host, &wired, or(self.wired_delay, WIRED_DELAY));
+        }
+        topology.add_group("stations", &stations);
+        topology.add_group("hosts", &hosts);
         Ok(())
     }
 }

@@ -78,11 +78,7 @@ pub(super) fn check_promises(
     capacity: &Capacity,
 ) -> Result<(), Mistake> {
     let Some(contracts) = choice.contracts() else { return Ok(()) };
-    let rate = match capacity {
-        Capacity::Unlimited => return Ok(()),
-        Capacity::Fixed(rate) => *rate,
-        Capacity::Trace(trace) => trace.mean_rate(),
-    };
+    let Some(rate) = capacity.rate() else { return Ok(()) };
     if contracts.link <= rate {
         return Ok(());
     }

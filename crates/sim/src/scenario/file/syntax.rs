@@ -17,6 +17,7 @@ mod greedy;
 mod traffic;
 
 use super::values::{At, Count, InText, Named, Names, Positive, Quantity, Seeds, Text};
+use crate::wlan::phy::DataRate;
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use traffic::{
     CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
@@ -67,6 +68,8 @@ pub(super) struct Document {
     pub(super) dumbbell: Option<Dumbbell>,
     /// Hosts behind a router on an access link, and servers beyond it.
     pub(super) access: Option<Access>,
+    /// Stations around an access point, and hosts beyond it.
+    pub(super) wifi: Option<At<Wifi>>,
     /// Links, besides those of a builder.
     #[serde(default)]
     pub(super) link: Vec<At<Link>>,
@@ -120,6 +123,35 @@ pub(super) struct Access {
     /// Propagation delay from the provider to each server; as many servers as
     /// delays. Default: one server, 10 ms.
     pub(super) servers: Option<At<Vec<Text<Span>>>>,
+}
+
+/// Nodes `station1`.. in the group `stations` share the medium of an 802.11 cell
+/// with the `accesspoint`; behind it `router` and `host1`.. in the group `hosts`.
+/// The link `downlink` (accesspoint to all stations) has the discipline under
+/// test; the links `uplink1`.. have FIFO, all others queue without a limit.
+/// Defaults: `WLAN section III`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wifi {
+    /// Stations.
+    pub(super) stations: Count<1, 200>,
+    /// Data rates: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. Stations take turns at
+    /// them. Default: 54 Mbit/s.
+    pub(super) rates: Option<At<Vec<Text<DataRate>>>>,
+    /// Share of the frames that noise spoils, at random; they are sent again. Default: 0.
+    pub(super) frame_error: Option<At<f64>>,
+    /// Buffer of the downlink. Default: 300 packets.
+    pub(super) buffer: Option<Text<Buffer>>,
+    /// Buffer of each station. Default: 300 packets.
+    pub(super) station_buffer: Option<Text<Buffer>>,
+    /// Hosts. Default: as many as stations.
+    pub(super) hosts: Option<Hosts>,
+    /// Rate between hosts and router. Default: 100 Mbit/s.
+    pub(super) wired_rate: Option<Text<Rate>>,
+    /// Propagation delay between hosts and router. Default: 2 ms.
+    pub(super) wired_delay: Option<Text<Span>>,
+    /// Rate between router and access point. Default: 1 Gbit/s.
+    pub(super) router_rate: Option<Text<Rate>>,
 }
 
 /// A link between two nodes, which need no other declaration; both ways unless

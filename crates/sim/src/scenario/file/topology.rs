@@ -48,6 +48,13 @@ impl Topology {
         if let Some(access) = &document.access {
             access.build(&mut topology, data)?;
         }
+        if let Some(wifi) = &document.wifi {
+            if document.access.is_some() {
+                let expected = "one of them, since both have hosts and a router";
+                return Err(Mistake::at(&wifi.place, "[wifi] beside [access]", expected));
+            }
+            wifi.build(&mut topology)?;
+        }
         for link in &document.link {
             topology.add_written(link, document, data)?;
         }
@@ -61,7 +68,7 @@ impl Topology {
             topology.groups.insert(name.clone(), members_of);
         }
         if topology.links.is_empty() {
-            let expected = "[dumbbell], [access] or [[link]]";
+            let expected = "[dumbbell], [access], [wifi] or [[link]]";
             return Err(Mistake::at(&(0..0), "no link", expected));
         }
         Ok(topology)
@@ -304,7 +311,7 @@ pub(super) fn capacity(
 }
 
 /// A share of packets, none when it is not given.
-fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
+pub(super) fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
     match written {
         Some(share) if !(0.0..1.0).contains(&share.value) => {
             let expected = "a share of packets from 0 to below 1, as 0.01";

@@ -15,6 +15,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
+use crate::wlan::phy::DataRate;
+
 /// A value and where it stands, in bytes from the start of the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
@@ -77,6 +79,15 @@ impl InText for Rate {
 
     fn read(text: &str) -> Option<Rate> {
         text.parse().ok().filter(|rate| (Rate(1)..=MOST_RATE).contains(rate))
+    }
+}
+
+impl InText for DataRate {
+    const EXPECTED: &'static str = "a data rate of 802.11: '6 Mbit/s', 9, 12, 18, 24, 36, 48 or 54";
+    const PATTERN: &'static str = r"^\s*(6|9|12|18|24|36|48|54)\s*(Mbit/s|Mb/s)$";
+
+    fn read(text: &str) -> Option<DataRate> {
+        text.parse().ok().and_then(DataRate::new)
     }
 }
 

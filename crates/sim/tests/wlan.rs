@@ -1,0 +1,159 @@
+//! Traffic through an 802.11 cell of a scenario file: what stations and access
+//! point get of the medium, and what TCP makes of it.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::registry;
+use tidegate_sim::metrics::{Discard, RunSummary};
+use tidegate_sim::scenario::file::{self, Folder};
+use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_sim::simulation;
+
+/// A cell with these lines under `[wifi]`.
+fn cell(wifi: &str, traffic: &str) -> Scenario {
+    let text = format!(
+        "title = \"cell\"\nduration = \"20 s\"\nseeds = [1]\n\
+         disciplines = [\"fifo\"]\n[wifi]\n{wifi}\n[tcp]\nprofile = \"papers\"\n{traffic}"
+    );
+    file::parse("cell.toml", &text, &Folder(".".into())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run_with(scenario: &Scenario, discipline: &str, seed: u64) -> RunSummary {
+    let choice =
+        DisciplineChoice::with_defaults(registry::find(discipline).expect("it is registered"));
+    simulation::run(scenario, &choice, seed, &mut Discard, &AtomicBool::new(false))
+}
+
+fn run(scenario: &Scenario) -> RunSummary {
+    run_with(scenario, "fifo", 1)
+}
+
+/// A source of transfers without an end.
+fn transfers(name: &str, from: &str, to: &str, count: u32) -> String {
+    format!(
+        "[[traffic.transfers]]\nname = \"{name}\"\nfrom = {from}\nto = {to}\n\
+         count = {count}\nsizes = \"endless\"\n"
+    )
+}
+
+/// A source of datagrams of 1 500 bytes.
+fn datagrams(from: &str, to: &str, mbits: u32) -> String {
+    format!(
+        "[[traffic.cbr]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+         rate = \"{mbits} Mbit/s\"\npacket = \"1500 B\"\n"
+    )
+}
+
+/// What reached the receivers of a source, in Mbit/s over the 20 s.
+fn goodput(run: &RunSummary, traffic: usize) -> f64 {
+    run.traffic[traffic].delivered.0 as f64 * 8.0 / 20.0 / 1e6
+}
+
+#[test]
+fn one_sender_of_datagrams_fills_the_medium_to_the_last_slot() {
+    // A frame of 1 500 bytes takes 248 us, SIFS and the acknowledgement 44, DIFS
+    // 34, and the mean back-off 7.5 slots of 9 us: 393.5 us.
+    let run = run(&cell("stations = 1", &datagrams("host1", "station1", 40)));
+    let expected = 1_500.0 * 8.0 / 393.5;
+    let measured = goodput(&run, 0);
+    // Ten standard errors of the mean of 50 800 uniform draws from 0 to 15.
+    let error = 10.0 * 4.61 * 9.0 / 50_800_f64.sqrt() / 393.5;
+    assert!((measured / expected - 1.0).abs() < error, "{measured} against {expected}");
+}
+
+#[test]
+fn a_slow_station_slows_down_the_others() {
+    // Every station gets the medium about equally often, so each sends as many
+    // packets as the slowest one, whatever its rate. The fast one is a little
+    // ahead: when they collide, it has long known when the slow one notices, and
+    // counts down from DIFS, the slow one from 79 us.
+    let traffic = datagrams("station1", "host1", 40) + &datagrams("station2", "host2", 40);
+    let shares = |rates: &str| {
+        let run = run(&cell(&format!("stations = 2\nrates = {rates}"), &traffic));
+        (goodput(&run, 0), goodput(&run, 1))
+    };
+    let (fast, slow) = shares("[\"54 Mbit/s\", \"6 Mbit/s\"]");
+    assert!((1.0..1.15).contains(&(fast / slow)), "{fast}, {slow}");
+    // Both exchanges and one back-off: 248 + 44 + 2 072 + 60 + 2 * 34 us and some slots.
+    assert!((4.3..4.9).contains(&fast), "{fast}");
+    let (one, other) = shares("[\"54 Mbit/s\"]");
+    assert!((one / other - 1.0).abs() < 0.05 && one > 14.0, "{one}, {other}");
+}
+
+#[test]
+fn noise_costs_time_and_hardly_a_packet() {
+    let traffic = datagrams("station1", "host1", 5) + &datagrams("host1", "station1", 5);
+    let clean = run(&cell("stations = 1", &traffic));
+    let noisy = run(&cell("stations = 1\nframe_error = 0.2", &traffic));
+    let delay = |run: &RunSummary, source: usize| run.traffic[source].delay.mean().unwrap();
+    for source in 0..2 {
+        assert_eq!(clean.traffic[source].datagrams_lost, 0);
+        // 8 300 packets of which 0.2^7, one in 78 000, fails seven times.
+        assert!(noisy.traffic[source].datagrams_lost <= 1);
+        assert!(delay(&noisy, source) > delay(&clean, source) + 0.000_05);
+    }
+    // 0.9^7 are 48%.
+    let hopeless =
+        run(&cell("stations = 1\nframe_error = 0.9", &datagrams("station1", "host1", 1)));
+    let lost = hopeless.traffic[0].datagrams_lost as f64 / hopeless.traffic[0].datagrams as f64;
+    assert!((lost - 0.478).abs() < 0.05, "{lost}");
+}
+
+#[test]
+fn a_lone_transfer_gets_what_is_left_of_27_mbits_with_back_off() {
+    // The 27.3 Mbit/s of WLAN section III are a segment and an acknowledgement by
+    // turns and no back-off: 248 + 44 + 34 + 32 + 44 + 34 = 436 us are 26.8 Mbit/s.
+    // Here one acknowledgement is for two segments: 762 us and 30.7 Mbit/s without
+    // back-off; with the mean one of 67.5 us before each of the three frames 964.5
+    // us and 24.2 Mbit/s. Station and access point count down at once, which takes
+    // less, and they collide, which takes more.
+    for (from, to) in [("station1", "host1"), ("host1", "station1")] {
+        let traffic = transfers("transfer", &format!("\"{from}\""), &format!("\"{to}\""), 1);
+        let measured = goodput(&run(&cell("stations = 1", &traffic)), 0);
+        println!("{from}: {measured:.2} Mbit/s");
+        assert!((24.2..26.8).contains(&measured), "{measured}");
+    }
+}
+
+/// Mean shares of 5 uploads and 5 downloads in Mbit/s.
+fn shares(buffer: u32, discipline: &str) -> (f64, f64) {
+    let traffic = transfers("uploads", "\"stations\"", "\"hosts\"", 5)
+        + &transfers(
+            "downloads",
+            "\"hosts\"",
+            "[\"station6\", \"station7\", \"station8\", \"station9\", \"station10\"]",
+            5,
+        );
+    let scenario = cell(&format!("stations = 10\nbuffer = \"{buffer} packets\""), &traffic);
+    let run = run_with(&scenario, discipline, 1);
+    (goodput(&run, 0), goodput(&run, 1))
+}
+
+#[test]
+fn fifo_starves_downloads_when_the_buffer_is_small() {
+    let (up, down) = shares(30, "fifo");
+    assert!(up > 20.0 * down, "{up} up, {down} down");
+    let (up, down) = shares(300, "fifo");
+    assert!(up < 1.5 * down, "{up} up, {down} down");
+}
+
+#[test]
+fn every_discipline_can_serve_the_access_point() {
+    for entry in registry::DISCIPLINES {
+        let (up, down) = shares(30, entry.name);
+        assert!((15.0..30.0).contains(&(up + down)), "{}: {up} up, {down} down", entry.name);
+        let again = shares(30, entry.name);
+        assert_eq!((up, down), again, "{}", entry.name);
+    }
+}
+
+#[test]
+fn stations_reach_each_other_through_the_access_point() {
+    let run = run(&cell("stations = 2", &datagrams("station1", "station2", 5)));
+    let source = &run.traffic[0];
+    assert_eq!((source.datagrams_lost, source.datagrams), (0, 8_334));
+    // Each packet is sent twice.
+    assert!(source.delay.mean().unwrap() > 2.0 * 248e-6);
+}

@@ -205,7 +205,8 @@ const FLOOR: Parameter = Parameter {
     name: "floor",
     help: "share of the link that long responses have in any case, the longest waiting first",
     kind: Kind::Number { least: 0.001, most: 1.0 },
-    default: "0.1",
+    // It passes by the classes' shares, so it is small against them.
+    default: "0.02",
 };
 
 const WAITING: Parameter = Parameter {

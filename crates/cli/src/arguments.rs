@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use tidegate_core::{Buffer, Rate, Span};
+use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::DisciplineChoice;
 
 /// Which scheduling should I run on my congested link, and what will my users feel?
@@ -24,6 +24,7 @@ Examples:
   tidegate scenarios household > my.toml      a scenario to change
   tidegate compare my.toml --out my-link      compare on it, keep the results in my-link
   tidegate replay office.pcap --rate '50 Mbit/s'
+  tidegate curves home-10mbit                 can a link keep what flows were promised?
   tidegate reproduce EFD-5 --quick            a claim of a paper, measured
   tidegate disciplines efd
 
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Put recorded traffic through several disciplines
     Replay(ReplayArguments),
+    /// Check whether a link can keep what flows were promised, and show what it leaves
+    Curves(CurvesArguments),
     /// Measure what the papers claim, and say what holds
     Reproduce(ReproduceArguments),
     /// List the disciplines, or explain one
@@ -152,6 +155,45 @@ Examples:
 
 The packets of a capture are sent at the times at which they were captured: it shows delay and
 loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
+
+#[derive(Args, Debug)]
+#[command(after_help = CURVES_HELP)]
+pub(crate) struct CurvesArguments {
+    /// File of flows, or the name of a built-in one
+    #[arg(value_name = "FLOWS")]
+    pub(crate) flows: Option<String>,
+    /// Size of a best-effort packet whose deadline to show besides those of 40 B and the largest
+    #[arg(long = "packet", value_name = "SIZE", value_parser = packet_size)]
+    pub(crate) packets: Vec<Bytes>,
+    /// Folder for curves.html, its plots and curves.json; those of an earlier time are replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the file as it is, to start from a built-in one
+    #[arg(long, requires = "flows", conflicts_with_all = ["packets", "out", "json"])]
+    pub(crate) print: bool,
+    /// Print the JSON Schema of files of flows, for editors
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+const CURVES_HELP: &str = "\
+Examples:
+  tidegate curves home-10mbit                 can the link keep what it promised?
+  tidegate curves home-10mbit --print > my.toml
+  tidegate curves my.toml --packet '300 B' --out my-curves
+
+Built in: home-10mbit, papers-be. Exit code: 0 it can, 1 it cannot, 2 wrong command line or file.";
+
+fn packet_size(text: &str) -> Result<Bytes, String> {
+    match text.parse() {
+        Ok(size @ Bytes(40..=1_048_576)) => Ok(size),
+        Ok(_) => Err("expected a packet from 40 B to 1 MiB".into()),
+        Err(error) => Err(tidegate_core::units::UnitError::to_string(&error)),
+    }
+}
 
 #[derive(Args, Debug)]
 #[command(after_help = REPRODUCE_HELP)]

@@ -1,4 +1,5 @@
-//! The scenarios that are part of the program, with the files they name.
+//! The scenarios that are part of the program, with the files they name, and
+//! the files of flows.
 
 use std::io::{self, Cursor, Read};
 
@@ -66,6 +67,12 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
         text: include_str!("../../../scenarios/papers/EFD/call.toml"),
         data: &[],
     },
+];
+
+/// Files of flows that are part of the program: name and text.
+pub(crate) const FLOWS: &[(&str, &str)] = &[
+    ("home-10mbit", include_str!("../../../scenarios/flows/home-10mbit.toml")),
+    ("papers-be", include_str!("../../../scenarios/flows/papers-be.toml")),
 ];
 
 /// The scenario of this name.

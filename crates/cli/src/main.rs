@@ -8,6 +8,7 @@ mod arguments;
 mod builtin;
 mod catalogue;
 mod compare;
+mod curves;
 mod describe;
 mod failure;
 mod folder;
@@ -46,6 +47,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Disciplines(arguments) => catalogue::run(&arguments),
         Command::Sizes(arguments) => sizes::run(&arguments),

@@ -8,6 +8,7 @@
 //! fetched and nothing runs: the file can be mailed, archived and printed.
 //! The same input gives the same bytes.
 
+pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;
 mod markup;

@@ -402,3 +402,101 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert!(output.status.success());
     assert_eq!(stderr(&output), "");
 }
+
+/// A link that cannot keep what it promised: 2 kB are due when it has sent less.
+const BROKEN_PROMISE: &str = "link = \"1 Mbit/s\"\n\
+    [[real_time]]\nname = \"calls\"\nport = 5004\ncurve = \"2 kB + 80 kbit/s\"\n\
+    deadline = \"20 ms\"\n";
+
+#[test]
+fn promises_that_can_be_kept_are_shown_with_what_they_leave() {
+    let bench = Bench::new("curves");
+    let arguments = ["curves", "papers-be", "--packet", "20 kB", "--out", "out"];
+    let text = bench.good(&arguments);
+    assert!(text.starts_with("Schedulable: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // Worked out independently from the paper's table.
+    for figures in [
+        &["5 ms", "4.614 kB", "4.614 kB"][..],
+        &["100 ms", "39.214 kB", "39.214 kB"],
+        &["1 s", "407.914 kB", "407.914 kB"],
+        &["40 B", "1.261 ms"],
+        &["1.536 kB", "2.458 ms"],
+        &["20 kB", "19.169 ms"],
+    ] {
+        let row = |line: &str| {
+            let squeezed = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            squeezed.starts_with(&figures.join(" "))
+        };
+        assert!(text.lines().any(row), "{figures:?}: {text}");
+    }
+    let printed = bench.good(&["curves", "papers-be", "--packet", "20 kB", "--json"]);
+    assert_eq!(printed.as_bytes(), bench.bytes("out/curves.json"));
+    let found = json(&printed);
+    assert_eq!(found["schedulable"], true);
+    assert_eq!(found["flows"][0]["burst_bytes"], 45_000);
+    assert_eq!(found["best_effort_deadlines"][2]["packet_bytes"], 20_000);
+    assert!(found["flows"][2]["slack_s"].as_f64().unwrap() < 0.005);
+    // The page and its plots are well-formed, and the same whenever they are made.
+    let names =
+        ["curves.html", "plots/first-packets.svg", "plots/deadlines.svg", "plots/long-run.svg"];
+    let first = names.map(|name| bench.bytes(&format!("out/{name}")));
+    for (name, bytes) in names.iter().zip(&first) {
+        let text = std::str::from_utf8(bytes).unwrap().replacen("<!DOCTYPE html>", "", 1);
+        roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    bench.good(&arguments);
+    assert_eq!(names.map(|name| bench.bytes(&format!("out/{name}"))), first);
+}
+
+#[test]
+fn a_promise_that_cannot_be_kept_is_named_and_a_failure() {
+    let bench = Bench::new("broken-promise");
+    bench.write("calls.toml", BROKEN_PROMISE);
+    let output = bench.run(&["curves", "calls.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.starts_with("tidegate: calls.toml: not schedulable: "), "{message}");
+    assert!(message.contains("'calls'") && message.contains("20 ms"), "{message}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("Not schedulable: ") && text.contains("80 kbit/s"), "{text}");
+    let found = json(&String::from_utf8(bench.bytes("out/curves.json")).unwrap());
+    assert_eq!(found["schedulable"], false);
+    assert!(found["fault"].as_str().unwrap().contains("'calls'"));
+    assert!(found.get("residual").is_none());
+    // With what is missing it can be kept.
+    bench.write("calls.toml", &BROKEN_PROMISE.replace("20 ms", "28 ms"));
+    bench.good(&["curves", "calls.toml"]);
+}
+
+#[test]
+fn a_file_of_flows_begins_with_a_built_in_one() {
+    let bench = Bench::new("flows-file");
+    assert!(bench.good(&["curves"]).contains("Examples:"));
+    let text = bench.good(&["curves", "home-10mbit", "--print"]);
+    assert!(text.starts_with("#:schema"), "{text}");
+    bench.write("my.toml", &text);
+    let (own, builtin) =
+        (bench.good(&["curves", "my.toml"]), bench.good(&["curves", "home-10mbit"]));
+    assert_eq!(own, builtin);
+    let schema = json(&bench.good(&["curves", "--schema"]));
+    assert_eq!(schema["properties"]["link"]["type"], "string");
+    bench.write("wrong.toml", &text.replace("10 Mbit/s", "10 Mbyte/s"));
+    bench.write("occupied", "a file, not a folder");
+    for (arguments, words) in [
+        (&["curves", "missing.toml"][..], "missing.toml: cannot be read: No such file"),
+        (&["curves", "home-10mbits"], "built in: 'home-10mbit'"),
+        (&["curves", "castle"], "built in: home-10mbit, papers-be"),
+        (&["curves", "wrong.toml"], "wrong.toml:9:8: link: found '10 Mbyte/s', expected a rate"),
+        (&["curves", "my.toml", "--packet", "39 B"], "a packet from 40 B to 1 MiB"),
+        (&["curves", "my.toml", "--packet", "big"], "'big' is not a size"),
+        (&["curves", "my.toml", "--out", "occupied"], "occupied: cannot be written"),
+        (&["curves", "my.toml", "--print", "--json"], "cannot be used with"),
+        (&["curves", "my.toml", "--schema"], "cannot be used with"),
+        (&["curves", "--print"], "FLOWS"),
+    ] {
+        let message = bench.refused(arguments);
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
+}

@@ -16,6 +16,18 @@ const MOST_NAMED: usize = 4;
 
 /// The whole file.
 pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[Figure]) -> String {
+    let main = element("main")
+        .child(summary(comparison))
+        .child(main_table(comparison))
+        .child(all_figures(figures))
+        .child(all_tables(comparison))
+        .child(reproduction(comparison, provenance));
+    let body = element("body").child(header(comparison, provenance)).child(main);
+    document(&comparison.title, body)
+}
+
+/// A file of `body` that needs nothing else.
+pub(super) fn document(title: &str, body: Element) -> String {
     let head = element("head")
         .child(element("meta").with("charset", "utf-8"))
         .child(
@@ -24,15 +36,8 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
                 .with("content", "width=device-width, initial-scale=1"),
         )
         .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
-        .child(element("title").text(comparison.title.clone()))
+        .child(element("title").text(title))
         .child(element("style").text(style_sheet()));
-    let main = element("main")
-        .child(summary(comparison))
-        .child(main_table(comparison))
-        .child(all_figures(figures))
-        .child(all_tables(comparison))
-        .child(reproduction(comparison, provenance));
-    let body = element("body").child(header(comparison, provenance)).child(main);
     let page = element("html").with("lang", "en").child(head).child(body);
     format!("<!DOCTYPE html>\n{page}\n")
 }
@@ -52,7 +57,7 @@ fn paragraph(text: impl Into<String>) -> Element {
     element("p").text(text)
 }
 
-fn section(id: &str, heading: &str) -> Element {
+pub(super) fn section(id: &str, heading: &str) -> Element {
     element("section").with("id", id).child(element("h2").text(heading))
 }
 

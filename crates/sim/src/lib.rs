@@ -14,6 +14,7 @@ mod lot;
 pub mod metrics;
 mod network;
 pub mod reproduce;
+pub mod requests;
 pub mod scenario;
 pub mod simulation;
 mod slab;

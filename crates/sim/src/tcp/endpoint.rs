@@ -111,7 +111,19 @@ impl Endpoint {
     /// Whether the application reads what comes in; it does until told
     /// otherwise. Without, the receive buffer fills and the window closes.
     pub fn set_reading(&mut self, reads: bool) {
-        self.receiver.set_reading(reads);
+        self.read_up_to(if reads { u64::MAX } else { self.delivered() });
+    }
+
+    /// The application reads until it has had `total` bytes of payload, and
+    /// then no more.
+    pub fn read_up_to(&mut self, total: u64) {
+        self.receiver.read_up_to(total);
+    }
+
+    /// How much payload the application reads in all, as it stands.
+    #[must_use]
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
     }
 
     /// Sends what may be sent: after any of the calls above.

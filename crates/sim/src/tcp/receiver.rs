@@ -50,7 +50,8 @@ pub(super) struct Receiver {
     /// Data segments since the last acknowledgement.
     unacknowledged: u32,
     owed: Owed,
-    reading: bool,
+    /// How much payload the application takes in all.
+    readable: u64,
     /// ECE goes out on every acknowledgement until the peer's CWR (RFC 3168
     /// section 6.1.3).
     echo: bool,
@@ -71,7 +72,7 @@ impl Receiver {
             duplicate: None,
             unacknowledged: 0,
             owed: Owed::Nothing,
-            reading: true,
+            readable: u64::MAX,
             echo: false,
         }
     }
@@ -91,16 +92,20 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    pub(super) fn set_reading(&mut self, reads: bool) {
-        self.reading = reads;
+    pub(super) fn readable(&self) -> u64 {
+        self.readable
+    }
+
+    pub(super) fn read_up_to(&mut self, total: u64) {
+        self.readable = total;
         self.deliver();
     }
 
     fn deliver(&mut self) {
-        if self.reading {
-            // Neither SYN nor FIN is payload.
-            self.delivered = self.next.saturating_sub(1 + u64::from(self.finished()));
-        }
+        // Neither SYN nor FIN is payload.
+        let received = self.next.saturating_sub(1 + u64::from(self.finished()));
+        // What was read stays read.
+        self.delivered = received.min(self.readable).max(self.delivered);
     }
 
     /// The peer's SYN.

@@ -1,0 +1,26 @@
+//! A request gateway on the user's side of an access link (`MSF section 5`).
+//!
+//! ```text
+//! clients --- gateway === access link === provider --- servers, near and far
+//! ```
+//!
+//! Clients fetch pages of objects through a gateway that terminates TCP on both
+//! sides. The access link's downlink is the bottleneck, and its queue is at the
+//! provider's end. The gateway does what a request scheduler of `tidegate-core`
+//! says, the same code that a live gateway runs: it opens a connection to the
+//! server when a request is released, and reads a long response as far as it may.
+//! Every object has a connection of its own on either side, of the simulator's
+//! full TCP.
+//!
+//! [`Setup`] says what is connected and who asks for what, [`run`] runs it with
+//! one scheduler and one seed, [`Outcome`] holds what came out.
+
+mod demand;
+mod outcome;
+mod path;
+mod run;
+mod setup;
+
+pub use outcome::{ClassOutcome, Outcome, Sample};
+pub use run::run;
+pub use setup::{Class, Demand, SchedulerChoice, ServerGroup, Setup};

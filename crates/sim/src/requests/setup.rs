@@ -1,0 +1,189 @@
+//! What is connected, and who asks for what.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use tidegate_core::registry::{SettingError, Settings};
+use tidegate_core::request::catalogue::{self, Entry};
+use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
+
+use crate::scenario::SizeLaw;
+use crate::tcp::TcpConfig;
+
+/// An access link with a gateway, its clients and its servers.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Rate of the access link in either direction.
+    pub rate: Rate,
+    /// One way over the access link.
+    pub delay: Span,
+    /// Queue at the provider's end; that of the uplink has no limit.
+    pub buffer: Buffer,
+    /// Rate of each client's link, in either direction.
+    pub client_rate: Rate,
+    /// One way over a client's link.
+    pub client_delay: Span,
+    /// Classes of clients, the first with the number 0.
+    pub classes: Vec<Class>,
+    /// Servers; an object comes from any of them with equal probability.
+    pub servers: Vec<ServerGroup>,
+    /// Sizes of objects.
+    pub sizes: SizeLaw,
+    /// Mean number of objects on a page, fetched at once: exponential, rounded,
+    /// at least one.
+    pub objects: f64,
+    /// What a client sends to ask for one.
+    pub request: Bytes,
+    /// TCP of all hosts.
+    pub tcp: Arc<TcpConfig>,
+    /// Receive buffer of the gateway's connections to servers: what a response
+    /// can still bring when it is not read.
+    pub server_window: Bytes,
+    /// Until when it runs.
+    pub duration: Span,
+    /// What begins before this is not measured.
+    pub warm_up: Span,
+    /// Time between two samples.
+    pub sample_every: Span,
+}
+
+/// A class of clients, each of them a user.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its weight.
+    pub weight: NonZeroU32,
+    /// How many clients it has.
+    pub clients: u32,
+    /// When each of them asks.
+    pub demand: Demand,
+    /// Times in which they begin no page.
+    pub silent: Vec<(Time, Time)>,
+}
+
+/// When a client begins a page.
+#[derive(Clone, Copy, Debug)]
+pub enum Demand {
+    /// So many loops, each with one page at a time and a pause before the next.
+    Closed {
+        /// Loops of one client.
+        loops: u32,
+        /// Mean of the exponential pause after a page.
+        pause: Span,
+    },
+    /// Pages at random times, whether or not those before are complete.
+    Open {
+        /// Mean time between two pages of one client.
+        every: Span,
+    },
+}
+
+/// Servers behind the provider.
+#[derive(Clone, Debug)]
+pub struct ServerGroup {
+    /// How many.
+    pub count: u32,
+    /// One way from the provider, uniform between these.
+    pub delay: (Span, Span),
+    /// Rate of the link to it, uniform between these.
+    pub rate: (Rate, Rate),
+}
+
+/// A request scheduler with its settings.
+#[derive(Clone, Debug)]
+pub struct SchedulerChoice {
+    /// What it is called in results.
+    pub label: String,
+    /// The scheduler.
+    pub entry: &'static Entry,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+impl SchedulerChoice {
+    /// The scheduler called `name` with these settings; others have their
+    /// default. `None` when there is none of this name.
+    ///
+    /// # Errors
+    /// A setting that it does not take.
+    pub fn new(
+        label: &str,
+        name: &str,
+        given: &[(&str, &str)],
+    ) -> Result<Option<SchedulerChoice>, SettingError> {
+        let Some(entry) = catalogue::find(name) else { return Ok(None) };
+        let settings = entry.settings(given)?;
+        Ok(Some(SchedulerChoice { label: label.into(), entry, settings }))
+    }
+}
+
+impl Setup {
+    /// The simulations of `MSF section 5.1`: a link of 2 Mbit/s, of which 40%
+    /// are the 0.8 Mbit/s of section 6; classes 4:2:1 of four clients with
+    /// pauses of 5 s; SACK without delayed acknowledgements, windows of 200
+    /// packets of 1 000 bytes; 1.5 bandwidth-delay products of queue.
+    ///
+    /// Ours are: ranges of the servers' links (figure 7 names none), the access
+    /// link's own delay, and ten loops of each client with one object to a page. The
+    /// latter makes all classes backlogged and gives what the paper's latencies
+    /// mean by Little's law: at 9 responses a second, 8.83 s are 80 requests
+    /// outstanding, 6 to 7 of each client.
+    #[must_use]
+    pub fn paper() -> Setup {
+        let class = |weight| Class {
+            weight: NonZeroU32::new(weight).expect("no weight is zero"),
+            clients: 4,
+            demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
+            silent: Vec::new(),
+        };
+        let megabits = |tenths: u64| Rate(tenths * 100_000);
+        Setup {
+            rate: megabits(20),
+            delay: Span::millis(1),
+            // Of a mean round trip of 164 ms: 41 kB, times 1.5.
+            buffer: Buffer::packets(61),
+            client_rate: megabits(100),
+            client_delay: Span::millis(2),
+            classes: [4, 2, 1].map(class).to_vec(),
+            servers: vec![
+                ServerGroup {
+                    count: 6,
+                    delay: (Span::millis(5), Span::millis(30)),
+                    rate: (megabits(20), megabits(100)),
+                },
+                ServerGroup {
+                    count: 6,
+                    delay: (Span::millis(80), Span::millis(200)),
+                    rate: (megabits(5), megabits(50)),
+                },
+            ],
+            sizes: SizeLaw::Lognormal { log_mean: 9.357, log_deviation: 1.318 },
+            objects: 1.0,
+            request: Bytes(300),
+            tcp: Arc::new(TcpConfig {
+                mss: 960,
+                sack: true,
+                limited_transmit: true,
+                delayed_ack: None,
+                receive_window: Bytes(200 * 960),
+                ..TcpConfig::papers()
+            }),
+            server_window: Bytes(200 * 960),
+            duration: Span::seconds(800),
+            warm_up: Span::seconds(100),
+            sample_every: Span::seconds(1),
+        }
+    }
+
+    /// The set-up with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
+    /// ten segments of 1 448 bytes; the same queue in bytes, and a gateway that
+    /// lets unread responses bring 24 kB at most.
+    #[must_use]
+    pub fn today() -> Setup {
+        Setup {
+            buffer: Buffer::bytes(Bytes(61_000)),
+            tcp: Arc::new(TcpConfig::today()),
+            server_window: Bytes(24_000),
+            ..Setup::paper()
+        }
+    }
+}

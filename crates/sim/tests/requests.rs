@@ -1,0 +1,149 @@
+//! The simulated request gateway: shares, small responses, the window.
+
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::{Span, Time};
+use tidegate_sim::requests::{Demand, Outcome, SchedulerChoice, Setup, run};
+
+fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
+    let choice = SchedulerChoice::new(name, name, given).expect("settings within range");
+    let choice = choice.expect("it is in the catalogue");
+    run(setup, &choice, seed, &AtomicBool::new(false))
+}
+
+/// The paper's set-up, for a shorter time.
+fn short() -> Setup {
+    Setup { duration: Span::seconds(400), warm_up: Span::seconds(60), ..Setup::paper() }
+}
+
+/// With so many loops that every class always has requests waiting.
+fn backlogged() -> Setup {
+    let mut setup = short();
+    for class in &mut setup.classes {
+        class.demand = Demand::Closed { loops: 20, pause: Span::seconds(5) };
+    }
+    setup
+}
+
+/// Throughput of classes 0 and 1 for that of class 2, as means over three seeds.
+fn shares(setup: &Setup, name: &str, given: &[(&str, &str)]) -> [f64; 2] {
+    let mut sums = [0.0; 3];
+    for seed in 1..=3 {
+        let outcome = outcome(setup, name, given, seed);
+        sums.iter_mut().enumerate().for_each(|(n, sum)| *sum += outcome.throughput_bps(n));
+    }
+    [sums[0] / sums[2], sums[1] / sums[2]]
+}
+
+fn within(value: f64, expected: f64, tolerance: f64) -> bool {
+    (value / expected - 1.0).abs() <= tolerance
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
+    let setup = Setup { duration: Span::seconds(60), warm_up: Span::seconds(5), ..Setup::today() };
+    let samples = |seed| outcome(&setup, "msf", &[], seed).samples;
+    assert_eq!(samples(1), samples(1));
+    assert_ne!(samples(1), samples(2));
+}
+
+#[test]
+fn what_the_link_carries_is_what_classes_receive_and_headers() {
+    let setup = short();
+    for name in ["fifo", "paper", "msf"] {
+        let outcome = outcome(&setup, name, &[], 1);
+        let received: u64 = outcome.classes.iter().map(|class| class.received.0).sum();
+        let carried = outcome.downlink.delivered_bytes.0;
+        // 960 of 1 000 bytes are payload. The rest are handshakes, what was
+        // sent twice, and what waits in the gateway at either end.
+        let share = received as f64 / carried as f64;
+        assert!((0.92..=0.96).contains(&share), "{name}: {share} of the link is payload");
+        let completed: u64 = outcome.classes.iter().map(|class| class.completed).sum();
+        assert!(completed > 1_000, "{name}: {completed} responses");
+    }
+}
+
+#[test]
+fn classes_get_their_weights_and_without_a_scheduler_they_do_not() {
+    let setup = backlogged();
+    for (name, given) in [("paper", &[][..]), ("msf", &[]), ("drr", &[])] {
+        let [first, second] = shares(&setup, name, given);
+        assert!(within(first, 4.0, 0.12) && within(second, 2.0, 0.12), "{name}: {first}, {second}");
+    }
+    for (name, given) in [("fifo", &[][..]), ("drr", &[("window", "unlimited")])] {
+        let [first, second] = shares(&setup, name, given);
+        assert!(within(first, 1.0, 0.15) && within(second, 1.0, 0.15), "{name}: {first}, {second}");
+    }
+}
+
+#[test]
+fn a_silent_classes_share_goes_to_the_others_in_proportion() {
+    let mut setup = backlogged();
+    setup.classes[0].silent.push((Time::ZERO, Time::FAR_FUTURE));
+    let outcome = outcome(&setup, "paper", &[], 1);
+    assert_eq!(outcome.classes[0].received.0, 0);
+    let ratio = outcome.throughput_bps(1) / outcome.throughput_bps(2);
+    assert!(within(ratio, 2.0, 0.12), "{ratio}");
+    assert!(outcome.utilisation > 0.96, "{}", outcome.utilisation);
+}
+
+#[test]
+fn shares_are_those_of_users_unless_users_do_not_count() {
+    let mut setup = backlogged();
+    setup.classes[0].clients = 8;
+    let [by_user, _] = shares(&setup, "paper", &[]);
+    assert!(within(by_user, 8.0, 0.15), "{by_user}");
+    let [by_class, _] = shares(&setup, "paper", &[("shares", "class")]);
+    assert!(within(by_class, 4.0, 0.15), "{by_class}");
+}
+
+#[test]
+fn small_responses_come_sooner_with_the_read_gate_and_later_in_the_paper() {
+    for setup in [short(), Setup { duration: Span::seconds(400), ..Setup::today() }] {
+        let small = |name| {
+            let outcome = outcome(&setup, name, &[], 1);
+            outcome.all(|class| &class.small).quantile(0.5).expect("many are small")
+        };
+        let (fifo, paper, msf) = (small("fifo"), small("paper"), small("msf"));
+        assert!(msf < 0.7 * fifo, "msf {msf} s, fifo {fifo} s");
+        assert!(paper > 1.5 * fifo, "paper {paper} s, fifo {fifo} s");
+    }
+}
+
+#[test]
+fn the_window_stays_while_requests_are_few() {
+    let mut setup = short();
+    let silent = (Time(150_000_000_000), Time(300_000_000_000));
+    setup.classes.iter_mut().take(2).for_each(|class| class.silent.push(silent));
+    setup.classes[2].demand = Demand::Closed { loops: 1, pause: Span::seconds(10) };
+    let outcome = outcome(&setup, "paper", &[], 1);
+    let window_at = |second: usize| outcome.samples[second].window;
+    assert!(window_at(140) > 4.0, "{}", window_at(140));
+    // The first seconds of silence still have requests waiting.
+    assert_eq!(window_at(200), window_at(299));
+    let used = |from: usize, to: usize| {
+        let carried = outcome.samples[to].carried - outcome.samples[from].carried;
+        carried.0 as f64 * 8.0 / (to - from) as f64 / setup.rate.0 as f64
+    };
+    assert!(used(200, 299) < 0.5, "{}", used(200, 299));
+    assert!(used(320, 399) > 0.95, "{}", used(320, 399));
+}
+
+#[test]
+fn a_link_with_room_for_all_serves_open_demand_in_full() {
+    let mut setup = short();
+    // 12 clients with a page of 27.7 kB each every 8 s: a sixth of the link.
+    for class in &mut setup.classes {
+        class.demand = Demand::Open { every: Span::seconds(8) };
+    }
+    let fifo = outcome(&setup, "fifo", &[], 1);
+    for name in ["msf", "paper"] {
+        let outcome = outcome(&setup, name, &[], 1);
+        let completed = |outcome: &Outcome| -> u64 {
+            outcome.classes.iter().map(|class| class.completed).sum()
+        };
+        // The last few are cut off by the end.
+        assert!(completed(&fifo).abs_diff(completed(&outcome)) <= 5);
+        assert!(outcome.classes.iter().all(|class| class.failed == 0));
+    }
+}

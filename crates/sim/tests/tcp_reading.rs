@@ -1,0 +1,48 @@
+//! An application that reads so much and no more closes the window at that.
+
+use std::sync::Arc;
+
+use tidegate_core::{Bytes, Span, Time};
+use tidegate_sim::tcp::{Endpoint, TcpConfig};
+
+/// Lets both talk over a path of 10 ms either way for `rounds` round trips.
+fn talk(now: &mut Time, client: &mut Endpoint, server: &mut Endpoint, rounds: u32) {
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    client.poll(*now, &mut up);
+    for _ in 0..rounds {
+        *now += Span::millis(10);
+        server.on_timer(*now, &mut down);
+        up.drain(..).for_each(|header| server.on_segment(*now, &header, false, &mut down));
+        *now += Span::millis(10);
+        client.on_timer(*now, &mut up);
+        down.drain(..).for_each(|header| client.on_segment(*now, &header, false, &mut up));
+    }
+}
+
+#[test]
+fn reading_up_to_an_offset_stops_there_and_goes_on_from_there() {
+    const BUFFER: u64 = 10_000;
+    let config = TcpConfig { receive_window: Bytes(BUFFER), ..TcpConfig::papers() };
+    let config = Arc::new(config);
+    let mut client = Endpoint::connect(config.clone(), 1);
+    let mut server = Endpoint::listen(config, 2);
+    server.write(100_000);
+    server.close();
+    client.read_up_to(3_000);
+    let mut now = Time::ZERO;
+    talk(&mut now, &mut client, &mut server, 100);
+    assert_eq!((client.delivered(), client.readable()), (3_000, 3_000));
+    // What was not read fills the buffer, to a segment.
+    let unread = server.acknowledged() - 3_000;
+    assert!((BUFFER - 1_460..=BUFFER).contains(&unread), "{unread} bytes unread");
+    client.read_up_to(20_000);
+    talk(&mut now, &mut client, &mut server, 100);
+    assert_eq!(client.delivered(), 20_000);
+    // What was read stays read.
+    client.read_up_to(1_000);
+    assert_eq!(client.delivered(), 20_000);
+    client.set_reading(true);
+    talk(&mut now, &mut client, &mut server, 200);
+    assert_eq!(client.delivered(), 100_000);
+    assert!(client.peer_finished());
+}

@@ -15,6 +15,11 @@
 //! byte. There is no grid: the number of pieces depends on the shape of the
 //! curve only.
 //!
+//! Nothing overflows. A curve says nothing of lengths of time beyond
+//! [`FARTHEST`], 146 years: there it only has to go on somehow. Values stick at
+//! the ends of their range, 2·10^28 bytes, which the fastest envelope does not
+//! come near in that time.
+//!
 //! ```
 //! use tidegate_core::curve::Curve;
 //! use tidegate_core::{Bytes, Rate, Span};
@@ -30,9 +35,13 @@
 //! ```
 
 mod combine;
+mod convolution;
+mod exact;
 mod shape;
 
 use crate::units::{Bytes, Rate, Span};
+
+pub(crate) use exact::ceiling;
 
 /// A byte, in the unit of a curve's values: billionths of a bit.
 pub const PER_BYTE: i128 = 8_000_000_000;
@@ -40,6 +49,10 @@ pub const PER_BYTE: i128 = 8_000_000_000;
 /// How many pieces a curve may have. A million of them are 40 MB; curves of
 /// periods without a common measure would need more than any memory.
 pub const MOST_PIECES: usize = 1 << 20;
+
+/// Up to here a curve is known, in nanoseconds: sums of three such times still
+/// fit, and a product of two of them is far from the end of the wide integers.
+pub const FARTHEST: u64 = 1 << 62;
 
 /// The combination of two curves repeats itself so late that it has too many pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +77,8 @@ impl Piece {
     /// The value of the line on which the piece lies, at `at`.
     #[must_use]
     pub fn at(&self, at: u64) -> i128 {
-        self.value + self.slope * (i128::from(at) - i128::from(self.start))
+        let since = i128::from(at) - i128::from(self.start);
+        self.value.saturating_add(self.slope.saturating_mul(since))
     }
 
     /// The same line, as a piece from `start` on.
@@ -121,8 +135,7 @@ impl Curve {
     pub fn staircase(size: Bytes, period: Span) -> Curve {
         assert!(period.0 > 0, "a staircase has a period");
         let step = i128::from(size.0) * PER_BYTE;
-        let pieces = vec![Piece { start: 0, value: step, slope: 0 }];
-        Curve { pieces, tail: 0, period: period.0, rise: step }
+        Curve::repeated(vec![Piece { start: 0, value: step, slope: 0 }], 0, period.0, step)
     }
 
     /// A curve of `pieces`, the last of which goes on for ever.
@@ -147,18 +160,47 @@ impl Curve {
         assert!(pieces.is_sorted_by(|one, next| one.start < next.start), "pieces ascend");
         assert!(pieces.iter().any(|piece| piece.start == tail), "a piece starts at the tail");
         assert!(period > 0 && pieces.last().is_some_and(|last| last.start - tail < period));
-        Curve { pieces, tail, period, rise }.merged()
+        Curve::repeated(pieces, tail, period, rise)
+    }
+
+    /// A curve of these pieces, in order. A tail that does not repeat itself
+    /// before [`FARTHEST`] goes on straight instead.
+    fn repeated(mut pieces: Vec<Piece>, tail: u64, period: u64, rise: i128) -> Curve {
+        pieces.retain(|piece| piece.start < FARTHEST);
+        if tail.checked_add(period).is_some_and(|end| end <= FARTHEST) {
+            return Curve { pieces, tail, period, rise }.merged();
+        }
+        let last = pieces[pieces.len() - 1];
+        Curve { pieces, tail: last.start, period: 1, rise: last.slope }.merged()
     }
 
     /// Leaves out every piece that only continues the line of the one before it,
-    /// and begins a straight tail as early as it can.
+    /// and begins the tail earlier where whole pieces already repeat themselves.
     fn merged(mut self) -> Curve {
-        let straight = self.is_affine_in_the_end();
+        self.join(|piece, tail| piece.start != tail);
+        if self.is_affine_in_the_end() {
+            self.join(|_, _| true);
+            let last = self.pieces[self.pieces.len() - 1];
+            return Curve { tail: last.start, period: 1, rise: last.slope, ..self };
+        }
+        let tail = self.earliest_tail();
+        if tail == self.tail {
+            return self;
+        }
+        let mut pieces: Vec<Piece> = self.pieces_between(0, tail).collect();
+        pieces.extend(self.pieces_between(tail, tail + self.period));
+        let mut earlier = Curve { pieces, tail, ..self };
+        earlier.join(|piece, tail| piece.start != tail);
+        earlier
+    }
+
+    /// Joins pieces to the one before that continue its line, where `may` allows it.
+    fn join(&mut self, may: impl Fn(&Piece, u64) -> bool) {
         let tail = self.tail;
         let mut last = self.pieces[0];
         self.pieces.retain(|piece| {
             let goes_on = piece.start != 0
-                && (straight || piece.start != tail)
+                && may(piece, tail)
                 && piece.slope == last.slope
                 && piece.value == last.at(piece.start);
             if !goes_on {
@@ -166,11 +208,31 @@ impl Curve {
             }
             !goes_on
         });
-        if straight {
-            Curve { tail: last.start, period: 1, rise: last.slope, pieces: self.pieces }
-        } else {
-            self
+    }
+
+    /// From which piece on the curve already repeats itself: reads the pieces before the
+    /// tail and those before the end of the first period backwards, side by side.
+    fn earliest_tail(&self) -> u64 {
+        let mut tail = self.tail;
+        let mut before = self.pieces.iter().rev().skip_while(|piece| piece.start >= self.tail);
+        let mut later = self.pieces.iter().rev();
+        let (mut one, mut two) = (before.next(), later.next());
+        while let (Some(early), Some(late)) = (one, two) {
+            let start = early.start.max(late.start.saturating_sub(self.period));
+            let same =
+                |at: u64| early.at(at) == late.at(at + self.period).saturating_sub(self.rise);
+            if !same(start) || !same(tail - 1) {
+                break;
+            }
+            tail = start;
+            if early.start == start {
+                one = before.next();
+            }
+            if late.start == start + self.period {
+                two = later.next();
+            }
         }
+        tail
     }
 
     /// The value at `at` nanoseconds, in billionths of a bit.
@@ -179,7 +241,7 @@ impl Curve {
         let periods = self.periods_before(at);
         let folded = at - periods * self.period;
         let next = self.pieces.partition_point(|piece| piece.start <= folded);
-        self.pieces[next - 1].at(folded) + i128::from(periods) * self.rise
+        self.pieces[next - 1].at(folded).saturating_add(self.rise.saturating_mul(periods.into()))
     }
 
     /// How many whole periods lie between the tail's start and `at`.
@@ -210,8 +272,8 @@ impl Curve {
             let (period, index) = place;
             let piece = self.pieces[index];
             let moved = Piece {
-                start: piece.start + period * self.period,
-                value: piece.value + i128::from(period) * self.rise,
+                start: piece.start.checked_add(period.checked_mul(self.period)?)?,
+                value: piece.value.saturating_add(self.rise.saturating_mul(period.into())),
                 slope: piece.slope,
             };
             place = if index + 1 < self.pieces.len() {
@@ -229,7 +291,7 @@ impl Curve {
     #[must_use]
     pub fn is_affine_in_the_end(&self) -> bool {
         let last = self.pieces[self.pieces.len() - 1];
-        last.start == self.tail && self.rise == last.slope * i128::from(self.period)
+        last.start == self.tail && self.rise == last.slope.saturating_mul(self.period.into())
     }
 
     /// Where the part begins that repeats itself, in nanoseconds.
@@ -259,7 +321,7 @@ impl Curve {
     /// Whether its long-run rate is less than that of `other`.
     #[must_use]
     pub fn is_slower_than(&self, other: &Curve) -> bool {
-        self.rise * i128::from(other.period) < other.rise * i128::from(self.period)
+        exact::is_less((self.rise, self.period), (other.rise, other.period))
     }
 
     /// Its long-run rate in bits per second, rounded up; zero when negative.
@@ -268,11 +330,6 @@ impl Curve {
         let rate = ceiling(self.rise, i128::from(self.period)).max(0);
         Rate(u64::try_from(rate).unwrap_or(u64::MAX))
     }
-}
-
-/// `dividend / divisor`, rounded up; the divisor is positive.
-pub(crate) fn ceiling(dividend: i128, divisor: i128) -> i128 {
-    -(-dividend).div_euclid(divisor)
 }
 
 #[cfg(test)]
@@ -296,7 +353,7 @@ mod tests {
             residual = residual.minus(&curve.delayed(deadline * 1_000_000)).unwrap();
         }
         let residual = residual.minus(&Curve::token_bucket(Bytes(1_536), Rate(0))).unwrap();
-        let left = residual.least_from_here_on().unwrap().positive_part();
+        let left = residual.least_from_here_on().unwrap().positive_part().unwrap();
         for (millis, bytes) in
             [(5, 4_614), (20, 20_214), (30, 28_178), (100, 39_214), (1_000, 407_914)]
         {

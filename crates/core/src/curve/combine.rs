@@ -1,6 +1,9 @@
 //! Curves out of two curves, point by point: sum, difference, minimum, maximum.
 
-use super::{Curve, MOST_PIECES, Piece, TooManyPieces, ceiling};
+use std::cell::Cell;
+
+use super::exact::{gain, greatest_common_divisor, time_to_gain};
+use super::{Curve, FARTHEST, MOST_PIECES, Piece, TooManyPieces};
 
 impl Curve {
     /// The sum of both: what two flows can send together.
@@ -12,11 +15,11 @@ impl Curve {
         let sum = |one: Piece, other: Piece, _: u64, pieces: &mut Vec<Piece>| {
             pieces.push(Piece {
                 start: one.start,
-                value: one.value + other.value,
-                slope: one.slope + other.slope,
+                value: one.value.saturating_add(other.value),
+                slope: one.slope.saturating_add(other.slope),
             });
         };
-        self.combine_all(other, sum, |one, other| one + other)
+        self.combine_all(other, sum, i128::saturating_add)
     }
 
     /// What is left of `self` when `other` is taken away; may be negative.
@@ -30,9 +33,13 @@ impl Curve {
     /// Mirrored at the axis of time.
     #[must_use]
     pub fn negated(&self) -> Curve {
-        let mirror = |piece: &Piece| Piece { value: -piece.value, slope: -piece.slope, ..*piece };
+        let mirror = |piece: &Piece| Piece {
+            value: piece.value.saturating_neg(),
+            slope: piece.slope.saturating_neg(),
+            ..*piece
+        };
         let pieces = self.pieces.iter().map(mirror).collect();
-        Curve { pieces, rise: -self.rise, ..*self }
+        Curve { pieces, rise: self.rise.saturating_neg(), ..*self }
     }
 
     /// The lower of both at every point: what a flow can send that keeps to both.
@@ -45,12 +52,10 @@ impl Curve {
         if !slow.is_slower_than(fast) {
             return self.combine_all(other, lower, |one, _| one);
         }
-        let settled = slow.stays_below_from(fast);
-        let tail = settled.max(slow.tail);
-        let until = tail.checked_add(slow.period).ok_or(TooManyPieces)?;
+        let tail = slow.stays_below_from(fast).min(FARTHEST);
         let mut pieces = slow.merge_between(fast, 0, tail, &lower)?;
-        pieces.extend(slow.pieces_between(tail, until));
-        Ok(Curve { pieces, tail, ..*slow }.merged())
+        pieces.extend(slow.pieces_between(tail, tail + slow.period));
+        Ok(Curve::repeated(pieces, tail, slow.period, slow.rise))
     }
 
     /// The higher of both at every point.
@@ -64,41 +69,45 @@ impl Curve {
     /// From when on `self`, which is the slower one, is for ever at most `fast`.
     fn stays_below_from(&self, fast: &Curve) -> u64 {
         let start = self.tail.max(fast.tail);
-        // Lines above the one and below the other, in common units of one
-        // nanosecond times both periods: both rates are then whole numbers.
-        let (own, others) = (i128::from(self.period), i128::from(fast.period));
-        let above = self.line_above(start);
-        let below = fast.line_below(start);
-        let gap = above - below;
-        if gap <= 0 {
-            return start;
-        }
-        // (above - below) / (rate of fast - rate of self), rounded up.
-        let gain = fast.rise * own - self.rise * others;
-        let wait = wide_ceiling(gap, own * others, gain);
-        start.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX))
+        let gap = self.line_above(start).saturating_sub(fast.line_below(start));
+        start.saturating_add(time_to_gain(gap, self.long_run(), fast.long_run()))
     }
 
-    /// The value at `from`, in the tail, of the lowest line with the curve's
-    /// long-run rate that lies nowhere below it from there on; rounded up.
-    pub(super) fn line_above(&self, from: u64) -> i128 {
-        debug_assert!(from >= self.tail);
-        let period = i128::from(self.period);
-        let excess = |at: u64, value: i128| {
-            ceiling(value * period - self.rise * i128::from(at - from), period)
+    /// The most by which `self` is above `other` before `until`, which is above 0.
+    pub(super) fn most_above(&self, other: &Curve, until: u64) -> Result<i128, TooManyPieces> {
+        let most = Cell::new(i128::MIN);
+        let look = |one: Piece, other: Piece, end: u64, _: &mut Vec<Piece>| {
+            for at in [one.start, end - 1] {
+                most.set(most.get().max(one.at(at).saturating_sub(other.at(at))));
+            }
         };
-        self.corners(from).map(|(at, value)| excess(at, value)).max().expect("a period has a piece")
+        self.merge_between(other, 0, until, &look)?;
+        Ok(most.get())
+    }
+
+    /// What it gains in the long run, and in which time.
+    pub(super) fn long_run(&self) -> (i128, u64) {
+        (self.rise, self.period)
+    }
+
+    /// The value at `from` of the lowest line with the curve's long-run rate that
+    /// lies nowhere below it from there on; rounded up.
+    pub(super) fn line_above(&self, from: u64) -> i128 {
+        let excess =
+            |(at, value): (u64, i128)| value.saturating_sub(gain(self.long_run(), at - from));
+        self.corners(from).map(excess).max().expect("a period has a piece")
     }
 
     /// The value at `from` of the highest such line that lies nowhere above the
     /// curve; rounded down.
     pub(super) fn line_below(&self, from: u64) -> i128 {
-        -self.negated().line_above(from)
+        self.negated().line_above(from).saturating_neg()
     }
 
-    /// First and last point of every piece in one period from `from` on.
-    fn corners(&self, from: u64) -> impl Iterator<Item = (u64, i128)> + '_ {
-        let until = from + self.period;
+    /// First and last point of every piece from `from` on, up to the end of a
+    /// period: where the curve is farthest from any line of its long-run rate.
+    pub(crate) fn corners(&self, from: u64) -> impl Iterator<Item = (u64, i128)> + '_ {
+        let until = from.max(self.tail).saturating_add(self.period);
         let mut pieces = self.pieces_between(from, until).peekable();
         std::iter::from_fn(move || {
             let piece = pieces.next()?;
@@ -117,14 +126,24 @@ impl Curve {
         rise: impl Fn(i128, i128) -> i128,
     ) -> Result<Curve, TooManyPieces> {
         let tail = self.tail.max(other.tail);
-        let shared = greatest_common_divisor(self.period, other.period);
-        let period = (self.period / shared).checked_mul(other.period).ok_or(TooManyPieces)?;
-        let until = tail.checked_add(period).ok_or(TooManyPieces)?;
+        let period = self.common_period(other);
+        let until = tail.saturating_add(period).min(FARTHEST);
         // Cut at the tail, where the combination needs a piece to start.
         let mut pieces = self.merge_between(other, 0, tail, &combine)?;
         pieces.extend(self.merge_between(other, tail, until, &combine)?);
-        let gain = |curve: &Curve| curve.rise * i128::from(period / curve.period);
-        Ok(Curve { pieces, tail, period, rise: rise(gain(self), gain(other)) }.merged())
+        let rise = rise(self.gain_in(period), other.gain_in(period));
+        Ok(Curve::repeated(pieces, tail, period, rise))
+    }
+
+    /// The shortest time in which both repeat themselves; `u64::MAX` when it is longer.
+    pub(super) fn common_period(&self, other: &Curve) -> u64 {
+        let shared = greatest_common_divisor(self.period, other.period);
+        (self.period / shared).saturating_mul(other.period)
+    }
+
+    /// The gain of the tail in a multiple of its period.
+    pub(super) fn gain_in(&self, multiple: u64) -> i128 {
+        self.rise.saturating_mul((multiple / self.period).into())
     }
 
     /// Combines the pieces of both, each cut where the other has a corner.
@@ -142,13 +161,14 @@ impl Curve {
             (Some(one), Some(two)) => (one, two),
             _ => return Ok(pieces),
         };
-        let mut at = from;
+        let (mut at, mut steps) = (from, 0);
         loop {
             let end_one = ones.peek().map_or(until, |piece| piece.start);
             let end_two = others.peek().map_or(until, |piece| piece.start);
             let end = end_one.min(end_two);
             combine(one.from(at), two.from(at), end, &mut pieces);
-            if pieces.len() > MOST_PIECES {
+            steps += 1;
+            if steps.max(pieces.len()) > MOST_PIECES {
                 return Err(TooManyPieces);
             }
             if end == until {
@@ -175,23 +195,11 @@ fn lower(one: Piece, other: Piece, end: u64, pieces: &mut Vec<Piece>) {
     pieces.push(first);
     if second.slope < first.slope {
         // The first nanosecond at which the second is lower.
-        let wait = (second.value - first.value).div_euclid(first.slope - second.slope) + 1;
-        let at = i128::from(first.start) + wait;
+        let gap = second.value.saturating_sub(first.value);
+        let wait = gap.div_euclid(first.slope.saturating_sub(second.slope)).saturating_add(1);
+        let at = wait.saturating_add(first.start.into());
         if at < i128::from(end) {
             pieces.push(second.from(u64::try_from(at).expect("it lies before `end`")));
         }
     }
-}
-
-/// `factor * other / divisor`, rounded up, where the product may not fit: then
-/// an upper bound.
-fn wide_ceiling(factor: i128, other: i128, divisor: i128) -> i128 {
-    match factor.checked_mul(other) {
-        Some(product) => ceiling(product, divisor),
-        None => (factor / divisor + 1).saturating_mul(other),
-    }
-}
-
-fn greatest_common_divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }

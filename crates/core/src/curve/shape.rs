@@ -1,6 +1,6 @@
 //! Curves out of one curve: moved, cut, made to rise; and where it reaches a value.
 
-use super::{Curve, Piece, ceiling};
+use super::{Curve, FARTHEST, Piece, TooManyPieces, ceiling};
 
 impl Curve {
     /// The same curve `by` nanoseconds later, and nothing before: what has to
@@ -10,17 +10,28 @@ impl Curve {
         if by == 0 {
             return self.clone();
         }
-        let later = |piece: &Piece| Piece { start: piece.start + by, ..*piece };
+        let later = |piece: &Piece| Piece { start: piece.start.saturating_add(by), ..*piece };
         let mut pieces = vec![Piece { start: 0, value: 0, slope: 0 }];
         pieces.extend(self.pieces.iter().map(later));
-        Curve { pieces, tail: self.tail + by, ..*self }.merged()
+        Curve::repeated(pieces, self.tail.saturating_add(by), self.period, self.rise)
+    }
+
+    /// The same curve `by` nanoseconds earlier; what was before that is lost.
+    pub(super) fn advanced(&self, by: u64) -> Curve {
+        let tail = self.tail.max(by);
+        let sooner = |piece: Piece| Piece { start: piece.start - by, ..piece };
+        let mut pieces: Vec<Piece> = self.pieces_between(by, tail).map(sooner).collect();
+        pieces.extend(self.pieces_between(tail, tail.saturating_add(self.period)).map(sooner));
+        Curve::repeated(pieces, tail - by, self.period, self.rise)
     }
 
     /// Nowhere below zero.
-    #[must_use]
-    pub fn positive_part(&self) -> Curve {
-        // A line at zero has no period of its own, so this combination always fits.
-        self.maximum(&Curve::zero()).expect("only the curve's own pieces, each cut once")
+    ///
+    /// # Errors
+    /// When the curve repeats itself and rises above zero, or falls below it, only
+    /// after too many pieces.
+    pub fn positive_part(&self) -> Result<Curve, TooManyPieces> {
+        self.maximum(&Curve::zero())
     }
 
     /// The least value from each point on: what `self` is never below again.
@@ -45,7 +56,7 @@ impl Curve {
                 least.push(Piece { start: piece.start, value: floor, slope: 0 });
             } else {
                 if last > floor {
-                    let wait = (floor - piece.value).div_euclid(piece.slope) + 1;
+                    let wait = floor.saturating_sub(piece.value).div_euclid(piece.slope) + 1;
                     let flat = if floor < piece.value {
                         piece.start
                     } else {
@@ -67,6 +78,58 @@ impl Curve {
         Some(Curve::affine_tail(least).with_tail_of(self))
     }
 
+    /// The greatest value up to each point: the least curve above `self` that
+    /// never falls, its non-decreasing closure.
+    #[must_use]
+    pub fn greatest_so_far(&self) -> Curve {
+        let first = self.tail + self.period;
+        let mut greatest = Vec::new();
+        let before = self.climb(0, self.tail, i128::MIN, &mut greatest);
+        let level = self.climb(self.tail, first, before, &mut greatest);
+        // In the first later period that comes as high as what was before the
+        // tail, the curve climbs again. From the next one on, it is always the
+        // period before that decides where it does.
+        let peak = self.corners(self.tail).map(|(_, value)| value).max();
+        let lacks = before.saturating_sub(peak.expect("a period has a piece"));
+        let again = (self.rise > 0)
+            .then(|| u64::try_from(ceiling(lacks, self.rise).max(1)).ok())
+            .flatten()
+            .and_then(|periods| self.tail.checked_add(periods.checked_mul(self.period)?))
+            .filter(|again| *again < FARTHEST);
+        if again != Some(first) {
+            greatest.push(Piece { start: first, value: level, slope: 0 });
+        }
+        let Some(again) = again else {
+            return Curve::affine_tail(greatest);
+        };
+        let tail = again + self.period;
+        let level = self.climb(again, tail, level, &mut greatest);
+        self.climb(tail, tail + self.period, level, &mut greatest);
+        Curve::repeated(greatest, tail, self.period, self.rise)
+    }
+
+    /// Adds the pieces of the running maximum from `from` up to `until`, where it
+    /// was `level` before; gives what it is at the end.
+    fn climb(&self, from: u64, until: u64, mut level: i128, greatest: &mut Vec<Piece>) -> i128 {
+        let mut pieces = self.pieces_between(from, until).peekable();
+        while let Some(piece) = pieces.next() {
+            let last = piece.at(pieces.peek().map_or(until, |next| next.start) - 1);
+            if piece.value > level {
+                greatest.push(if piece.slope > 0 { piece } else { Piece { slope: 0, ..piece } });
+            } else {
+                greatest.push(Piece { start: piece.start, value: level, slope: 0 });
+                if last > level {
+                    // The first nanosecond above; it lies before the last one.
+                    let wait = level.saturating_sub(piece.value) / piece.slope + 1;
+                    let above = piece.start + u64::try_from(wait).unwrap_or(0);
+                    greatest.push(piece.from(above));
+                }
+            }
+            level = level.max(piece.value).max(last);
+        }
+        level
+    }
+
     /// The curve with these pieces, periodic as `other` is.
     fn with_tail_of(&self, other: &Curve) -> Curve {
         let (tail, period) = (other.tail, other.period);
@@ -76,20 +139,20 @@ impl Curve {
     }
 
     /// The first nanosecond at which the curve, which must not fall, reaches
-    /// `value`: its pseudo-inverse. `None` when it never does.
+    /// `value`: its lower pseudo-inverse. `None` when it never does. The upper one,
+    /// the first at which it exceeds `value`, is `first_reaching(value + 1)`.
     #[must_use]
     pub fn first_reaching(&self, value: i128) -> Option<u64> {
         // Whole periods first, so that the rest is a search among the pieces.
-        let end = self.tail + (self.period - 1);
-        let last = self.value(end);
+        let last = self.value(self.tail + (self.period - 1));
         let periods = if value <= last {
             0
         } else if self.rise <= 0 {
             return None;
         } else {
-            u64::try_from(ceiling(value - last, self.rise)).ok()?
+            u64::try_from(ceiling(value.saturating_sub(last), self.rise)).ok()?
         };
-        let value = value - i128::from(periods) * self.rise;
+        let value = value.saturating_sub(self.rise.saturating_mul(periods.into()));
         // What a period less reaches even before the tail, the tail reaches at once.
         let earliest = if periods > 0 { self.tail } else { 0 };
         let after = |at: u64| at.max(earliest).checked_add(periods.checked_mul(self.period)?);
@@ -101,7 +164,7 @@ impl Curve {
         if before.slope <= 0 {
             return after(limit);
         }
-        let wait = ceiling(value - before.value, before.slope);
+        let wait = ceiling(value.saturating_sub(before.value), before.slope);
         after(before.start.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX)).min(limit))
     }
 

@@ -1,0 +1,306 @@
+//! Min-plus convolution and deconvolution, and how far one curve is from another.
+//!
+//! Two straight pieces convolve to two: first the flatter one is walked along,
+//! then the steeper. A convolution of curves is the lowest of those of all pairs
+//! of their pieces, up to where it is known to repeat itself (Bouillard 2008);
+//! from there on so does every later period. That point is found for the curves
+//! at hand, from how far each lies from lines of its long-run rate: where the
+//! rates differ, a long way along the faster curve never pays.
+
+use super::exact::time_to_gain;
+use super::{Curve, FARTHEST, MOST_PIECES, Piece, TooManyPieces};
+
+impl Curve {
+    /// The least of `self(s) + other(t - s)` over all `s` from 0 to `t`: what two
+    /// links in a row guarantee when `self` and `other` are what each does.
+    ///
+    /// An arrival curve has its burst at 0, where the theory has it just after:
+    /// what keeps to two such curves keeps to the minimum of both and of this.
+    ///
+    /// # Errors
+    /// When more than [`MOST_PIECES`] pairs of pieces would have to be compared.
+    pub fn convolution(&self, other: &Curve) -> Result<Curve, TooManyPieces> {
+        let (slow, fast) = if other.is_slower_than(self) { (other, self) } else { (self, other) };
+        let (tail, period, most_of_fast) = if slow.is_slower_than(fast) {
+            let gap = slow.line_above(0).saturating_sub(slow.line_below(0));
+            let gap = gap.saturating_add(fast.value(0)).saturating_sub(fast.line_below(0));
+            let useful = time_to_gain(gap, slow.long_run(), fast.long_run());
+            (slow.tail.saturating_add(useful), slow.period, useful.saturating_add(1))
+        } else {
+            // Of a sum that is a common period past both tails, one part is
+            // past its own by as much, and can be cut by that period.
+            let period = slow.common_period(fast);
+            let tails = slow.tail.saturating_add(fast.tail);
+            (tails.saturating_add(period), period, u64::MAX)
+        };
+        let tail = tail.min(FARTHEST);
+        let until = tail.saturating_add(period).min(FARTHEST);
+        let ones = segments(slow, until)?;
+        let others = segments(fast, until.min(most_of_fast))?;
+        let lowest = lowest_sums(&ones, &others, (0, until.into()))?;
+        Ok(Curve::repeated(pieces_cut_at(&lowest, tail), tail, period, slow.gain_in(period)))
+    }
+
+    /// The most of `self(t + s) - other(s)` over all `s`: the arrival curve behind
+    /// a link that does `other` for a flow that keeps to `self`. `None` when
+    /// `self` is the faster one: then nothing bounds it.
+    ///
+    /// # Errors
+    /// As [`Curve::convolution`].
+    pub fn deconvolution(&self, other: &Curve) -> Result<Option<Curve>, TooManyPieces> {
+        if other.is_slower_than(self) {
+            return Ok(None);
+        }
+        let until = self.tail + self.period;
+        let useful = self.last_useful_against(other).min(FARTHEST);
+        let above = segments(&self.negated(), until.saturating_add(useful))?;
+        // Read backwards in time, the other curve is a part of a sum.
+        let backwards = |segment: &Segment| Segment {
+            start: -segment.last,
+            last: -segment.start,
+            value: segment.at(segment.last),
+            slope: -segment.slope,
+        };
+        let below: Vec<_> =
+            segments(other, useful.saturating_add(1))?.iter().rev().map(backwards).collect();
+        let lowest = lowest_sums(&above, &below, (0, until.into()))?;
+        let pieces = pieces_cut_at(&lowest, self.tail);
+        let mirrored = Curve::repeated(pieces, self.tail, self.period, self.rise.saturating_neg());
+        Ok(Some(mirrored.negated()))
+    }
+
+    /// The last `s` at which `self(t + s) - other(s)` can be at its greatest, for
+    /// any `t`; `self` is not the faster one.
+    fn last_useful_against(&self, other: &Curve) -> u64 {
+        if !self.is_slower_than(other) {
+            return self.tail.max(other.tail).saturating_add(self.common_period(other));
+        }
+        let gap = self.line_above(0).saturating_sub(self.line_below(0));
+        let gap = gap.saturating_add(other.value(0)).saturating_sub(other.line_below(0));
+        time_to_gain(gap, self.long_run(), other.long_run())
+    }
+
+    /// The most by which `self` is ever above `service`, in billionths of a bit:
+    /// the greatest backlog of a flow that keeps to `self`. `None` when it grows
+    /// for ever.
+    ///
+    /// ```
+    /// use tidegate_core::curve::{Curve, PER_BYTE};
+    /// use tidegate_core::{Bytes, Rate};
+    ///
+    /// let video = Curve::token_bucket(Bytes(15_000), Rate(4_800_000));
+    /// let service = Curve::rate(Rate(8_000_000)).delayed(1_000_000);
+    /// assert_eq!(video.vertical_deviation(&service)?, Some(15_600 * PER_BYTE));
+    /// assert_eq!(video.horizontal_deviation(&service)?, Some(16_000_000));
+    /// # Ok::<(), tidegate_core::curve::TooManyPieces>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When more than [`MOST_PIECES`] pieces would have to be looked at.
+    pub fn vertical_deviation(&self, service: &Curve) -> Result<Option<i128>, TooManyPieces> {
+        if service.is_slower_than(self) {
+            return Ok(None);
+        }
+        let until = self.last_useful_against(service).min(FARTHEST).saturating_add(1);
+        self.most_above(service, until).map(Some)
+    }
+
+    /// The shortest time by which `service`, which must not fall, is always as
+    /// high as `self` was: the greatest delay of a flow that keeps to `self`.
+    /// `None` when nothing bounds it.
+    ///
+    /// # Errors
+    /// As [`Curve::vertical_deviation`].
+    pub fn horizontal_deviation(&self, service: &Curve) -> Result<Option<u64>, TooManyPieces> {
+        let is_enough = |delay: u64| -> Result<bool, TooManyPieces> {
+            let above = self.vertical_deviation(&service.advanced(delay))?;
+            Ok(above.is_some_and(|above| above <= 0))
+        };
+        // Later never does worse, so the least delay can be searched for.
+        let mut enough = 0;
+        while !is_enough(enough)? {
+            if enough == FARTHEST {
+                return Ok(None);
+            }
+            enough = (2 * enough).clamp(1, FARTHEST);
+        }
+        let mut too_short = enough / 2;
+        while enough - too_short > 1 {
+            let middle = too_short + (enough - too_short) / 2;
+            if is_enough(middle)? {
+                enough = middle;
+            } else {
+                too_short = middle;
+            }
+        }
+        Ok(Some(if enough == 1 && is_enough(0)? { 0 } else { enough }))
+    }
+}
+
+/// A straight line over some nanoseconds, `last` included, which may lie before 0.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    start: i128,
+    last: i128,
+    value: i128,
+    slope: i128,
+}
+
+impl Segment {
+    fn at(&self, at: i128) -> i128 {
+        self.value.saturating_add(self.slope.saturating_mul(at - self.start))
+    }
+
+    /// The part between two points.
+    fn part(&self, start: i128, last: i128) -> Segment {
+        Segment { start, last, value: self.at(start), slope: self.slope }
+    }
+
+    /// The lowest sums of a point of each: along the flatter one first.
+    fn convolution(&self, other: &Segment) -> Vec<Segment> {
+        let (flat, steep) = if self.slope <= other.slope { (self, other) } else { (other, self) };
+        let value = flat.value.saturating_add(steep.value);
+        let start = flat.start + steep.start;
+        let turn = flat.last + steep.start;
+        let first = Segment { start, last: turn, value, slope: flat.slope };
+        let second = Segment {
+            start: turn,
+            last: flat.last + steep.last,
+            value: first.at(turn),
+            slope: steep.slope,
+        };
+        if second.last == turn {
+            vec![first]
+        } else {
+            vec![first, second.part(turn + 1, second.last)]
+        }
+    }
+}
+
+/// The pieces of a curve before `until`.
+fn segments(curve: &Curve, until: u64) -> Result<Vec<Segment>, TooManyPieces> {
+    let mut segments = Vec::new();
+    let mut pieces = curve.pieces_between(0, until).peekable();
+    while let Some(piece) = pieces.next() {
+        if segments.len() == MOST_PIECES {
+            return Err(TooManyPieces);
+        }
+        let end = pieces.peek().map_or(until, |next| next.start);
+        let (start, last) = (piece.start.into(), i128::from(end) - 1);
+        segments.push(Segment { start, last, value: piece.value, slope: piece.slope });
+    }
+    Ok(segments)
+}
+
+/// The lowest sum of a point of one list and a point of the other for each point
+/// from `from` up to `until`.
+fn lowest_sums(
+    ones: &[Segment],
+    others: &[Segment],
+    (from, until): (i128, i128),
+) -> Result<Vec<Segment>, TooManyPieces> {
+    // Joined as a balanced tree, so that every list takes part in few joins.
+    let mut trees: Vec<Vec<Segment>> = Vec::new();
+    let mut pairs = 0_usize;
+    for one in ones {
+        let first = others.partition_point(|other| one.last + other.last < from);
+        let reaching = others[first..].iter();
+        for other in reaching.take_while(|other| one.start + other.start < until) {
+            pairs += 1;
+            if pairs > MOST_PIECES {
+                return Err(TooManyPieces);
+            }
+            let mut lowest = one.convolution(other);
+            for _ in 0..(pairs - 1).trailing_ones() {
+                lowest = lower_of(&trees.pop().expect("one tree for each bit"), &lowest);
+            }
+            trees.push(lowest);
+        }
+    }
+    let lowest = trees.iter().rfold(Vec::new(), |lowest, tree| lower_of(&lowest, tree));
+    let within = |segment: &Segment| {
+        let (start, last) = (segment.start.max(from), segment.last.min(until - 1));
+        (start <= last).then(|| segment.part(start, last))
+    };
+    Ok(lowest.iter().filter_map(within).collect())
+}
+
+/// The lower of two lists of segments at each point that either has.
+fn lower_of(ones: &[Segment], others: &[Segment]) -> Vec<Segment> {
+    let mut lowest = Vec::with_capacity(ones.len() + others.len());
+    let (mut ones, mut others) = (ones.iter().peekable(), others.iter().peekable());
+    let mut at = i128::MIN;
+    loop {
+        let (one, other) = match (ones.peek(), others.peek()) {
+            (Some(one), Some(other)) => (**one, **other),
+            (Some(rest), None) | (None, Some(rest)) => {
+                push(&mut lowest, rest.part(at.max(rest.start), rest.last));
+                ones.next();
+                others.next();
+                continue;
+            }
+            (None, None) => return lowest,
+        };
+        let (start, next) = (one.start.max(at), other.start.max(at));
+        let last = one.last.min(other.last);
+        if start != next {
+            let (first, start, next) =
+                if start < next { (one, start, next) } else { (other, next, start) };
+            at = next.min(first.last + 1);
+            push(&mut lowest, first.part(start, at - 1));
+        } else {
+            let (one, other) = (one.part(start, last), other.part(start, last));
+            let (low, high) = if (one.value, one.slope) <= (other.value, other.slope) {
+                (one, other)
+            } else {
+                (other, one)
+            };
+            let crossing = crossing(&low, &high);
+            push(&mut lowest, low.part(start, crossing - 1));
+            if crossing <= last {
+                push(&mut lowest, high.part(crossing, last));
+            }
+            at = last + 1;
+        }
+        ones.next_if(|one| one.last < at);
+        others.next_if(|other| other.last < at);
+    }
+}
+
+/// The first point at which `high` is below `low`, or the one past their end.
+fn crossing(low: &Segment, high: &Segment) -> i128 {
+    let end = low.last + 1;
+    if high.slope >= low.slope {
+        return end;
+    }
+    let gap = high.value.saturating_sub(low.value);
+    let wait = gap.div_euclid(low.slope.saturating_sub(high.slope)).saturating_add(1);
+    low.start.saturating_add(wait).min(end)
+}
+
+/// Adds a segment, to the last one when it continues it.
+fn push(segments: &mut Vec<Segment>, segment: Segment) {
+    if let Some(last) = segments.last_mut().filter(|last| last.last + 1 == segment.start) {
+        let point = segment.start == segment.last;
+        if last.at(segment.start) == segment.value && (point || last.slope == segment.slope) {
+            last.last = segment.last;
+            return;
+        }
+    }
+    segments.push(segment);
+}
+
+/// The pieces of a list without gaps, one of them beginning at `at` if that is
+/// within it.
+fn pieces_cut_at(segments: &[Segment], at: u64) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(segments.len() + 1);
+    for segment in segments {
+        let start = u64::try_from(segment.start).expect("a curve begins at 0");
+        let piece = Piece { start, value: segment.value, slope: segment.slope };
+        pieces.push(piece);
+        if piece.start < at && i128::from(at) <= segment.last {
+            pieces.push(piece.from(at));
+        }
+    }
+    pieces
+}

@@ -40,6 +40,7 @@ bench:
 	@echo 'cargo bench --package tidegate-core --bench disciplines     nanoseconds per packet'
 	@echo 'cargo bench --package tidegate-core --bench instructions    instructions; needs valgrind'
 	@echo 'cargo bench --package tidegate-core --bench requests        nanoseconds per request'
+	@echo 'cargo bench --package tidegate-core --bench assignments     nanoseconds per deadline'
 	@echo 'cargo bench --package tidegate-sim --bench kernel           the event kernel alone'
 	@echo 'python3 benches/whole_run.py 5                              whole runs, beside ns-3'
 	@echo 'How results are kept: CONTRIBUTING.md, "Measurements"'

@@ -1,0 +1,115 @@
+//! Nanoseconds for the deadline of a best-effort packet, under every assignment,
+//! beside the real-time flows of `BE Table 3`.
+//!
+//! ```sh
+//! cargo bench -p tidegate-core --bench assignments
+//! ```
+//!
+//! Says first how many packets each one remembers at most.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use tidegate_core::assignment::{Assignment, Scheme, Typical};
+use tidegate_core::contract::Contracts;
+use tidegate_core::residual::Residual;
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+const FLOWS: &str = "link 10 Mbit/s; packets to 1536 B; \
+    transactions = class 1: 700 B + 1.2 Mbit/s, 45000 B + 400 kbit/s within 20 ms; \
+    video = class 2: 1536 B + 6.4 Mbit/s, 15000 B + 4.8 Mbit/s within 30 ms; \
+    voice = class 3: 100 B + 2 Mbit/s, 300 B + 1.2 Mbit/s within 5 ms";
+
+/// Best-effort packets come at nine tenths of what real-time flows leave.
+const RATE: Rate = Rate(3_240_000);
+
+/// How many packets come before the link is idle, and their sizes: those of
+/// `BE Table 4`, or all as small as can be.
+const POINTS: [(u32, Size); 4] =
+    [(10, Size::Mixed), (100, Size::Mixed), (1_000, Size::Mixed), (10_000, Size::Smallest)];
+
+/// The whole history of more packets is not measured: it would take all day.
+const MOST_EXACT: u32 = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    Mixed,
+    Smallest,
+}
+
+/// An assignment and the packets that come.
+struct Load {
+    assignment: Box<dyn Assignment>,
+    now: Time,
+    size: Size,
+    /// Packets between two times at which the link is idle, and how many are
+    /// still to come.
+    busy: u32,
+    left: u32,
+    random: u64,
+}
+
+impl Load {
+    fn new(scheme: Scheme, (busy, size): (u32, Size)) -> Load {
+        let contracts: Contracts = FLOWS.parse().expect("the flows are well-formed");
+        let residual = Residual::new(&contracts).expect("the flows are schedulable");
+        let typical = Typical { packet: Bytes(1_536), burst: Bytes(15_360) };
+        let assignment = scheme.build(&residual, typical);
+        Load { assignment, now: Time::ZERO, size, busy, left: busy, random: 1 }
+    }
+
+    /// The next packet gets its deadline.
+    fn packet(&mut self) -> Time {
+        if self.left == 0 {
+            self.assignment.reset();
+            self.left = self.busy;
+        }
+        self.left -= 1;
+        // Knuth's MMIX generator: full packets and, one in four, smaller ones.
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let drawn = self.random >> 32;
+        let size = match self.size {
+            Size::Mixed if drawn.is_multiple_of(4) => Bytes(40 + drawn % 1_496),
+            Size::Mixed => Bytes(1_536),
+            Size::Smallest => Bytes(40),
+        };
+        // In batches of eight, so that packets wait for each other.
+        if self.left.is_multiple_of(8) {
+            self.now += Span(RATE.transmission(size).0 * 8);
+        }
+        self.assignment.assign(black_box(self.now), black_box(size))
+    }
+}
+
+fn assignments(criterion: &mut Criterion) {
+    for point in POINTS {
+        let (busy, size) = point;
+        let measured = |scheme: &Scheme| *scheme != Scheme::Exact || busy <= MOST_EXACT;
+        let point_name = format!("{busy}-packets-{size:?}").to_lowercase();
+        for scheme in Scheme::ALL.into_iter().filter(measured) {
+            let mut load = Load::new(scheme, point);
+            let mut most = 0;
+            for _ in 0..busy {
+                load.packet();
+                most = most.max(load.assignment.state());
+            }
+            println!("{point_name}/{scheme} remembers {most} at most");
+        }
+        let mut group = criterion.benchmark_group(point_name);
+        group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
+        for scheme in Scheme::ALL.into_iter().filter(measured) {
+            group.bench_function(BenchmarkId::from_parameter(scheme), |bencher| {
+                let mut load = Load::new(scheme, point);
+                bencher.iter(|| black_box(load.packet()));
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, assignments);
+criterion_main!(benches);

@@ -470,6 +470,42 @@ fn a_promise_that_cannot_be_kept_is_named_and_a_failure() {
     bench.good(&["curves", "calls.toml"]);
 }
 
+/// Runs the commands of a page's console blocks in a folder with what its first
+/// TOML block says as `file`, and compares what they print.
+#[cfg(unix)]
+#[track_caller]
+fn check_page(bench: &Bench, page: &str, file: &str) {
+    let fenced = |language: &'static str| {
+        let fence = format!("```{language}\n");
+        page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>()
+    };
+    bench.write(file, fenced("toml")[0]);
+    let program = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().unwrap().to_path_buf();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [program].into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path).unwrap();
+    let blocks = fenced("console");
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let mut printed = String::new();
+        for command in block.lines().filter_map(|line| line.strip_prefix("$ ")) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", command]).current_dir(&bench.0).env("PATH", &path);
+            let output = shell.output().unwrap();
+            let (text, errors) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
+            printed.push_str(&format!("$ {command}\n{text}{errors}"));
+        }
+        assert!(printed == block, "the page has to say\n\n```console\n{printed}```\n");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_guide_to_deadlines_shows_what_its_commands_print() {
+    let bench = Bench::new("guide-deadlines");
+    check_page(&bench, include_str!("../../../docs/deadlines.md"), "calls.toml");
+}
+
 #[test]
 fn a_file_of_flows_begins_with_a_built_in_one() {
     let bench = Bench::new("flows-file");

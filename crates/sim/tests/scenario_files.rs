@@ -161,15 +161,34 @@ fn scenarios_in_the_documentation_run() {
 
 #[test]
 fn every_key_of_the_schema_is_in_the_documentation() {
-    let page = fs::read_to_string(root().join("docs/scenarios.md")).unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&file::json_schema()).unwrap();
+    described("docs/scenarios.md", &file::json_schema());
+}
+
+#[test]
+fn flows_in_the_documentation_can_be_promised_and_every_key_is_there() {
+    let page = fs::read_to_string(root().join("docs/deadlines.md")).unwrap();
+    let blocks = blocks(&page);
+    assert!(!blocks.is_empty());
+    for (line, block) in blocks {
+        let contracts = flows::parse(&format!("docs/deadlines.md, block at line {line}"), &block);
+        let contracts = contracts.unwrap_or_else(|error| panic!("{error}"));
+        Residual::new(&contracts).unwrap_or_else(|error| panic!("block at line {line}: {error}"));
+    }
+    described("docs/deadlines.md", &flows::json_schema());
+}
+
+/// Holds a page to say something of every key of a language.
+#[track_caller]
+fn described(page: &str, schema: &str) {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
     let mut tables = vec![&schema];
     tables.extend(schema["$defs"].as_object().unwrap().values());
     for table in tables {
         for key in table["properties"].as_object().into_iter().flat_map(|keys| keys.keys()) {
-            let named = [format!("`{key}`"), format!("`[[traffic.{key}]]`")];
-            let described = named.iter().any(|name| page.contains(name));
-            assert!(described, "docs/scenarios.md lacks `{key}`");
+            let named =
+                [format!("`{key}`"), format!("`[[{key}]]`"), format!("`[[traffic.{key}]]`")];
+            assert!(named.iter().any(|name| text.contains(name)), "{page} lacks `{key}`");
         }
     }
 }

@@ -16,6 +16,7 @@ mod efd;
 mod figure;
 mod lab;
 mod las;
+mod msf;
 mod runs;
 
 use serde::Serialize;
@@ -25,7 +26,7 @@ pub use figure::{Figure, Line, Measure, Scale};
 pub use lab::{Effort, Lab, Observer, Stopped};
 
 /// Every claim, paper by paper.
-pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS];
+pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, msf::CLAIMS];
 
 /// A paper whose claims are measured.
 #[derive(Debug)]

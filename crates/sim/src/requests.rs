@@ -15,6 +15,7 @@
 //! [`Setup`] says what is connected and who asks for what, [`run`] runs it with
 //! one scheduler and one seed, [`Outcome`] holds what came out.
 
+mod connection;
 mod demand;
 mod outcome;
 mod path;

@@ -71,7 +71,7 @@ fn section(claim: &Claim, finding: &Finding, effort: Effort) -> String {
     let seeds = &finding.seeds;
     let mut text = format!(
         "\n## {}\n\n**{}.** {}: {}\n\n{}\n\n```sh\ntidegate reproduce {}{}\n```\n\n\
-         Seeds {} to {}; {}.\n\n| check | the paper | here | holds |\n| --- | --- | --- | --- |\n",
+         Seeds {} to {}{}.\n\n| check | the paper | here | holds |\n| --- | --- | --- | --- |\n",
         claim.id,
         capitalised(finding.verdict.words()),
         claim.source,
@@ -103,8 +103,10 @@ fn section(claim: &Claim, finding: &Finding, effort: Effort) -> String {
 }
 
 fn scenarios(finding: &Finding) -> String {
+    // Gateways are set up in the program; they have no files.
     let link = |name: &&str| format!("[`scenarios/{name}`](../../scenarios/{name})");
-    finding.scenarios.iter().map(link).collect::<Vec<_>>().join(", ")
+    let links: Vec<_> = finding.scenarios.iter().map(link).collect();
+    if links.is_empty() { String::new() } else { format!("; {}", links.join(", ")) }
 }
 
 fn capitalised(text: &str) -> String {

@@ -5,13 +5,15 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use tidegate_core::{Bytes, Span, Time};
 
 use crate::experiment::{self, Job, Output};
 use crate::metrics::{FlowRecord, LinkSample, PacketRecord, ProgressSample, Recorder, RunSummary};
+use crate::requests::{self, Outcome, SchedulerChoice, Setup};
 use crate::scenario::{DisciplineChoice, Scenario};
 
 /// How much to run.
@@ -190,6 +192,34 @@ impl<'a> Lab<'a> {
     ) -> Result<Vec<ProgressSample>, Stopped> {
         let mut rows = Rows { flows: Vec::new(), scenario: &setting.scenario, clock: self.clock() };
         Ok(self.run_once(setting, discipline, seed, &mut rows)?.progress)
+    }
+
+    /// The runs of a request gateway, by seed, on all cores.
+    pub(super) fn gateway_runs(
+        &self,
+        setup: &Setup,
+        scheduler: &SchedulerChoice,
+    ) -> Result<Vec<Outcome>, Stopped> {
+        let seeds = self.seeds();
+        self.observer.planned(setup.duration * seeds.len() as u64);
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        thread::scope(|scope| {
+            for _ in 0..self.threads.clamp(1, seeds.len()) {
+                scope.spawn(|| {
+                    while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let outcome = requests::run(setup, scheduler, *seed, self.stop);
+                        self.observer.advanced(outcome.reached.since(Time::ZERO));
+                        done.lock().expect(POISON).push((*seed, outcome));
+                    }
+                });
+            }
+        });
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Stopped);
+        }
+        let mut outcomes = done.into_inner().expect(POISON);
+        outcomes.sort_by_key(|(seed, _)| *seed);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     /// A run that is not kept.

@@ -10,12 +10,12 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Counters, Rate, Span, Stream, Time};
 
+use super::connection::{Connection, Leg, Segment, Side};
 use super::demand::{Asker, Object, Sizes};
 use super::outcome::{ClassOutcome, Outcome, SMALL, Sample};
 use super::path::{Downlink, Wire};
 use super::setup::{SchedulerChoice, Setup};
 use crate::kernel::Kernel;
-use crate::lot::mix;
 use crate::metrics::run_summary::Times;
 use crate::slab::Slab;
 use crate::tcp::{Endpoint, Header, TcpConfig};
@@ -48,56 +48,6 @@ enum Event {
     Sample,
     /// The warm-up is over.
     WarmedUp,
-}
-
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    /// Which sent the SYN: the client, or the gateway towards a server.
-    Opener,
-    /// Which answered.
-    Acceptor,
-}
-
-impl Side {
-    fn other(self) -> Side {
-        match self {
-            Side::Opener => Side::Acceptor,
-            Side::Acceptor => Side::Opener,
-        }
-    }
-}
-
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    connection: u64,
-    to: Side,
-    header: Header,
-}
-
-/// A connection between a client and the gateway, or the gateway and a server.
-struct Connection {
-    ends: [Endpoint; 2],
-    /// The events that will look at the timers of either end.
-    alarms: [Time; 2],
-    exchange: u64,
-    leg: Leg,
-}
-
-/// Which half of the way.
-#[derive(Clone, Copy, Debug)]
-enum Leg {
-    /// Between this client and the gateway.
-    Client(usize),
-    /// Between the gateway and this server.
-    Server {
-        server: usize,
-        /// Whether the server has answered.
-        answered: bool,
-        /// Whether the round trip of the handshake has been looked at.
-        timed: bool,
-    },
 }
 
 /// An object on its way to a client.
@@ -304,7 +254,7 @@ impl<'a> Run<'a> {
         let exchange = self.opened;
         let wire = self.client_of(asker);
         let tcp = self.setup.tcp.clone();
-        let client = self.open(Leg::Client(wire), exchange, (tcp.clone(), tcp));
+        let client = self.open(Leg::Client(wire), exchange, [tcp.clone(), tcp]);
         let began = self.kernel.now();
         self.exchanges.insert(
             exchange,
@@ -391,7 +341,7 @@ impl<'a> Run<'a> {
             self.outcome.classes[class].waiting.record(waited);
         }
         let leg = Leg::Server { server, answered: false, timed: false };
-        let configs = (self.server_side.clone(), self.setup.tcp.clone());
+        let configs = [self.server_side.clone(), self.setup.tcp.clone()];
         let connection = self.open(leg, number, configs);
         if let Some(exchange) = self.exchanges.get_mut(&number) {
             exchange.server = Some(connection);
@@ -460,22 +410,12 @@ impl<'a> Run<'a> {
 
     // TCP.
 
-    fn open(
-        &mut self,
-        leg: Leg,
-        exchange: u64,
-        (opener, acceptor): (Arc<TcpConfig>, Arc<TcpConfig>),
-    ) -> u64 {
+    fn open(&mut self, leg: Leg, exchange: u64, configs: [Arc<TcpConfig>; 2]) -> u64 {
         let number = self.opened;
         self.opened += 1;
-        let first = mix(self.seed ^ mix(number));
-        let mut ends = [
-            Endpoint::connect(opener, first as u32),
-            Endpoint::listen(acceptor, (first >> 32) as u32),
-        ];
-        ends[0].write(self.setup.request.0);
-        let alarms = [Time::FAR_FUTURE; 2];
-        self.connections.insert(number, Connection { ends, alarms, exchange, leg });
+        let name = (self.seed, number);
+        let connection = Connection::new(leg, exchange, self.setup.request, configs, name);
+        self.connections.insert(number, connection);
         number
     }
 

@@ -21,8 +21,8 @@
 //! piece a queue holds the points that are not outdone by a later one of the
 //! same piece; its first is the candidate, and the deadline is the latest that
 //! a candidate asks for. A point enters and leaves every piece at most once:
-//! a packet costs one division for each piece that has points, however many
-//! points there are.
+//! a packet costs a comparison for each piece, and a division for those that
+//! make its deadline later, however many points there are.
 
 use std::collections::VecDeque;
 
@@ -34,26 +34,40 @@ use crate::units::{Bytes, Time};
 /// capacity, and one more.
 #[derive(Clone, Debug)]
 pub struct Bounded {
+    /// The points before the last corner, oldest first.
+    points: VecDeque<Point>,
+    /// How many points there were before these.
+    gone: u64,
     /// The pieces before the last corner, in their order.
     pieces: Vec<Piece>,
     /// The last piece, which goes on for ever.
     tail: Wait,
     /// The point beyond the last corner that is nearest to the tail.
-    nearest: Option<Point>,
+    nearest: Option<Candidate>,
     /// Bytes of all packets since the link was idle.
     sum: u64,
 }
 
-/// A straight piece of the capacity, and the points whose demand lies on it.
+/// A straight piece of the capacity, and the points whose demand lies on it:
+/// those from `first` on up to the first of the piece before.
 #[derive(Clone, Debug)]
 struct Piece {
     wait: Wait,
     /// The most bytes that can be demanded within it.
     most: u64,
-    /// All of its points, oldest first.
-    points: VecDeque<Point>,
+    /// The number of its oldest point.
+    first: u64,
+    /// When more bytes than that have come, its oldest point leaves it.
+    leaves: u64,
     /// Those that no later one outdoes, oldest first.
-    candidates: VecDeque<Point>,
+    candidates: VecDeque<Candidate>,
+}
+
+/// A point with its [`Wait::urgency`] on its piece.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    point: Point,
+    urgency: i128,
 }
 
 /// A straight piece of the inverse of the capacity: how long it takes to serve
@@ -79,60 +93,76 @@ impl Wait {
         }
     }
 
-    /// The deadline that `point` asks for when `sum` bytes have come in all.
-    fn deadline(&self, point: Point, sum: u64) -> u64 {
+    /// The later of `deadline` and the one that a candidate asks for when `sum`
+    /// bytes have come in all.
+    fn later(&self, deadline: u64, candidate: &Candidate, sum: u64) -> u64 {
+        let Candidate { point, urgency } = candidate;
+        if self.slope == 0 {
+            return deadline.max(point.arrived.saturating_add(self.start));
+        }
+        // Multiplied by the slope, so that most candidates need no division.
+        let most = self.slope * (i128::from(deadline) - i128::from(self.start));
+        if urgency + PER_BYTE * i128::from(sum) - self.value <= most {
+            return deadline;
+        }
         let demand = i128::from(sum - point.before) * PER_BYTE - self.value;
         let wait = match (u64::try_from(demand), u64::try_from(self.slope)) {
-            _ if self.slope == 0 => 0,
             // Almost always, and a division of 64 bits costs a third.
             (Ok(demand), Ok(slope)) => i128::from(demand.div_ceil(slope)),
             _ => ceiling(demand, self.slope),
         };
         let at = i128::from(point.arrived) + i128::from(self.start) + wait;
-        u64::try_from(at.max(0)).unwrap_or(u64::MAX)
+        u64::try_from(at).unwrap_or(u64::MAX)
     }
 }
 
 impl Piece {
-    fn push(&mut self, point: Point) {
-        let urgency = self.wait.urgency(point);
-        while self.candidates.back().is_some_and(|last| self.wait.urgency(*last) <= urgency) {
-            self.candidates.pop_back();
-        }
-        self.candidates.push_back(point);
-        self.points.push_back(point);
+    fn new(wait: Wait, most: u64) -> Piece {
+        Piece { wait, most, first: 0, leaves: u64::MAX, candidates: VecDeque::new() }
     }
 
-    /// Takes out the oldest point, if `leaves` says so.
-    fn pop_if(&mut self, leaves: impl Fn(&Point) -> bool) -> Option<Point> {
-        let point = self.points.front().copied().filter(leaves)?;
-        self.points.pop_front();
-        if self.candidates.front().is_some_and(|first| first.before == point.before) {
+    /// Takes in a point that is younger than its others.
+    fn push(&mut self, point: Point) {
+        let urgency = self.wait.urgency(point);
+        while self.candidates.back().is_some_and(|last| last.urgency <= urgency) {
+            self.candidates.pop_back();
+        }
+        self.candidates.push_back(Candidate { point, urgency });
+        if self.leaves == u64::MAX {
+            self.leaves = point.before.saturating_add(self.most);
+        }
+    }
+
+    /// Lets its oldest point go; `next` is the one after that, if it is in it too.
+    fn pop(&mut self, point: Point, next: Option<Point>) {
+        self.first += 1;
+        if self.candidates.front().is_some_and(|front| front.point.before == point.before) {
             self.candidates.pop_front();
         }
-        Some(point)
+        self.leaves = next.map_or(u64::MAX, |next| next.before.saturating_add(self.most));
     }
 }
 
 impl Bounded {
-    /// The earliest deadlines within `capacity`, which must not fall. A periodic
-    /// tail is replaced by the highest line below it.
+    /// The earliest deadlines within `capacity`, which must not fall. From the end
+    /// of its first period on, a periodic tail is replaced by the highest line
+    /// below it.
     ///
     /// # Panics
     /// When it does not rise for ever.
     #[must_use]
     pub fn new(capacity: &Curve) -> Bounded {
-        let straight = capacity.line_below_from(capacity.tail());
+        let period_end = capacity.tail().saturating_add(capacity.period());
+        let straight = capacity.line_below_from(period_end);
         // Where the line begins it may be lower than the curve was before.
         let straight = straight.least_from_here_on().expect("a capacity does not fall");
         let mut pieces = Vec::new();
         let mut served = 0;
         let mut add = |wait: Wait, until: i128| {
             // The last whole byte; pieces between two bytes have no demand on them.
-            let most = u64::try_from(until.div_euclid(PER_BYTE)).unwrap_or(u64::MAX);
+            let most = u64::try_from(until.max(0) / PER_BYTE).unwrap_or(u64::MAX);
             if most > served {
-                let (points, candidates) = (VecDeque::new(), VecDeque::new());
-                pieces.push(Piece { wait, most, points, candidates });
+                pieces.push(Piece::new(wait, most));
                 served = most;
             }
         };
@@ -150,25 +180,48 @@ impl Bounded {
         let last = straight.pieces()[straight.pieces().len() - 1];
         assert!(last.slope > 0, "a capacity rises for ever");
         let tail = Wait { start: last.start, value: last.value, slope: last.slope };
-        Bounded { pieces, tail, nearest: None, sum: 0 }
+        Bounded { points: VecDeque::new(), gone: 0, pieces, tail, nearest: None, sum: 0 }
     }
 
     fn collapse(&mut self, point: Point) {
-        let nearer = |kept: Point| self.tail.urgency(kept) < self.tail.urgency(point);
-        if self.nearest.is_none_or(nearer) {
-            self.nearest = Some(point);
+        let urgency = self.tail.urgency(point);
+        if self.nearest.is_none_or(|kept| kept.urgency < urgency) {
+            self.nearest = Some(Candidate { point, urgency });
         }
+    }
+
+    /// The point of this number, if it lies on the piece of this index.
+    fn point_on(&self, index: usize, number: u64) -> Option<Point> {
+        let end = match index.checked_sub(1) {
+            Some(before) => self.pieces[before].first,
+            None => self.gone + self.points.len() as u64,
+        };
+        let place = || usize::try_from(number - self.gone).expect("it is in memory");
+        (number < end).then(|| self.points[place()])
+    }
+
+    /// Lets the oldest point of a piece go.
+    fn pop(&mut self, index: usize) -> Option<Point> {
+        let first = self.pieces[index].first;
+        let point = self.point_on(index, first)?;
+        let next = self.point_on(index, first + 1);
+        self.pieces[index].pop(point, next);
+        Some(point)
     }
 
     /// Lets points whose demand has outgrown their piece pass on.
     fn pass_on(&mut self) {
-        let sum = self.sum;
         for index in 0..self.pieces.len() {
-            let most = self.pieces[index].most;
-            while let Some(point) = self.pieces[index].pop_if(|point| sum - point.before > most) {
+            while self.sum > self.pieces[index].leaves
+                && let Some(point) = self.pop(index)
+            {
                 match self.pieces.get_mut(index + 1) {
                     Some(next) => next.push(point),
-                    None => self.collapse(point),
+                    None => {
+                        self.points.pop_front();
+                        self.gone += 1;
+                        self.collapse(point);
+                    }
                 }
             }
         }
@@ -176,15 +229,20 @@ impl Bounded {
 
     /// Lets points that are further back than the last corner join the tail.
     fn forget(&mut self, deadline: u64) {
-        let corner = self.tail.start;
-        for index in (0..self.pieces.len()).rev() {
-            let beyond = |point: &Point| deadline.saturating_sub(point.arrived) > corner;
-            while let Some(point) = self.pieces[index].pop_if(beyond) {
-                self.collapse(point);
+        while let Some(oldest) = self.points.front()
+            && deadline.saturating_sub(oldest.arrived) > self.tail.start
+        {
+            // It lies on the last piece that has any; those after it begin with
+            // the same number and have none.
+            for index in (0..self.pieces.len()).rev() {
+                if self.pop(index).is_some() {
+                    break;
+                }
+                self.pieces[index].first += 1;
             }
-            if !self.pieces[index].points.is_empty() {
-                return;
-            }
+            let point = self.points.pop_front().expect("it was looked at");
+            self.gone += 1;
+            self.collapse(point);
         }
     }
 }
@@ -194,26 +252,31 @@ impl Assignment for Bounded {
         let point = Point { arrived: arrived.0, before: self.sum };
         self.sum = self.sum.saturating_add(size.max(SMALLEST_PACKET).0);
         match self.pieces.first_mut() {
-            Some(first) => first.push(point),
+            Some(first) => {
+                first.push(point);
+                self.points.push_back(point);
+            }
             None => self.collapse(point),
         }
         self.pass_on();
-        let asked = |wait: &Wait, point: Option<&Point>| {
-            point.map_or(0, |point| wait.deadline(*point, self.sum))
-        };
-        let beyond = asked(&self.tail, self.nearest.as_ref());
-        let deadline = self
-            .pieces
-            .iter()
-            .map(|piece| asked(&piece.wait, piece.candidates.front()))
-            .fold(beyond, u64::max);
+        let sum = self.sum;
+        // Under load the oldest ask for the latest: then the others need no division.
+        let nearest = self.nearest.as_ref();
+        let mut deadline = nearest.map_or(0, |nearest| self.tail.later(0, nearest, sum));
+        for piece in self.pieces.iter().rev() {
+            if let Some(candidate) = piece.candidates.front() {
+                deadline = piece.wait.later(deadline, candidate, sum);
+            }
+        }
         self.forget(deadline);
         Time(deadline)
     }
 
     fn reset(&mut self) {
+        self.points.clear();
+        self.gone = 0;
         for piece in &mut self.pieces {
-            piece.points.clear();
+            (piece.first, piece.leaves) = (0, u64::MAX);
             piece.candidates.clear();
         }
         self.nearest = None;
@@ -221,7 +284,6 @@ impl Assignment for Bounded {
     }
 
     fn state(&self) -> usize {
-        let points: usize = self.pieces.iter().map(|piece| piece.points.len()).sum();
-        points + usize::from(self.nearest.is_some())
+        self.points.len() + usize::from(self.nearest.is_some())
     }
 }

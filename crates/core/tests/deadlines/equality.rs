@@ -35,9 +35,9 @@ fn deadlines(mut assignment: impl Assignment, steps: &[Step]) -> Vec<Time> {
     watched(&mut assignment, steps, |_| ())
 }
 
-/// The capacity as [`Bounded`] sees it: with a straight tail.
+/// The capacity as [`Bounded`] sees it: with a straight tail after one period.
 fn with_straight_tail(capacity: &Curve) -> Curve {
-    let straight = capacity.line_below_from(capacity.tail());
+    let straight = capacity.line_below_from(capacity.tail() + capacity.period());
     straight.least_from_here_on().expect("a capacity does not fall")
 }
 
@@ -51,7 +51,7 @@ proptest! {
     ) {
         let capacity = with_straight_tail(residual.effective());
         let mut bounded = Bounded::new(residual.effective());
-        let within = capacity.value(capacity.tail()) / (PER_BYTE * i128::from(SMALLEST_PACKET.0));
+        let within = capacity.value(capacity.tail()).max(0) / (PER_BYTE * i128::from(SMALLEST_PACKET.0));
         let mut most = 0;
         let by_bounded = watched(&mut bounded, &steps, |each| most = most.max(each.state()));
         prop_assert_eq!(by_bounded, deadlines(Exact::new(capacity), &steps));

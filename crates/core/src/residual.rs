@@ -29,7 +29,7 @@ mod demand;
 mod unschedulable;
 
 use crate::contract::Contracts;
-use crate::curve::{Curve, PER_BYTE};
+use crate::curve::{Curve, FARTHEST, PER_BYTE};
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span};
 
 use demand::Demand;
@@ -146,6 +146,7 @@ impl Residual {
     /// By binary search, exact to the bit per second, as far as E is exact.
     #[must_use]
     pub fn highest_rate(&self, burst: Bytes, deadline: Span) -> Option<Rate> {
+        let deadline = deadline.min(Span(FARTHEST));
         let fits = |rate: u64| {
             let due = Curve::token_bucket(burst, Rate(rate)).delayed(deadline.0);
             let left = self.effective.minus(&due).expect("one of them ends in a straight line");

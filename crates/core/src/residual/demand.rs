@@ -2,7 +2,7 @@
 
 use super::{SMALLEST_PACKET, Unschedulable};
 use crate::contract::{Contracts, RealTime};
-use crate::curve::{Curve, PER_BYTE, TooManyPieces, ceiling};
+use crate::curve::{Curve, FARTHEST, PER_BYTE, TooManyPieces, ceiling};
 use crate::units::{Bytes, Rate, Span};
 
 /// So many pieces of all curves together are written out rather than to cut
@@ -56,7 +56,8 @@ pub(super) fn all(contracts: &Contracts) -> Result<Vec<Demand>, Unschedulable> {
         }
         let what = format!("'{name}'");
         let curve = flow.envelope.curve().map_err(|_| Unschedulable::TooManyPieces { what })?;
-        Ok(Demand { name, curve, deadline: flow.deadline })
+        // Beyond that, a curve says nothing.
+        Ok(Demand { name, curve, deadline: flow.deadline.min(Span(FARTHEST)) })
     };
     contracts.real_time().map(demand).collect()
 }

@@ -3,6 +3,7 @@
 mod equality;
 mod fits;
 mod flows;
+mod limits;
 mod link;
 mod printed;
 mod residual;

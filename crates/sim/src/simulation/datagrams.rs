@@ -1,0 +1,89 @@
+//! Datagrams of a run: how they are sent, and whether they are there in time.
+
+use tidegate_core::{Bytes, Time};
+
+use super::{Content, Segment, Simulation};
+use crate::lot::Lot;
+use crate::traffic::Datagram;
+
+impl Simulation<'_> {
+    pub(super) fn send_datagram(&mut self, traffic: usize, datagram: &Datagram) {
+        let now = self.kernel.now();
+        let number = self.datagrams[traffic].sent(datagram.flow, now);
+        let lot = Lot::new((traffic as u64) << 32 | u64::from(datagram.flow), number);
+        let class = self.scenario.traffic[traffic].class;
+        if now >= Time(self.scenario.warm_up.0) {
+            self.summary.traffic[traffic].datagrams += 1;
+        }
+        if self.due(traffic, now).is_some() {
+            self.summary.traffic[traffic].due += 1;
+        }
+        let content = Content::Datagram {
+            traffic: traffic as u16,
+            flow: datagram.flow,
+            sent: now,
+            tcp: datagram.tcp,
+        };
+        let Datagram { from, to: destination, size, key, ecn, .. } = *datagram;
+        self.send(from, Segment { key, destination, size, class, ecn, lot, content });
+    }
+
+    /// When a datagram that was sent at `sent` has to be there; `None` when that
+    /// is not counted: without a deadline, in the warm-up, or when the run ends
+    /// before, so that nobody can tell.
+    fn due(&self, traffic: usize, sent: Time) -> Option<Time> {
+        let due = sent + self.scenario.traffic[traffic].deadline?;
+        let counts = sent >= Time(self.scenario.warm_up.0) && due <= Time(self.scenario.duration.0);
+        counts.then_some(due)
+    }
+
+    fn count_late(&mut self, traffic: usize, flow: u32) {
+        self.summary.traffic[traffic].late += 1;
+        self.datagrams[traffic].late(flow);
+    }
+
+    /// A datagram that was sent at `sent` has arrived with its size, or is lost.
+    pub(super) fn end_datagram(
+        &mut self,
+        traffic: usize,
+        flow: u32,
+        sent: Time,
+        arrived: Option<Bytes>,
+    ) {
+        let now = self.kernel.now();
+        if sent >= Time(self.scenario.warm_up.0) {
+            let summary = &mut self.summary.traffic[traffic];
+            match arrived {
+                Some(_) => summary.delay.record(now.since(sent)),
+                None => summary.datagrams_lost += 1,
+            }
+        }
+        let is_late = |due: Time| arrived.is_none() || now > due;
+        if self.due(traffic, sent).is_some_and(is_late) {
+            self.count_late(traffic, flow);
+        }
+        let ended = match arrived {
+            Some(size) => self.datagrams[traffic].arrived(flow, now, size),
+            None => self.datagrams[traffic].lost(flow),
+        };
+        if ended {
+            let row = self.datagrams[traffic].record(traffic, flow);
+            self.report(&row, now);
+        }
+    }
+
+    /// Of datagrams that are still on the way at `end`, those that were due are
+    /// late. The others are known to nobody, when the run was cut short.
+    pub(super) fn judge_datagrams_on_the_way(&mut self, end: Time) {
+        let on_the_way: Vec<_> = self.segments.values().map(|segment| segment.content).collect();
+        for content in on_the_way {
+            let Content::Datagram { traffic, flow, sent, .. } = content else { continue };
+            let traffic = usize::from(traffic);
+            match self.due(traffic, sent) {
+                Some(due) if due <= end => self.count_late(traffic, flow),
+                Some(_) => self.summary.traffic[traffic].due -= 1,
+                None => {}
+            }
+        }
+    }
+}

@@ -21,9 +21,9 @@ pub(super) const BATCH: Claim = Claim {
            average than an ordinary gateway does, and 25% less for m = 2 W+.",
     method: "Twice. Under the paper's assumptions, the scheduler itself with a fixed window and a \
              link that all outstanding responses share evenly, for m up to 60 and W+ up to 20, \
-             beside equations (4) to (6). And with TCP: 24 clients' requests for 27 656 bytes each \
-             within a few milliseconds, a window of 12 places, and the mean of all responses for that \
-             of an ordinary gateway.",
+             beside equations (4) to (6). And with TCP: 24 requests of 12 clients for 27 656 bytes \
+             each within a few milliseconds, a window of 12 places, and the mean of all responses \
+             for that of an ordinary gateway.",
     discussion: "",
     measure: batch,
 };

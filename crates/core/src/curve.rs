@@ -4,7 +4,7 @@
 //! straight pieces with jumps between them, and it repeats itself in the end:
 //! from some point on, a period later it is higher by the same rise. That takes
 //! in token buckets, TSpecs, staircases and what was measured, and it is closed
-//! under the operations here (Bouillard and Thierry, DEDS 2008, call such curves
+//! under the operations here (Bouillard 2008 calls such curves
 //! ultimately pseudo-periodic).
 //!
 //! Everything is exact. Time is in whole nanoseconds, as everywhere in this
@@ -37,11 +37,12 @@
 mod combine;
 mod convolution;
 mod exact;
+mod measured;
 mod shape;
 
 use crate::units::{Bytes, Rate, Span};
 
-pub(crate) use exact::ceiling;
+pub(crate) use exact::{ceiling, is_less};
 
 /// A byte, in the unit of a curve's values: billionths of a bit.
 pub const PER_BYTE: i128 = 8_000_000_000;
@@ -321,7 +322,7 @@ impl Curve {
     /// Whether its long-run rate is less than that of `other`.
     #[must_use]
     pub fn is_slower_than(&self, other: &Curve) -> bool {
-        exact::is_less((self.rise, self.period), (other.rise, other.period))
+        is_less((self.rise, self.period), (other.rise, other.period))
     }
 
     /// Its long-run rate in bits per second, rounded up; zero when negative.

@@ -6,6 +6,8 @@
 //! staircase: a video frame. An [`Envelope`] is at once an arrival curve, for
 //! analysis, and what a [`Policer`](super::Policer) enforces, with bounded state.
 
+mod fit;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -19,7 +19,7 @@ pub(super) fn gain((rise, period): (i128, u64), time: u64) -> i128 {
 }
 
 /// Whether one rate is less than another.
-pub(super) fn is_less((one, own): (i128, u64), (two, others): (i128, u64)) -> bool {
+pub(crate) fn is_less((one, own): (i128, u64), (two, others): (i128, u64)) -> bool {
     let (own, others) = (i128::from(own), i128::from(others));
     let whole = (one.div_euclid(own), two.div_euclid(others));
     if whole.0 != whole.1 {

@@ -31,7 +31,7 @@ fn extreme_curve() -> impl Strategy<Value = Curve> {
 
 proptest! {
     // Many of these end in as much work as is ever done.
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn nothing_panics(a in extreme_curve(), b in extreme_curve(), at in extreme(), which in 0..8) {
@@ -55,7 +55,7 @@ proptest! {
         }
         let _ = (curve.deconvolution(&b), curve.vertical_deviation(&b));
         let service = b.greatest_so_far();
-        let _ = (curve.horizontal_deviation(&service), curve.is_slower_than(&b));
+        let _ = curve.is_slower_than(&b);
         let _ = service.first_reaching(i128::from(at) << 60);
     }
 }

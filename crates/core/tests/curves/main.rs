@@ -3,5 +3,6 @@
 
 mod extremes;
 mod laws;
+mod measured;
 mod model;
 mod operations;

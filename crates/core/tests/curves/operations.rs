@@ -15,7 +15,7 @@ fn values(model: &Model, until: u64) -> Vec<i128> {
 
 /// The lowest of `one[s] + other[t - s]`, summands in `range` only.
 fn convolved(one: &[i128], other: &[i128], at: usize) -> i128 {
-    (0..=at).map(|s| one[s] + other[at - s]).min().unwrap()
+    (0..=at).map(|s| one[s] + other[at - s]).min().expect("0 is among them")
 }
 
 /// Exact long-run rates compared.

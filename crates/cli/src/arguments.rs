@@ -157,7 +157,7 @@ The packets of a capture are sent at the times at which they were captured: it s
 loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
 
 #[derive(Args, Debug)]
-#[command(after_help = CURVES_HELP)]
+#[command(after_help = CURVES_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct CurvesArguments {
     /// File of flows, or the name of a built-in one
     #[arg(value_name = "FLOWS")]
@@ -177,6 +177,8 @@ pub(crate) struct CurvesArguments {
     /// Print the JSON Schema of files of flows, for editors
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<CurvesCommand>,
 }
 
 const CURVES_HELP: &str = "\
@@ -184,8 +186,53 @@ Examples:
   tidegate curves home-10mbit                 can the link keep what it promised?
   tidegate curves home-10mbit --print > my.toml
   tidegate curves my.toml --packet '300 B' --out my-curves
+  tidegate curves measure call.pcap --port 5004
 
 Built in: home-10mbit, papers-be. Exit code: 0 it can, 1 it cannot, 2 wrong command line or file.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CurvesCommand {
+    /// Measure what the flows of a capture send at most, as arrival curves for a file of flows
+    Measure(MeasureArguments),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = MEASURE_HELP)]
+pub(crate) struct MeasureArguments {
+    /// Capture (pcap, pcapng), or packets as CSV with start_s and size_bytes
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Flows with this port at either end
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
+    /// Flows from this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) from: Option<IpAddr>,
+    /// Flows to this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) to: Option<IpAddr>,
+    /// Most flows to show, those with the most bytes
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub(crate) flows: u64,
+    /// Most token buckets of a curve
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u64).range(1..=16))]
+    pub(crate) terms: u64,
+    /// Longest time over which packets are counted together, at most that of the flow
+    #[arg(long, value_name = "TIME", default_value = "10 s")]
+    pub(crate) horizon: Span,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const MEASURE_HELP: &str = "\
+Examples:
+  tidegate curves measure call.pcap --port 5004
+  tidegate curves measure frames.csv --terms 3
+
+A curve holds for what was recorded: leave room for what was not.";
 
 fn packet_size(text: &str) -> Result<Bytes, String> {
     match text.parse() {

@@ -6,6 +6,7 @@
 //! and bits per second.
 
 mod json;
+mod measure;
 pub(crate) mod tables;
 
 use std::fs;
@@ -20,7 +21,7 @@ use tidegate_core::{Bytes, Span};
 use tidegate_sim::scenario::file::flows;
 use tidegate_sim::scenario::nearest;
 
-use crate::arguments::{Arguments, CurvesArguments};
+use crate::arguments::{Arguments, CurvesArguments, CurvesCommand};
 use crate::builtin::FLOWS;
 use crate::failure::Failure;
 use crate::output::{json, print};
@@ -92,6 +93,9 @@ impl Approximation {
 }
 
 pub(crate) fn run(arguments: &CurvesArguments) -> Result<(), Failure> {
+    if let Some(CurvesCommand::Measure(arguments)) = &arguments.command {
+        return measure::run(arguments);
+    }
     if arguments.schema {
         return print(&flows::json_schema());
     }

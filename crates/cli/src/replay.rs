@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
 }
 
 /// Whether the file has the magic number of pcap or pcapng.
-fn starts_as_capture(path: &Path) -> io::Result<bool> {
+pub(crate) fn starts_as_capture(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(4).read_to_end(&mut start)?;
     Ok(tidegate_sim::trace::sizes::is_capture(&start))

@@ -503,7 +503,66 @@ fn check_page(bench: &Bench, page: &str, file: &str) {
 #[test]
 fn the_guide_to_deadlines_shows_what_its_commands_print() {
     let bench = Bench::new("guide-deadlines");
+    bench.write("call-g711.csv", include_str!("../../../scenarios/data/call-g711.csv"));
     check_page(&bench, include_str!("../../../docs/deadlines.md"), "calls.toml");
+}
+
+#[test]
+fn what_a_recorded_flow_sent_is_a_curve_for_a_file_of_flows() {
+    let bench = Bench::new("measured");
+    bench.write("call.csv", "start_s,size_bytes\n7,100\n7.005,100\n7.02,100\n7.04,100\n");
+    let found = json(&bench.good(&["curves", "measure", "call.csv", "--json"]));
+    assert_eq!((&found[0]["flow"], &found[0]["packets"]), (&"call.csv".into(), &4.into()));
+    assert_eq!(found[0]["horizon_s"], 0.04);
+    let shown = found[0]["shown"].as_array().unwrap();
+    // By hand: the two packets that are nearest, then the three.
+    let measured: Vec<_> = shown.iter().map(|it| it["measured_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(measured, [100, 100, 200, 200, 300], "at 0, 1, 5, 10 and 20 ms");
+    for it in shown {
+        assert!(it["curve_bytes"].as_u64() >= it["measured_bytes"].as_u64(), "{it}");
+    }
+    // More terms come no further from it.
+    let more = json(&bench.good(&["curves", "measure", "call.csv", "--json", "--terms", "4"]));
+    for (few, many) in shown.iter().zip(more[0]["shown"].as_array().unwrap()) {
+        assert!(many["curve_bytes"].as_u64() <= few["curve_bytes"].as_u64());
+    }
+    // As it is printed it can be promised.
+    let text = bench.good(&["curves", "measure", "call.csv"]);
+    let curve = text.lines().find(|line| line.trim().starts_with("curve = ")).unwrap();
+    let flow = "name = \"call\"\nport = 5004\ndeadline = \"10 ms\"";
+    bench.write("flows.toml", &format!("link = \"9 Mbit/s\"\n[[real_time]]\n{flow}\n{curve}\n"));
+    assert!(bench.good(&["curves", "flows.toml"]).starts_with("Schedulable"));
+
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/data/example.pcap");
+    let capture = capture.to_str().unwrap();
+    let all = bench.good(&["curves", "measure", capture]);
+    assert!(all.contains(" tcp: ") && all.contains("more flows; see --flows"), "{all}");
+    let found = json(&bench.good(&["curves", "measure", capture, "--json", "--flows", "1000"]));
+    let sizes: Vec<_> =
+        found.as_array().unwrap().iter().map(|flow| flow["size_bytes"].as_u64().unwrap()).collect();
+    assert!(sizes.len() > 5 && sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+    let both = json(&bench.good(&["curves", "measure", capture, "--json", "--port", "44147"]));
+    let names: Vec<_> =
+        both.as_array().unwrap().iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 2, "there and back");
+    assert!(names.iter().all(|flow| flow.contains(":44147 ")), "{names:?}");
+    let there = ["curves", "measure", capture, "--port", "44147", "--to", "10.0.0.6", "--json"];
+    assert_eq!(json(&bench.good(&there)).as_array().unwrap().len(), 1);
+    bench.write("one.csv", "start_s,size_bytes\n7,100\n");
+    bench.write("text.txt", "hello\n");
+    for (arguments, words) in [
+        (&["missing.pcap"][..], "missing.pcap: cannot be read"),
+        (&["text.txt"], "text.txt"),
+        (&["one.csv"], "found no such flow of two packets or more"),
+        (&[capture, "--port", "1"], "found no such flow"),
+        (&["call.csv", "--port", "5004"], "are for captures"),
+        (&["call.csv", "--terms", "0"], "0 is not in 1..=16"),
+        (&["call.csv", "--horizon", "10"], "'10' is not a time"),
+        (&[], "<FILE>"),
+    ] {
+        let message = bench.refused(&[&["curves", "measure"], arguments].concat());
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
 }
 
 #[test]

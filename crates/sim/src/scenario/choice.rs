@@ -1,7 +1,7 @@
 //! A discipline chosen by name and settings, as in files and on the command line.
 
 use std::borrow::Cow;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -99,10 +99,10 @@ fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
     }
 }
 
-/// `value` as it can be given to a discipline: where it names a file of flows
-/// and the parameter takes such a list, the list.
+/// `value` as it can be given to the discipline of `entry`: where it names a
+/// file of flows and the parameter takes such a list, the list.
 pub(super) fn contents<'a>(
-    discipline: &str,
+    entry: Option<&Entry>,
     parameter: &str,
     value: &'a str,
     data: &dyn DataFiles,
@@ -110,8 +110,7 @@ pub(super) fn contents<'a>(
     let is_list = |entry: &Entry| {
         entry.parameters.iter().any(|p| p.name == parameter && matches!(p.kind, Kind::Contracts))
     };
-    let named = value.ends_with(".toml") && registry::find(discipline).is_some_and(is_list);
-    if !named {
+    if !(value.ends_with(".toml") && entry.is_some_and(is_list)) {
         return Ok(value.into());
     }
     let refused = |reason: String| FlowsError { file: value.into(), reason };
@@ -140,7 +139,8 @@ impl FromStr for DisciplineChoice {
                 Some((parameter, value)) => {
                     let (parameter, value) = (parameter.trim(), value.trim());
                     let folder = Folder(PathBuf::new());
-                    settings.push((parameter, contents(name, parameter, value, &folder)?));
+                    let entry = registry::find(name);
+                    settings.push((parameter, contents(entry, parameter, value, &folder)?));
                 }
                 None => return Err(ChoiceError::NoValue { found: part.into() }),
             }
@@ -153,6 +153,10 @@ impl FromStr for DisciplineChoice {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use tidegate_core::registry::Drops;
+
     use super::*;
 
     #[test]
@@ -162,6 +166,62 @@ mod tests {
         assert_eq!(choice.parameters()[0], ("threshold", "30.001 kB".to_string()));
         let choice: DisciplineChoice = "efd:threshold=30001234 B".parse().unwrap();
         assert_eq!(choice.parameters()[0], ("threshold", "30001234 B".to_string()));
+    }
+
+    /// Takes promises, and does nothing with them.
+    static PROMISING: Entry = Entry {
+        name: "promising",
+        summary: "for this test",
+        source: "none",
+        drops: Drops::WhenFull,
+        parameters: &[registry::Parameter {
+            name: "flows",
+            help: "what flows were promised",
+            kind: Kind::Contracts,
+            default: "link 1 Mbit/s",
+        }],
+        build: |_, _, _| unreachable!("nobody builds it"),
+    };
+
+    #[test]
+    fn a_file_of_flows_becomes_part_of_the_settings() {
+        struct Flows;
+
+        impl DataFiles for Flows {
+            fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+                match name {
+                    "calls.toml" => Ok(Box::new(
+                        &b"link = \"10 Mbit/s\"\n[[best_effort]]\nname = \"x\"\nport = 80\n\
+                           weight = 2\n"[..],
+                    )),
+                    "wrong.toml" => Ok(Box::new(&b"lnik = 1"[..])),
+                    _ => Err(io::ErrorKind::NotFound.into()),
+                }
+            }
+        }
+
+        let read = |parameter: &str, value| {
+            contents(Some(&PROMISING), parameter, value, &Flows).map(Cow::into_owned)
+        };
+        let text = read("flows", "calls.toml").unwrap();
+        assert_eq!(text, "link 10 Mbit/s; packets to 1.5 kB; x = port 80: weight 2");
+        let settings = PROMISING.settings(&[("flows", &text)]).unwrap();
+        let choice = DisciplineChoice { label: "x".into(), entry: &PROMISING, settings };
+        assert_eq!(choice.contracts().map(|contracts| contracts.link.0), Some(10_000_000));
+        // What a manifest has in it gives the same again, without the file.
+        assert_eq!(choice.parameters(), [("flows", text)]);
+        let error = read("flows", "wrong.toml").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "found 'wrong.toml' (wrong.toml:1:1: lnik: found unknown 'lnik', expected 'link'), \
+             expected a file of flows"
+        );
+        assert!(read("flows", "missing.toml").unwrap_err().to_string().contains("not found"));
+        assert_eq!(read("flows", "link 1 Mbit/s"), Ok("link 1 Mbit/s".into()));
+        // Other parameters may end as they like.
+        assert_eq!(read("file", "calls.toml"), Ok("calls.toml".into()));
+        let plain: DisciplineChoice = "efd".parse().unwrap();
+        assert!(plain.contracts().is_none());
     }
 
     #[test]

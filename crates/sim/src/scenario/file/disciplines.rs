@@ -46,9 +46,10 @@ pub(super) fn choice(
     if let Some(label) = label.filter(|label| label.trim().is_empty()) {
         return Err(Mistake::at(&label.place, "an empty label", "a text"));
     }
+    let entry = registry::find(name);
     let mut settings = Vec::new();
     for (parameter, value) in &named.settings {
-        let contents = choice::contents(name, parameter, &value.0, data).map_err(|error| {
+        let contents = choice::contents(entry, parameter, &value.0, data).map_err(|error| {
             let found = format!("'{}' ({})", error.file, error.reason);
             Mistake::at(&value.place, found, "a file of flows")
         })?;

@@ -77,7 +77,7 @@ fn outcomes(setup: &Setup, name: &str, given: &[(&str, &str)], seeds: u64) -> Ve
 
 /// A mean with half its interval.
 fn estimate(runs: &[Outcome], value: impl Fn(&Outcome) -> Option<f64>) -> String {
-    match Estimate::of(runs.iter().filter_map(value)) {
+    match Estimate::of(runs.iter().filter_map(value).filter(|value| value.is_finite())) {
         Some(Estimate { mean, half_width: Some(half), .. }) => format!("{mean:.2} ±{half:.2}"),
         Some(Estimate { mean, .. }) => format!("{mean:.2}"),
         None => "-".into(),

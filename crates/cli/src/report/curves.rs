@@ -117,7 +117,8 @@ fn figures(analysis: &Analysis, left: &Left) -> Vec<Figure> {
             id: "first-packets",
             title: format!("For the first packets, up to {first}"),
             caption: "A packet's deadline is where the curve reaches its size: a lower curve \
-                      gives later deadlines.",
+                      gives later deadlines. Two segments run along the line first, then along \
+                      one that is shifted.",
             drawing: chart(left, first),
         },
         Figure {

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the disciplines, or explain one
     Disciplines(DisciplinesArguments),
+    /// List the request schedulers of gateways, or explain one
+    Requests(RequestsArguments),
     /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
     Sizes(SizesArguments),
     /// List the built-in scenarios, or print one to start from
@@ -280,6 +282,15 @@ all do, 'does not hold here' when none does, else 'holds in part'.";
 #[derive(Args, Debug)]
 pub(crate) struct DisciplinesArguments {
     /// The discipline to explain
+    pub(crate) name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RequestsArguments {
+    /// The request scheduler to explain
     pub(crate) name: Option<String>,
     /// Print as JSON
     #[arg(long)]

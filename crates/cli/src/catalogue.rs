@@ -1,17 +1,20 @@
-//! `tidegate disciplines`: the registry, in words.
+//! `tidegate disciplines` and `tidegate requests`: the registry and the
+//! catalogue of request schedulers, in words.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_core::registry::{DISCIPLINES, Entry};
+use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_sim::scenario::nearest;
 
-use crate::arguments::DisciplinesArguments;
+use crate::arguments::{DisciplinesArguments, RequestsArguments};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
+/// A discipline or a request scheduler.
 #[derive(Serialize)]
-struct Discipline {
+struct Entry {
     name: &'static str,
     summary: &'static str,
     source: &'static str,
@@ -26,46 +29,68 @@ struct Parameter {
     values: String,
 }
 
-impl From<&'static Entry> for Discipline {
-    fn from(entry: &'static Entry) -> Discipline {
-        let parameters = entry.parameters.iter().map(|parameter| Parameter {
+impl Parameter {
+    fn all(parameters: &'static [registry::Parameter]) -> Vec<Parameter> {
+        let parameter = |parameter: &'static registry::Parameter| Parameter {
             name: parameter.name,
             help: parameter.help,
             default: parameter.default,
             values: parameter.kind.expected(),
-        });
-        Discipline {
-            name: entry.name,
-            summary: entry.summary,
-            source: entry.source,
-            parameters: parameters.collect(),
-        }
+        };
+        parameters.iter().map(parameter).collect()
     }
 }
 
-pub(crate) fn run(arguments: &DisciplinesArguments) -> Result<(), Failure> {
-    let Some(name) = &arguments.name else {
-        let all: Vec<_> = DISCIPLINES.iter().map(Discipline::from).collect();
-        return if arguments.json { print_json(&all) } else { print(&list(&all)) };
+/// What a list is of, and the command that shows it.
+struct Words {
+    one: &'static str,
+    command: &'static str,
+}
+
+pub(crate) fn disciplines(arguments: &DisciplinesArguments) -> Result<(), Failure> {
+    let entries = DISCIPLINES.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        parameters: Parameter::all(entry.parameters),
+    });
+    let words = Words { one: "discipline", command: "disciplines" };
+    show(&entries.collect::<Vec<_>>(), &words, arguments.name.as_deref(), arguments.json)
+}
+
+pub(crate) fn requests(arguments: &RequestsArguments) -> Result<(), Failure> {
+    let entries = SCHEDULERS.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        parameters: Parameter::all(entry.parameters),
+    });
+    let words = Words { one: "request scheduler", command: "requests" };
+    show(&entries.collect::<Vec<_>>(), &words, arguments.name.as_deref(), arguments.json)
+}
+
+/// Prints all entries, or the one called `name`.
+fn show(all: &[Entry], words: &Words, name: Option<&str>, json: bool) -> Result<(), Failure> {
+    let Some(name) = name else {
+        return if json { print_json(&all) } else { print(&list(all, words)) };
     };
-    let entry = DISCIPLINES.iter().find(|entry| entry.name == *name).ok_or_else(|| {
-        let names = || DISCIPLINES.iter().map(|entry| entry.name);
+    let entry = all.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names = || all.iter().map(|entry| entry.name);
         let expected = match nearest(name, names()) {
             Some(near) => format!("'{near}'"),
             None => format!("one of {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Failure::Input(format!("found unknown discipline '{name}', expected {expected}"))
+        Failure::Input(format!("found unknown {} '{name}', expected {expected}", words.one))
     })?;
-    let discipline = Discipline::from(entry);
-    if arguments.json { print_json(&discipline) } else { print(&page(&discipline)) }
+    if json { print_json(entry) } else { print(&page(entry)) }
 }
 
-fn list(all: &[Discipline]) -> String {
-    let width = all.iter().map(|discipline| discipline.name.len()).max().unwrap_or(0);
+fn list(all: &[Entry], words: &Words) -> String {
+    let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for discipline in all {
-        let _ = writeln!(text, "{:width$}  {}", discipline.name, discipline.summary);
-        let names: Vec<_> = discipline
+    for entry in all {
+        let _ = writeln!(text, "{:width$}  {}", entry.name, entry.summary);
+        let names: Vec<_> = entry
             .parameters
             .iter()
             .map(|parameter| format!("{} = {}", parameter.name, parameter.default))
@@ -74,12 +99,12 @@ fn list(all: &[Discipline]) -> String {
             let _ = writeln!(text, "{:width$}    {}", "", names.join(", "));
         }
     }
-    text.push_str("\n'tidegate disciplines NAME' explains one and its parameters.\n");
+    let _ = writeln!(text, "\n'tidegate {} NAME' explains one and its parameters.", words.command);
     text
 }
 
-fn page(discipline: &Discipline) -> String {
-    let Discipline { name, summary, source, parameters } = discipline;
+fn page(entry: &Entry) -> String {
+    let Entry { name, summary, source, parameters } = entry;
     let mut text = format!("{name}: {summary}\nSource: {source}\n");
     if parameters.is_empty() {
         text.push_str("\nNo parameters.\n");

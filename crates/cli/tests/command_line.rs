@@ -250,6 +250,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["reproduce", "--quick", "--full"], "cannot be used with"),
         (&["reproduce", "EFD-3", "--out", "occupied"], "occupied: cannot be written"),
         (&["disciplines", "efq"], "unknown discipline 'efq', expected 'efd'"),
+        (&["requests", "papre"], "unknown request scheduler 'papre', expected 'paper'"),
         (&["scenarios", "castle"], "unknown scenario 'castle', expected one of household"),
         (&["sizes", "missing.har"], "missing.har"),
         (&["sizes", "text.txt"], "text.txt"),
@@ -275,6 +276,10 @@ fn every_list_is_there_as_text_and_as_json() {
     assert!(list.as_array().unwrap().iter().any(|entry| entry["name"] == "efd"));
     let one = json(&bench.good(&["disciplines", "efd", "--json"]));
     assert_eq!(one["parameters"][0]["name"], "threshold");
+    assert!(bench.good(&["requests"]).contains("'tidegate requests NAME'"));
+    assert!(bench.good(&["requests", "msf"]).contains("long_from = 16 kB"));
+    let list = json(&bench.good(&["requests", "--json"]));
+    assert_eq!(list[0]["name"], "msf");
     assert!(bench.good(&["reproduce", "--list"]).contains("EFD-5"));
     let claims = json(&bench.good(&["reproduce", "EFD", "--list", "--json"]));
     assert!(claims.as_array().unwrap().iter().any(|claim| claim["id"] == "EFD-7"));

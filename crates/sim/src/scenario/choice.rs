@@ -152,7 +152,7 @@ impl FromStr for DisciplineChoice {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io;
 
     use tidegate_core::registry::Drops;
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(choice.parameters()[0], ("threshold", "30001234 B".to_string()));
     }
 
-    /// Takes promises, and does nothing with them.
-    static PROMISING: Entry = Entry {
+    /// A discipline that takes promises.
+    pub(in crate::scenario) static PROMISING: Entry = Entry {
         name: "promising",
         summary: "for this test",
         source: "none",

@@ -103,3 +103,30 @@ fn in_settings(error: SettingError, named: &Named, place: &Range<usize>) -> Mist
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::Rate;
+
+    use super::*;
+    use crate::scenario::choice::tests::PROMISING;
+
+    #[test]
+    fn flows_for_a_faster_link_are_refused_and_both_are_named() {
+        let settings = PROMISING.settings(&[("flows", "link 10 Mbit/s")]).unwrap();
+        let choice = DisciplineChoice { label: "calls".into(), entry: &PROMISING, settings };
+        let check = |capacity: Capacity| {
+            check_promises(&choice, &(0..0), "up", &capacity)
+                .map_err(|mistake| mistake.in_file("s.toml", "").to_string())
+        };
+        assert_eq!(check(Capacity::Unlimited), Ok(()));
+        assert_eq!(check(Capacity::Fixed(Rate(10_000_000))), Ok(()));
+        assert_eq!(
+            check(Capacity::Fixed(Rate(9_999_000))).unwrap_err(),
+            "s.toml:1:1: found 'calls' with flows for 10 Mbit/s on the link 'up', \
+             expected flows for at most the 9.999 Mbit/s of that link"
+        );
+        let none: DisciplineChoice = "efd".parse().unwrap();
+        assert!(check_promises(&none, &(0..0), "up", &Capacity::Fixed(Rate(1))).is_ok());
+    }
+}

@@ -12,8 +12,11 @@ use std::sync::atomic::AtomicBool;
 use tidegate_sim::metrics::statistics::Estimate;
 use tidegate_sim::requests::{Outcome, SchedulerChoice, Setup, run};
 
+/// Parameters and their values.
+type Given = &'static [(&'static str, &'static str)];
+
 /// Label, name and settings.
-const SCHEDULERS: [(&str, &str, &[(&str, &str)]); 6] = [
+const SCHEDULERS: [(&str, &str, Given); 6] = [
     ("fifo", "fifo", &[]),
     ("fifo, window", "fifo", &[("window", "controlled")]),
     ("drr", "drr", &[]),

@@ -52,7 +52,9 @@ fn link(link: &LinkSpec) -> String {
         Capacity::Fixed(rate) => rate.to_string(),
         Capacity::Trace(trace) => format!("{} on average, varying", trace.mean_rate()),
         Capacity::Uplink(station) => format!("802.11 at {}", station.rate),
-        Capacity::Downlink(fastest) => format!("802.11 at up to {fastest}"),
+        Capacity::Downlink(access_point) => {
+            format!("802.11 at up to {}", access_point.fastest)
+        }
     };
     let queue = match &link.queue {
         QueueSpec::Tested(buffer) => format!("buffer {buffer}"),

@@ -6,7 +6,7 @@
 
 use tidegate_core::{Packet, Time};
 
-use crate::scenario::{Capacity, NodeId, Scenario, Station};
+use crate::scenario::{AccessPoint, Capacity, NodeId, Scenario, Station};
 use crate::wlan::{Cell, Frame, Outcome, Timing};
 
 /// The access point is the first sender of its cell, then come the stations.
@@ -48,13 +48,24 @@ impl Air {
     /// All cells of `scenario`, one for each link from an access point.
     pub(crate) fn all(scenario: &Scenario, routes: &[Option<u16>], seed: u64) -> Vec<Air> {
         let links = scenario.links.iter().enumerate();
-        links
-            .filter(|(_, link)| matches!(link.capacity, Capacity::Downlink(_)))
-            .map(|(downlink, _)| Air::around(downlink, scenario, routes, seed))
+        let downlinks = links.filter_map(|(index, link)| match link.capacity {
+            Capacity::Downlink(AccessPoint { immediate_replies, .. }) => {
+                Some((index, Timing { immediate_replies, ..Timing::ofdm() }))
+            }
+            _ => None,
+        });
+        downlinks
+            .map(|(downlink, timing)| Air::around(downlink, timing, scenario, routes, seed))
             .collect()
     }
 
-    fn around(downlink: usize, scenario: &Scenario, routes: &[Option<u16>], seed: u64) -> Air {
+    fn around(
+        downlink: usize,
+        timing: Timing,
+        scenario: &Scenario,
+        routes: &[Option<u16>],
+        seed: u64,
+    ) -> Air {
         let (access_point, medium) = (scenario.links[downlink].from, scenario.links[downlink].to);
         let mut links = vec![downlink];
         let mut stations = Vec::new();
@@ -74,7 +85,7 @@ impl Air {
         });
         let name = &scenario.nodes[usize::from(access_point.0)];
         Air {
-            cell: Cell::new(Timing::ofdm(), links.len(), name, seed),
+            cell: Cell::new(timing, links.len(), name, seed),
             frames: Frames { stations, towards: towards.collect() },
             links,
             scheduled: Time::FAR_FUTURE,

@@ -140,10 +140,9 @@ pub enum Capacity {
     Trace(Arc<DeliveryTrace>),
     /// As a station of an 802.11 cell; the link leads to the access point.
     Uplink(Station),
-    /// As the access point of an 802.11 cell, to each station at that station's
-    /// rate, of which this is the highest. The link leads to a node that stands
+    /// As the access point of an 802.11 cell. The link leads to a node that stands
     /// for the medium, from which a link without limits leads on to each station.
-    Downlink(DataRate),
+    Downlink(AccessPoint),
 }
 
 impl Capacity {
@@ -156,9 +155,20 @@ impl Capacity {
             Capacity::Unlimited => None,
             Capacity::Fixed(rate) => Some(*rate),
             Capacity::Trace(trace) => Some(trace.mean_rate()),
-            Capacity::Uplink(Station { rate, .. }) | Capacity::Downlink(rate) => Some(rate.rate()),
+            Capacity::Uplink(station) => Some(station.rate.rate()),
+            Capacity::Downlink(access_point) => Some(access_point.fastest.rate()),
         }
     }
+}
+
+/// The access point of an 802.11 cell. It sends to each station at that one's rate.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessPoint {
+    /// The highest rate of a station.
+    pub fastest: DataRate,
+    /// Who replies at once need not back off:
+    /// [`Timing::immediate_replies`](crate::wlan::Timing::immediate_replies).
+    pub immediate_replies: bool,
 }
 
 /// A station of an 802.11 cell. What is said of it is true in both directions.

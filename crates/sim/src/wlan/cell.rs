@@ -37,6 +37,11 @@ pub struct Timing {
     pub largest_window: u32,
     /// So many failures of a frame and it is given up.
     pub retry_limit: u32,
+    /// A receiver whose reply is ready at once need not back off for it. The
+    /// medium is idle until it acknowledges, and ns-3 leaves it at that; but it
+    /// has to remain idle for DIFS (section 10.3.4.2), and no real host replies
+    /// within SIFS.
+    pub immediate_replies: bool,
 }
 
 impl Timing {
@@ -54,6 +59,7 @@ impl Timing {
             least_window: 15,
             largest_window: 1_023,
             retry_limit: 7,
+            immediate_replies: false,
         }
     }
 }
@@ -143,6 +149,8 @@ pub struct Cell {
     timing: Timing,
     senders: Vec<Sender>,
     next: Time,
+    /// Who has received a frame last, and when.
+    heard: (usize, Time),
     counts: Counts,
     // Used again for every access.
     on_air: Vec<usize>,
@@ -168,6 +176,7 @@ impl Cell {
             timing,
             senders: (0..senders).map(sender).collect(),
             next: Time::FAR_FUTURE,
+            heard: (0, Time::ZERO),
             counts: Counts::default(),
             on_air: Vec::new(),
             outcomes: Vec::new(),
@@ -177,11 +186,12 @@ impl Cell {
     /// Something waits in the queue of a sender.
     pub fn offer(&mut self, now: Time, sender: usize) {
         let slot = self.timing.slot;
+        let reply = self.timing.immediate_replies && self.heard == (sender, now);
         let sender = &mut self.senders[sender];
         if !sender.contends() {
             if now < sender.busy_until {
                 // IEEE 802.11-2016 section 10.3.4.2: who finds the medium busy backs off.
-                if sender.slots.is_none() {
+                if sender.slots.is_none() && !reply {
                     sender.back_off();
                 }
             } else if sender.expiry(slot) <= now {
@@ -271,6 +281,7 @@ impl Cell {
             self.fail(from, sent, sent);
         } else {
             self.senders[from].finish(timing.least_window);
+            self.heard = (frame.to, sent);
             self.outcomes.push(Outcome::Delivered { from, handle: frame.handle, at: sent });
         }
     }

@@ -115,6 +115,29 @@ fn who_finds_the_medium_busy_backs_off_and_slots_that_are_cut_short_do_not_count
 }
 
 #[test]
+fn a_reply_need_not_back_off_where_that_is_allowed() {
+    for (immediate_replies, slots) in [(false, 13), (true, 0)] {
+        let timing = Timing { immediate_replies, ..Timing::ofdm() };
+        let mut bench = Bench { cell: Cell::new(timing, 3, "cell", 1), queues: Default::default() };
+        bench.offer(100, ACCESS_POINT, LARGE);
+        // Station 1 has it at 348 and acknowledges it from 364 to 392.
+        bench.next_of(ACCESS_POINT);
+        bench.offer(348, 1, SMALL);
+        assert_eq!(bench.next_of(1), 426 + slots * 9);
+    }
+    // A moment later, or from somebody else, it is no reply.
+    let timing = Timing { immediate_replies: true, ..Timing::ofdm() };
+    for (at, station, slots) in [(349, 1, 13), (348, 2, 6)] {
+        assert_eq!(draws(1, station, [15]), [slots as usize]);
+        let mut bench = Bench { cell: Cell::new(timing, 3, "cell", 1), queues: Default::default() };
+        bench.offer(100, ACCESS_POINT, LARGE);
+        bench.next_of(ACCESS_POINT);
+        bench.offer(at, station, SMALL);
+        assert_eq!(bench.next_of(station), 426 + slots * 9);
+    }
+}
+
+#[test]
 fn two_in_one_slot_collide_and_the_others_wait_longer() {
     assert_eq!((draws(13, 0, [15]), draws(13, 1, [31]), draws(13, 2, [31])), ([5], [2], [2]));
     let mut bench = Bench::new(13);

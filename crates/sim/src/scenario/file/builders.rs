@@ -9,7 +9,7 @@ use super::error::Mistake;
 use super::syntax::{self, Access, Dumbbell, Wifi};
 use super::topology::{NewLink, Topology, capacity, share};
 use super::values::Text;
-use crate::scenario::{Capacity, DisciplineChoice, QueueSpec, Station};
+use crate::scenario::{AccessPoint, Capacity, DisciplineChoice, QueueSpec, Station};
 use crate::wlan::phy::DataRate;
 
 /// `EFD section 4.1`.
@@ -156,7 +156,10 @@ impl Wifi {
             "downlink".into(),
             "accesspoint",
             "medium",
-            Capacity::Downlink(fastest),
+            Capacity::Downlink(AccessPoint {
+                fastest,
+                immediate_replies: self.immediate_replies.unwrap_or(false),
+            }),
             QueueSpec::Tested(or(self.buffer, Buffer::default())),
         ));
         let station_buffer = or(self.station_buffer, Buffer::default());

@@ -152,6 +152,9 @@ pub(super) struct Wifi {
     pub(super) wired_delay: Option<Text<Span>>,
     /// Rate between router and access point. Default: 1 Gbit/s.
     pub(super) router_rate: Option<Text<Rate>>,
+    /// A reply that is ready when a packet arrives is sent without back-off, as ns-3
+    /// does. Default: false.
+    pub(super) immediate_replies: Option<bool>,
 }
 
 /// A link between two nodes, which need no other declaration; both ways unless

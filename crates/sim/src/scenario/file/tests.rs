@@ -387,3 +387,33 @@ fn an_unknown_discipline_without_a_near_name_lists_all() {
     let all: Vec<_> = tidegate_core::registry::DISCIPLINES.iter().map(|entry| entry.name).collect();
     assert!(error.ends_with(&format!("expected one of {}", all.join(", "))), "{error}");
 }
+
+#[test]
+fn mistakes_of_a_wireless_cell() {
+    let error = |cell: &str| {
+        let text = RIGHT.replacen("[[link]]", &format!("{cell}\n[[link]]"), 1);
+        parsed(&text).expect_err(cell)
+    };
+    for (cell, said) in [
+        (
+            "[wifi]\nstations = 2\nrates = [\"11 Mbit/s\"]",
+            "7:10: wifi.rates: found '11 Mbit/s', expected a data rate of 802.11: '6 Mbit/s', 9, \
+             12, 18, 24, 36, 48 or 54",
+        ),
+        (
+            "[wifi]\nstations = 2\nrates = []",
+            "7:9: wifi.rates: found an empty list, expected at least one data rate",
+        ),
+        (
+            "[wifi]\nstations = 2\nframe_error = 1.0",
+            "7:15: wifi.frame_error: found 1, expected a share of packets from 0 to below 1, as 0.01",
+        ),
+        (
+            "[access]\nhosts = 1\ndown = \"1 Mbit/s\"\nup = \"1 Mbit/s\"\n[wifi]\nstations = 2",
+            "9:1: wifi: found [wifi] beside [access], expected one of them, since both have hosts \
+             and a router",
+        ),
+    ] {
+        assert_eq!(error(cell), format!("s.toml:{said}"));
+    }
+}

@@ -14,6 +14,18 @@
 //!
 //! [`Setup`] says what is connected and who asks for what, [`run`] runs it with
 //! one scheduler and one seed, [`Outcome`] holds what came out.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//! use tidegate_core::Span;
+//! use tidegate_sim::requests::{SchedulerChoice, Setup, run};
+//!
+//! let setup = Setup { duration: Span::seconds(60), warm_up: Span::ZERO, ..Setup::today() };
+//! let msf = SchedulerChoice::new("msf", "msf", &[])?.expect("it is in the catalogue");
+//! let outcome = run(&setup, &msf, 1, &AtomicBool::new(false));
+//! assert!(outcome.classes.iter().all(|class| class.completed > 0 && class.failed == 0));
+//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! ```
 
 mod connection;
 mod demand;

@@ -29,8 +29,14 @@ pub(super) const PAPER: Paper = Paper {
 };
 
 /// In the order of the paper.
-pub(super) const CLAIMS: &[Claim] =
-    &[batch::BATCH, shares::PHASES, latency::LATENCY, shares::USERS, window::FROZEN];
+pub(super) const CLAIMS: &[Claim] = &[
+    batch::BATCH,
+    shares::PHASES,
+    latency::LATENCY,
+    shares::USERS,
+    window::FROZEN,
+    latency::TARGET,
+];
 
 /// The paper's set-up, with so many loops for each client.
 fn setup(loops: u32) -> Setup {

@@ -26,6 +26,7 @@ pub mod cake;
 mod cobalt;
 pub mod codel;
 mod codel_law;
+pub mod deadlines;
 mod deficits;
 pub mod drr;
 pub mod efd;

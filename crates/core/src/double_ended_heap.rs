@@ -43,6 +43,11 @@ impl<T: Ord> DoubleEndedHeap<T> {
         }
     }
 
+    /// The least item.
+    pub(crate) fn least(&self) -> Option<&T> {
+        self.items.first()
+    }
+
     /// Takes the least item out.
     pub(crate) fn pop_least(&mut self) -> Option<T> {
         let last = self.items.pop()?;

@@ -34,6 +34,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::fq_pie::ENTRY,
     discipline::sfq::ENTRY,
     discipline::cake::ENTRY,
+    discipline::deadlines::ENTRY,
 ];
 
 /// One discipline: how it is called, what can be set, how it is built.

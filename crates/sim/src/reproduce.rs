@@ -11,6 +11,7 @@
 //! All checks are of differences or ratios between runs of one seed, which have
 //! the same arrivals; their intervals are over seeds.
 
+mod be;
 mod check;
 mod efd;
 mod figure;
@@ -26,7 +27,7 @@ pub use figure::{Figure, Line, Measure, Scale};
 pub use lab::{Effort, Lab, Observer, Stopped};
 
 /// Every claim, paper by paper.
-pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, msf::CLAIMS];
+pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, be::CLAIMS, msf::CLAIMS];
 
 /// A paper whose claims are measured.
 #[derive(Debug)]

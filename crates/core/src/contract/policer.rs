@@ -14,7 +14,7 @@
 
 use super::{Envelope, Term};
 use crate::curve::{PER_BYTE, ceiling};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Time};
 
 /// Tells whether packets conform to an envelope, and counts those that pass.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Meter {
                     return None;
                 }
                 let wait = ceiling((needed - tokens).max(0), *rate);
-                Some(now.max(*counted + Span(u64::try_from(wait).ok()?)))
+                Some(now.max(later(*counted, u64::try_from(wait).ok()?)?))
             }
             Meter::Staircase { size, period, passed, marks } => {
                 if packet.0 > *size {
@@ -101,7 +101,7 @@ impl Meter {
                 marks.iter().try_fold(now, |latest, mark| {
                     let steps = (passed - mark.before + packet.0).div_ceil(*size);
                     let wait = period.checked_mul(steps - 1)?;
-                    Some(latest.max(mark.at + Span(wait)))
+                    Some(latest.max(later(mark.at, wait)?))
                 })
             }
         }
@@ -126,6 +126,12 @@ impl Meter {
             }
         }
     }
+}
+
+/// The time `wait` nanoseconds after `at`; none after the end of time, where
+/// sums of times saturate and a wait would seem to be over.
+fn later(at: Time, wait: u64) -> Option<Time> {
+    at.0.checked_add(wait).map(Time)
 }
 
 #[cfg(test)]

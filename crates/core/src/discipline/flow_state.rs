@@ -90,6 +90,17 @@ impl<T: Default> Backlogged<T> {
         (id, &mut flow.state)
     }
 
+    /// The entry of a flow that has packets queued.
+    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<&mut T> {
+        let id = self.table.find(key)?;
+        Some(self.state(id))
+    }
+
+    /// An entry.
+    pub(crate) fn state(&mut self, id: FlowId) -> &mut T {
+        &mut self.table.state(id).state
+    }
+
     /// A packet of the flow leaves the queue, sent or lost.
     pub(crate) fn leave(&mut self, id: FlowId) {
         let flow = self.table.state(id);

@@ -70,6 +70,11 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
         self.backlog.add(packet.size);
     }
 
+    /// The rank of the packet to serve next.
+    pub(crate) fn first_rank(&self) -> Option<R> {
+        self.order.least().map(|place| place.rank)
+    }
+
     /// Takes out the packet to serve next.
     #[inline]
     pub(crate) fn pop_first(&mut self) -> Option<Ranked<R, E>> {

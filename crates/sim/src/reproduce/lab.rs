@@ -12,9 +12,11 @@ use std::thread;
 use tidegate_core::{Bytes, Span, Time};
 
 use crate::experiment::{self, Job, Output};
-use crate::metrics::{FlowRecord, LinkSample, PacketRecord, ProgressSample, Recorder, RunSummary};
+use crate::metrics::{
+    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+};
 use crate::requests::{self, Outcome, SchedulerChoice, Setup};
-use crate::scenario::{DisciplineChoice, Scenario};
+use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, Scenario};
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +185,31 @@ impl<'a> Lab<'a> {
         Ok(passages)
     }
 
+    /// When packets of a class came to the queue of a tested link and when the
+    /// link had sent them, in one run: those that came from `from` until `until`,
+    /// by arrival.
+    pub(super) fn delays(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+        class: u8,
+        from: Time,
+        until: Time,
+    ) -> Result<Vec<(Time, Time)>, Stopped> {
+        let mut scenario = setting.scenario.clone();
+        // Nothing that comes later is needed, but for what is still queued then.
+        scenario.duration = scenario.duration.min(Span(until.0) + Span::seconds(1));
+        let setting = Setting { name: setting.name.clone(), scenario };
+        let links = &setting.scenario.links;
+        let mut stopwatch = Stopwatch { class, links, passages: Vec::new(), clock: self.clock() };
+        self.run_once(&setting, discipline, seed, &mut stopwatch)?;
+        let mut delays = stopwatch.passages;
+        delays.retain(|(arrived, _)| (from..until).contains(arrived));
+        delays.sort_unstable();
+        Ok(delays)
+    }
+
     /// The progress of the followed transfers, in one run.
     pub(super) fn progress(
         &self,
@@ -194,32 +221,48 @@ impl<'a> Lab<'a> {
         Ok(self.run_once(setting, discipline, seed, &mut rows)?.progress)
     }
 
-    /// The runs of a request gateway, by seed, on all cores.
+    /// The runs of a request gateway, by seed.
     pub(super) fn gateway_runs(
         &self,
         setup: &Setup,
         scheduler: &SchedulerChoice,
     ) -> Result<Vec<Outcome>, Stopped> {
+        self.observer.planned(setup.duration * self.effort.seeds());
+        self.each_seed(|seed| {
+            let outcome = requests::run(setup, scheduler, seed, self.stop);
+            self.observer.advanced(outcome.reached.since(Time::ZERO));
+            outcome
+        })
+    }
+
+    /// What `work` gives for each seed, on all cores.
+    pub(super) fn each_seed<T: Send>(
+        &self,
+        work: impl Fn(u64) -> T + Sync,
+    ) -> Result<Vec<T>, Stopped> {
         let seeds = self.seeds();
-        self.observer.planned(setup.duration * seeds.len() as u64);
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         thread::scope(|scope| {
             for _ in 0..self.threads.clamp(1, seeds.len()) {
                 scope.spawn(|| {
                     while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let outcome = requests::run(setup, scheduler, *seed, self.stop);
-                        self.observer.advanced(outcome.reached.since(Time::ZERO));
-                        done.lock().expect(POISON).push((*seed, outcome));
+                        let result = work(*seed);
+                        done.lock().expect(POISON).push((*seed, result));
                     }
                 });
             }
         });
-        if self.stop.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Err(Stopped);
         }
-        let mut outcomes = done.into_inner().expect(POISON);
-        outcomes.sort_by_key(|(seed, _)| *seed);
-        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+        let mut results = done.into_inner().expect(POISON);
+        results.sort_by_key(|(seed, _)| *seed);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
+    }
+
+    /// Whether the work is to end early.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// A run that is not kept.
@@ -308,6 +351,33 @@ impl Recorder for Rows<'_> {
     }
 }
 
+/// Takes the times of the packets of one class.
+struct Stopwatch<'a> {
+    class: u8,
+    links: &'a [LinkSpec],
+    passages: Vec<(Time, Time)>,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Stopwatch<'_> {
+    fn flow(&mut self, _row: &FlowRecord) {}
+    fn link(&mut self, _row: &LinkSample) {}
+    fn progress(&mut self, _row: &ProgressSample) {}
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        let Capacity::Fixed(rate) = self.links[row.link].capacity else { return };
+        if row.event == PacketEvent::Sent && row.packet.class == self.class {
+            let ended = row.at + rate.transmission(row.packet.size);
+            self.passages.push((row.packet.arrived, ended));
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
 /// Counts the packets of each connection at the tested link.
 struct Census<'a> {
     passages: HashMap<tidegate_core::FlowKey, Passage>,
@@ -322,7 +392,6 @@ impl Recorder for Census<'_> {
         true
     }
     fn packet(&mut self, row: &PacketRecord) {
-        use crate::metrics::PacketEvent;
         let passage = self.passages.entry(row.packet.flow).or_default();
         match row.event {
             PacketEvent::Arrived => {

@@ -1,16 +1,32 @@
 //! Values of runs and of pairs of runs, and what else claims have in common.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::lab::{Flow, Run};
 use crate::metrics::run_summary::LinkSummary;
-use crate::scenario::file::{self, Folder};
+use crate::scenario::file::{self, DataFiles};
 use crate::scenario::{DisciplineChoice, Scenario};
 
 /// A scenario that is shipped; `name` is its place among them.
 pub(super) fn shipped(name: &str, text: &str) -> Scenario {
-    // It names no files.
-    file::parse(name, text, &Folder(".".into())).expect("a test reads every shipped scenario")
+    shipped_with(name, text, &[])
+}
+
+/// A scenario that is shipped with the files that it names.
+pub(super) fn shipped_with(name: &str, text: &str, files: &[(&str, &str)]) -> Scenario {
+    file::parse(name, text, &Shipped(files)).expect("a test reads every shipped scenario")
+}
+
+/// Files by name and contents.
+struct Shipped<'a>(&'a [(&'a str, &'a str)]);
+
+impl DataFiles for Shipped<'_> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        let file = self.0.iter().find(|(known, _)| *known == name);
+        let (_, contents) = file.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(contents.as_bytes()))
+    }
 }
 
 /// Disciplines by name, with their defaults.

@@ -8,6 +8,7 @@
 mod bidirectional;
 mod cake;
 mod codel;
+mod deadlines;
 mod drr;
 mod efd;
 mod efd_ack;
@@ -89,6 +90,7 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
         "codel" => codel::Codel::boxed(settings, buffer),
         "fq-codel" => fq_codel::FqCodel::boxed(settings, buffer, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
+        "deadlines" => deadlines::Deadlines::boxed(settings, buffer),
         "cake" => cake::Cake::boxed(settings, buffer, seed),
         "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,

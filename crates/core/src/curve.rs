@@ -47,19 +47,25 @@ pub(crate) use exact::{ceiling, is_less};
 /// A byte, in the unit of a curve's values: billionths of a bit.
 pub const PER_BYTE: i128 = 8_000_000_000;
 
-/// How many pieces a curve may have. A million of them are 40 MB; curves of
-/// periods without a common measure would need more than any memory.
+/// How many pieces of both curves, with their periods written out, an operation
+/// on two may look at. They are counted before the work begins, which takes some
+/// 100 ms then and 100 MB. Curves of periods without a common measure would need
+/// more time and memory than there is.
 pub const MOST_PIECES: usize = 1 << 20;
+
+/// How many pairs of pieces a convolution or deconvolution may compare; each
+/// takes part in a dozen comparisons.
+pub const MOST_PAIRS: usize = 1 << 18;
 
 /// Up to here a curve is known, in nanoseconds: sums of three such times still
 /// fit, and a product of two of them is far from the end of the wide integers.
 pub const FARTHEST: u64 = 1 << 62;
 
-/// The combination of two curves repeats itself so late that it has too many pieces.
+/// The combination of two curves repeats itself so late that too many pieces take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the combination of these curves has more than {MOST_PIECES} pieces: \
-     cut the tail of one of them with an affine bound first"
+    "the combination of these curves takes more than {MOST_PIECES} pieces, or \
+     {MOST_PAIRS} pairs of them: cut the tail of one of them with an affine bound first"
 )]
 pub struct TooManyPieces;
 
@@ -178,6 +184,10 @@ impl Curve {
     /// Leaves out every piece that only continues the line of the one before it,
     /// and begins the tail earlier where whole pieces already repeat themselves.
     fn merged(mut self) -> Curve {
+        if let Some(last) = self.pieces.last_mut().filter(|_| self.period == 1) {
+            // A single nanosecond has any slope; with this one the tail is straight.
+            last.slope = self.rise;
+        }
         self.join(|piece, tail| piece.start != tail);
         if self.is_affine_in_the_end() {
             self.join(|_, _| true);
@@ -286,6 +296,25 @@ impl Curve {
             Some(if moved.start < from { moved.from(from) } else { moved })
         })
         .take_while(move |piece| piece.start < until)
+    }
+
+    /// How many pieces [`Curve::pieces_between`] gives, without writing them out.
+    #[must_use]
+    pub fn count_between(&self, from: u64, until: u64) -> u64 {
+        if until <= from {
+            return 0;
+        }
+        // The one that goes on at `from` counts too.
+        self.count_before(until) - (self.count_before(from.saturating_add(1)) - 1)
+    }
+
+    /// How many pieces start before `at`: no more than nanoseconds do.
+    fn count_before(&self, at: u64) -> u64 {
+        let periods = if self.is_affine_in_the_end() { 0 } else { self.periods_before(at) };
+        let folded = at - periods * self.period;
+        let count = |until: u64| self.pieces.partition_point(|piece| piece.start < until) as u64;
+        let in_period = self.pieces.len() as u64 - count(self.tail);
+        periods * in_period + count(folded)
     }
 
     /// Whether it ends in one straight line.

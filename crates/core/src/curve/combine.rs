@@ -53,7 +53,8 @@ impl Curve {
             return self.combine_all(other, lower, |one, _| one);
         }
         let tail = slow.stays_below_from(fast).min(FARTHEST);
-        let mut pieces = slow.merge_between(fast, 0, tail, &lower)?;
+        limited(&[(slow, tail + slow.period), (fast, tail)])?;
+        let mut pieces = slow.merge_between(fast, 0, tail, &lower);
         pieces.extend(slow.pieces_between(tail, tail + slow.period));
         Ok(Curve::repeated(pieces, tail, slow.period, slow.rise))
     }
@@ -67,7 +68,7 @@ impl Curve {
     }
 
     /// From when on `self`, which is the slower one, is for ever at most `fast`.
-    fn stays_below_from(&self, fast: &Curve) -> u64 {
+    pub(super) fn stays_below_from(&self, fast: &Curve) -> u64 {
         let start = self.tail.max(fast.tail);
         let gap = self.line_above(start).saturating_sub(fast.line_below(start));
         start.saturating_add(time_to_gain(gap, self.long_run(), fast.long_run()))
@@ -81,7 +82,8 @@ impl Curve {
                 most.set(most.get().max(one.at(at).saturating_sub(other.at(at))));
             }
         };
-        self.merge_between(other, 0, until, &look)?;
+        limited(&[(self, until), (other, until)])?;
+        self.merge_between(other, 0, until, &look);
         Ok(most.get())
     }
 
@@ -128,9 +130,10 @@ impl Curve {
         let tail = self.tail.max(other.tail);
         let period = self.common_period(other);
         let until = tail.saturating_add(period).min(FARTHEST);
+        limited(&[(self, until), (other, until)])?;
         // Cut at the tail, where the combination needs a piece to start.
-        let mut pieces = self.merge_between(other, 0, tail, &combine)?;
-        pieces.extend(self.merge_between(other, tail, until, &combine)?);
+        let mut pieces = self.merge_between(other, 0, tail, &combine);
+        pieces.extend(self.merge_between(other, tail, until, &combine));
         let rise = rise(self.gain_in(period), other.gain_in(period));
         Ok(Curve::repeated(pieces, tail, period, rise))
     }
@@ -153,26 +156,22 @@ impl Curve {
         from: u64,
         until: u64,
         combine: &impl Fn(Piece, Piece, u64, &mut Vec<Piece>),
-    ) -> Result<Vec<Piece>, TooManyPieces> {
+    ) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut ones = self.pieces_between(from, until).peekable();
         let mut others = other.pieces_between(from, until).peekable();
         let (mut one, mut two) = match (ones.next(), others.next()) {
             (Some(one), Some(two)) => (one, two),
-            _ => return Ok(pieces),
+            _ => return pieces,
         };
-        let (mut at, mut steps) = (from, 0);
+        let mut at = from;
         loop {
             let end_one = ones.peek().map_or(until, |piece| piece.start);
             let end_two = others.peek().map_or(until, |piece| piece.start);
             let end = end_one.min(end_two);
             combine(one.from(at), two.from(at), end, &mut pieces);
-            steps += 1;
-            if steps.max(pieces.len()) > MOST_PIECES {
-                return Err(TooManyPieces);
-            }
             if end == until {
-                return Ok(pieces);
+                return pieces;
             }
             at = end;
             if end == end_one {
@@ -183,6 +182,16 @@ impl Curve {
             }
         }
     }
+}
+
+/// Refuses work on too many pieces before any of them is written out: those of
+/// the curves, each up to where it is looked at.
+pub(super) fn limited(parts: &[(&Curve, u64)]) -> Result<(), TooManyPieces> {
+    let pieces = |sum: u64, (curve, until): &(&Curve, u64)| {
+        sum.saturating_add(curve.count_between(0, *until))
+    };
+    let all = parts.iter().fold(0, pieces);
+    if all > MOST_PIECES as u64 { Err(TooManyPieces) } else { Ok(()) }
 }
 
 /// The lower of two pieces with one start, up to `end`: one piece or two.

@@ -7,8 +7,9 @@
 //! at hand, from how far each lies from lines of its long-run rate: where the
 //! rates differ, a long way along the faster curve never pays.
 
+use super::combine::limited;
 use super::exact::time_to_gain;
-use super::{Curve, FARTHEST, MOST_PIECES, Piece, TooManyPieces};
+use super::{Curve, FARTHEST, MOST_PAIRS, Piece, TooManyPieces};
 
 impl Curve {
     /// The least of `self(s) + other(t - s)` over all `s` from 0 to `t`: what two
@@ -18,7 +19,8 @@ impl Curve {
     /// what keeps to two such curves keeps to the minimum of both and of this.
     ///
     /// # Errors
-    /// When more than [`MOST_PIECES`] pairs of pieces would have to be compared.
+    /// When more than [`MOST_PAIRS`] pairs of pieces would have to be compared, or
+    /// more than [`MOST_PIECES`](super::MOST_PIECES) pieces of a curve.
     pub fn convolution(&self, other: &Curve) -> Result<Curve, TooManyPieces> {
         let (slow, fast) = if other.is_slower_than(self) { (other, self) } else { (self, other) };
         let (tail, period, most_of_fast) = if slow.is_slower_than(fast) {
@@ -96,7 +98,7 @@ impl Curve {
     /// ```
     ///
     /// # Errors
-    /// When more than [`MOST_PIECES`] pieces would have to be looked at.
+    /// As [`Curve::vertical_deviation`].
     pub fn vertical_deviation(&self, service: &Curve) -> Result<Option<i128>, TooManyPieces> {
         if service.is_slower_than(self) {
             return Ok(None);
@@ -107,34 +109,75 @@ impl Curve {
 
     /// The shortest time by which `service`, which must not fall, is always as
     /// high as `self` was: the greatest delay of a flow that keeps to `self`.
-    /// `None` when nothing bounds it.
+    /// `None` when nothing bounds it up to [`FARTHEST`].
     ///
     /// # Errors
     /// As [`Curve::vertical_deviation`].
     pub fn horizontal_deviation(&self, service: &Curve) -> Result<Option<u64>, TooManyPieces> {
-        let is_enough = |delay: u64| -> Result<bool, TooManyPieces> {
-            let above = self.vertical_deviation(&service.advanced(delay))?;
-            Ok(above.is_some_and(|above| above <= 0))
+        // Nothing waits longer than what came before it and was higher.
+        let flow = self.greatest_so_far();
+        if service.is_slower_than(&flow) {
+            return Ok(None);
+        }
+        let until = flow.waits_until(service).min(FARTHEST) + 1;
+        limited(&[(&flow, until)])?;
+        let Some(served) = service.first_reaching(flow.value(until - 1)) else {
+            return Ok(None);
         };
-        // Later never does worse, so the least delay can be searched for.
-        let mut enough = 0;
-        while !is_enough(enough)? {
-            if enough == FARTHEST {
+        limited(&[(&flow, until), (service, served.saturating_add(1))])?;
+        let (mut most, mut reached) = (0, 0);
+        let mut pieces = flow.pieces_between(0, until).peekable();
+        while let Some(piece) = pieces.next() {
+            let last = pieces.peek().map_or(until, |next| next.start) - 1;
+            let Some(later) = service.first_reaching(piece.at(last)) else {
                 return Ok(None);
-            }
-            enough = (2 * enough).clamp(1, FARTHEST);
+            };
+            // The service is read once: neither the flow nor it ever falls.
+            let meanwhile = (reached, later.clamp(reached, served.max(reached)));
+            let Some(wait) = longest_wait(&piece, last, service, meanwhile) else {
+                return Ok(None);
+            };
+            (most, reached) = (wait.max(most), meanwhile.1);
         }
-        let mut too_short = enough / 2;
-        while enough - too_short > 1 {
-            let middle = too_short + (enough - too_short) / 2;
-            if is_enough(middle)? {
-                enough = middle;
-            } else {
-                too_short = middle;
-            }
-        }
-        Ok(Some(if enough == 1 && is_enough(0)? { 0 } else { enough }))
+        Ok(Some(most).filter(|most| *most <= FARTHEST))
     }
+
+    /// Up to where the longest wait for `service` begins; `self` does not fall and
+    /// is not the faster one.
+    fn waits_until(&self, service: &Curve) -> u64 {
+        if self.is_slower_than(service) {
+            return self.stays_below_from(service);
+        }
+        // Where both are in their tails, a common period later the wait is the same.
+        let above = service.value(service.tail).saturating_add(1);
+        let tails = self.first_reaching(above).unwrap_or(0).max(self.tail);
+        tails.saturating_add(self.common_period(service))
+    }
+}
+
+/// The longest that what comes on a piece, which does not fall and ends at `last`,
+/// waits for `service` to come as high, which it does between the times given;
+/// `None` when it never does.
+fn longest_wait(
+    piece: &Piece,
+    last: u64,
+    service: &Curve,
+    (from, until): (u64, u64),
+) -> Option<u64> {
+    let wait = |at: u64| Some(service.first_reaching(piece.at(at))?.saturating_sub(at));
+    let mut most = wait(piece.start)?.max(wait(last)?);
+    // While both are on straight pieces the wait only grows or only shrinks, so it
+    // is at its longest right before or after the service comes to another piece.
+    let mut ahead = service.pieces_between(from, until.saturating_add(1)).peekable();
+    while let Some(served) = ahead.next() {
+        let Some(next) = ahead.peek().filter(|_| piece.slope > 0) else { break };
+        let gained = served.at(next.start - 1).saturating_sub(piece.value);
+        // The last nanosecond at which the piece is no higher than `served` gets.
+        let steps = u64::try_from(gained.div_euclid(piece.slope)).unwrap_or(0);
+        let before = piece.start.saturating_add(steps).min(last);
+        most = most.max(wait(before)?).max(wait((before + 1).min(last))?);
+    }
+    Some(most)
 }
 
 /// A straight line over some nanoseconds, `last` included, which may lie before 0.
@@ -179,12 +222,10 @@ impl Segment {
 
 /// The pieces of a curve before `until`.
 fn segments(curve: &Curve, until: u64) -> Result<Vec<Segment>, TooManyPieces> {
+    limited(&[(curve, until)])?;
     let mut segments = Vec::new();
     let mut pieces = curve.pieces_between(0, until).peekable();
     while let Some(piece) = pieces.next() {
-        if segments.len() == MOST_PIECES {
-            return Err(TooManyPieces);
-        }
         let end = pieces.peek().map_or(until, |next| next.start);
         let (start, last) = (piece.start.into(), i128::from(end) - 1);
         segments.push(Segment { start, last, value: piece.value, slope: piece.slope });
@@ -199,23 +240,27 @@ fn lowest_sums(
     others: &[Segment],
     (from, until): (i128, i128),
 ) -> Result<Vec<Segment>, TooManyPieces> {
+    let partners = |one: &Segment| {
+        let first = others.partition_point(|other| one.last + other.last < from);
+        let end = others.partition_point(|other| one.start + other.start < until);
+        &others[first..end.max(first)]
+    };
+    // Counted first, which is far less work than to compare them.
+    let mut pairs = 0;
+    for one in ones {
+        pairs += partners(one).len();
+        if pairs > MOST_PAIRS {
+            return Err(TooManyPieces);
+        }
+    }
     // Joined as a balanced tree, so that every list takes part in few joins.
     let mut trees: Vec<Vec<Segment>> = Vec::new();
-    let mut pairs = 0_usize;
-    for one in ones {
-        let first = others.partition_point(|other| one.last + other.last < from);
-        let reaching = others[first..].iter();
-        for other in reaching.take_while(|other| one.start + other.start < until) {
-            pairs += 1;
-            if pairs > MOST_PIECES {
-                return Err(TooManyPieces);
-            }
-            let mut lowest = one.convolution(other);
-            for _ in 0..(pairs - 1).trailing_ones() {
-                lowest = lower_of(&trees.pop().expect("one tree for each bit"), &lowest);
-            }
-            trees.push(lowest);
+    let sums = ones.iter().flat_map(|one| partners(one).iter().map(|two| one.convolution(two)));
+    for (index, mut lowest) in sums.enumerate() {
+        for _ in 0..index.trailing_ones() {
+            lowest = lower_of(&trees.pop().expect("one tree for each bit"), &lowest);
         }
+        trees.push(lowest);
     }
     let lowest = trees.iter().rfold(Vec::new(), |lowest, tree| lower_of(&lowest, tree));
     let within = |segment: &Segment| {

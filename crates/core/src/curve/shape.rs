@@ -1,6 +1,6 @@
 //! Curves out of one curve: moved, cut, made to rise; and where it reaches a value.
 
-use super::{Curve, FARTHEST, Piece, TooManyPieces, ceiling};
+use super::{Curve, FARTHEST, MOST_PIECES, Piece, TooManyPieces, ceiling};
 
 impl Curve {
     /// The same curve `by` nanoseconds later, and nothing before: what has to
@@ -14,15 +14,6 @@ impl Curve {
         let mut pieces = vec![Piece { start: 0, value: 0, slope: 0 }];
         pieces.extend(self.pieces.iter().map(later));
         Curve::repeated(pieces, self.tail.saturating_add(by), self.period, self.rise)
-    }
-
-    /// The same curve `by` nanoseconds earlier; what was before that is lost.
-    pub(super) fn advanced(&self, by: u64) -> Curve {
-        let tail = self.tail.max(by);
-        let sooner = |piece: Piece| Piece { start: piece.start - by, ..piece };
-        let mut pieces: Vec<Piece> = self.pieces_between(by, tail).map(sooner).collect();
-        pieces.extend(self.pieces_between(tail, tail.saturating_add(self.period)).map(sooner));
-        Curve::repeated(pieces, tail - by, self.period, self.rise)
     }
 
     /// Nowhere below zero.
@@ -169,13 +160,18 @@ impl Curve {
     }
 
     /// The same up to `from`, and from there on the lowest line with the
-    /// curve's long-run rate, rounded up, that is nowhere below it.
+    /// curve's long-run rate, rounded up, that is nowhere below it. The line begins
+    /// earlier than at `from` where the periods before it have more than
+    /// [`MOST_PIECES`] pieces.
     #[must_use]
     pub fn line_above_from(&self, from: u64) -> Curve {
         if self.is_affine_in_the_end() {
             return self.clone();
         }
-        let from = from.max(self.tail);
+        let in_tail = self.count_between(self.tail, self.tail + self.period);
+        let latest =
+            self.tail.saturating_add((MOST_PIECES as u64 / in_tail).saturating_mul(self.period));
+        let from = from.min(latest).min(FARTHEST).max(self.tail);
         let mut pieces: Vec<Piece> = self.pieces_between(0, from).collect();
         let slope = ceiling(self.rise, i128::from(self.period));
         pieces.push(Piece { start: from, value: self.line_above(from), slope });
@@ -183,7 +179,8 @@ impl Curve {
     }
 
     /// The same up to `from`, and from there on the highest line with the
-    /// curve's long-run rate, rounded down, that is nowhere above it.
+    /// curve's long-run rate, rounded down, that is nowhere above it. The line
+    /// begins earlier as that of [`Curve::line_above_from`].
     #[must_use]
     pub fn line_below_from(&self, from: u64) -> Curve {
         self.negated().line_above_from(from).negated()

@@ -2,7 +2,7 @@
 //! [`FARTHEST`] and fits is exact.
 
 use proptest::prelude::*;
-use tidegate_core::curve::{Curve, FARTHEST, PER_BYTE, Piece};
+use tidegate_core::curve::{Curve, FARTHEST, MOST_PIECES, PER_BYTE, Piece};
 use tidegate_core::{Bytes, Rate, Span};
 
 fn extreme() -> impl Strategy<Value = u64> {
@@ -30,8 +30,7 @@ fn extreme_curve() -> impl Strategy<Value = Curve> {
 }
 
 proptest! {
-    // Many of these end in as much work as is ever done.
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn nothing_panics(a in extreme_curve(), b in extreme_curve(), at in extreme(), which in 0..8) {
@@ -55,7 +54,7 @@ proptest! {
         }
         let _ = (curve.deconvolution(&b), curve.vertical_deviation(&b));
         let service = b.greatest_so_far();
-        let _ = curve.is_slower_than(&b);
+        let _ = (curve.is_slower_than(&b), curve.horizontal_deviation(&service));
         let _ = service.first_reaching(i128::from(at) << 60);
     }
 }
@@ -95,4 +94,32 @@ fn periods_without_a_common_measure_are_an_error_and_not_endless_work() {
     }
     // Cut as the message says, they add up.
     assert!(one.line_above_from(0).plus(&other).is_ok());
+}
+
+#[test]
+fn a_line_that_would_begin_after_too_many_pieces_begins_earlier() {
+    let steps = Curve::staircase(Bytes(1), Span::millis(1));
+    for from in [FARTHEST - 1, FARTHEST, u64::MAX] {
+        let (above, below) = (steps.line_above_from(from), steps.line_below_from(from));
+        assert!(above.pieces().len() <= MOST_PIECES + 1);
+        // It touches the steps from above where they begin, from below where they end.
+        let step = 3 * MOST_PIECES as u64 * steps.period();
+        assert_eq!(above.value(step), steps.value(step));
+        assert_eq!(below.value(step - 1), steps.value(step - 1));
+    }
+    // Where there are few pieces, it still begins within what is known.
+    let rare = Curve::staircase(Bytes(1), Span(1 << 45));
+    assert_eq!(rare.line_above_from(u64::MAX).value(FARTHEST - 1), rare.value(FARTHEST - 1));
+}
+
+#[test]
+fn pieces_are_counted_without_writing_them_out() {
+    let steps = Curve::staircase(Bytes(1), Span(10)).delayed(25);
+    for (from, until) in [(0, 0), (0, 1), (0, 25), (0, 26), (7, 36), (25, 35), (26, 400), (99, 7)] {
+        let written = steps.pieces_between(from, until).count() as u64;
+        assert_eq!(steps.count_between(from, until), written, "{from} to {until}");
+    }
+    let endless = Curve::staircase(Bytes(1), Span(10));
+    assert_eq!(endless.count_between(5, FARTHEST), FARTHEST.div_ceil(10));
+    assert_eq!(Curve::zero().count_between(5, u64::MAX), 1);
 }

@@ -11,6 +11,10 @@ use crate::contract::ContractError;
 use crate::curve::{Curve, PER_BYTE, ceiling, is_less};
 use crate::units::{Bytes, Rate};
 
+/// Of more edges than these, some in between are left out: a choice among them
+/// takes as long as their square, some 20 ms for each term.
+const MOST_EDGES: usize = 1_000;
+
 /// `burst + rate t`, in bytes and bit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
@@ -77,11 +81,19 @@ fn edges(curve: &Curve) -> Option<Vec<Line>> {
         let (gain, length) = rise(edge[0], edge[1]);
         ceiling(gain, length.into())
     });
+    // Rates only fall, so the corner on which their lines lie only moves on.
+    let mut touched = 0;
     for rate in steep.chain([i128::from(long_run)]) {
         let rate = rate.clamp(long_run.into(), Envelope::FASTEST.0.into());
         // The lowest line of this rate: all is on whole numbers, so none is below.
-        let excess = |(at, value): &(u64, i128)| value.saturating_sub(rate * i128::from(*at));
-        let above = hull.iter().map(excess).max()?;
+        let excess = |index: usize| {
+            let (at, value) = hull.get(index)?;
+            Some(value.saturating_sub(rate * i128::from(*at)))
+        };
+        while excess(touched + 1) >= excess(touched) {
+            touched += 1;
+        }
+        let above = excess(touched)?;
         let burst = u64::try_from(ceiling(above, PER_BYTE).max(1)).ok()?;
         let rate = u64::try_from(rate).ok()?;
         let line = Line { burst, rate };
@@ -93,7 +105,14 @@ fn edges(curve: &Curve) -> Option<Vec<Line>> {
             lines.push(line);
         }
     }
-    (!lines.is_empty()).then_some(lines)
+    (!lines.is_empty()).then(|| thinned(&lines))
+}
+
+/// No more than [`MOST_EDGES`], the ends among them.
+fn thinned(lines: &[Line]) -> Vec<Line> {
+    let kept = lines.len().min(MOST_EDGES);
+    let place = |index: usize| index * (lines.len() - 1) / (kept - 1).max(1);
+    (0..kept).map(|index| lines[place(index)]).collect()
 }
 
 /// Of the edges of a concave curve, at most `terms` whose minimum exceeds it by

@@ -53,8 +53,8 @@ pub const PER_BYTE: i128 = 8_000_000_000;
 /// more time and memory than there is.
 pub const MOST_PIECES: usize = 1 << 20;
 
-/// How many pairs of pieces a convolution or deconvolution may compare; each
-/// takes part in a dozen comparisons.
+/// How many pairs of pieces a convolution or deconvolution may compare, which takes
+/// some 200 ms; they are counted first too.
 pub const MOST_PAIRS: usize = 1 << 18;
 
 /// Up to here a curve is known, in nanoseconds: sums of three such times still

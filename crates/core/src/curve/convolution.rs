@@ -98,7 +98,7 @@ impl Curve {
     /// ```
     ///
     /// # Errors
-    /// As [`Curve::vertical_deviation`].
+    /// When more than [`MOST_PIECES`](super::MOST_PIECES) pieces would have to be looked at.
     pub fn vertical_deviation(&self, service: &Curve) -> Result<Option<i128>, TooManyPieces> {
         if service.is_slower_than(self) {
             return Ok(None);

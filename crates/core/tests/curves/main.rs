@@ -1,7 +1,8 @@
-//! Operations on curves: against brute force, by the laws of their algebra, and
-//! at the ends of what fits.
+//! Operations on curves: against brute force, which notices small faults, by the
+//! laws of their algebra, and at the ends of what fits.
 
 mod extremes;
+mod faults;
 mod laws;
 mod measured;
 mod model;

@@ -18,8 +18,38 @@ fn convolved(one: &[i128], other: &[i128], at: usize) -> i128 {
     (0..=at).map(|s| one[s] + other[at - s]).min().expect("0 is among them")
 }
 
+/// The lower of both, point by point.
+pub(crate) fn is_minimum(curve: &Curve, one: &Model, other: &Model) -> Result<(), TestCaseError> {
+    agrees(curve, |at| one.value(at).min(other.value(at)))
+}
+
+/// What the model was `by` nanoseconds before, and nothing before that.
+pub(crate) fn is_delayed(curve: &Curve, model: &Model, by: u64) -> Result<(), TestCaseError> {
+    agrees(curve, |at| if at < by { 0 } else { model.value(at - by) })
+}
+
+/// The first nanosecond at which the model is as high.
+pub(crate) fn first_reaching(model: &Model, value: i128) -> Option<u64> {
+    (0..LONG).find(|at| model.value(*at) >= value)
+}
+
+/// The longest that a nanosecond of the flow waits; neither curve falls, nor is the
+/// service the slower one.
+pub(crate) fn longest_wait(flow: &Model, service: &Model) -> Option<u64> {
+    let (flow, service) = (values(flow, LONG), values(service, 4 * LONG));
+    // Both climb, so where the service comes to the flow's value only moves on.
+    let (mut reached, mut most) = (0, 0);
+    for (at, value) in flow.iter().enumerate() {
+        while service.get(reached).is_some_and(|service| service < value) {
+            reached += 1;
+        }
+        most = most.max(reached.saturating_sub(at));
+    }
+    (reached < service.len()).then_some(most as u64)
+}
+
 /// Exact long-run rates compared.
-fn is_slower(one: &Curve, other: &Curve) -> bool {
+pub(crate) fn is_slower(one: &Curve, other: &Curve) -> bool {
     one.rise() * i128::from(other.period()) < other.rise() * i128::from(one.period())
 }
 
@@ -54,7 +84,7 @@ proptest! {
         let (a, b) = (one.curve(), other.curve());
         agrees(&a.plus(&b).unwrap(), |at| one.value(at) + other.value(at))?;
         agrees(&a.minus(&b).unwrap(), |at| one.value(at) - other.value(at))?;
-        agrees(&a.minimum(&b).unwrap(), |at| one.value(at).min(other.value(at)))?;
+        is_minimum(&a.minimum(&b).unwrap(), &one, &other)?;
         agrees(&a.maximum(&b).unwrap(), |at| one.value(at).max(other.value(at)))?;
         agrees(&a.positive_part().unwrap(), |at| one.value(at).max(0))?;
         agrees(&a.negated(), |at| -one.value(at))?;
@@ -63,9 +93,7 @@ proptest! {
 
     #[test]
     fn delayed_is_later_and_nothing_before(model in any_curve(), by in 0..40_u64) {
-        agrees(&model.curve().delayed(by), |at| {
-            if at < by { 0 } else { model.value(at - by) }
-        })?;
+        is_delayed(&model.curve().delayed(by), &model, by)?;
     }
 
     #[test]
@@ -95,9 +123,7 @@ proptest! {
 
     #[test]
     fn first_reaching_is_the_first(model in climbing_curve(), value in -40..400_i128) {
-        let found = model.curve().first_reaching(value);
-        let expected = (0..LONG).find(|at| model.value(*at) >= value);
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(model.curve().first_reaching(value), first_reaching(&model, value));
     }
 
     #[test]
@@ -162,16 +188,6 @@ proptest! {
             prop_assert_eq!(found, None);
             return Ok(());
         }
-        let (flow, service) = (values(&flow, LONG), values(&service, 4 * LONG));
-        // Both climb, so where the service comes to the flow's value only moves on.
-        let (mut reached, mut most) = (0, 0);
-        for (at, value) in flow.iter().enumerate() {
-            while service.get(reached).is_some_and(|service| service < value) {
-                reached += 1;
-            }
-            most = most.max(reached.saturating_sub(at));
-        }
-        let expected = (reached < service.len()).then_some(most as u64);
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(found, longest_wait(&flow, &service));
     }
 }

@@ -12,7 +12,7 @@ use crate::curve::{Curve, PER_BYTE, ceiling, is_less};
 use crate::units::{Bytes, Rate};
 
 /// Of more edges than these, some in between are left out: a choice among them
-/// takes as long as their square, some 20 ms for each term.
+/// takes as long as their square, some 15 ms for each term but the first.
 const MOST_EDGES: usize = 1_000;
 
 /// `burst + rate t`, in bytes and bit/s.

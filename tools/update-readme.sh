@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the demo and puts its table and its picture into the README, the picture
-# once for light and once for dark pages.
+# Runs the demo and puts its table and its picture into the README, and the
+# pictures of the calls into their guide; each once for light and once for dark pages.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,10 +18,16 @@ awk -v table="$scratch/table" '
 ' README.md >"$scratch/README.md"
 cp "$scratch/README.md" README.md
 
-plot=$scratch/demo/plots/response-by-size.svg
-mkdir -p docs/images
-cp "$plot" docs/images/household-light.svg
+"${CARGO_TARGET_DIR:-target}/release/tidegate" compare calls --out "$scratch/calls" >"$scratch/output"
+
 # The source has the colours on dark ground beside those on light ground.
 sed -n 's/^ *("--[a-z0-9-]*", "\(#[0-9a-f]*\)", "\(#[0-9a-f]*\)"),$/s|\1|\2|g/p' \
     crates/cli/src/report/plot.rs >"$scratch/dark.sed"
-sed -f "$scratch/dark.sed" "$plot" >docs/images/household-dark.svg
+picture() {
+    cp "$scratch/$1.svg" "docs/images/$2-light.svg"
+    sed -f "$scratch/dark.sed" "$scratch/$1.svg" >"docs/images/$2-dark.svg"
+}
+mkdir -p docs/images
+picture demo/plots/response-by-size household
+picture calls/plots/delay-call--g-711 calls-g711
+picture calls/plots/delay-video calls-video

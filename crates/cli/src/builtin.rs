@@ -20,6 +20,16 @@ const WEB_OBJECTS: (&str, &[u8]) =
     ("../data/web-objects.csv", include_bytes!("../../../scenarios/data/web-objects.csv"));
 const DOWNLOADS: (&str, &[u8]) =
     ("../data/downloads.csv", include_bytes!("../../../scenarios/data/downloads.csv"));
+const CALL_G711: (&str, &[u8]) =
+    ("../data/call-g711.csv", include_bytes!("../../../scenarios/data/call-g711.csv"));
+const CALL_WHATSAPP: (&str, &[u8]) =
+    ("../data/call-whatsapp.csv", include_bytes!("../../../scenarios/data/call-whatsapp.csv"));
+const CALL_TELEGRAM: (&str, &[u8]) =
+    ("../data/call-telegram.csv", include_bytes!("../../../scenarios/data/call-telegram.csv"));
+const VIDEO: (&str, &[u8]) =
+    ("../data/video-highway.csv", include_bytes!("../../../scenarios/data/video-highway.csv"));
+const CALLS: (&str, &[u8]) =
+    ("../flows/calls.toml", include_bytes!("../../../scenarios/flows/calls.toml"));
 const VARIABLE_DOWN: (&str, &[u8]) =
     ("../data/variable.down", include_bytes!("../../../scenarios/data/variable.down"));
 const VARIABLE_UP: (&str, &[u8]) =
@@ -48,6 +58,11 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
         data: &[],
     },
     Builtin {
+        name: "calls",
+        text: include_str!("../../../scenarios/links/calls.toml"),
+        data: &[WEB_OBJECTS, CALL_G711, CALL_WHATSAPP, CALL_TELEGRAM, VIDEO, CALLS],
+    },
+    Builtin {
         name: "dumbbell",
         text: include_str!("../../../scenarios/papers/EFD/dumbbell.toml"),
         data: &[],
@@ -72,6 +87,7 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
 /// Files of flows that are part of the program: name and text.
 pub(crate) const FLOWS: &[(&str, &str)] = &[
     ("home-10mbit", include_str!("../../../scenarios/flows/home-10mbit.toml")),
+    ("calls", include_str!("../../../scenarios/flows/calls.toml")),
     ("papers-be", include_str!("../../../scenarios/flows/papers-be.toml")),
 ];
 

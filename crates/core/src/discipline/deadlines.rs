@@ -42,7 +42,7 @@ use crate::flow_table::FlowId;
 use crate::packet::Packet;
 use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::residual::{Residual, SMALLEST_PACKET};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Span, Time};
 
 /// The registry's entry for [`Deadlines`].
 pub const ENTRY: Entry = Entry {
@@ -56,7 +56,7 @@ pub const ENTRY: Entry = Entry {
         let residual = Residual::new(&contracts).expect("settings were checked");
         let typical = Typical {
             packet: contracts.largest_packet,
-            burst: settings.bytes(BURST.name).max(contracts.largest_packet),
+            burst: contracts.largest_packet * settings.count(BURST.name).into(),
         };
         let assignment: Box<dyn Assignment> = match settings.choice(ASSIGNMENT.name) {
             IDLE => Box::new(WhenIdle),
@@ -99,9 +99,9 @@ const IDLE: &str = "idle";
 
 const BURST: Parameter = Parameter {
     name: "burst",
-    help: "best effort that comes at once, to which lines and segments are fitted",
-    kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000) },
-    default: "15 kB",
+    help: "largest packets of best effort that come at once: lines and segments are fitted to it",
+    kind: Kind::Count { least: 1, most: 100_000 },
+    default: "10",
 };
 
 const EXCESS: Parameter = Parameter {

@@ -54,7 +54,7 @@ impl Deadlines {
         let residual = Residual::new(&contracts).expect("the settings were checked");
         let scheme: Option<Scheme> = settings.choice("assignment").parse().ok();
         let packet = contracts.largest_packet;
-        let typical = Typical { packet, burst: settings.bytes("burst").max(packet) };
+        let typical = Typical { packet, burst: packet * settings.count("burst").into() };
         let effective = residual.effective();
         let capacity = match scheme {
             None | Some(Scheme::Exact) => effective.clone(),

@@ -19,7 +19,7 @@ pub(super) const APPROXIMATIONS: Claim = Claim {
            segments that lie below it.",
     method: "Computed from the corners of the curves, without a simulation. The paper draws both \
              approximations and does not say how they were chosen; here they are fitted to bursts \
-             of 15 kB. Two segments begin at the origin, where nothing is left, so that they are \
+             of ten packets. Two segments begin at the origin, where nothing is left, so that they are \
              asked to lie below from the earliest deadline on that can occur, that of a packet of \
              40 bytes. Given that way, no packet's deadline is too early.",
     discussion: "Before a largest packet's 1.23 ms nothing is left, so that a packet of 40 bytes \
@@ -30,7 +30,7 @@ pub(super) const APPROXIMATIONS: Claim = Claim {
     measure: approximations,
 };
 
-const TYPICAL: Typical = Typical { packet: Bytes(1_536), burst: Bytes(15_000) };
+const TYPICAL: Typical = Typical { packet: Bytes(1_536), burst: Bytes(15_360) };
 
 fn approximations(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let scenario = access().scenario;

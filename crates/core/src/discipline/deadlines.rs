@@ -42,7 +42,7 @@ use crate::flow_table::FlowId;
 use crate::packet::Packet;
 use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::residual::{Residual, SMALLEST_PACKET};
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Deadlines`].
 pub const ENTRY: Entry = Entry {

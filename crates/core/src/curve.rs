@@ -54,8 +54,8 @@ pub const PER_BYTE: i128 = 8_000_000_000;
 pub const MOST_PIECES: usize = 1 << 20;
 
 /// How many pairs of pieces a convolution or deconvolution may compare, which takes
-/// some 200 ms; they are counted first too.
-pub const MOST_PAIRS: usize = 1 << 18;
+/// less than a second; they are counted first too.
+pub const MOST_PAIRS: usize = 1 << 20;
 
 /// Up to here a curve is known, in nanoseconds: sums of three such times still
 /// fit, and a product of two of them is far from the end of the wide integers.
@@ -200,9 +200,8 @@ impl Curve {
         }
         let mut pieces: Vec<Piece> = self.pieces_between(0, tail).collect();
         pieces.extend(self.pieces_between(tail, tail + self.period));
-        let mut earlier = Curve { pieces, tail, ..self };
-        earlier.join(|piece, tail| piece.start != tail);
-        earlier
+        // Now that fewer pieces are left, the tail may turn out to be straight.
+        Curve { pieces, tail, ..self }.merged()
     }
 
     /// Joins pieces to the one before that continue its line, where `may` allows it.

@@ -18,6 +18,7 @@
 //! `corpus/<target>/` named by what they show, and a file and a `[[bin]]` in
 //! `libfuzzer/`.
 
+pub mod curves;
 pub mod disciplines;
 pub mod requests;
 pub mod scenarios;
@@ -36,6 +37,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "disciplines", fuzz_one: disciplines::fuzz_one },
     Target { name: "capture", fuzz_one: traces::capture },
+    Target { name: "curves", fuzz_one: curves::fuzz_one },
     Target { name: "delivery", fuzz_one: traces::delivery },
     Target { name: "flow_log", fuzz_one: traces::flow_log },
     Target { name: "frames", fuzz_one: traces::frames },

@@ -1,7 +1,13 @@
 //! The earliest deadlines that can be given, from a bounded history: ours, `BE` has only
 //! approximations of this kind.
 //!
-//! Two things make it small and fast, and neither changes a deadline.
+//! Three things make it small and fast, and none changes a deadline.
+//!
+//! *Not every packet counts.* E rises by s' at most within a nanosecond. When
+//! packet j came so soon after packet i that `s' (r_j - r_i) <= S_j - S_i`, with
+//! `S_i` the bytes that came before packet i, then i always asks for a deadline
+//! no earlier than j does: what i demands more takes at least as long as j came
+//! later. So j is no point. In a burst only the first packet is one.
 //!
 //! *The tail is one line.* Beyond its last corner T*, E rises by s for ever, so
 //! that what packet i demands of packet n is `r_i + T* + (w_i + .. + w_n - E(T*)) / s`.
@@ -44,6 +50,10 @@ pub struct Bounded {
     tail: Wait,
     /// The point beyond the last corner that is nearest to the tail.
     nearest: Option<Candidate>,
+    /// The last packet that became a point.
+    last: Option<Point>,
+    /// The most that the capacity rises by within a nanosecond.
+    steepest: i128,
     /// Bytes of all packets since the link was idle.
     sum: u64,
 }
@@ -180,7 +190,43 @@ impl Bounded {
         let last = straight.pieces()[straight.pieces().len() - 1];
         assert!(last.slope > 0, "a capacity rises for ever");
         let tail = Wait { start: last.start, value: last.value, slope: last.slope };
-        Bounded { points: VecDeque::new(), gone: 0, pieces, tail, nearest: None, sum: 0 }
+        let slopes = straight.pieces().iter().map(|piece| piece.slope);
+        let corners = straight.pieces().windows(2);
+        let rises = corners.map(|pair| pair[1].value - pair[0].at(pair[1].start - 1));
+        let steepest = slopes.chain(rises).fold(straight.value(0), i128::max);
+        Bounded {
+            points: VecDeque::new(),
+            gone: 0,
+            pieces,
+            tail,
+            nearest: None,
+            last: None,
+            steepest,
+            sum: 0,
+        }
+    }
+
+    /// Whether an earlier packet always asks for a deadline no earlier than this
+    /// one does.
+    fn is_outdone(&self, point: Point) -> bool {
+        self.last.is_some_and(|last| {
+            let later = i128::from(point.arrived) - i128::from(last.arrived);
+            let behind = i128::from(point.before - last.before);
+            // Behind by nothing it is only where the sum has reached its largest value.
+            behind > 0 && self.steepest.saturating_mul(later) <= PER_BYTE * behind
+        })
+    }
+
+    /// Takes in a packet.
+    fn push(&mut self, point: Point) {
+        self.last = Some(point);
+        match self.pieces.first_mut() {
+            Some(first) => {
+                first.push(point);
+                self.points.push_back(point);
+            }
+            None => self.collapse(point),
+        }
     }
 
     fn collapse(&mut self, point: Point) {
@@ -251,12 +297,8 @@ impl Assignment for Bounded {
     fn assign(&mut self, arrived: Time, size: Bytes) -> Time {
         let point = Point { arrived: arrived.0, before: self.sum };
         self.sum = self.sum.saturating_add(size.max(SMALLEST_PACKET).0);
-        match self.pieces.first_mut() {
-            Some(first) => {
-                first.push(point);
-                self.points.push_back(point);
-            }
-            None => self.collapse(point),
+        if !self.is_outdone(point) {
+            self.push(point);
         }
         self.pass_on();
         let sum = self.sum;
@@ -273,13 +315,17 @@ impl Assignment for Bounded {
     }
 
     fn reset(&mut self) {
+        if self.last.is_none() {
+            // Most often only real-time packets have gone by.
+            return;
+        }
         self.points.clear();
         self.gone = 0;
         for piece in &mut self.pieces {
             (piece.first, piece.leaves) = (0, u64::MAX);
             piece.candidates.clear();
         }
-        self.nearest = None;
+        (self.nearest, self.last) = (None, None);
         self.sum = 0;
     }
 

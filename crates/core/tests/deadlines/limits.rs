@@ -68,6 +68,16 @@ proptest! {
     }
 }
 
+#[test]
+fn a_sum_of_sizes_at_its_largest_value_makes_no_deadline_earlier() {
+    let residual = residual("link 1000 Gbit/s; packets to 1048576 B");
+    let mut assignment =
+        Scheme::Bounded.build(&residual, Typical { packet: Bytes(1), burst: Bytes(1) });
+    let packets = [(1, u64::MAX), (1 << 62, 1), (u64::MAX, 1), (u64::MAX, 1), (u64::MAX, 1)];
+    let due = packets.map(|(now, size)| assignment.assign(Time(now), Bytes(size)));
+    assert!(due.is_sorted() && due[4] == Time::FAR_FUTURE, "{due:?}");
+}
+
 /// Bursts and single packets at nine tenths of what is left, never idle.
 fn traffic(assignment: &mut dyn Assignment, now: &mut Time, packets: u64) {
     for number in 0..packets {

@@ -1,5 +1,6 @@
 //! Nanoseconds for the deadline of a best-effort packet, under every assignment,
-//! beside the real-time flows of `BE Table 3`.
+//! beside the real-time flows of `BE Table 3`: on the access link of that paper,
+//! and in busy periods of so many packets.
 //!
 //! ```sh
 //! cargo bench -p tidegate-core --bench assignments
@@ -7,19 +8,17 @@
 //!
 //! Says first how many packets each one remembers at most.
 
+mod access;
+
 use std::hint::black_box;
 use std::time::Duration;
 
+use access::Call;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tidegate_core::assignment::{Assignment, Scheme, Typical};
 use tidegate_core::contract::Contracts;
 use tidegate_core::residual::Residual;
 use tidegate_core::{Bytes, Rate, Span, Time};
-
-const FLOWS: &str = "link 10 Mbit/s; packets to 1536 B; \
-    transactions = class 1: 700 B + 1.2 Mbit/s, 45000 B + 400 kbit/s within 20 ms; \
-    video = class 2: 1536 B + 6.4 Mbit/s, 15000 B + 4.8 Mbit/s within 30 ms; \
-    voice = class 3: 100 B + 2 Mbit/s, 300 B + 1.2 Mbit/s within 5 ms";
 
 /// Best-effort packets come at nine tenths of what real-time flows leave.
 const RATE: Rate = Rate(3_240_000);
@@ -38,6 +37,70 @@ enum Size {
     Smallest,
 }
 
+/// How long the access link is watched.
+const WATCHED: Span = Span::seconds(120);
+
+fn build(scheme: Scheme) -> Box<dyn Assignment> {
+    let contracts: Contracts = access::FLOWS.parse().expect("the flows are well-formed");
+    let residual = Residual::new(&contracts).expect("the flows are schedulable");
+    scheme.build(&residual, Typical { packet: Bytes(1_536), burst: Bytes(15_360) })
+}
+
+/// An assignment on the access link, over and over again.
+struct Link<'a> {
+    assignment: Box<dyn Assignment>,
+    calls: &'a [Call],
+    place: usize,
+}
+
+impl Link<'_> {
+    fn new(scheme: Scheme, calls: &[Call]) -> Link<'_> {
+        Link { assignment: build(scheme), calls, place: 0 }
+    }
+
+    /// The next packet gets its deadline.
+    fn packet(&mut self) -> Time {
+        loop {
+            let Some(call) = self.calls.get(self.place) else {
+                self.assignment.reset();
+                self.place = 0;
+                continue;
+            };
+            self.place += 1;
+            match black_box(*call) {
+                Call::Assign(now, size) => return self.assignment.assign(now, size),
+                Call::Reset => self.assignment.reset(),
+            }
+        }
+    }
+}
+
+fn access_link(criterion: &mut Criterion) {
+    let calls = access::calls(WATCHED);
+    let packets = calls.iter().filter(|call| matches!(call, Call::Assign(..))).count();
+    println!("access: {packets} packets, the link idle {} times", calls.len() - packets);
+    for scheme in Scheme::ALL {
+        let mut link = Link::new(scheme, &calls);
+        let states = (0..packets).map(|_| {
+            link.packet();
+            link.assignment.state()
+        });
+        let states: Vec<usize> = states.collect();
+        let most = states.iter().max().copied().unwrap_or(0);
+        let mean = states.iter().sum::<usize>() as f64 / packets as f64;
+        println!("access/{scheme} remembers {most} at most, {mean:.1} on average");
+    }
+    let mut group = criterion.benchmark_group("access");
+    group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
+    for scheme in Scheme::ALL {
+        group.bench_function(BenchmarkId::from_parameter(scheme), |bencher| {
+            let mut link = Link::new(scheme, &calls);
+            bencher.iter(|| black_box(link.packet()));
+        });
+    }
+    group.finish();
+}
+
 /// An assignment and the packets that come.
 struct Load {
     assignment: Box<dyn Assignment>,
@@ -52,11 +115,7 @@ struct Load {
 
 impl Load {
     fn new(scheme: Scheme, (busy, size): (u32, Size)) -> Load {
-        let contracts: Contracts = FLOWS.parse().expect("the flows are well-formed");
-        let residual = Residual::new(&contracts).expect("the flows are schedulable");
-        let typical = Typical { packet: Bytes(1_536), burst: Bytes(15_360) };
-        let assignment = scheme.build(&residual, typical);
-        Load { assignment, now: Time::ZERO, size, busy, left: busy, random: 1 }
+        Load { assignment: build(scheme), now: Time::ZERO, size, busy, left: busy, random: 1 }
     }
 
     /// The next packet gets its deadline.
@@ -111,5 +170,5 @@ fn assignments(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, assignments);
+criterion_group!(benches, access_link, assignments);
 criterion_main!(benches);

@@ -1,7 +1,8 @@
 //! Once it has reached its working size, a discipline allocates nothing.
 
 use allocation_counter::measure;
-use tidegate_core::registry::DISCIPLINES;
+use tidegate_core::assignment::Scheme;
+use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Span, Time};
 
 /// Two packets arrive for each one sent, so that the buffer is full and losses
@@ -36,5 +37,42 @@ fn no_discipline_allocates_in_its_steady_state() {
             assert_eq!(steady.count_total, 0, "{} with {buffer}", entry.name);
             assert!(port.counters().lost() > 0);
         }
+    }
+}
+
+/// One packet in seven is of the class that the defaults of `deadlines` make a
+/// promise to; some of it is in excess.
+fn promised(port: &mut Port, now: &mut Time, packets: u32) {
+    for number in 0..packets {
+        *now += Span::millis(7);
+        let class = u8::from(number % 7 == 0);
+        let [_, a, b, c] = (number / 16).to_be_bytes();
+        let flow = FlowKey::v4([10, a, b, c], 443, [192, 0, 2, class], 50_000, FlowKey::UDP);
+        let size = Bytes(40 + u64::from(number * 97 % 1_461));
+        port.offer(*now, Packet { class, ..Packet::new(u64::from(number), flow, size) });
+        if number % 2 == 0 {
+            port.take(*now);
+        }
+        if number % 5_000 == 0 {
+            while port.take(*now).is_some() {}
+        }
+    }
+}
+
+#[test]
+fn promises_are_kept_without_allocating_under_every_assignment_but_the_exact_one() {
+    let entry = registry::find("deadlines").expect("it is registered");
+    for assignment in Scheme::NAMES.iter().chain(&["idle"]).filter(|name| **name != "exact") {
+        let settings = [("assignment", *assignment)];
+        let discipline = entry.build(&settings, Buffer::packets(300), 1).expect("it is valid");
+        let (mut port, mut now) = (Port::new(discipline), Time::ZERO);
+        promised(&mut port, &mut now, 300_000);
+        let before: Vec<u64> = port.levels().iter().map(|level| level.enqueued).collect();
+        let steady = measure(|| promised(&mut port, &mut now, 100_000));
+        assert_eq!(steady.count_total, 0, "{assignment}");
+        let levels = port.levels().iter().zip(before);
+        let joined: Vec<u64> = levels.map(|(level, before)| level.enqueued - before).collect();
+        assert!(joined.iter().all(|packets| *packets > 5_000), "{assignment}: {joined:?}");
+        assert!(port.counters().pushed_out > 0 && port.counters().refused > 0);
     }
 }

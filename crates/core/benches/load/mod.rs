@@ -1,9 +1,11 @@
 //! The load of all measurements of disciplines: a queue of constant length that
-//! one packet joins and one leaves, with packets of flows drawn at random.
+//! one packet joins and one leaves, with packets of flows drawn at random. Every
+//! other flow is of a class that was promised something, if the discipline makes
+//! promises.
 
 use std::hint::black_box;
 
-use tidegate_core::registry::Entry;
+use tidegate_core::registry::{Entry, Kind};
 use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Span, Time};
 
 /// How long the queue is, and how many flows it has seen.
@@ -24,25 +26,34 @@ pub(crate) const POINTS: [Point; 5] = [
     Point { queued: 300, flows: 1_000_000 },
 ];
 
+/// What packets of class 1 need, with some to spare.
+const PROMISES: &str = "link 20 Gbit/s; packets to 1500 B; \
+    promised = class 1: 15 MB + 8 Gbit/s within 10 ms";
+
 /// A discipline under load, in its steady state.
 pub(crate) struct Load {
     discipline: Box<dyn Discipline>,
     losses: Losses,
     now: Time,
     flows: u32,
+    /// Two if promises are made to the second, and otherwise one.
+    classes: u32,
     random: u64,
 }
 
 impl Load {
     /// Shows all flows to the discipline, then fills the queue.
     pub(crate) fn new(entry: &'static Entry, point: Point) -> Load {
+        let promises = |kind: &Kind| matches!(kind, Kind::Contracts);
+        let contracts = entry.parameters.iter().filter(|parameter| promises(&parameter.kind));
+        let given: Vec<_> = contracts.map(|parameter| (parameter.name, PROMISES)).collect();
         // Twice the length, so that nothing is lost.
         let discipline = entry
-            .build(&[], Buffer::packets(2 * point.queued), 1)
+            .build(&given, Buffer::packets(2 * point.queued), 1)
             .unwrap_or_else(|error| panic!("{error}"));
-        let flows = point.flows;
-        let mut load =
-            Load { discipline, losses: Losses::new(), now: Time::ZERO, flows, random: 1 };
+        let (flows, classes) = (point.flows, if given.is_empty() { 1 } else { 2 });
+        let (losses, now) = (Losses::new(), Time::ZERO);
+        let mut load = Load { discipline, losses, now, flows, classes, random: 1 };
         for number in 0..flows {
             load.enqueue(number);
             load.discipline.dequeue(load.now, &mut load.losses);
@@ -66,7 +77,8 @@ impl Load {
         self.now += Span::micros(1);
         let [a, b, c, d] = flow.to_be_bytes();
         let key = FlowKey::v4([10, b, c, d], 443, [192, 0, 2, a], 50_000, FlowKey::TCP);
-        let packet = Packet::new(u64::from(flow), key, Bytes(1_500));
+        let class = (flow % self.classes) as u8;
+        let packet = Packet { class, ..Packet::new(u64::from(flow), key, Bytes(1_500)) };
         self.discipline.enqueue(self.now, black_box(packet), &mut self.losses);
     }
 

@@ -97,7 +97,7 @@ fn setting(parameter: &Parameter, dial: u8) -> String {
         Kind::Contracts => format!(
             "link 100 Mbit/s; one = class 1: {} B + {dial} kbit/s within {dial} ms; \
              two = tcp: weight {dial}",
-            u32::from(dial) * 20
+            40 + u32::from(dial) * 20
         ),
     }
 }

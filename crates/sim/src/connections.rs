@@ -272,6 +272,10 @@ impl Connection {
         Bytes(self.ends[self.sender as usize].endpoint.congestion_window())
     }
 
+    pub(crate) fn smoothed_rtt(&self) -> Option<Span> {
+        self.ends[self.sender as usize].endpoint.smoothed_rtt()
+    }
+
     /// The flow's row, at its end or while it is cut off.
     pub(crate) fn record(&self, now: Time, end: Option<Time>) -> FlowRecord {
         let sent = self.ends[self.sender as usize].endpoint.statistics();

@@ -126,4 +126,6 @@ pub struct ProgressSample {
     pub delivered: Bytes,
     /// The sender's congestion window, in bytes.
     pub congestion_window: Bytes,
+    /// The sender's smoothed round-trip time, once it has measured one.
+    pub smoothed_rtt: Option<Span>,
 }

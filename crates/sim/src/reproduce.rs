@@ -19,6 +19,7 @@ mod lab;
 mod las;
 mod msf;
 mod runs;
+mod wlan;
 
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ pub use figure::{Figure, Line, Measure, Scale};
 pub use lab::{Effort, Lab, Observer, Stopped};
 
 /// Every claim, paper by paper.
-pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, be::CLAIMS, msf::CLAIMS];
+pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, be::CLAIMS, msf::CLAIMS, wlan::CLAIMS];
 
 /// A paper whose claims are measured.
 #[derive(Debug)]

@@ -455,6 +455,7 @@ impl<'a> Simulation<'a> {
                 at: now,
                 delivered: state.delivered(),
                 congestion_window: state.congestion_window(),
+                smoothed_rtt: state.smoothed_rtt(),
             };
             self.recorder.progress(&row);
             self.summary.progress.push(row);

@@ -1,0 +1,154 @@
+//! The claims of WLAN: Chen, Heusse, Urvoy-Keller.
+
+mod fairness;
+mod large_buffer;
+mod round_trip;
+
+use std::sync::Arc;
+
+use tidegate_core::Buffer;
+
+use super::figure::Line;
+use super::lab::{Lab, Run, Setting};
+use super::runs::shipped;
+use super::{Claim, Paper, Stopped};
+use crate::metrics::run_summary::LinkSummary;
+use crate::metrics::statistics::Estimate;
+use crate::scenario::{QueueSpec, Scenario};
+
+/// WLAN.
+pub(super) const PAPER: Paper = Paper {
+    key: "WLAN",
+    reference: "J. Chen, M. Heusse, G. Urvoy-Keller: Analysis of the Early Flow Discard (EFD) \
+                Discipline in 802.11 Wireless LANs",
+    setting: "Ten stations and an access point with 802.11a at 54 Mbit/s, without RTS, errors \
+              or hidden stations, ten hosts behind 2 ms of wire (QualNet 4.5 in the paper). Only \
+              the access point's queue to the stations is under test; stations have FIFO, which \
+              never overflows. NewReno with delayed ACKs, a receive window of 65 535 bytes, \
+              segments of 1 460 bytes. The paper gives neither the initial window nor the timers: \
+              ours are 2 segments, and at least 1 s for timeouts. Thresholds are its 20 packets \
+              or 30 kB: BEFD is our efd in bytes, PEFD our efd in packets. It does not say what \
+              its LARS and SCFQ count; ours count an acknowledgement as its 40 bytes. The \
+              paper has 30 runs. fq-codel and cake, which it lacks, are for comparison.",
+};
+
+/// In the order of the paper.
+pub(super) const CLAIMS: &[Claim] =
+    &[fairness::UPLOADS_AGAINST_DOWNLOADS, round_trip::ROUND_TRIPS, large_buffer::LARGE_BUFFER];
+
+const LONG_LIVED: &str = "papers/WLAN/long-lived.toml";
+
+/// Payload of a full segment, in bytes.
+const SEGMENT: f64 = 1_460.0;
+/// The receive window, in bytes: 43 segments and a bit.
+const RECEIVE_WINDOW: f64 = 65_535.0;
+
+/// Buffers of figures 2 and 3, in packets.
+const BUFFERS: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];
+/// With which nothing is lost any more (`WLAN section IV`).
+const LARGE: u32 = 300;
+
+/// Places of the sources in the scenario.
+const UPLOADS: usize = 0;
+const DOWNLOADS: usize = 1;
+
+/// Five uploads and five downloads with this buffer at the access point.
+fn long_lived(buffer: u32) -> Setting {
+    const TEXT: &str = include_str!("../../../../scenarios/papers/WLAN/long-lived.toml");
+    let mut scenario = shipped(LONG_LIVED, TEXT);
+    for link in &mut scenario.links {
+        if let QueueSpec::Tested(limit) = &mut link.queue {
+            *limit = Buffer::packets(buffer);
+        }
+    }
+    Setting { name: format!("{LONG_LIVED} {buffer} packets"), scenario }
+}
+
+/// The runs of every discipline with one buffer, by label.
+struct Cell {
+    buffer: u32,
+    scenario: Scenario,
+    runs: Vec<Vec<Arc<Run>>>,
+}
+
+impl Cell {
+    fn with_buffer(lab: &Lab<'_>, buffer: u32) -> Result<Cell, Stopped> {
+        let setting = long_lived(buffer);
+        let runs = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+        Ok(Cell { buffer, scenario: setting.scenario, runs })
+    }
+
+    /// By seed.
+    fn of(&self, label: &str) -> &[Arc<Run>] {
+        let place = self.scenario.disciplines.iter().position(|choice| choice.label == label);
+        &self.runs[place.expect("claims name disciplines of the scenario")]
+    }
+
+    /// What the access point's queue has done.
+    fn downlink<'a>(&self, run: &'a Run) -> &'a LinkSummary {
+        let tested = |queue: &QueueSpec| matches!(queue, QueueSpec::Tested(_));
+        let place = self.scenario.links.iter().position(|link| tested(&link.queue));
+        let place = place.expect("the cell has a tested link");
+        run.summary.links[place].as_ref().expect("a tested link has a queue")
+    }
+}
+
+/// The cells of figures 2 and 3.
+fn cells(lab: &Lab<'_>) -> Result<Vec<Cell>, Stopped> {
+    BUFFERS.iter().map(|buffer| Cell::with_buffer(lab, *buffer)).collect()
+}
+
+/// Payload that the flows of one source brought to their receivers, in bytes.
+/// A source that brought none counts as one segment, so that ratios are finite.
+fn carried(run: &Run, source: usize) -> f64 {
+    (run.summary.traffic[source].delivered.0 as f64).max(SEGMENT)
+}
+
+/// What uploads brought over what downloads did.
+fn imbalance(run: &Run) -> f64 {
+    carried(run, UPLOADS) / carried(run, DOWNLOADS)
+}
+
+/// A value of one discipline over the buffers, with its intervals.
+fn over_buffers(
+    label: impl Into<String>,
+    cells: &[Cell],
+    discipline: &str,
+    value: impl Fn(&Cell, &Run) -> f64,
+) -> Line {
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let values = cell.of(discipline).iter().map(|run| value(cell, run));
+        let Some(estimate) = Estimate::of(values) else { continue };
+        let (at, (low, high)) = (f64::from(cell.buffer), estimate.interval());
+        points.push((at, estimate.mean));
+        band.push((at, low.max(0.0), high));
+    }
+    Line { label: label.into(), points, band }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_access_points_buffer_changes() {
+        let (small, large) = (long_lived(10).scenario, long_lived(LARGE).scenario);
+        let tested = |scenario: &Scenario| {
+            let buffer = |queue: &QueueSpec| match queue {
+                QueueSpec::Tested(buffer) => Some(*buffer),
+                _ => None,
+            };
+            scenario.links.iter().filter_map(|link| buffer(&link.queue)).collect::<Vec<_>>()
+        };
+        assert_eq!(tested(&small), [Buffer::packets(10)]);
+        assert_eq!(tested(&large), [Buffer::packets(300)]);
+    }
+
+    #[test]
+    fn sources_stand_in_the_scenario_as_they_are_named_here() {
+        let scenario = long_lived(30).scenario;
+        assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
+        assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
+    }
+}

@@ -63,7 +63,7 @@ fn points(a: &Curve, b: &Curve, by: u64) -> BTreeSet<u64> {
     let starts = [a, b].map(|curve| curve.pieces_between(0, until).map(|piece| piece.start));
     let near = starts.into_iter().flatten().chain([by, until]);
     let near = near.flat_map(|at| [at.saturating_sub(1), at, at + 1]);
-    let all = near.chain([100 * until, 10_007 * until + 1]);
+    let all = near.chain([until.saturating_mul(100), until.saturating_mul(10_007)]);
     all.filter(|at| *at < FARTHEST / 2).collect()
 }
 

@@ -587,7 +587,7 @@ fn a_file_of_flows_begins_with_a_built_in_one() {
     for (arguments, words) in [
         (&["curves", "missing.toml"][..], "missing.toml: cannot be read: No such file"),
         (&["curves", "home-10mbits"], "built in: 'home-10mbit'"),
-        (&["curves", "castle"], "built in: home-10mbit, papers-be"),
+        (&["curves", "castle"], "built in: home-10mbit, calls, papers-be"),
         (&["curves", "wrong.toml"], "wrong.toml:9:8: link: found '10 Mbyte/s', expected a rate"),
         (&["curves", "my.toml", "--packet", "39 B"], "a packet from 40 B to 1 MiB"),
         (&["curves", "my.toml", "--packet", "big"], "'big' is not a size"),

@@ -1,6 +1,8 @@
 //! Traffic through an 802.11 cell of a scenario file: what stations and access
 //! point get of the medium, and what TCP makes of it.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::sync::atomic::AtomicBool;
 
 use tidegate_core::registry;

@@ -1,6 +1,7 @@
 //! The claims of MSF: Tsao, Lai, Tsao, Lin.
 
 mod batch;
+mod fairness;
 mod latency;
 mod shares;
 mod window;
@@ -31,6 +32,7 @@ pub(super) const PAPER: Paper = Paper {
 /// In the order of the paper.
 pub(super) const CLAIMS: &[Claim] = &[
     batch::BATCH,
+    fairness::FAIRNESS,
     shares::PHASES,
     latency::LATENCY,
     shares::USERS,

@@ -32,8 +32,8 @@ pub(super) const FAIRNESS: Claim = Claim {
     discussion: "The paper lets the second class catch up with one response at a time, the last \
                  of which takes it ahead. With more than one place it can have W+ of them \
                  outstanding when it draws level, and W+ (L_i/w_i + L_j/w_j) is what holds: for \
-                 one place that is the paper's bound. Neither holds for a class that has \
-                 no request waiting while a response of its own lingers: it is not idle, keeps \
+                 one place that is the paper's bound. With more, neither holds for a \
+                 class that has no request waiting while a response of its own lingers: it is not idle, keeps \
                  its counter while others receive, and catches up with all of it once its \
                  requests return.",
     measure: fairness,
@@ -313,14 +313,9 @@ fn worst(
 
 fn fairness(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let mut checks = Vec::new();
-    let mut lines: Vec<Line> = [
-        "always backlogged, of the paper's bound",
-        "always backlogged, of W+ (L_i/w_i + L_j/w_j)",
-        "worst order, of the paper's bound",
-        "worst order, of W+ (L_i/w_i + L_j/w_j)",
-    ]
-    .map(|label| Line::plain(label, Vec::new()))
-    .to_vec();
+    let mut lines: Vec<Line> = ["random, paper's", "random, ours", "worst, paper's", "worst, ours"]
+        .map(|label| Line::plain(label, Vec::new()))
+        .to_vec();
     for places in WINDOWS {
         let random = worst(lab, "backlogged", |stream| backlogged(places, stream))?;
         let ordered = worst_order(places);
@@ -353,9 +348,10 @@ fn fairness(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let figure = Figure {
         id: "MSF-F".into(),
         title: "The largest difference of two backlogged classes, of two bounds".into(),
-        caption:
-            "Over any interval, for the classes' weights; the largest of all drives and seeds."
-                .into(),
+        caption: "Over any interval, for the weights of classes that always have requests \
+                  waiting; the largest of all drives and seeds. At random, and in the worst \
+                  order; of the paper's bound, and of ours, W+ (L_i/w_i + L_j/w_j)."
+            .into(),
         x: Scale::linear("Places (W+)", Measure::Count),
         y: Scale::linear("Share of the bound", Measure::Share),
         lines,

@@ -2,7 +2,7 @@
 //! and what it leaves to best-effort packets.
 //!
 //! What is found is a few tables ([`tables`]), the same on the terminal and in
-//! the page, and the same again as JSON ([`json`]) in units of bytes, seconds
+//! the page, and the same again as JSON ([`json()`]) in units of bytes, seconds
 //! and bits per second.
 
 mod json;

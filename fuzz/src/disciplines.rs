@@ -12,7 +12,7 @@
 //! What is cut off reads as zero. There are as many operations as one run of the
 //! slow twins can afford.
 
-use tidegate_core::registry::{DISCIPLINES, Kind, Parameter};
+use tidegate_core::registry::DISCIPLINES;
 use tidegate_core::{Buffer, Bytes, Span};
 
 // The audit and the twins are those of the conformance tests.
@@ -23,7 +23,11 @@ mod twins;
 
 use model::Operation;
 
+use crate::settings::{Steps, setting};
+
 const MOST_OPERATIONS: usize = 100;
+
+const STEPS: Steps = Steps { span: Span::millis(250), count: 3 };
 
 /// Does what `input` says to every discipline.
 ///
@@ -39,7 +43,7 @@ pub fn fuzz_one(input: &[u8]) {
     let operations: Vec<_> =
         std::iter::from_fn(|| operation(&mut input)).take(MOST_OPERATIONS).collect();
     for entry in DISCIPLINES {
-        let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial)).collect();
+        let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial, STEPS)).collect();
         let names = entry.parameters.iter().map(|parameter| parameter.name);
         let given: Vec<_> = names.zip(values.iter().map(String::as_str)).collect();
         twins::compare(entry, &given, buffer, u64::from(dial), &operations);
@@ -72,32 +76,4 @@ fn span(code: u8) -> Span {
         255 => u64::MAX,
         _ => u64::from(code & 7) << (2 * (code >> 3)),
     })
-}
-
-/// A value within the parameter's range: at 0 the default, at 1 the least, at
-/// 255 the most, and in between something near the least.
-fn setting(parameter: &Parameter, dial: u8) -> String {
-    if dial == 0 {
-        return parameter.default.into();
-    }
-    let within = |least: u64, most: u64, step: u64| match dial {
-        255 => most,
-        _ => (least + u64::from(dial - 1) * step).min(most),
-    };
-    match &parameter.kind {
-        Kind::Span { least, most } => format!("{} ns", within(least.0, most.0, 250_000_000)),
-        Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
-        Kind::Amount if dial.is_multiple_of(2) => format!("{} packets", dial / 2),
-        Kind::Amount => format!("{} B", within(0, u64::MAX, 70)),
-        Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 3).to_string(),
-        Kind::Number { least, most } => {
-            (least + (most - least) * f64::from(dial) / 255.0).to_string()
-        }
-        Kind::Choice(words) => words[usize::from(dial) % words.len()].into(),
-        Kind::Contracts => format!(
-            "link 100 Mbit/s; one = class 1: {} B + {dial} kbit/s within {dial} ms; \
-             two = tcp: weight {dial}",
-            40 + u32::from(dial) * 20
-        ),
-    }
 }

@@ -22,6 +22,7 @@ pub mod curves;
 pub mod disciplines;
 pub mod requests;
 pub mod scenarios;
+mod settings;
 pub mod traces;
 
 /// A fuzz target.

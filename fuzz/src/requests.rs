@@ -17,7 +17,6 @@
 
 use std::num::NonZeroU32;
 
-use tidegate_core::registry::{Kind, Parameter};
 use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_core::{Bytes, Rate, Span};
 
@@ -28,6 +27,10 @@ mod gateway;
 mod twin;
 
 use gateway::{Gateway, Operation};
+
+use crate::settings::{Steps, setting};
+
+const STEPS: Steps = Steps { span: Span::millis(50), count: 1 };
 
 const MOST_OPERATIONS: usize = 100;
 const WEIGHTS: [u32; 2] = [3, 2];
@@ -42,7 +45,7 @@ pub fn fuzz_one(input: &[u8]) {
     let operations: Vec<_> = input.get(2..).unwrap_or(&[]).chunks(3).flat_map(operation).collect();
     let weights = WEIGHTS.map(|weight| NonZeroU32::new(weight).expect("neither is zero"));
     for entry in SCHEDULERS {
-        let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial)).collect();
+        let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial, STEPS)).collect();
         let names = entry.parameters.iter().map(|parameter| parameter.name);
         let given: Vec<_> = names.zip(values.iter().map(String::as_str)).collect();
         let settings = entry.settings(&given).unwrap_or_else(|error| panic!("{error}"));
@@ -85,27 +88,4 @@ fn size(code: u8) -> Bytes {
 /// Three bits times a power of two nanoseconds, up to 15 s.
 fn span(code: u8) -> Span {
     Span(u64::from(code & 7) << (code >> 3))
-}
-
-/// A value within the parameter's range: at 0 the default, at 255 the most, and
-/// in between something near the least.
-fn setting(parameter: &Parameter, dial: u8) -> String {
-    if dial == 0 {
-        return parameter.default.into();
-    }
-    let within = |least: u64, most: u64, step: u64| match dial {
-        255 => most,
-        _ => (least + u64::from(dial - 1) * step).min(most),
-    };
-    match &parameter.kind {
-        Kind::Span { least, most } => format!("{} ns", within(least.0, most.0, 50_000_000)),
-        Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
-        Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 1).to_string(),
-        Kind::Number { least, most } => {
-            (least + (most - least) * f64::from(dial) / 255.0).to_string()
-        }
-        Kind::Choice(words) => words[usize::from(dial) % words.len()].into(),
-        // No request scheduler has a parameter of another kind.
-        Kind::Amount | Kind::Contracts => parameter.default.into(),
-    }
 }

@@ -23,6 +23,16 @@ const TRANSFERS_TAIL: Span = Span::seconds(60);
 
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
     distinct(&arguments.disciplines)?;
+    // Found here, a mistake is told as one of the command line; the scenario that
+    // is made from it has no lines that the user has written.
+    for choice in &arguments.disciplines {
+        let up = arguments.up_rate.unwrap_or(arguments.rate);
+        for (link, rate) in [("down", arguments.rate), ("up", up)] {
+            choice
+                .promises_on(link, rate)
+                .map_err(|error| Failure::Input(format!("--disciplines: {error}")))?;
+        }
+    }
     let file = &arguments.file;
     let is_capture = starts_as_capture(file).map_err(|reason| {
         Failure::Input(format!("{}: cannot be read: {reason}", file.display()))

@@ -13,14 +13,15 @@ use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Span, Time};
 
 pub use run_summary::RunSummary;
 
-/// Takes the rows of a run, in the order of simulated time.
+/// Takes the rows of a run, in the order of simulated time; by itself it leaves
+/// all of them.
 pub trait Recorder {
     /// A flow has ended, or the run has while the flow was still going.
-    fn flow(&mut self, row: &FlowRecord);
+    fn flow(&mut self, _row: &FlowRecord) {}
     /// The state of a link, every [`Scenario::sample_every`](crate::scenario::Scenario::sample_every).
-    fn link(&mut self, row: &LinkSample);
+    fn link(&mut self, _row: &LinkSample) {}
     /// The progress of a followed flow, at the same times.
-    fn progress(&mut self, row: &ProgressSample);
+    fn progress(&mut self, _row: &ProgressSample) {}
     /// Whether it takes the rows of packets, which are many: asked once, at the start.
     fn takes_packets(&self) -> bool {
         false
@@ -35,11 +36,7 @@ pub trait Recorder {
 #[derive(Debug, Default)]
 pub struct Discard;
 
-impl Recorder for Discard {
-    fn flow(&mut self, _row: &FlowRecord) {}
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
-}
+impl Recorder for Discard {}
 
 /// One flow, from beginning to end.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,7 +24,7 @@ use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
 use crate::wlan::phy::DataRate;
 
-pub use choice::ChoiceError;
+pub use choice::{ChoiceError, FasterLink};
 pub use nearest::nearest;
 
 /// A link, its traffic, and the disciplines to be tried on it.

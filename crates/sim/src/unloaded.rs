@@ -7,7 +7,7 @@
 
 use tidegate_core::{Bytes, Span, Time};
 
-use crate::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
+use crate::metrics::{FlowRecord, Recorder};
 use crate::scenario::{Arrivals, Scenario, SizeLaw, TrafficKind};
 use crate::simulation;
 
@@ -93,6 +93,4 @@ impl Recorder for OneFlow {
     fn flow(&mut self, row: &FlowRecord) {
         self.0 = row.response;
     }
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
 }

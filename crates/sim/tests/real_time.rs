@@ -6,9 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Bytes, Span, registry};
 use tidegate_sim::metrics::comparison::Comparison;
-use tidegate_sim::metrics::{
-    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
-};
+use tidegate_sim::metrics::{FlowRecord, PacketEvent, PacketRecord, Recorder, RunSummary};
 use tidegate_sim::scenario::file::{self, DataFiles};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 use tidegate_sim::simulation;
@@ -33,8 +31,6 @@ impl Recorder for Rows {
     fn flow(&mut self, row: &FlowRecord) {
         self.flows.push(row.clone());
     }
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
     fn takes_packets(&self) -> bool {
         true
     }

@@ -6,9 +6,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use tidegate_core::{Bytes, FlowKey, Span, Time, registry};
 use tidegate_sim::metrics::comparison::Comparison;
-use tidegate_sim::metrics::{
-    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
-};
+use tidegate_sim::metrics::{FlowRecord, PacketEvent, PacketRecord, Recorder, RunSummary};
 use tidegate_sim::scenario::file::{self, Folder};
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, Scenario};
 use tidegate_sim::simulation;
@@ -22,8 +20,6 @@ impl Recorder for Flows {
     fn flow(&mut self, row: &FlowRecord) {
         self.0.push(row.clone());
     }
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -377,9 +373,6 @@ proptest! {
 struct Packets(Vec<PacketRecord>);
 
 impl Recorder for Packets {
-    fn flow(&mut self, _row: &FlowRecord) {}
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
     fn takes_packets(&self) -> bool {
         true
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod capacity;
+mod over_time;
 mod theorems;
 mod worst_case;
 
@@ -31,8 +32,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     theorems::THEOREMS,
     access::MAXIMUM,
     access::MEAN,
-    access::OVER_TIME,
-    access::EXCERPT,
+    over_time::OVER_TIME,
+    over_time::EXCERPT,
     capacity::APPROXIMATIONS,
 ];
 

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Packet, Span, Time};
 
 use crate::experiment::{self, Job, Output};
-use crate::metrics::{
-    FlowRecord, LinkSample, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
-};
+use crate::metrics::{FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary};
 use crate::requests::{self, Outcome, SchedulerChoice, Setup};
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, Scenario};
 
@@ -94,6 +92,16 @@ pub(super) struct Passage {
     /// How many of them found none of the connection's packets queued.
     pub(super) fragments: u32,
     queued: u32,
+}
+
+/// A packet that went through the queue of a tested link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served {
+    pub(super) class: u8,
+    /// When it came to the queue.
+    pub(super) arrived: Time,
+    /// When the link had sent it.
+    pub(super) ended: Time,
 }
 
 /// Where claims are measured.
@@ -185,29 +193,27 @@ impl<'a> Lab<'a> {
         Ok(passages)
     }
 
-    /// When packets of a class came to the queue of a tested link and when the
-    /// link had sent them, in one run: those that came from `from` until `until`,
-    /// by arrival.
-    pub(super) fn delays(
+    /// The packets that a tested link has sent, of those that came from `from`
+    /// until `until`, by arrival, in one run.
+    pub(super) fn served(
         &self,
         setting: &Setting,
         discipline: &DisciplineChoice,
         seed: u64,
-        class: u8,
         from: Time,
         until: Time,
-    ) -> Result<Vec<(Time, Time)>, Stopped> {
+    ) -> Result<Vec<Served>, Stopped> {
         let mut scenario = setting.scenario.clone();
         // Nothing that comes later is needed, but for what is still queued then.
         scenario.duration = scenario.duration.min(Span(until.0) + Span::seconds(1));
         let setting = Setting { name: setting.name.clone(), scenario };
         let links = &setting.scenario.links;
-        let mut stopwatch = Stopwatch { class, links, passages: Vec::new(), clock: self.clock() };
+        let mut stopwatch = Stopwatch { links, served: Vec::new(), clock: self.clock() };
         self.run_once(&setting, discipline, seed, &mut stopwatch)?;
-        let mut delays = stopwatch.passages;
-        delays.retain(|(arrived, _)| (from..until).contains(arrived));
-        delays.sort_unstable();
-        Ok(delays)
+        let mut served = stopwatch.served;
+        served.retain(|packet| (from..until).contains(&packet.arrived));
+        served.sort_unstable_by_key(|packet| (packet.arrived, packet.ended));
+        Ok(served)
     }
 
     /// The progress of the followed transfers, in one run.
@@ -344,33 +350,27 @@ impl Recorder for Rows<'_> {
             traffic: row.traffic as u16,
         });
     }
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
     fn reached(&mut self, now: Time) {
         self.clock.reach(now);
     }
 }
 
-/// Takes the times of the packets of one class.
+/// Takes the times of packets.
 struct Stopwatch<'a> {
-    class: u8,
     links: &'a [LinkSpec],
-    passages: Vec<(Time, Time)>,
+    served: Vec<Served>,
     clock: Clock<'a>,
 }
 
 impl Recorder for Stopwatch<'_> {
-    fn flow(&mut self, _row: &FlowRecord) {}
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
     fn takes_packets(&self) -> bool {
         true
     }
     fn packet(&mut self, row: &PacketRecord) {
         let Capacity::Fixed(rate) = self.links[row.link].capacity else { return };
-        if row.event == PacketEvent::Sent && row.packet.class == self.class {
-            let ended = row.at + rate.transmission(row.packet.size);
-            self.passages.push((row.packet.arrived, ended));
+        if row.event == PacketEvent::Sent {
+            let Packet { class, arrived, size, .. } = row.packet;
+            self.served.push(Served { class, arrived, ended: row.at + rate.transmission(size) });
         }
     }
     fn reached(&mut self, now: Time) {
@@ -385,9 +385,6 @@ struct Census<'a> {
 }
 
 impl Recorder for Census<'_> {
-    fn flow(&mut self, _row: &FlowRecord) {}
-    fn link(&mut self, _row: &LinkSample) {}
-    fn progress(&mut self, _row: &ProgressSample) {}
     fn takes_packets(&self) -> bool {
         true
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tidegate_core::Rate;
 use tidegate_core::contract::Contracts;
 use tidegate_core::registry::{self, DISCIPLINES, Entry, Kind, SettingError, Settings};
 
@@ -48,6 +49,16 @@ pub struct FlowsError {
     pub reason: String,
 }
 
+/// Promises for a faster link than the one at hand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("found {found}, expected {expected}")]
+pub struct FasterLink {
+    /// Who promises, for what rate, and the link.
+    pub found: String,
+    /// What would have been right for that link.
+    pub expected: String,
+}
+
 impl DisciplineChoice {
     /// The discipline called `name` with these settings; others have their default.
     ///
@@ -73,6 +84,23 @@ impl DisciplineChoice {
             |parameter: &&registry::Parameter| matches!(parameter.kind, Kind::Contracts);
         let parameter = self.entry.parameters.iter().find(promising)?;
         Some(self.settings.contracts(parameter.name))
+    }
+
+    /// Whether its promises, if it makes any, can be kept on a link of this `rate`.
+    ///
+    /// # Errors
+    /// When the promises are for a faster link.
+    pub fn promises_on(&self, link: &str, rate: Rate) -> Result<(), FasterLink> {
+        match self.contracts() {
+            Some(contracts) if contracts.link > rate => Err(FasterLink {
+                found: format!(
+                    "'{}' with flows for {} on the link '{link}'",
+                    self.label, contracts.link
+                ),
+                expected: format!("flows for at most the {rate} of that link"),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// All parameters with their values, as they would be written in a file:

@@ -7,7 +7,7 @@ use tidegate_core::registry::{self, DISCIPLINES, SettingError};
 use super::data::DataFiles;
 use super::error::Mistake;
 use super::values::{At, Named};
-use crate::scenario::choice::{self, ChoiceError};
+use crate::scenario::choice::{self, ChoiceError, FasterLink};
 use crate::scenario::nearest::expectation;
 use crate::scenario::{Capacity, DisciplineChoice};
 
@@ -78,14 +78,10 @@ pub(super) fn check_promises(
     link: &str,
     capacity: &Capacity,
 ) -> Result<(), Mistake> {
-    let Some(contracts) = choice.contracts() else { return Ok(()) };
     let Some(rate) = capacity.rate() else { return Ok(()) };
-    if contracts.link <= rate {
-        return Ok(());
-    }
-    let (label, counted_on) = (&choice.label, contracts.link);
-    let found = format!("'{label}' with flows for {counted_on} on the link '{link}'");
-    Err(Mistake::at(place, found, format!("flows for at most the {rate} of that link")))
+    choice
+        .promises_on(link, rate)
+        .map_err(|FasterLink { found, expected }| Mistake::at(place, found, expected))
 }
 
 fn in_settings(error: SettingError, named: &Named, place: &Range<usize>) -> Mistake {

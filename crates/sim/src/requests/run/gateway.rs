@@ -1,0 +1,129 @@
+//! What the gateway does: it hears requests, carries out what the scheduler
+//! wants, and reads responses.
+
+use tidegate_core::request::{ClassId, Decision, LinkReport, Permit, Reading, Request, UserId};
+use tidegate_core::{Bytes, Span, Time};
+
+use super::super::connection::{Leg, Side};
+use super::super::demand::Asker;
+use super::{Event, Run};
+
+/// How often the gateway reads the counters of its access link: many times in
+/// an interval of the window, and within the read gate's memory.
+const REPORT_EVERY: Span = Span::millis(100);
+
+impl Run<'_> {
+    /// A request has come to the gateway.
+    pub(super) fn arrive(&mut self, number: u64) {
+        let now = self.kernel.now();
+        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
+        exchange.asked = Some(now);
+        let Asker { class, client, .. } = self.askers[exchange.asker as usize];
+        let request = Request {
+            handle: number,
+            class: ClassId(class as u32),
+            user: UserId(u64::from(client)),
+        };
+        if self.scheduler.arrive(request).is_err() {
+            self.end_exchange(number, false);
+        }
+    }
+
+    /// Carries out what the scheduler wants, and sees to it that it is asked again.
+    pub(super) fn obey(&mut self) {
+        let now = self.kernel.now();
+        while let Some(decision) = self.scheduler.next(now) {
+            match decision {
+                Decision::Release { request, permit } => self.release(request.handle, permit),
+                Decision::Read { handle, size } => self.read_on(handle, size),
+            }
+        }
+        if let Some(at) = self.scheduler.next_ready(now)
+            && at < self.gate_at
+        {
+            self.gate_at = at;
+            self.kernel.schedule(at, Event::Gate);
+        }
+    }
+
+    fn release(&mut self, number: u64, permit: Permit) {
+        let now = self.kernel.now();
+        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
+        exchange.permit = Some(permit);
+        exchange.released = Some(now);
+        let waited = exchange.asked.map(|asked| now.since(asked));
+        let (began, server) = (exchange.began, exchange.object.server);
+        let class = self.askers[exchange.asker as usize].class;
+        if began >= Time(self.setup.warm_up.0)
+            && let Some(waited) = waited
+        {
+            self.outcome.classes[class].waiting.record(waited);
+        }
+        let leg = Leg::Server { server, answered: false, timed: false };
+        let configs = [self.server_side.clone(), self.setup.tcp.clone()];
+        let connection = self.open(leg, number, configs);
+        if let Some(exchange) = self.exchanges.get_mut(&number) {
+            exchange.server = Some(connection);
+        }
+        self.act(connection, Side::Opener);
+    }
+
+    /// A long response may be read for so much more.
+    fn read_on(&mut self, number: u64, size: Bytes) {
+        let Some(exchange) = self.exchanges.get(&number) else { return };
+        let Some(connection) = exchange.server else { return };
+        if let Some(state) = self.connections.get_mut(&connection) {
+            let end = &mut state.ends[Side::Opener as usize];
+            end.read_up_to(end.readable().saturating_add(size.0));
+        }
+        self.relay(number);
+        self.act(connection, Side::Opener);
+    }
+
+    /// The gateway reads what has come from the server and passes it on.
+    pub(super) fn relay(&mut self, number: u64) {
+        let now = self.kernel.now();
+        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
+        let Some(server) = exchange.server.and_then(|id| self.connections.get_mut(&id)) else {
+            return;
+        };
+        let end = &mut server.ends[Side::Opener as usize];
+        let fresh = end.delivered() - exchange.relayed;
+        let Some(permit) = exchange.permit.as_ref().filter(|_| fresh > 0) else { return };
+        exchange.relayed += fresh;
+        let class = self.askers[exchange.asker as usize].class;
+        self.received[class] += Bytes(fresh);
+        match self.scheduler.received(now, permit, Bytes(fresh)) {
+            Reading::Freely => {}
+            Reading::UpTo(left) => end.read_up_to(exchange.relayed + left.0),
+        }
+        let complete = exchange.relayed >= exchange.object.size.0;
+        if complete {
+            exchange.permit = None;
+            end.close();
+            if exchange.began >= Time(self.setup.warm_up.0)
+                && let Some(released) = exchange.released
+            {
+                self.outcome.classes[class].service.record(now.since(released));
+            }
+        }
+        let client = exchange.client;
+        if let Some(state) = self.connections.get_mut(&client) {
+            let end = &mut state.ends[Side::Acceptor as usize];
+            end.write(fresh);
+            if complete {
+                end.close();
+            }
+        }
+        self.act(client, Side::Acceptor);
+    }
+
+    pub(super) fn report(&mut self) {
+        let now = self.kernel.now();
+        self.kernel.schedule(now + REPORT_EVERY, Event::Report);
+        let (sum, count) = std::mem::take(&mut self.delays);
+        let queueing_delay = (count > 0).then(|| sum / count);
+        let carried = self.downlink.port.counters().delivered_bytes;
+        self.scheduler.report(now, LinkReport { carried, queueing_delay });
+    }
+}

@@ -36,4 +36,4 @@ mod setup;
 
 pub use outcome::{ClassOutcome, Outcome, Sample};
 pub use run::run;
-pub use setup::{Class, Demand, SchedulerChoice, ServerGroup, Setup};
+pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tidegate_core::{Span, Time};
-use tidegate_sim::requests::{Demand, Outcome, SchedulerChoice, Setup, run};
+use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_sim::requests::{Cbr, Demand, Outcome, SchedulerChoice, Setup, run};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let choice = SchedulerChoice::new(name, name, given).expect("settings within range");
@@ -146,4 +146,43 @@ fn a_link_with_room_for_all_serves_open_demand_in_full() {
         assert!(completed(&fifo).abs_diff(completed(&outcome)) <= 5);
         assert!(outcome.classes.iter().all(|class| class.failed == 0));
     }
+}
+
+/// Two fifths of the link, for 40 s of every 80 s.
+fn passing() -> Vec<Cbr> {
+    let (on, off) = (Span::seconds(40), Span::seconds(40));
+    vec![Cbr { rate: Rate(800_000), packet: Bytes(1_000), off, on }]
+}
+
+#[test]
+fn what_passes_is_on_and_off_and_belongs_to_no_class() {
+    let mut setup = Setup { passing: passing(), duration: Span::seconds(200), ..Setup::paper() };
+    for class in &mut setup.classes {
+        class.silent.push((Time::ZERO, Time::FAR_FUTURE));
+    }
+    let outcome = outcome(&setup, "paper", &[], 1);
+    // 100 packets a second; at a sample the last one can be on the wire.
+    for (second, packets) in [(39, 0), (41, 100), (79, 3_900), (119, 4_000), (159, 7_900)] {
+        let carried = outcome.samples[second].carried.0 / 1_000;
+        assert!((packets..=packets + 1).contains(&carried), "{carried} packets after {second} s");
+    }
+    assert!(outcome.classes.iter().all(|class| class.received == Bytes::ZERO));
+    // Of the last 100 s it was on for 40.
+    assert!(within(outcome.utilisation, 0.4 * 0.4, 0.01), "{}", outcome.utilisation);
+}
+
+#[test]
+fn classes_share_what_passing_traffic_leaves() {
+    let setup = Setup { passing: passing(), ..backlogged() };
+    let [first, second] = shares(&setup, "paper", &[]);
+    assert!(within(first, 4.0, 0.12) && within(second, 2.0, 0.12), "{first}, {second}");
+    let (alone, beside) =
+        (outcome(&backlogged(), "paper", &[], 1), outcome(&setup, "paper", &[], 1));
+    let payload = |outcome: &Outcome| -> f64 {
+        outcome.classes.iter().map(|class| class.received.0 as f64).sum()
+    };
+    // It takes a fifth of the link, which is used as well as without it.
+    let left = payload(&beside) / payload(&alone);
+    assert!(within(left, 0.8, 0.03), "{left} of the payload is left");
+    assert!(beside.utilisation > 0.96, "{}", beside.utilisation);
 }

@@ -26,6 +26,13 @@ impl Wire {
     }
 }
 
+/// In place of a handle: those of segments have 32 bits.
+const PASSING: u64 = u64::MAX;
+
+fn handle_of(packet: &Packet) -> Option<u32> {
+    u32::try_from(packet.handle).ok()
+}
+
 /// The downlink: the provider's queue, its sender and the wire behind.
 pub(super) struct Downlink {
     pub(super) port: Port,
@@ -42,12 +49,14 @@ impl Downlink {
         Downlink { port, rate, delay, busy_until: Time::ZERO, queueing: Times::default() }
     }
 
-    /// A packet with this handle comes to the queue; returns the handles lost.
-    pub(super) fn offer(&mut self, now: Time, handle: u32, size: Bytes) -> Vec<u32> {
+    /// A packet comes to the queue; a datagram that only passes has no handle.
+    /// Returns the handles of those lost.
+    pub(super) fn offer(&mut self, now: Time, handle: Option<u32>, size: Bytes) -> Vec<u32> {
         // FIFO looks at no flow.
         let key = FlowKey::v4([0; 4], 0, [0; 4], 0, FlowKey::TCP);
-        let losses = self.port.offer(now, Packet::new(u64::from(handle), key, size));
-        losses.iter().map(|loss| loss.packet.handle as u32).collect()
+        let packet = Packet::new(handle.map_or(PASSING, u64::from), key, size);
+        let losses = self.port.offer(now, packet);
+        losses.iter().filter_map(|loss| handle_of(&loss.packet)).collect()
     }
 
     /// When the sender may take a packet; `None` when none waits.
@@ -55,11 +64,11 @@ impl Downlink {
         (self.port.backlog().packets > 0).then_some(self.busy_until)
     }
 
-    /// Sends the next packet: its handle, and when it has come to the gateway.
-    pub(super) fn send(&mut self, now: Time) -> Option<(u32, Time)> {
+    /// Sends the next packet: its handle, and when it has come to the far end.
+    pub(super) fn send(&mut self, now: Time) -> Option<(Option<u32>, Time)> {
         let packet = self.port.take(now)?;
         self.queueing.record(now.since(packet.arrived));
         self.busy_until = now + self.rate.transmission(packet.size);
-        Some((packet.handle as u32, self.busy_until + self.delay))
+        Some((handle_of(&packet), self.busy_until + self.delay))
     }
 }

@@ -4,6 +4,7 @@ mod books;
 mod clients;
 mod gateway;
 mod network;
+mod passing;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::request::{Permit, Scheduler};
 use tidegate_core::{Bytes, Counters, Rate, Span, Stream, Time};
 
+use self::passing::Passing;
 use super::connection::{Connection, Segment, Side};
 use super::demand::{Asker, Object, Sizes};
 use super::outcome::{ClassOutcome, Outcome};
@@ -33,6 +35,8 @@ enum Event {
     Deliver(u32),
     /// A packet has come to the provider's queue.
     AtProvider(u32),
+    /// A datagram of this source has come to the provider's queue.
+    Passing(u32),
     /// The downlink's sender may take the next packet.
     DownlinkReady,
     /// A timer of one end of a connection may be due.
@@ -101,6 +105,7 @@ struct Run<'a> {
     to_provider: Vec<Wire>,
     downlink: Downlink,
     downlink_wakes: bool,
+    passing: Vec<Passing>,
     // TCP.
     connections: BTreeMap<u64, Connection>,
     exchanges: BTreeMap<u64, Exchange>,
@@ -154,6 +159,7 @@ impl<'a> Run<'a> {
             to_provider: servers,
             downlink: Downlink::new(setup.rate, setup.delay, setup.buffer),
             downlink_wakes: false,
+            passing: setup.passing.iter().copied().map(Passing::new).collect(),
             connections: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             opened: 0,
@@ -186,6 +192,7 @@ impl<'a> Run<'a> {
         for asker in 0..self.askers.len() {
             self.plan_page(asker);
         }
+        self.start_passing();
     }
 
     fn handle(&mut self, event: Event) {
@@ -194,14 +201,12 @@ impl<'a> Run<'a> {
             Event::Deliver(segment) => self.deliver(segment),
             Event::AtProvider(segment) => {
                 let size = self.segments[segment].header.wire_size();
-                for lost in self.downlink.offer(now, segment, size) {
-                    self.segments.remove(lost);
-                }
-                self.wake_downlink();
+                self.queue_at_provider(Some(segment), size);
             }
+            Event::Passing(source) => self.pass(source as usize),
             Event::DownlinkReady => {
                 self.downlink_wakes = false;
-                if let Some((segment, at)) = self.downlink.send(now) {
+                if let Some((Some(segment), at)) = self.downlink.send(now) {
                     self.kernel.schedule(at, Event::Deliver(segment));
                 }
                 self.wake_downlink();

@@ -34,6 +34,8 @@ pub struct Setup {
     pub objects: f64,
     /// What a client sends to ask for one.
     pub request: Bytes,
+    /// Traffic of the downlink that belongs to no class.
+    pub passing: Vec<Cbr>,
     /// TCP of all hosts.
     pub tcp: Arc<TcpConfig>,
     /// Receive buffer of the gateway's connections to servers: what a response
@@ -86,6 +88,21 @@ pub struct ServerGroup {
     pub delay: (Span, Span),
     /// Rate of the link to it, uniform between these.
     pub rate: (Rate, Rate),
+}
+
+/// Datagrams at a constant rate, on and off, that nobody behind the gateway asked
+/// for: they pass the provider's queue and the downlink, and end there (`MSF
+/// section 6`).
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    /// Rate while it is on.
+    pub rate: Rate,
+    /// Size of a datagram on the wire.
+    pub packet: Bytes,
+    /// How long it is off, at the start and each time.
+    pub off: Span,
+    /// How long it is on each time.
+    pub on: Span,
 }
 
 /// A request scheduler with its settings.
@@ -159,6 +176,7 @@ impl Setup {
             sizes: SizeLaw::Lognormal { log_mean: 9.357, log_deviation: 1.318 },
             objects: 1.0,
             request: Bytes(300),
+            passing: Vec::new(),
             tcp: Arc::new(TcpConfig {
                 mss: 960,
                 sack: true,

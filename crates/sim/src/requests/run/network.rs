@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::Time;
+use tidegate_core::{Bytes, Time};
 
 use super::super::connection::{Connection, Leg, Segment, Side};
 use super::{Event, Run};
@@ -140,6 +140,14 @@ impl Run<'_> {
             }
         };
         self.kernel.schedule(event.0, event.1);
+    }
+
+    /// A segment, or a datagram that only passes, comes to the provider's queue.
+    pub(super) fn queue_at_provider(&mut self, segment: Option<u32>, size: Bytes) {
+        for lost in self.downlink.offer(self.kernel.now(), segment, size) {
+            self.segments.remove(lost);
+        }
+        self.wake_downlink();
     }
 
     pub(super) fn wake_downlink(&mut self) {

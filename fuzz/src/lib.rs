@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "flows", fuzz_one: scenarios::flows },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
+    Target { name: "page_table", fuzz_one: traces::page_table },
     Target { name: "requests", fuzz_one: requests::fuzz_one },
     Target { name: "scenario", fuzz_one: scenarios::scenario },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },

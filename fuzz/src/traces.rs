@@ -6,7 +6,8 @@
 use tidegate_core::{Bytes, Time};
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
-    Capture, DeliveryTrace, FlowLog, FrameTrace, HttpLog, PageLoads, ReadError, SizeDistribution,
+    Capture, DeliveryTrace, FlowLog, FrameTrace, HttpLog, PageLoads, PageTable, ReadError,
+    SizeDistribution,
 };
 
 /// Packets: pcap and pcapng.
@@ -80,6 +81,13 @@ pub fn http_log(input: &[u8]) {
 pub fn page_load(input: &[u8]) {
     for page in value(PageLoads::parse("file", input)).into_iter().flat_map(|loads| loads.pages) {
         assert!(page.requests.is_sorted_by_key(|request| request.at));
+    }
+}
+
+/// Page loads in short: CSV.
+pub fn page_table(input: &[u8]) {
+    for page in value(PageTable::parse("file", input)).into_iter().flat_map(|table| table.pages) {
+        assert!((1..=page.objects).contains(&page.hosts));
     }
 }
 

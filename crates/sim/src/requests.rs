@@ -30,10 +30,13 @@
 mod connection;
 mod demand;
 mod outcome;
+mod pages;
 mod path;
 mod run;
 mod setup;
 
+pub use demand::RequestLog;
 pub use outcome::{ClassOutcome, Outcome, Sample};
+pub use pages::{Pages, RecordedPages};
 pub use run::run;
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};

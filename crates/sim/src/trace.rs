@@ -19,6 +19,7 @@
 //! | [`frames`] | frames of a stream, or packets of a call: the same columns |
 //! | [`http_log`] | replies of a Web server: Common and Combined Log Format, NASA TSV |
 //! | [`page_load`] | page loads of a browser: HAR |
+//! | [`page_table`] | page loads in short: CSV of objects, bytes and hosts |
 //! | [`delivery`] | capacity of a link over time: Mahimahi traces |
 //! | [`size_distribution`] | distributions of sizes: our CSV, NetSys and Homa files |
 //! | [`sizes`] | measures a distribution of sizes in any of the traffic files above |
@@ -38,6 +39,7 @@ pub mod frames;
 pub mod hosts;
 pub mod http_log;
 pub mod page_load;
+pub mod page_table;
 pub mod size_distribution;
 pub mod sizes;
 mod text;
@@ -51,6 +53,7 @@ pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};
 pub use http_log::{HttpLog, LoggedReply};
 pub use page_load::{PageLoad, PageLoads, PageRequest};
+pub use page_table::{PageOutline, PageTable};
 pub use size_distribution::SizeDistribution;
 pub use sizes::{Measured, measure};
 

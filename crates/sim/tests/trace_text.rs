@@ -161,6 +161,14 @@ h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "ag
 "#;
         assert_eq!(read(log), (vec![(0, 0), (1, 12), (2, 6_245)], 1));
         assert_eq!(read(b""), (vec![], 0));
+        let hosts = |text: &[u8]| -> Vec<u32> {
+            let log = HttpLog::parse("log", text).expect("a good log");
+            log.replies.iter().map(|reply| reply.host).collect()
+        };
+        assert_eq!(hosts(log), [0, 0, 0]);
+        let line = |host: &str| format!("{host} - - [01/Jul/1995:00:00:03 -0400] \"G\" 200 6\n");
+        let log = ["b", "a", "b"].map(line).concat();
+        assert_eq!(hosts(log.as_bytes()), [0, 1, 0]);
         // What clients send need not be text.
         let log =
             b"h - - [01/Jul/1995:00:00:03 -0400] \"GET /\xff\xfe \x16\" 400 9 \"-\" \"\xff\"\r\n";
@@ -174,6 +182,9 @@ h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "ag
             h\t-\t804571201\tGET\t/y\t304\t-\t\t\n\
             h\t-\t804571203\tGET\t/z\t200\t7\t\t\n";
         assert_eq!(read(log), (vec![(0, 7), (3, 3_985)], 1));
+        let log = HttpLog::parse("log", b"bytes\ttime\thost\n1\t5\ta\n1\t6\tb\n");
+        let replies = log.expect("a good log").replies;
+        assert_eq!((replies[0].host, replies[1].host), (0, 1));
     }
 
     #[test]
@@ -207,7 +218,7 @@ mod page_load {
     use super::*;
 
     const ARCHIVE: &str = r#"{"log": {"version": "1.2", "entries": [
-        {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.900Z",
+        {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.900Z", "time": 20.5,
          "request": {"url": "https://Example.org:444/late"}, "response": {"bodySize": 30}},
         {"pageref": "p2", "startedDateTime": "2016-01-24T15:41:46.000+01:00",
          "request": {"url": "http://cdn.example.org/x"}, "response": {"bodySize": 5.0}},
@@ -233,6 +244,8 @@ mod page_load {
         assert_eq!(loads.pages[0].name, "p1");
         assert_eq!(requests(0), [(0, "example.org", 0), (82, "example.org", 30)]);
         assert_eq!(requests(1), [(0, "cdn.example.org", 5)]);
+        let took = loads.pages[0].requests.iter().map(|request| request.took);
+        assert_eq!(took.collect::<Vec<_>>(), [Span::ZERO, Span::micros(20_500)]);
         let marked = format!("\u{feff}{ARCHIVE}");
         assert_eq!(PageLoads::parse("har", marked.as_bytes()).ok(), Some(loads));
     }

@@ -18,6 +18,7 @@ use self::passing::Passing;
 use super::connection::{Connection, Segment, Side};
 use super::demand::{Asker, Object, Sizes};
 use super::outcome::{ClassOutcome, Outcome};
+use super::pages::Loading;
 use super::path::{Downlink, Wire};
 use super::setup::{SchedulerChoice, Setup};
 use crate::kernel::Kernel;
@@ -43,6 +44,8 @@ enum Event {
     Timer(u64, Side),
     /// A client begins a page.
     Page(u32),
+    /// An object of a page is due.
+    Due(u64, u32),
     /// The scheduler may have something to do.
     Gate,
     /// The gateway reads the counters of its access link.
@@ -56,6 +59,8 @@ enum Event {
 /// An object on its way to a client.
 struct Exchange {
     asker: u32,
+    /// Its page, and its number there.
+    page: (u64, usize),
     object: Object,
     began: Time,
     /// When the request had come to the gateway.
@@ -95,6 +100,9 @@ struct Run<'a> {
     /// When the scheduler is woken next.
     gate_at: Time,
     askers: Vec<Asker>,
+    /// Pages on their way, with their askers.
+    pages: BTreeMap<u64, (usize, Loading)>,
+    begun: u64,
     sizes: Sizes,
     // Packets and where they go.
     segments: Slab<Segment>,
@@ -149,6 +157,8 @@ impl<'a> Run<'a> {
             scheduler: Scheduler::new(config, setup.rate, &weights, seed),
             gate_at: Time::FAR_FUTURE,
             askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
+            pages: BTreeMap::new(),
+            begun: 0,
             sizes: Sizes::new(&setup.sizes),
             segments: Slab::new(),
             to_gateway: client_wires.clone(),
@@ -213,6 +223,7 @@ impl<'a> Run<'a> {
             }
             Event::Timer(connection, side) => self.on_timer(connection, side),
             Event::Page(asker) => self.begin_page(asker as usize),
+            Event::Due(page, object) => self.ask_if_possible(page, object as usize),
             Event::Gate => self.gate_at = Time::FAR_FUTURE,
             Event::Report => self.report(),
             Event::Sample => self.sample(),

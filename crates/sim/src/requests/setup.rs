@@ -7,6 +7,8 @@ use tidegate_core::registry::{SettingError, Settings};
 use tidegate_core::request::catalogue::{self, Entry};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
+use super::demand::RequestLog;
+use super::pages::Pages;
 use crate::scenario::SizeLaw;
 use crate::tcp::TcpConfig;
 
@@ -58,12 +60,14 @@ pub struct Class {
     pub clients: u32,
     /// When each of them asks.
     pub demand: Demand,
+    /// What for; the requests of a log are pages of one object, of its sizes.
+    pub pages: Pages,
     /// Times in which they begin no page.
     pub silent: Vec<(Time, Time)>,
 }
 
 /// When a client begins a page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Demand {
     /// So many loops, each with one page at a time and a pause before the next.
     Closed {
@@ -77,6 +81,9 @@ pub enum Demand {
         /// Mean time between two pages of one client.
         every: Span,
     },
+    /// The requests of a log at their times, whether or not those before are
+    /// complete; its hosts are dealt to the clients one by one.
+    Log(Arc<RequestLog>),
 }
 
 /// Servers behind the provider.
@@ -150,6 +157,7 @@ impl Setup {
             weight: NonZeroU32::new(weight).expect("no weight is zero"),
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
+            pages: Pages::Drawn,
             silent: Vec::new(),
         };
         let megabits = |tenths: u64| Rate(tenths * 100_000);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
-use tidegate_core::{Bytes, Time};
+use tidegate_core::{Bytes, Span, Time};
 
 use super::ReadError;
 use super::error::{Mismatch, contents, quote};
@@ -39,6 +39,8 @@ pub struct PageLoad {
 pub struct PageRequest {
     /// When it was made, from the page's first request on.
     pub at: Time,
+    /// From then to the reply's last byte; zero when the archive does not say.
+    pub took: Span,
     /// The host that it was sent to, without the port; empty for objects
     /// inside the page (`data:`).
     pub host: String,
@@ -64,6 +66,9 @@ struct Entry {
     pageref: Option<String>,
     #[serde(deserialize_with = "unix_nanos")]
     started_date_time: i128,
+    /// In milliseconds.
+    #[serde(default)]
+    time: Option<f64>,
     request: Request,
     #[serde(default)]
     response: Option<Response>,
@@ -143,7 +148,9 @@ fn pages(entries: Vec<Entry>) -> PageLoads {
         // Sizes are whole, and `as` saturates.
         let size = Bytes(size as u64);
         let host = host(&entry.request.url);
-        pages[index].requests.push(PageRequest { at: Time::ZERO, host, size });
+        // Some tools write -1 for a request that was never answered.
+        let took = Span::from_seconds(entry.time.unwrap_or_default().max(0.0) / 1e3);
+        pages[index].requests.push(PageRequest { at: Time::ZERO, took, host, size });
         starts[index].push(entry.started_date_time);
     }
     for (page, starts) in pages.iter_mut().zip(starts) {

@@ -1,6 +1,6 @@
 //! What clients do: they begin pages, ask for objects, and have them in the end.
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 
 use super::super::connection::{Leg, Side};
 use super::super::demand::{Asker, Object};
@@ -10,24 +10,48 @@ use super::{Event, Exchange, Run};
 impl Run<'_> {
     pub(super) fn plan_page(&mut self, asker: usize) {
         let class = &self.setup.classes[self.askers[asker].class];
-        let at = self.askers[asker].next(self.kernel.now(), class);
-        self.kernel.schedule(at, Event::Page(asker as u32));
+        if let Some(at) = self.askers[asker].next(self.kernel.now(), class) {
+            self.kernel.schedule(at, Event::Page(asker as u32));
+        }
     }
 
     pub(super) fn begin_page(&mut self, asker: usize) {
         let servers = self.to_server.len();
-        let page = self.askers[asker].page(self.setup.objects, &self.sizes, servers);
-        self.askers[asker].missing += page.len() as u32;
-        for object in page {
-            self.ask(asker, object);
-        }
+        let page = self.askers[asker].page(self.setup, &self.sizes, servers);
+        let number = self.begun;
+        self.begun += 1;
+        self.pages.insert(number, (asker, page));
+        self.go_on(number);
         if !self.askers[asker].waits_for_pages() {
             self.plan_page(asker);
         }
     }
 
+    /// Asks for what has become due of a page, and plans what will.
+    fn go_on(&mut self, page: u64) {
+        let now = self.kernel.now();
+        while let Some((_, loading)) = self.pages.get_mut(&page)
+            && let Some((object, gap)) = loading.next_due()
+        {
+            if gap > Span::ZERO {
+                self.kernel.schedule(now + gap, Event::Due(page, object as u32));
+            } else {
+                self.ask_if_possible(page, object);
+            }
+        }
+    }
+
+    pub(super) fn ask_if_possible(&mut self, page: u64, object: usize) {
+        if self.pages.get_mut(&page).is_some_and(|(_, loading)| loading.ask(object)) {
+            self.ask(page, object);
+        }
+    }
+
     /// A client opens a connection to the gateway and sends a request.
-    fn ask(&mut self, asker: usize, object: Object) {
+    fn ask(&mut self, page: u64, number: usize) {
+        let Some((asker, loading)) = self.pages.get(&page) else { return };
+        let (asker, (size, server)) = (*asker, loading.object(number));
+        let object = Object { size, server };
         let exchange = self.opened;
         let wire = self.client_of(asker);
         let tcp = self.setup.tcp.clone();
@@ -37,6 +61,7 @@ impl Run<'_> {
             exchange,
             Exchange {
                 asker: asker as u32,
+                page: (page, number),
                 object,
                 began,
                 asked: None,
@@ -48,6 +73,23 @@ impl Run<'_> {
             },
         );
         self.act(client, Side::Opener);
+    }
+
+    /// An object of a page has come, or never will: the page goes on without it.
+    fn over(&mut self, (page, object): (u64, usize)) {
+        let Some((asker, loading)) = self.pages.get_mut(&page) else { return };
+        let (asker, next) = (*asker, loading.over(object));
+        if loading.is_over() {
+            self.pages.remove(&page);
+            if self.askers[asker].waits_for_pages() {
+                self.plan_page(asker);
+            }
+            return;
+        }
+        if let Some(next) = next {
+            self.ask(page, next);
+        }
+        self.go_on(page);
     }
 
     /// The number of an asker's client among those of all classes.
@@ -79,9 +121,6 @@ impl Run<'_> {
             self.connections.remove(&exchange.client);
             exchange.server.into_iter().for_each(|server| drop(self.connections.remove(&server)));
         }
-        self.askers[asker].missing -= 1;
-        if self.askers[asker].missing == 0 && self.askers[asker].waits_for_pages() {
-            self.plan_page(asker);
-        }
+        self.over(exchange.page);
     }
 }

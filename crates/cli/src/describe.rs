@@ -51,7 +51,7 @@ fn link(link: &LinkSpec) -> String {
         Capacity::Unlimited => "unlimited".into(),
         Capacity::Fixed(rate) => rate.to_string(),
         Capacity::Trace(trace) => format!("{} on average, varying", trace.mean_rate()),
-        Capacity::Uplink(station) => format!("802.11 at {}", station.rate),
+        Capacity::Uplink(station) => format!("802.11 at {}", station.modulation),
         Capacity::Downlink(access_point) => {
             format!("802.11 at up to {}", access_point.fastest)
         }

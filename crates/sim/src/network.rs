@@ -66,9 +66,10 @@ pub(crate) struct Scheduled {
     sender: Sender,
     /// Until when the sender is busy with what it has taken.
     busy_until: Time,
-    /// Where it contends for the medium of a cell; the sender then only says how
-    /// fast its data are.
+    /// Where it contends for the medium of a cell; the sender is then of no use.
     pub(crate) radio: Option<Radio>,
+    /// How long the medium was busy for it, if it contends for one.
+    pub(crate) airtime: Span,
     /// Whether an event will come when the sender may take the next packet.
     pub(crate) wakes: bool,
     /// Time in the queue of every packet sent.
@@ -96,6 +97,7 @@ impl Link {
                 sender,
                 busy_until: Time::ZERO,
                 radio,
+                airtime: Span::ZERO,
                 wakes: false,
                 delay: Times::default(),
             }))
@@ -182,12 +184,15 @@ impl Scheduled {
         Some((packet, sent))
     }
 
-    /// What the sender could have sent in `span`.
-    pub(crate) fn could_send(&self, span: Span) -> Bytes {
-        match &self.sender {
-            Sender::Fixed(rate) => rate.volume(span),
-            Sender::Trace(sender) => sender.trace.mean_rate().volume(span),
-        }
+    /// What it has used of `span`: `sent` over what the sender could have sent, or
+    /// the time of its medium.
+    pub(crate) fn utilisation(&self, sent: Bytes, span: Span) -> f64 {
+        let could_send = match (&self.sender, self.radio) {
+            (_, Some(_)) => return self.airtime.as_seconds() / span.max(Span(1)).as_seconds(),
+            (Sender::Fixed(rate), None) => rate.volume(span),
+            (Sender::Trace(sender), None) => sender.trace.mean_rate().volume(span),
+        };
+        sent.0 as f64 / could_send.0.max(1) as f64
     }
 }
 

@@ -22,7 +22,8 @@ use crate::trace::delivery::DeliveryTrace;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
 use crate::trace::size_distribution::SizeDistribution;
-use crate::wlan::phy::DataRate;
+use crate::wlan::Modulation;
+use crate::wlan::aggregation::Aggregation;
 
 pub use choice::{ChoiceError, FasterLink};
 pub use nearest::nearest;
@@ -141,7 +142,8 @@ pub enum Capacity {
     /// As a station of an 802.11 cell; the link leads to the access point.
     Uplink(Station),
     /// As the access point of an 802.11 cell. The link leads to a node that stands
-    /// for the medium, from which a link without limits leads on to each station.
+    /// for the medium, from which a link without limits leads on to each station; or,
+    /// with airtime fairness, to one station, in the order of their own links.
     Downlink(AccessPoint),
 }
 
@@ -155,7 +157,7 @@ impl Capacity {
             Capacity::Unlimited => None,
             Capacity::Fixed(rate) => Some(*rate),
             Capacity::Trace(trace) => Some(trace.mean_rate()),
-            Capacity::Uplink(station) => Some(station.rate.rate()),
+            Capacity::Uplink(station) => Some(station.modulation.rate()),
             Capacity::Downlink(access_point) => Some(access_point.fastest.rate()),
         }
     }
@@ -164,19 +166,24 @@ impl Capacity {
 /// The access point of an 802.11 cell. It sends to each station at that one's rate.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessPoint {
-    /// The highest rate of a station.
-    pub fastest: DataRate,
+    /// How data are sent to the fastest station that the link leads to.
+    pub fastest: Modulation,
     /// Who replies at once need not back off:
     /// [`Timing::immediate_replies`](crate::wlan::Timing::immediate_replies).
     pub immediate_replies: bool,
+    /// What goes into aggregates, both ways; `None` in a cell of 802.11a.
+    pub aggregation: Option<Aggregation>,
+    /// Each station has its own link from the access point, and these take turns by
+    /// airtime.
+    pub airtime_fairness: bool,
 }
 
 /// A station of an 802.11 cell. What is said of it is true in both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Station {
-    /// The rate of the data in its frames.
-    pub rate: DataRate,
-    /// The share of transmissions that noise spoils.
+    /// How its data are sent.
+    pub modulation: Modulation,
+    /// The share of transmissions that noise spoils; of frames in aggregates.
     pub frame_error: f64,
 }
 

@@ -13,7 +13,7 @@ mod datagrams;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, TcpFacts, Time};
+use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use crate::connections::{Connection, ConnectionId, Connections, Side};
 use crate::datagrams::DatagramFlows;
@@ -114,6 +114,7 @@ struct Simulation<'a> {
     headers: Vec<Header>,
     actions: Vec<Action>,
     lost: Vec<SegmentId>,
+    handed_on: Vec<SegmentId>,
 }
 
 /// What has become of all segments.
@@ -163,6 +164,7 @@ impl<'a> Simulation<'a> {
             headers: Vec::new(),
             actions: Vec::new(),
             lost: Vec::new(),
+            handed_on: Vec::new(),
         }
     }
 
@@ -471,6 +473,7 @@ impl<'a> Simulation<'a> {
             if let Queue::Scheduled(queue) = &mut link.queue {
                 self.base[index] = *queue.port.counters();
                 queue.delay = Default::default();
+                queue.airtime = Span::default();
             }
         }
     }
@@ -510,8 +513,7 @@ impl<'a> Simulation<'a> {
             assert!(queue.port.is_conserved(), "link {index}: a packet was made or lost unseen");
             let summary = self.summary.links[index].get_or_insert_default();
             summary.counters = queue.port.counters().since(&self.base[index]);
-            summary.utilisation = summary.counters.delivered_bytes.0 as f64
-                / queue.could_send(measured).0.max(1) as f64;
+            summary.utilisation = queue.utilisation(summary.counters.delivered_bytes, measured);
             summary.delay = std::mem::take(&mut queue.delay);
         }
         let on_the_way = self.segments.len() as u64;

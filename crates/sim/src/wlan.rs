@@ -2,20 +2,61 @@
 //!
 //! Every sender follows the distributed coordination function (IEEE 802.11-2016
 //! clause 10.3) over the OFDM physical layer (clause 17): 802.11a, or 802.11g
-//! without old stations around. There is no central allocation: who has waited
-//! for its own random number of idle slots sends, and two that come to their
-//! end in the same slot spoil each other's frames.
+//! without old stations around. Or all have QoS and follow its successor EDCA
+//! (section 10.22.2), with the rates of 802.11n or ac and aggregates. There is
+//! no central allocation: who has waited for its own random number of idle slots
+//! sends, and two that come to their end in the same slot spoil each other's
+//! frames.
 //!
 //! What is simplified: all hear all at once and without error of their own
 //! (no hidden station, no propagation time, no capture of the stronger of two
 //! frames, sensing takes no time); acknowledgements of frames are never lost;
-//! no RTS, no fragments, no beacons, no power saving, no change of rates.
+//! no RTS, no fragments, no beacons, no power saving, no change of rates; of the
+//! four access categories only best effort, one frame or aggregate at a time.
 //!
-//! [`phy`] says how long a frame takes, [`Cell`] who sends when.
+//! [`phy`] and [`high_throughput`] say how long a frame takes, [`Cell`] who sends
+//! when, [`aggregation`] what an aggregate consists of, [`airtime`] to whom an
+//! access point sends that shares its time out.
 
+use std::fmt;
+
+use tidegate_core::Rate;
+
+pub mod aggregation;
+pub mod airtime;
 mod cell;
+pub mod high_throughput;
 pub mod phy;
 #[cfg(test)]
 mod tests;
 
-pub use cell::{Cell, Counts, Frame, Outcome, Timing};
+pub use cell::{Cell, Counts, Frame, Outcome, Timing, Transmission};
+
+/// How data are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modulation {
+    /// As in 802.11a.
+    Ofdm(phy::DataRate),
+    /// As in 802.11n or ac, in aggregates.
+    Aggregated(high_throughput::Mcs),
+}
+
+impl Modulation {
+    /// In bits per second.
+    #[must_use]
+    pub fn rate(self) -> Rate {
+        match self {
+            Modulation::Ofdm(rate) => rate.rate(),
+            Modulation::Aggregated(mcs) => mcs.rate(),
+        }
+    }
+}
+
+impl fmt::Display for Modulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Modulation::Ofdm(rate) => rate.fmt(f),
+            Modulation::Aggregated(mcs) => mcs.fmt(f),
+        }
+    }
+}

@@ -40,6 +40,7 @@ mod tcp;
 mod topology;
 mod traffic;
 mod values;
+mod wifi;
 
 use std::path::Path;
 

@@ -1,18 +1,24 @@
 //! Wireless links: the packets of all that share a medium, from their queues
 //! to the far end.
 
-use tidegate_core::Time;
+use tidegate_core::{Packet, Time};
 
-use super::{Event, Simulation, record_losses, segment_of};
-use crate::air::Radio;
-use crate::metrics::{PacketEvent, PacketRecord};
-use crate::network::{Network, Queue, SegmentId};
+use super::{Event, Segment, Simulation, record_losses, segment_of};
+use crate::air::{Queues, Radio};
+use crate::kernel::Kernel;
+use crate::metrics::{PacketEvent, PacketRecord, Recorder};
+use crate::network::{Link, Network, Queue, Scheduled, SegmentId};
+use crate::scenario::NodeId;
+use crate::slab::Slab;
 use crate::wlan::Outcome;
+use crate::wlan::aggregation::Fate;
 
 impl Simulation<'_> {
     /// A wireless link has something to send.
     pub(super) fn contend(&mut self, radio: Radio) {
-        self.network.airs[radio.cell].cell.offer(self.kernel.now(), radio.sender);
+        let air = &mut self.network.airs[radio.cell];
+        air.feed.offered(radio);
+        air.cell.offer(self.kernel.now(), radio.sender);
         self.await_access(radio.cell);
     }
 
@@ -38,52 +44,103 @@ impl Simulation<'_> {
         if air.cell.next_access() > now {
             return self.await_access(index);
         }
-        let mut taken = std::mem::take(&mut air.taken);
         let mut outcomes = std::mem::take(&mut air.outcomes);
-        let take = |sender: usize| {
-            let link = air.links[sender];
-            let Queue::Scheduled(queue) = &mut links[link].queue else {
-                unreachable!("a wireless link has a queue")
-            };
-            let packet = queue.port.take(now);
-            taken.push((link, packet));
-            let packet = packet?;
-            queue.delay.record(now.since(packet.arrived));
-            let segment = &mut self.segments[packet.handle as SegmentId];
-            segment.ecn = packet.ecn;
-            let frame = air.frames.frame(sender, &packet, segment.destination);
-            Some((frame, queue.port.backlog().packets > 0))
+        let mut queues = Wireless {
+            now,
+            links,
+            segments: &mut self.segments,
+            lost: &mut self.lost,
+            recorder: self.takes_packets.then_some(&mut *self.recorder),
+            kernel: &mut self.kernel,
         };
+        let take = |sender| air.feed.next(sender, &mut queues);
         outcomes.extend_from_slice(air.cell.access(now, take));
-        for (link, packet) in taken.drain(..) {
-            let Queue::Scheduled(queue) = &mut self.network.links[link].queue else { continue };
-            self.lost.extend(queue.port.losses().iter().map(segment_of));
-            if self.takes_packets {
-                record_losses(self.recorder, link, now, queue.port.losses());
-                if let Some(packet) = packet {
-                    let event = PacketEvent::Sent;
-                    self.recorder.packet(&PacketRecord { link, at: now, packet, event });
+        for transmission in air.cell.transmissions() {
+            let link = air.feed.link(transmission.from, transmission.to);
+            queues.scheduled(link).airtime += transmission.time;
+            air.feed.charge(*transmission);
+        }
+        for outcome in outcomes.drain(..) {
+            match outcome {
+                Outcome::Delivered { from, to, handle, at } => {
+                    let link = self.network.airs[index].feed.link(from, to);
+                    self.travel(link, handle as SegmentId, at);
+                }
+                Outcome::GivenUp { handle, .. } => self.lost.push(handle as SegmentId),
+                Outcome::Aggregate { from, to, received, at } => {
+                    let feed = &mut self.network.airs[index].feed;
+                    let link = feed.link(from, to);
+                    let mut delivered = std::mem::take(&mut self.handed_on);
+                    feed.settle(from, received, |handle, fate| match fate {
+                        Fate::Delivered => delivered.push(handle as SegmentId),
+                        Fate::GivenUp => self.lost.push(handle as SegmentId),
+                    });
+                    delivered.drain(..).for_each(|segment| self.travel(link, segment, at));
+                    self.handed_on = delivered;
                 }
             }
-            if packet.is_none() && queue.port.backlog().packets > 0 {
+        }
+        self.drop_lost();
+        self.network.airs[index].outcomes = outcomes;
+        self.await_access(index);
+    }
+}
+
+/// The queues of all links, for a cell to take packets from.
+struct Wireless<'a> {
+    now: Time,
+    links: &'a mut [Link],
+    segments: &'a mut Slab<Segment>,
+    lost: &'a mut Vec<SegmentId>,
+    /// Present when it takes the rows of packets.
+    recorder: Option<&'a mut dyn Recorder>,
+    kernel: &'a mut Kernel<Event>,
+}
+
+impl Wireless<'_> {
+    fn scheduled(&mut self, link: usize) -> &mut Scheduled {
+        match &mut self.links[link].queue {
+            Queue::Scheduled(queue) => queue,
+            Queue::Unbounded { .. } => unreachable!("a wireless link has a queue"),
+        }
+    }
+}
+
+impl Queues for Wireless<'_> {
+    fn waits(&self, link: usize) -> bool {
+        match &self.links[link].queue {
+            Queue::Scheduled(queue) => !queue.wakes && queue.port.backlog().packets > 0,
+            Queue::Unbounded { .. } => false,
+        }
+    }
+
+    fn take(&mut self, link: usize) -> Option<(Packet, NodeId)> {
+        let now = self.now;
+        let Queue::Scheduled(queue) = &mut self.links[link].queue else { return None };
+        if queue.wakes {
+            return None;
+        }
+        let taken = queue.port.take(now);
+        self.lost.extend(queue.port.losses().iter().map(segment_of));
+        if let Some(recorder) = &mut self.recorder {
+            record_losses(&mut **recorder, link, now, queue.port.losses());
+            if let Some(packet) = taken {
+                let event = PacketEvent::Sent;
+                recorder.packet(&PacketRecord { link, at: now, packet, event });
+            }
+        }
+        let Some(packet) = taken else {
+            if queue.port.backlog().packets > 0 {
                 // The discipline holds its packets back.
                 queue.wakes = true;
                 let next = queue.port.next_ready(now).unwrap_or(Time::FAR_FUTURE);
                 self.kernel.schedule(next, Event::Ready(link as u16));
             }
-        }
-        for outcome in outcomes.drain(..) {
-            match outcome {
-                Outcome::Delivered { from, handle, at } => {
-                    let link = self.network.airs[index].links[from];
-                    self.travel(link, handle as SegmentId, at);
-                }
-                Outcome::GivenUp { handle, .. } => self.lost.push(handle as SegmentId),
-            }
-        }
-        self.drop_lost();
-        let air = &mut self.network.airs[index];
-        (air.taken, air.outcomes) = (taken, outcomes);
-        self.await_access(index);
+            return None;
+        };
+        queue.delay.record(now.since(packet.arrived));
+        let segment = &mut self.segments[packet.handle as SegmentId];
+        segment.ecn = packet.ecn;
+        Some((packet, segment.destination))
     }
 }

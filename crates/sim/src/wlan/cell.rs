@@ -12,7 +12,9 @@
 //! Frames are taken from a sender's queue when their first transmission begins,
 //! not when the sender begins to contend for it: until then the discipline of
 //! the queue may prefer another one. From then on the frame stays with the
-//! sender until it is acknowledged or given up.
+//! sender until it is acknowledged or given up. An aggregate is put together
+//! anew for each transmission; what is in it is the owner's affair, who hears
+//! after each one what has been received.
 
 use tidegate_core::{Bytes, Span, Stream, Time};
 
@@ -29,6 +31,9 @@ pub struct Timing {
     pub difs: Span,
     /// The same after a frame that could not be read.
     pub eifs: Span,
+    /// A slot counts as it begins, so that one in which somebody else sends has
+    /// counted: the rule of EDCA, where DCF counts slots that were idle to their end.
+    pub counts_begun_slots: bool,
     /// How long a sender waits for an acknowledgement to begin.
     pub acknowledgement_timeout: Span,
     /// Slots are drawn from 0 to this for the first transmission of a frame.
@@ -59,24 +64,45 @@ impl Timing {
             least_window: 15,
             largest_window: 1_023,
             retry_limit: 7,
+            counts_begun_slots: false,
             immediate_replies: false,
         }
     }
+
+    /// EDCA, which those with QoS follow, of best effort: IEEE 802.11-2016 section
+    /// 10.22.2 and Table 9-137, where AIFSN is 3, the windows are those of DCF and
+    /// the TXOP limit is 0, which is one frame or aggregate. All senders have
+    /// these; dot11QAPEDCATable would let an access point's window grow to 63 only.
+    #[must_use]
+    pub fn edca() -> Timing {
+        let dcf = Timing::ofdm();
+        let aifs = phy::SIFS + phy::SLOT * 3;
+        Timing { difs: aifs, eifs: dcf.eifs - dcf.difs + aifs, counts_begun_slots: true, ..dcf }
+    }
 }
 
-/// A data frame to one other sender.
+/// A data frame to one other sender, or an aggregate of such frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// The owner's name for what it carries.
-    pub handle: u64,
+    /// What it is.
+    body: Body,
     /// The receiver.
     pub to: usize,
     /// Time on the air.
     air_time: Span,
     /// Time on the air of its acknowledgement.
     acknowledgement: Span,
-    /// The probability that noise spoils a transmission of it.
+    /// The probability that noise spoils a transmission of it, or of each frame
+    /// of an aggregate by itself.
     error: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// One frame; the owner's name for what it carries.
+    Single(u64),
+    /// So many frames, at most 64.
+    Aggregate(u32),
 }
 
 impl Frame {
@@ -85,7 +111,24 @@ impl Frame {
     #[must_use]
     pub fn new(handle: u64, size: Bytes, rate: DataRate, to: usize, error: f64) -> Frame {
         let (air_time, acknowledgement) = (rate.data_time(size), rate.acknowledgement_time());
-        Frame { handle, to, air_time, acknowledgement, error }
+        Frame { body: Body::Single(handle), to, air_time, acknowledgement, error }
+    }
+
+    /// An aggregate of `frames` to sender `to`; noise spoils each of them with
+    /// probability `error`.
+    ///
+    /// # Panics
+    /// When there are more frames than a block acknowledgement has bits.
+    #[must_use]
+    pub fn aggregate(
+        frames: u32,
+        air_time: Span,
+        acknowledgement: Span,
+        to: usize,
+        error: f64,
+    ) -> Frame {
+        assert!((1..=64).contains(&frames), "{frames} frames in an aggregate");
+        Frame { body: Body::Aggregate(frames), to, air_time, acknowledgement, error }
     }
 }
 
@@ -96,6 +139,8 @@ pub enum Outcome {
     Delivered {
         /// Its sender.
         from: usize,
+        /// Its receiver.
+        to: usize,
         /// What it carries.
         handle: u64,
         /// When its last bit arrives.
@@ -108,18 +153,44 @@ pub enum Outcome {
         /// What it carries.
         handle: u64,
     },
+    /// An aggregate has been sent.
+    Aggregate {
+        /// Its sender.
+        from: usize,
+        /// Its receiver.
+        to: usize,
+        /// Which of its frames have been received and acknowledged, the first one
+        /// in the lowest bit; none after a collision.
+        received: u64,
+        /// When its last bit arrives.
+        at: Time,
+    },
+}
+
+/// Somebody's use of the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Who sends.
+    pub from: usize,
+    /// To whom.
+    pub to: usize,
+    /// How long the medium is busy for it: with gap and acknowledgement, unless it
+    /// collides.
+    pub time: Span,
+    /// Whether it collides.
+    pub collides: bool,
 }
 
 /// What has happened on the medium so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames sent, each transmission counted.
+    /// Frames and aggregates sent, each transmission counted.
     pub sent: u64,
     /// Those that collided.
     pub collided: u64,
-    /// Those that noise spoiled.
+    /// Frames that noise spoiled, those of aggregates one by one.
     pub spoiled: u64,
-    /// Frames that were given up.
+    /// Frames that were given up; those of aggregates are the owner's to count.
     pub given_up: u64,
 }
 
@@ -155,6 +226,7 @@ pub struct Cell {
     // Used again for every access.
     on_air: Vec<usize>,
     outcomes: Vec<Outcome>,
+    transmissions: Vec<Transmission>,
 }
 
 impl Cell {
@@ -180,6 +252,7 @@ impl Cell {
             counts: Counts::default(),
             on_air: Vec::new(),
             outcomes: Vec::new(),
+            transmissions: Vec::new(),
         }
     }
 
@@ -211,6 +284,12 @@ impl Cell {
         self.next
     }
 
+    /// What began at the last access.
+    #[must_use]
+    pub fn transmissions(&self) -> &[Transmission] {
+        &self.transmissions
+    }
+
     /// What has happened so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -219,7 +298,8 @@ impl Cell {
 
     /// Lets those send whose turn it is, at [`Cell::next_access`]. `take` gives
     /// the next frame from the queue of a sender, and whether there are more
-    /// behind; `None` when the queue has nothing to give after all.
+    /// behind; `None` when the queue has nothing to give after all. What has not
+    /// been received of an aggregate counts as waiting.
     pub fn access(
         &mut self,
         now: Time,
@@ -227,6 +307,7 @@ impl Cell {
     ) -> &[Outcome] {
         self.on_air.clear();
         self.outcomes.clear();
+        self.transmissions.clear();
         for (index, sender) in self.senders.iter_mut().enumerate() {
             if sender.access(self.timing.slot) != now {
                 continue;
@@ -251,7 +332,7 @@ impl Cell {
     /// The frames of those on the air begin `now`.
     fn transmit(&mut self, now: Time) {
         for sender in &mut self.senders {
-            sender.freeze(now, self.timing.slot);
+            sender.freeze(now, self.timing);
         }
         self.counts.sent += self.on_air.len() as u64;
         if let [only] = *self.on_air {
@@ -270,20 +351,27 @@ impl Cell {
         // Others respect the time of the acknowledgement even if it does not
         // come: the frame has announced it (section 10.3.2.4).
         let over = sent + timing.sifs + frame.acknowledgement;
-        let spoiled = frame.error > 0.0 && sender.stream.uniform() < frame.error;
+        let received = frame.draw(&mut sender.stream);
+        self.counts.spoiled += u64::from(frame.frames() - received.count_ones());
+        let time = over.since(now);
+        self.transmissions.push(Transmission { from, to: frame.to, time, collides: false });
         for sender in &mut self.senders {
             sender.wait(over, over + timing.difs);
         }
-        if spoiled {
-            self.counts.spoiled += 1;
+        if received == 0 {
             // Noise is the receiver's own: all others have read the frame.
             self.senders[frame.to].wait(sent, sent + timing.eifs);
-            self.fail(from, sent, sent);
-        } else {
-            self.senders[from].finish(timing.least_window);
-            self.heard = (frame.to, sent);
-            self.outcomes.push(Outcome::Delivered { from, handle: frame.handle, at: sent });
+            return self.fail(from, sent, sent);
         }
+        self.senders[from].finish(timing.least_window);
+        self.heard = (frame.to, sent);
+        self.outcomes.push(match frame.body {
+            Body::Single(handle) => Outcome::Delivered { from, to: frame.to, handle, at: sent },
+            Body::Aggregate(frames) => {
+                self.senders[from].waiting |= received.count_ones() < frames;
+                Outcome::Aggregate { from, to: frame.to, received, at: sent }
+            }
+        });
     }
 
     /// Several senders have begun in the same slot: nobody can read anything.
@@ -301,7 +389,11 @@ impl Cell {
         }
         for place in 0..self.on_air.len() {
             let index = self.on_air[place];
-            self.fail(index, end_of(self, index), idle);
+            let sent = end_of(self, index);
+            let to = self.senders[index].frame.expect("who is on the air has a frame").to;
+            let time = sent.since(now);
+            self.transmissions.push(Transmission { from: index, to, time, collides: true });
+            self.fail(index, sent, idle);
         }
     }
 
@@ -315,15 +407,42 @@ impl Cell {
         let overdue = sent + timing.acknowledgement_timeout;
         sender.wait(idle, overdue.max(idle) + timing.difs);
         sender.failures += 1;
+        let frame = sender.frame.expect("a frame that failed is at hand");
+        if let Body::Aggregate(_) = frame.body {
+            let to = frame.to;
+            self.outcomes.push(Outcome::Aggregate { from: index, to, received: 0, at: sent });
+            sender.frame = None;
+            sender.waiting = true;
+        }
         if sender.failures == timing.retry_limit {
-            let frame = sender.frame.take().expect("a frame that failed is at hand");
-            self.counts.given_up += 1;
-            self.outcomes.push(Outcome::GivenUp { from: index, handle: frame.handle });
+            if let Body::Single(handle) = frame.body {
+                self.counts.given_up += 1;
+                self.outcomes.push(Outcome::GivenUp { from: index, handle });
+            }
             sender.finish(timing.least_window);
         } else {
             sender.window = (2 * sender.window + 1).min(timing.largest_window);
             sender.back_off();
         }
+    }
+}
+
+impl Frame {
+    fn frames(&self) -> u32 {
+        match self.body {
+            Body::Single(_) => 1,
+            Body::Aggregate(frames) => frames,
+        }
+    }
+
+    /// Which of its frames noise spares this time, as bits.
+    fn draw(&self, stream: &mut Stream) -> u64 {
+        let all = u64::MAX >> (64 - self.frames());
+        if self.error == 0.0 {
+            return all;
+        }
+        let bit = |place| u64::from(stream.uniform() >= self.error) << place;
+        (0..self.frames()).map(bit).fold(0, |bits, bit| bits | bit)
     }
 }
 
@@ -347,14 +466,17 @@ impl Sender {
     }
 
     /// The medium becomes busy `now`.
-    fn freeze(&mut self, now: Time, slot: Span) {
+    fn freeze(&mut self, now: Time, timing: Timing) {
+        let slot = timing.slot;
         if self.expiry(slot) <= now {
             // It sends itself, or had nothing to send when its slots ran out.
             self.slots = None;
         } else if let Some(slots) = self.slots {
-            // A slot counts when it has been idle to its end (section 10.3.4.3).
+            // A slot counts when it has been idle to its end (section 10.3.4.3), or,
+            // with EDCA, as it begins (section 10.22.2.4).
+            let begun = u64::from(timing.counts_begun_slots && now >= self.from);
             let idle = now.since(self.from).0 / slot.0;
-            self.slots = Some(slots - idle as u32);
+            self.slots = Some(slots - (idle + begun) as u32);
         } else if self.contends() {
             // It has waited for DIFS to end, in vain.
             self.back_off();

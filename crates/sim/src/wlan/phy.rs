@@ -25,7 +25,7 @@ const SERVICE_AND_TAIL_BITS: u64 = 22;
 /// (24 bytes), the FCS (4), and LLC and SNAP in front of the IP packet (8).
 const DATA_OVERHEAD: Bytes = Bytes(24 + 4 + 8);
 /// IEEE 802.11-2016 section 9.3.1.5.
-const ACK: Bytes = Bytes(14);
+pub(super) const ACK: Bytes = Bytes(14);
 
 /// The rate at which the data of a frame are sent; one of eight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl DataRate {
     /// The highest.
     pub const FASTEST: DataRate = DataRate::mbits(54);
 
-    const fn mbits(rate: u64) -> DataRate {
+    pub(super) const fn mbits(rate: u64) -> DataRate {
         DataRate(Rate(rate * 1_000_000))
     }
 
@@ -76,7 +76,7 @@ impl DataRate {
     }
 
     /// How long a MAC frame of `size`, FCS included, takes: whole symbols.
-    fn air_time(self, size: Bytes) -> Span {
+    pub(super) fn air_time(self, size: Bytes) -> Span {
         // Exact: every rate is a multiple of the 250 000 symbols of a second.
         let bits_per_symbol = self.0.0 * SYMBOL.0 / NANOS_PER_SECOND;
         let symbols = (size.0 * 8 + SERVICE_AND_TAIL_BITS).div_ceil(bits_per_symbol);

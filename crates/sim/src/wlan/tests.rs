@@ -77,7 +77,8 @@ fn draws<const N: usize>(seed: u64, sender: usize, windows: [usize; N]) -> [usiz
 }
 
 fn delivered(from: usize, offered: u64, at: u64) -> Vec<Outcome> {
-    vec![Outcome::Delivered { from, handle: offered, at: micros(at) }]
+    let to = if from == ACCESS_POINT { 1 } else { ACCESS_POINT };
+    vec![Outcome::Delivered { from, to, handle: offered, at: micros(at) }]
 }
 
 #[test]

@@ -9,8 +9,8 @@ use super::error::Mistake;
 use super::syntax::{self, Access, Dumbbell, Wifi};
 use super::topology::{NewLink, Topology, capacity, share};
 use super::values::Text;
+use super::wifi::Sending;
 use crate::scenario::{AccessPoint, Capacity, DisciplineChoice, QueueSpec, Station};
-use crate::wlan::phy::DataRate;
 
 /// `EFD section 4.1`.
 const PAIRS: u32 = 5;
@@ -131,14 +131,8 @@ impl Access {
 impl Wifi {
     /// Adds its nodes, groups and links.
     pub(super) fn build(&self, topology: &mut Topology) -> Result<(), Mistake> {
-        let rates: Vec<DataRate> = match &self.rates {
-            Some(rates) if rates.is_empty() => {
-                let expected = "at least one data rate";
-                return Err(Mistake::at(&rates.place, "an empty list", expected));
-            }
-            Some(rates) => rates.iter().map(|rate| rate.0).collect(),
-            None => vec![DataRate::FASTEST],
-        };
+        let Sending { modulations, aggregation } = self.sending()?;
+        let airtime_fairness = self.airtime_fairness.unwrap_or(false);
         let frame_error = share(self.frame_error.as_ref())?;
         let count = self.stations.0;
         let numbered = |role: &str, count: u32| -> Vec<String> {
@@ -146,33 +140,40 @@ impl Wifi {
         };
         let stations = numbered("station", count);
         let hosts = numbered("host", self.hosts.map_or(count, |hosts| hosts.0));
-        let in_use = || rates.iter().copied().cycle().take(stations.len());
-        let fastest = in_use().max().expect("there is a station");
+        let in_use = || modulations.iter().copied().cycle().take(stations.len());
+        let fastest = in_use().max_by_key(|modulation| modulation.rate());
         let wireless = |name, from, to, capacity, queue| {
             let delay = Span::ZERO;
             NewLink { name, from, to, capacity, delay, loss: 0.0, queue }
         };
-        topology.add(wireless(
-            "downlink".into(),
-            "accesspoint",
-            "medium",
-            Capacity::Downlink(AccessPoint {
-                fastest,
-                immediate_replies: self.immediate_replies.unwrap_or(false),
-            }),
-            QueueSpec::Tested(or(self.buffer, Buffer::default())),
-        ));
+        let downlink = |name, to, fastest| {
+            let immediate_replies = self.immediate_replies.unwrap_or(false);
+            let access_point =
+                AccessPoint { fastest, immediate_replies, aggregation, airtime_fairness };
+            let queue = QueueSpec::Tested(or(self.buffer, Buffer::default()));
+            wireless(name, "accesspoint", to, Capacity::Downlink(access_point), queue)
+        };
+        if airtime_fairness {
+            for ((station, modulation), number) in stations.iter().zip(in_use()).zip(1..) {
+                topology.add(downlink(format!("downlink{number}"), station, modulation));
+            }
+        } else {
+            let fastest = fastest.expect("there is a station");
+            topology.add(downlink("downlink".into(), "medium", fastest));
+        }
         let station_buffer = or(self.station_buffer, Buffer::default());
-        for ((station, rate), number) in stations.iter().zip(in_use()).zip(1..) {
+        for ((station, modulation), number) in stations.iter().zip(in_use()).zip(1..) {
             let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
             topology.add(wireless(
                 format!("uplink{number}"),
                 station,
                 "accesspoint",
-                Capacity::Uplink(Station { rate, frame_error }),
+                Capacity::Uplink(Station { modulation, frame_error }),
                 QueueSpec::Fixed(fifo, station_buffer),
             ));
-            one_way(topology, "medium", station, &Capacity::Unlimited, Span::ZERO);
+            if !airtime_fairness {
+                one_way(topology, "medium", station, &Capacity::Unlimited, Span::ZERO);
+            }
         }
         let router = Capacity::Fixed(or(self.router_rate, ROUTER));
         both_ways(topology, "accesspoint", "router", &router, Span::ZERO);

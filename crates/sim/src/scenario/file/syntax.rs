@@ -16,8 +16,9 @@ use tidegate_core::{Buffer, Bytes, Rate, Span};
 mod greedy;
 mod traffic;
 
-use super::values::{At, Count, InText, Named, Names, Positive, Quantity, Seeds, Text};
-use crate::wlan::phy::DataRate;
+use super::values::{
+    At, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text, WifiRate,
+};
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use traffic::{
     CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
@@ -128,19 +129,38 @@ pub(super) struct Access {
 /// Nodes `station1`.. in the group `stations` share the medium of an 802.11 cell
 /// with the `accesspoint`; behind it `router` and `host1`.. in the group `hosts`.
 /// The link `downlink` (accesspoint to all stations) has the discipline under
-/// test; the links `uplink1`.. have FIFO, all others queue without a limit.
-/// Defaults: `WLAN section III`.
+/// test; the links `uplink1`.. have FIFO, all others queue without a limit. With
+/// `airtime_fairness` the links `downlink1`.. (accesspoint to one station) have
+/// the discipline under test. Defaults: `WLAN section III`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wifi {
     /// Stations.
     pub(super) stations: Count<1, 200>,
-    /// Data rates: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. Stations take turns at
-    /// them. Default: 54 Mbit/s.
-    pub(super) rates: Option<At<Vec<Text<DataRate>>>>,
+    /// What it sends with. Default: 802.11a.
+    pub(super) standard: Option<Standard>,
+    /// Width of the channel, with 802.11n or ac: 20, 40, 80 or 160 MHz. Default: 20
+    /// MHz with 802.11n, 80 MHz with 802.11ac.
+    pub(super) width: Option<Quantity<Megahertz>>,
+    /// Spatial streams, with 802.11n or ac. Default: 1.
+    pub(super) streams: Option<At<Count<1, 4>>>,
+    /// Gap between symbols, with 802.11n or ac: 800 or 400 ns. Default: 800 ns.
+    pub(super) guard_interval: Option<Quantity<Span>>,
+    /// Data rates: with 802.11a 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s, else of the
+    /// channel, as 'MCS 7' or '65 Mbit/s'. Stations take turns at them. Default: the
+    /// highest.
+    pub(super) rates: Option<At<Vec<Quantity<WifiRate>>>>,
+    /// Frames in one aggregate at most, with 802.11n or ac. Default: 64.
+    pub(super) aggregate: Option<At<Count<1, 64>>>,
+    /// Packets that the access point takes out of its queue ahead, for all stations
+    /// together, to make aggregates of them; with 802.11n or ac. Default: 64.
+    pub(super) staging: Option<At<Count<1, 10_000>>>,
+    /// Each station has its own queue at the access point, with the discipline under
+    /// test, and these take turns by airtime. Default: false.
+    pub(super) airtime_fairness: Option<bool>,
     /// Share of the frames that noise spoils, at random; they are sent again. Default: 0.
     pub(super) frame_error: Option<At<f64>>,
-    /// Buffer of the downlink. Default: 300 packets.
+    /// Buffer of the downlink, or of each. Default: 300 packets.
     pub(super) buffer: Option<Text<Buffer>>,
     /// Buffer of each station. Default: 300 packets.
     pub(super) station_buffer: Option<Text<Buffer>>,
@@ -155,6 +175,18 @@ pub(super) struct Wifi {
     /// A reply that is ready when a packet arrives is sent without back-off, as ns-3
     /// does. Default: false.
     pub(super) immediate_replies: Option<bool>,
+}
+
+/// A generation of 802.11.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(super) enum Standard {
+    /// Also 802.11g without old stations.
+    #[serde(rename = "802.11a")]
+    A,
+    #[serde(rename = "802.11n")]
+    N,
+    #[serde(rename = "802.11ac")]
+    Ac,
 }
 
 /// A link between two nodes, which need no other declaration; both ways unless

@@ -397,8 +397,41 @@ fn mistakes_of_a_wireless_cell() {
     for (cell, said) in [
         (
             "[wifi]\nstations = 2\nrates = [\"11 Mbit/s\"]",
-            "7:10: wifi.rates: found '11 Mbit/s', expected a data rate of 802.11: '6 Mbit/s', 9, \
+            "7:10: wifi.rates: found '11 Mbit/s', expected a data rate of 802.11a: '6 Mbit/s', 9, \
              12, 18, 24, 36, 48 or 54",
+        ),
+        (
+            "[wifi]\nstations = 2\nrates = [\"MCS 7\"]",
+            "7:10: wifi.rates: found 'MCS 7', expected a data rate of 802.11a: '6 Mbit/s', 9, 12, \
+             18, 24, 36, 48 or 54",
+        ),
+        (
+            "[wifi]\nstations = 2\nrates = [\"MCS 10\"]",
+            "7:10: wifi.rates: found 'MCS 10', expected a data rate of 802.11, as '54 Mbit/s', or \
+             with 802.11n and ac 'MCS 0' to 'MCS 9'",
+        ),
+        (
+            "[wifi]\nstations = 2\nstreams = 2",
+            "7:11: wifi.streams: found 'streams' with 802.11a, expected it with standard = \
+             '802.11n' or '802.11ac' only",
+        ),
+        (
+            "[wifi]\nstations = 2\nstandard = \"802.11n\"\nwidth = \"80 MHz\"",
+            "8:9: wifi.width: found '80 MHz', expected '20 MHz' or '40 MHz' with 802.11n",
+        ),
+        (
+            "[wifi]\nstations = 2\nstandard = \"802.11n\"\nrates = [\"54 Mbit/s\"]",
+            "8:10: wifi.rates: found '54 Mbit/s', expected a rate of this channel: MCS 0, 6.5 \
+             Mbit/s; MCS 1, 13 Mbit/s; MCS 2, 19.5 Mbit/s; MCS 3, 26 Mbit/s; MCS 4, 39 Mbit/s; MCS \
+             5, 52 Mbit/s; MCS 6, 58.5 Mbit/s; MCS 7, 65 Mbit/s",
+        ),
+        (
+            "[wifi]\nstations = 2\nstandard = \"802.11n\"\nguard_interval = \"1 us\"",
+            "8:18: wifi.guard_interval: found '1 us', expected '800 ns' or '400 ns'",
+        ),
+        (
+            "[wifi]\nstations = 2\nstandard = \"802.11b\"",
+            "7:12: wifi.standard: found unknown '802.11b', expected '802.11a'",
         ),
         (
             "[wifi]\nstations = 2\nrates = []",

@@ -15,8 +15,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
-use crate::wlan::phy::DataRate;
-
 /// A value and where it stands, in bytes from the start of the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
@@ -82,12 +80,53 @@ impl InText for Rate {
     }
 }
 
-impl InText for DataRate {
-    const EXPECTED: &'static str = "a data rate of 802.11: '6 Mbit/s', 9, 12, 18, 24, 36, 48 or 54";
-    const PATTERN: &'static str = r"^\s*(6|9|12|18|24|36|48|54)\s*(Mbit/s|Mb/s)$";
+/// How fast a wireless station sends, as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WifiRate {
+    Rate(Rate),
+    /// The number of a modulation and coding scheme.
+    Mcs(u8),
+}
 
-    fn read(text: &str) -> Option<DataRate> {
-        text.parse().ok().and_then(DataRate::new)
+impl InText for WifiRate {
+    const EXPECTED: &'static str =
+        "a data rate of 802.11, as '54 Mbit/s', or with 802.11n and ac 'MCS 0' to 'MCS 9'";
+    const PATTERN: &'static str = r"^\s*([0-9][0-9_.]*\s*(Mbit/s|Mb/s)|MCS [0-9])$";
+
+    fn read(text: &str) -> Option<WifiRate> {
+        match text.trim_start().strip_prefix("MCS ") {
+            Some(index) => index.parse().ok().filter(|index| *index <= 9).map(WifiRate::Mcs),
+            None => text.parse().ok().map(WifiRate::Rate),
+        }
+    }
+}
+
+impl fmt::Display for WifiRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WifiRate::Rate(rate) => rate.fmt(f),
+            WifiRate::Mcs(index) => write!(f, "MCS {index}"),
+        }
+    }
+}
+
+/// The width of a radio channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Megahertz(pub(super) u8);
+
+impl InText for Megahertz {
+    const EXPECTED: &'static str = "the width of a channel: '20 MHz', 40, 80 or 160";
+    const PATTERN: &'static str = r"^\s*(20|40|80|160)\s*MHz$";
+
+    fn read(text: &str) -> Option<Megahertz> {
+        let number = text.trim().strip_suffix("MHz")?.trim_end();
+        number.parse().ok().filter(|width| [20, 40, 80, 160].contains(width)).map(Megahertz)
+    }
+}
+
+impl fmt::Display for Megahertz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MHz", self.0)
     }
 }
 

@@ -428,7 +428,9 @@ impl Cell {
 }
 
 impl Frame {
-    fn frames(&self) -> u32 {
+    /// How many frames these are.
+    #[must_use]
+    pub fn frames(&self) -> u32 {
         match self.body {
             Body::Single(_) => 1,
             Body::Aggregate(frames) => frames,

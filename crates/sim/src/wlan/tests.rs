@@ -14,6 +14,8 @@ use tidegate_core::{Bytes, Span, Stream, Time};
 
 use super::{Cell, Counts, Frame, Outcome, Timing, phy::DataRate};
 
+mod aggregates;
+
 const ACCESS_POINT: usize = 0;
 const SMALL: u64 = 40;
 const LARGE: u64 = 1_500;

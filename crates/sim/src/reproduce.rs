@@ -19,6 +19,7 @@ mod lab;
 mod las;
 mod msf;
 mod runs;
+mod table;
 mod wlan;
 
 use serde::Serialize;
@@ -26,6 +27,7 @@ use serde::Serialize;
 pub use check::{Check, Outcome};
 pub use figure::{Figure, Line, Measure, Scale};
 pub use lab::{Effort, Lab, Observer, Stopped};
+pub use table::{Row, Table};
 
 /// Every claim, paper by paper.
 pub const CLAIMS: &[&[Claim]] = &[efd::CLAIMS, las::CLAIMS, be::CLAIMS, msf::CLAIMS, wlan::CLAIMS];
@@ -98,6 +100,9 @@ pub struct Finding {
     pub checks: Vec<Check>,
     /// Drawn as in the paper.
     pub figures: Vec<Figure>,
+    /// Numbers behind the figures, where the claim is about many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
     /// The scenarios that were run, as they are called among the shipped ones.
     pub scenarios: Vec<&'static str>,
     /// The seeds.
@@ -116,7 +121,19 @@ impl Finding {
     ) -> Finding {
         let verdict = Verdict::of(&checks);
         let (scenarios, seeds) = (scenarios.to_vec(), lab.seeds());
-        Finding { id, verdict, checks, figures, scenarios, seeds }
+        Finding { id, verdict, checks, figures, tables: Vec::new(), scenarios, seeds }
+    }
+
+    /// The same with tables.
+    #[must_use]
+    pub(crate) fn with_tables(self, tables: Vec<Table>) -> Finding {
+        Finding { tables, ..self }
+    }
+
+    /// The same, of runs with other seeds than the lab's.
+    #[must_use]
+    pub(crate) fn over(self, seeds: Vec<u64>) -> Finding {
+        Finding { seeds, ..self }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was found, as pages: an index, and a page for each paper.
 
-use tidegate_sim::reproduce::{Claim, Effort, Finding, Outcome, Paper};
+use tidegate_sim::reproduce::{Claim, Effort, Finding, Outcome, Paper, Table};
 
 /// The page that leads to the others.
 pub(super) const INDEX: &str = "README.md";
@@ -30,7 +30,7 @@ fn index(found: &[(&Claim, Finding)], effort: Effort) -> String {
         "# What the papers claim, and what comes out here\n\n\
          Made by `tidegate reproduce{} --out FOLDER`, tidegate {}. Every verdict is computed from \
          the checks on the claim's page; each check compares runs with the same arrivals, over \
-         {} seeds, and holds when its whole 95% interval is on the right side of its bound.\n\n\
+         {} seeds unless the page has more, and holds when its whole 95% interval is on the right side of its bound.\n\n\
          | claim | what the paper says | verdict | checks that hold |\n\
          | --- | --- | --- | --- |\n",
         option(effort),
@@ -98,6 +98,24 @@ fn section(claim: &Claim, finding: &Finding, effort: Effort) -> String {
     for figure in &finding.figures {
         let (id, title) = (&figure.id, &figure.title);
         text.push_str(&format!("\n![{title}]({id}.svg)\n\n*{title}. {}*\n", figure.caption));
+    }
+    for table in &finding.tables {
+        text.push_str(&tabular(table));
+    }
+    text
+}
+
+fn tabular(table: &Table) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule: Vec<String> = (0..table.columns.len())
+        .map(|place| if place == 0 { "---".into() } else { "---:".into() })
+        .collect();
+    let mut text = format!("\n**{}.** {}\n\n", table.title, table.caption);
+    text.push_str(&line(&table.columns));
+    text.push_str(&line(&rule));
+    for row in &table.rows {
+        let cells = std::iter::once(row.label.clone()).chain(row.ours.iter().cloned());
+        text.push_str(&line(&cells.collect::<Vec<_>>()));
     }
     text
 }

@@ -14,7 +14,7 @@ use tidegate_core::{Bytes, Packet, Span, Time};
 use crate::experiment::{self, Job, Output};
 use crate::metrics::{FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary};
 use crate::requests::{self, Outcome, SchedulerChoice, Setup};
-use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, Scenario};
+use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub(super) struct Flow {
     pub(super) response: Option<f32>,
     /// The same on an empty network.
     pub(super) unloaded: Option<f32>,
+    /// Seconds from the SYN to the end of both directions, of completed flows.
+    pub(super) lasted: Option<f32>,
     /// The longest time without progress, in seconds.
     pub(super) stall: f32,
     pub(super) lost: u16,
@@ -137,6 +139,19 @@ impl<'a> Lab<'a> {
         (1..=self.effort.seeds()).collect()
     }
 
+    /// The seeds of an experiment that the paper ran so many times: as many, unless
+    /// only a first impression is wanted.
+    pub(super) fn seeds_as(&self, papers: u64) -> Vec<u64> {
+        let count = self.effort.seeds();
+        let count = if self.effort == Effort::Quick { count } else { count.max(papers) };
+        (1..=count).collect()
+    }
+
+    /// How long to run what takes `usual`.
+    pub(super) fn length(&self, usual: Span) -> Span {
+        if self.effort == Effort::Quick { Span(usual.0 / 2) } else { usual }
+    }
+
     /// The runs of one discipline, by seed.
     pub(super) fn runs(
         &self,
@@ -154,9 +169,19 @@ impl<'a> Lab<'a> {
         setting: &Setting,
         disciplines: &[DisciplineChoice],
     ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
+        self.all_runs_over(&self.seeds(), setting, disciplines)
+    }
+
+    /// As [`Lab::all_runs`], with other seeds.
+    pub(super) fn all_runs_over(
+        &self,
+        seeds: &[u64],
+        setting: &Setting,
+        disciplines: &[DisciplineChoice],
+    ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
         let key = |label: &str, seed: u64| (setting.name.clone(), label.to_string(), seed);
         let mut missing = setting.scenario.clone();
-        missing.seeds = self.seeds();
+        missing.seeds = seeds.to_vec();
         let known = |choice: &DisciplineChoice| {
             let runs = self.runs.lock().expect(POISON);
             missing.seeds.iter().all(|seed| runs.contains_key(&key(&choice.label, *seed)))
@@ -174,7 +199,7 @@ impl<'a> Lab<'a> {
         }
         let runs = self.runs.lock().expect(POISON);
         let of = |choice: &DisciplineChoice| {
-            self.seeds().iter().map(|seed| runs[&key(&choice.label, *seed)].clone()).collect()
+            seeds.iter().map(|seed| runs[&key(&choice.label, *seed)].clone()).collect()
         };
         Ok(disciplines.iter().map(of).collect())
     }
@@ -319,7 +344,14 @@ impl<'a> Output<'a> for Keeping<'a> {
 
     fn end(&self, job: &Job<'a>, rows: Rows<'a>, summary: &RunSummary) -> Result<(), Infallible> {
         let key = (self.setting.name.clone(), job.discipline.label.clone(), job.seed);
-        let run = Run { summary: summary.clone(), flows: rows.flows };
+        let mut summary = summary.clone();
+        // Claims look at tested links over time, and an access point has dozens of others.
+        for (link, spec) in std::iter::zip(&mut summary.links, &self.scenario.links) {
+            if let (Some(link), false) = (link, matches!(spec.queue, QueueSpec::Tested(_))) {
+                link.samples = Vec::new();
+            }
+        }
+        let run = Run { summary, flows: rows.flows };
         self.lab.runs.lock().expect(POISON).insert(key, Arc::new(run));
         Ok(())
     }
@@ -344,6 +376,7 @@ impl Recorder for Rows<'_> {
             delivered: narrow(row.delivered),
             response: row.response.filter(|_| row.end.is_some()).map(|r| r.as_seconds() as f32),
             unloaded: row.unloaded.map(|unloaded| unloaded.as_seconds() as f32),
+            lasted: row.end.map(|end| end.since(row.start).as_seconds() as f32),
             stall: row.longest_stall.as_seconds() as f32,
             lost: row.lost.min(u32::from(u16::MAX)) as u16,
             timeouts: row.timeouts.min(u32::from(u16::MAX)) as u16,

@@ -2,16 +2,20 @@
 
 mod fairness;
 mod large_buffer;
+mod levels;
+mod mixed;
+mod response;
 mod round_trip;
 
 use std::sync::Arc;
 
 use tidegate_core::Buffer;
 
+use super::check::Written;
 use super::figure::Line;
 use super::lab::{Lab, Run, Setting};
 use super::runs::shipped;
-use super::{Claim, Paper, Stopped};
+use super::{Claim, Paper, Row, Stopped, Table};
 use crate::metrics::run_summary::LinkSummary;
 use crate::metrics::statistics::Estimate;
 use crate::scenario::{QueueSpec, Scenario};
@@ -33,10 +37,21 @@ pub(super) const PAPER: Paper = Paper {
 };
 
 /// In the order of the paper.
-pub(super) const CLAIMS: &[Claim] =
-    &[fairness::UPLOADS_AGAINST_DOWNLOADS, round_trip::ROUND_TRIPS, large_buffer::LARGE_BUFFER];
+pub(super) const CLAIMS: &[Claim] = &[
+    fairness::UPLOADS_AGAINST_DOWNLOADS,
+    round_trip::ROUND_TRIPS,
+    levels::IN_BYTES,
+    levels::IN_PACKETS,
+    response::SYMMETRIC,
+    response::ASYMMETRIC_LOAD,
+    large_buffer::LARGE_BUFFER,
+];
 
 const LONG_LIVED: &str = "papers/WLAN/long-lived.toml";
+const TODAY: &str = "papers/WLAN/long-lived-today.toml";
+
+/// Runs of each simulation of long transfers in the paper (`WLAN section IV`).
+const PAPERS_RUNS: u64 = 30;
 
 /// Payload of a full segment, in bytes.
 const SEGMENT: f64 = 1_460.0;
@@ -45,6 +60,8 @@ const RECEIVE_WINDOW: f64 = 65_535.0;
 
 /// Buffers of figures 2 and 3, in packets.
 const BUFFERS: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];
+/// The buffer of section V.
+const SMALL: u32 = 30;
 /// With which nothing is lost any more (`WLAN section IV`).
 const LARGE: u32 = 300;
 
@@ -55,13 +72,24 @@ const DOWNLOADS: usize = 1;
 /// Five uploads and five downloads with this buffer at the access point.
 fn long_lived(buffer: u32) -> Setting {
     const TEXT: &str = include_str!("../../../../scenarios/papers/WLAN/long-lived.toml");
-    let mut scenario = shipped(LONG_LIVED, TEXT);
+    with_buffer(LONG_LIVED, TEXT, buffer)
+}
+
+/// The same with today's TCP.
+fn long_lived_today(buffer: u32) -> Setting {
+    const TEXT: &str = include_str!("../../../../scenarios/papers/WLAN/long-lived-today.toml");
+    with_buffer(TODAY, TEXT, buffer)
+}
+
+/// A shipped scenario with this buffer at the access point.
+fn with_buffer(name: &str, text: &str, buffer: u32) -> Setting {
+    let mut scenario = shipped(name, text);
     for link in &mut scenario.links {
         if let QueueSpec::Tested(limit) = &mut link.queue {
             *limit = Buffer::packets(buffer);
         }
     }
-    Setting { name: format!("{LONG_LIVED} {buffer} packets"), scenario }
+    Setting { name: format!("{name} {buffer} packets"), scenario }
 }
 
 /// The runs of every discipline with one buffer, by label.
@@ -72,10 +100,25 @@ struct Cell {
 }
 
 impl Cell {
-    fn with_buffer(lab: &Lab<'_>, buffer: u32) -> Result<Cell, Stopped> {
-        let setting = long_lived(buffer);
-        let runs = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+    /// Runs the disciplines of a scenario.
+    fn of_setting(
+        lab: &Lab<'_>,
+        seeds: &[u64],
+        buffer: u32,
+        setting: Setting,
+    ) -> Result<Cell, Stopped> {
+        let runs = lab.all_runs_over(seeds, &setting, &setting.scenario.disciplines)?;
         Ok(Cell { buffer, scenario: setting.scenario, runs })
+    }
+
+    /// Five uploads and five downloads, as often as in the paper.
+    fn with_buffer(lab: &Lab<'_>, buffer: u32) -> Result<Cell, Stopped> {
+        Cell::of_setting(lab, &lab.seeds_as(PAPERS_RUNS), buffer, long_lived(buffer))
+    }
+
+    /// What the disciplines are called.
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        self.scenario.disciplines.iter().map(|choice| choice.label.as_str())
     }
 
     /// By seed.
@@ -125,6 +168,29 @@ fn over_buffers(
         band.push((at, low.max(0.0), high));
     }
     Line { label: label.into(), points, band }
+}
+
+/// A value of every discipline, in each of `directions`, over the buffers.
+fn table(
+    title: &str,
+    caption: &str,
+    cells: &[Cell],
+    directions: &[(usize, &str)],
+    value: impl Fn(&Run, usize) -> Option<f64>,
+) -> Table {
+    let buffers = cells.iter().map(|cell| format!("{} packets", cell.buffer));
+    let row = |label: &str, (source, suffix): (usize, &str)| {
+        let over_seeds =
+            |cell: &Cell| Estimate::of(cell.of(label).iter().filter_map(|run| value(run, source)));
+        Row::new(format!("{label}{suffix}"), Written::Ratio, cells.iter().map(over_seeds))
+    };
+    let rows = cells[0].labels().flat_map(|label| directions.iter().map(move |it| (label, *it)));
+    Table {
+        title: title.into(),
+        caption: caption.into(),
+        columns: std::iter::once("discipline".to_string()).chain(buffers).collect(),
+        rows: rows.map(|(label, direction)| row(label, direction)).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -248,6 +248,7 @@ mod tests {
             delivered: 10_000,
             response,
             unloaded: None,
+            lasted: None,
             stall: 0.0,
             lost: 0,
             timeouts: 0,

@@ -223,6 +223,7 @@ mod tests {
             delivered,
             response,
             unloaded,
+            lasted: None,
             stall,
             lost: 0,
             timeouts: 0,

@@ -6,8 +6,8 @@ use super::super::lab::{Lab, Run};
 use super::super::runs::{mean, paired, ratio};
 use super::super::{Claim, Finding, Stopped};
 use super::{
-    BUFFERS, Cell, DOWNLOADS, LONG_LIVED, PAPER, RECEIVE_WINDOW, SEGMENT, UPLOADS, cells,
-    over_buffers,
+    BUFFERS, Cell, DOWNLOADS, LONG_LIVED, PAPER, PAPERS_RUNS, RECEIVE_WINDOW, SEGMENT, UPLOADS,
+    cells, over_buffers, table,
 };
 use crate::metrics::ProgressSample;
 
@@ -143,7 +143,26 @@ fn round_trips(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             window,
         ),
     ];
-    Ok(Finding::new("WLAN-3", lab, &[LONG_LIVED], checks, figures))
+    let directions = [(UPLOADS, ", up"), (DOWNLOADS, ", down")];
+    let tables = vec![
+        table(
+            "Round trips in milliseconds",
+            "Smoothed round trips, mean over seeds with its 95% interval.",
+            &cells,
+            &directions,
+            |run, source| Some(round_trip(run, source)? * 1e3),
+        ),
+        table(
+            "Windows in segments",
+            "Congestion windows as far as the receive window lets them be used, mean over seeds \
+             with its 95% interval.",
+            &cells,
+            &directions,
+            window,
+        ),
+    ];
+    let finding = Finding::new("WLAN-3", lab, &[LONG_LIVED], checks, figures);
+    Ok(finding.with_tables(tables).over(lab.seeds_as(PAPERS_RUNS)))
 }
 
 /// The mean smoothed round trip of one source's flows, in seconds.

@@ -23,12 +23,13 @@
 //! let setup = Setup { duration: Span::seconds(60), warm_up: Span::ZERO, ..Setup::today() };
 //! let msf = SchedulerChoice::new("msf", "msf", &[])?.expect("it is in the catalogue");
 //! let outcome = run(&setup, &msf, 1, &AtomicBool::new(false));
-//! assert!(outcome.classes.iter().all(|class| class.completed > 0 && class.failed == 0));
+//! assert!(outcome.classes.iter().all(|class| class.completed > 0 && class.failures.all() == 0));
 //! # Ok::<(), tidegate_core::registry::SettingError>(())
 //! ```
 
 mod connection;
 mod demand;
+mod failures;
 mod outcome;
 mod pages;
 mod path;
@@ -36,7 +37,8 @@ mod run;
 mod setup;
 
 pub use demand::RequestLog;
-pub use outcome::{ClassOutcome, Outcome, Sample};
+pub use failures::{Presence, ServerFailures};
+pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub use pages::{Pages, RecordedPages};
 pub use run::run;
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};

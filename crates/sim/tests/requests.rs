@@ -144,7 +144,7 @@ fn a_link_with_room_for_all_serves_open_demand_in_full() {
         };
         // The last few are cut off by the end.
         assert!(completed(&fifo).abs_diff(completed(&outcome)) <= 5);
-        assert!(outcome.classes.iter().all(|class| class.failed == 0));
+        assert!(outcome.classes.iter().all(|class| class.failures.all() == 0));
     }
 }
 

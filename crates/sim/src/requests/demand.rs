@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Span, Stream, Time};
 
+use super::failures::{Fate, ServerFailures};
 use super::pages::{Loading, Pages, Plan};
 use super::setup::{Class, Demand, Setup};
 use crate::scenario::SizeLaw;
@@ -21,6 +22,7 @@ use crate::traffic::sizes::Sampler;
 pub(super) struct Object {
     pub(super) size: Bytes,
     pub(super) server: usize,
+    pub(super) fate: Fate,
 }
 
 /// The requests of a Web server's log, to be made again.
@@ -117,6 +119,10 @@ pub(super) struct Asker {
     demand: Demand,
     pages: Pages,
     stream: Stream,
+    /// What becomes of its responses.
+    fates: Stream,
+    /// How often its user has come or gone: what was planned before is void.
+    pub(super) visit: u32,
     /// With a log's demand: what remains of it, and the size asked for next.
     turn: Option<Turn>,
     logged: Bytes,
@@ -141,6 +147,8 @@ impl Asker {
             demand: class.demand.clone(),
             pages: class.pages.clone(),
             stream: Stream::new(seed, &format!("class {number} client {client} loop {turn}")),
+            fates: Stream::new(seed, &format!("class {number} client {client} fates {turn}")),
+            visit: 0,
             turn: turns.next(),
             logged: Bytes::ZERO,
         };
@@ -152,7 +160,13 @@ impl Asker {
     /// it asks for nothing more.
     pub(super) fn next(&mut self, now: Time, class: &Class) -> Option<Time> {
         if let Some(turn) = &mut self.turn {
-            let (at, size) = turn.next(&class.silent)?;
+            // What was to be asked for while the user was away is not.
+            let (at, size) = loop {
+                let next = turn.next(&class.silent)?;
+                if next.0 >= now {
+                    break next;
+                }
+            };
             self.logged = size;
             return Some(at);
         }
@@ -168,6 +182,11 @@ impl Asker {
             }
         }
         Some(at)
+    }
+
+    /// What becomes of a response.
+    pub(super) fn fate(&mut self, failures: &ServerFailures, size: Bytes) -> Fate {
+        failures.draw(size, &mut self.fates)
     }
 
     /// Whether its next page waits for this one.

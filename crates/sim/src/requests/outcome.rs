@@ -18,6 +18,8 @@ pub struct Outcome {
     pub queueing: Times,
     /// The provider's queue.
     pub downlink: Counters,
+    /// For how long responses got nothing.
+    pub pauses: Pauses,
     /// Share of the downlink's rate that was used after the warm-up.
     pub utilisation: f64,
     /// How long was measured.
@@ -31,10 +33,16 @@ pub struct Outcome {
 pub struct ClassOutcome {
     /// Payload that reached the gateway for it.
     pub received: Bytes,
+    /// Requests that clients made. Each is one of those below.
+    pub asked: u64,
     /// Requests that were answered.
     pub completed: u64,
-    /// Requests that failed: refused, or a connection was given up.
-    pub failed: u64,
+    /// Requests that failed.
+    pub failures: Failures,
+    /// Requests whose user had left.
+    pub abandoned: u64,
+    /// Requests that the end of the run cut off.
+    pub unfinished: Unfinished,
     /// From the client's first packet to the last byte that it gets.
     pub response: Times,
     /// The same for responses below 10 kB.
@@ -43,6 +51,84 @@ pub struct ClassOutcome {
     pub waiting: Times,
     /// From the release to the response's last byte at the gateway.
     pub service: Times,
+}
+
+/// Requests that failed, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    /// Too many waited already.
+    pub refused: u64,
+    /// TCP gave a connection up.
+    pub broken: u64,
+    /// The server broke its connection off.
+    pub reset: u64,
+    /// Nothing came for too long.
+    pub stalled: u64,
+}
+
+impl Failures {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.refused + self.broken + self.reset + self.stalled
+    }
+}
+
+/// Where requests were when a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// On their way to the gateway.
+    pub arriving: u64,
+    /// Waiting for their release.
+    pub waiting: u64,
+    /// Released, and their response not complete at the gateway.
+    pub outstanding: u64,
+    /// Complete there, and on their way to the client.
+    pub leaving: u64,
+}
+
+impl Unfinished {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.arriving + self.waiting + self.outstanding + self.leaving
+    }
+}
+
+/// For how long responses got nothing, since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// The longest time for which a response had read all that it was granted.
+    pub ungranted: Span,
+    /// The most long responses, those outside the window, at any time.
+    pub long: usize,
+    /// The longest time from one byte of a response at the gateway to its next,
+    /// of responses whose server did not fail: with the path's own pauses.
+    pub silent: Span,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Completed,
+    Refused,
+    Broken,
+    Reset,
+    Stalled,
+    Abandoned,
+}
+
+impl ClassOutcome {
+    pub(super) fn count(&mut self, ending: Ending) {
+        *match ending {
+            Ending::Completed => &mut self.completed,
+            Ending::Refused => &mut self.failures.refused,
+            Ending::Broken => &mut self.failures.broken,
+            Ending::Reset => &mut self.failures.reset,
+            Ending::Stalled => &mut self.failures.stalled,
+            Ending::Abandoned => &mut self.abandoned,
+        } += 1;
+    }
 }
 
 /// The state at a moment.

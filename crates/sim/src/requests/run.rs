@@ -5,19 +5,22 @@ mod clients;
 mod gateway;
 mod network;
 mod passing;
+mod presence;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::request::{Permit, Scheduler};
+use tidegate_core::request::{Permit, Scheduler, Ticket};
 use tidegate_core::{Bytes, Counters, Rate, Span, Stream, Time};
 
 use self::passing::Passing;
+use self::presence::Visitor;
 use super::connection::{Connection, Segment, Side};
 use super::demand::{Asker, Object, Sizes};
-use super::outcome::{ClassOutcome, Outcome};
+use super::outcome::{ClassOutcome, Outcome, Pauses};
 use super::pages::Loading;
 use super::path::{Downlink, Wire};
 use super::setup::{SchedulerChoice, Setup};
@@ -42,10 +45,16 @@ enum Event {
     DownlinkReady,
     /// A timer of one end of a connection may be due.
     Timer(u64, Side),
-    /// A client begins a page.
-    Page(u32),
+    /// A client begins a page, if its user has not come or gone since.
+    Page(u32, u32),
     /// An object of a page is due.
     Due(u64, u32),
+    /// A user comes or goes.
+    Visit(u32),
+    /// A slow server sends some more of a response.
+    Trickle(u64),
+    /// A response may have been silent for too long.
+    Watch(u64),
     /// The scheduler may have something to do.
     Gate,
     /// The gateway reads the counters of its access link.
@@ -66,12 +75,20 @@ struct Exchange {
     /// When the request had come to the gateway.
     asked: Option<Time>,
     released: Option<Time>,
+    /// While the request waits, or after that.
+    ticket: Option<Ticket>,
     permit: Option<Permit>,
     /// The client's connection, and the server's once there is one.
     client: u64,
     server: Option<u64>,
     /// Payload that the gateway has read and passed on.
     relayed: u64,
+    /// Payload that a slow server has sent.
+    trickled: u64,
+    /// When something of the response was read last; before that, its release.
+    moved: Time,
+    /// Since when all is read that was granted.
+    ungranted: Option<Time>,
 }
 
 /// Runs `setup` with `scheduler`. When `stop` becomes true the run ends early,
@@ -103,6 +120,7 @@ struct Run<'a> {
     /// Pages on their way, with their askers.
     pages: BTreeMap<u64, (usize, Loading)>,
     begun: u64,
+    visitors: Vec<Visitor>,
     sizes: Sizes,
     // Packets and where they go.
     segments: Slab<Segment>,
@@ -159,6 +177,7 @@ impl<'a> Run<'a> {
             askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
             pages: BTreeMap::new(),
             begun: 0,
+            visitors: Visitor::all(&setup.classes, seed),
             sizes: Sizes::new(&setup.sizes),
             segments: Slab::new(),
             to_gateway: client_wires.clone(),
@@ -185,6 +204,7 @@ impl<'a> Run<'a> {
                 samples: Vec::new(),
                 queueing: Times::default(),
                 downlink: Counters::default(),
+                pauses: Pauses::default(),
                 utilisation: 0.0,
                 measured: Span::ZERO,
                 reached: Time::ZERO,
@@ -199,6 +219,7 @@ impl<'a> Run<'a> {
         self.kernel.schedule(Time(self.setup.warm_up.0), Event::WarmedUp);
         self.kernel.schedule(Time::ZERO, Event::Report);
         self.kernel.schedule(Time::ZERO, Event::Sample);
+        self.start_visits();
         for asker in 0..self.askers.len() {
             self.plan_page(asker);
         }
@@ -222,8 +243,11 @@ impl<'a> Run<'a> {
                 self.wake_downlink();
             }
             Event::Timer(connection, side) => self.on_timer(connection, side),
-            Event::Page(asker) => self.begin_page(asker as usize),
+            Event::Page(asker, visit) => self.begin_page(asker as usize, visit),
             Event::Due(page, object) => self.ask_if_possible(page, object as usize),
+            Event::Visit(visitor) => self.visit(visitor as usize),
+            Event::Trickle(number) => self.trickle(number),
+            Event::Watch(number) => self.watch(number),
             Event::Gate => self.gate_at = Time::FAR_FUTURE,
             Event::Report => self.report(),
             Event::Sample => self.sample(),

@@ -8,6 +8,7 @@ use tidegate_core::request::catalogue::{self, Entry};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use super::demand::RequestLog;
+use super::failures::{Presence, ServerFailures};
 use super::pages::Pages;
 use crate::scenario::SizeLaw;
 use crate::tcp::TcpConfig;
@@ -43,6 +44,11 @@ pub struct Setup {
     /// Receive buffer of the gateway's connections to servers: what a response
     /// can still bring when it is not read.
     pub server_window: Bytes,
+    /// How servers fail.
+    pub failures: ServerFailures,
+    /// Who waits for a server, the gateway or without one the client, gives a
+    /// response up when so long nothing has come of it that was not held back.
+    pub patience: Option<Span>,
     /// Until when it runs.
     pub duration: Span,
     /// What begins before this is not measured.
@@ -62,6 +68,8 @@ pub struct Class {
     pub demand: Demand,
     /// What for; the requests of a log are pages of one object, of its sizes.
     pub pages: Pages,
+    /// Whether they come and go; otherwise all are there all the time.
+    pub presence: Option<Presence>,
     /// Times in which they begin no page.
     pub silent: Vec<(Time, Time)>,
 }
@@ -158,6 +166,7 @@ impl Setup {
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
             pages: Pages::Drawn,
+            presence: None,
             silent: Vec::new(),
         };
         let megabits = |tenths: u64| Rate(tenths * 100_000);
@@ -194,6 +203,8 @@ impl Setup {
                 ..TcpConfig::papers()
             }),
             server_window: Bytes(200 * 960),
+            failures: ServerFailures::NONE,
+            patience: None,
             duration: Span::seconds(800),
             warm_up: Span::seconds(100),
             sample_every: Span::seconds(1),

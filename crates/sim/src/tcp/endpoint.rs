@@ -126,6 +126,12 @@ impl Endpoint {
         self.receiver.readable()
     }
 
+    /// Payload that has come in and that the application does not read yet.
+    #[must_use]
+    pub fn unread(&self) -> u64 {
+        self.receiver.received() - self.receiver.delivered()
+    }
+
     /// Sends what may be sent: after any of the calls above.
     pub fn poll(&mut self, now: Time, out: &mut Vec<Header>) {
         if self.is_synchronized() && self.receiver.owes_window_update(u64::from(self.mss)) {

@@ -101,11 +101,15 @@ impl Receiver {
         self.deliver();
     }
 
-    fn deliver(&mut self) {
+    /// Payload that has come in without a gap.
+    pub(super) fn received(&self) -> u64 {
         // Neither SYN nor FIN is payload.
-        let received = self.next.saturating_sub(1 + u64::from(self.finished()));
+        self.next.saturating_sub(1 + u64::from(self.finished()))
+    }
+
+    fn deliver(&mut self) {
         // What was read stays read.
-        self.delivered = received.min(self.readable).max(self.delivered);
+        self.delivered = self.received().min(self.readable).max(self.delivered);
     }
 
     /// The peer's SYN.

@@ -4,18 +4,25 @@ use tidegate_core::{Span, Time};
 
 use super::super::connection::{Leg, Side};
 use super::super::demand::{Asker, Object};
-use super::super::outcome::SMALL;
+use super::super::outcome::{Ending, SMALL};
 use super::{Event, Exchange, Run};
 
 impl Run<'_> {
     pub(super) fn plan_page(&mut self, asker: usize) {
+        if !self.is_present(asker) {
+            return;
+        }
         let class = &self.setup.classes[self.askers[asker].class];
         if let Some(at) = self.askers[asker].next(self.kernel.now(), class) {
-            self.kernel.schedule(at, Event::Page(asker as u32));
+            let visit = self.askers[asker].visit;
+            self.kernel.schedule(at, Event::Page(asker as u32, visit));
         }
     }
 
-    pub(super) fn begin_page(&mut self, asker: usize) {
+    pub(super) fn begin_page(&mut self, asker: usize, visit: u32) {
+        if self.askers[asker].visit != visit {
+            return;
+        }
         let servers = self.to_server.len();
         let page = self.askers[asker].page(self.setup, &self.sizes, servers);
         let number = self.begun;
@@ -51,7 +58,8 @@ impl Run<'_> {
     fn ask(&mut self, page: u64, number: usize) {
         let Some((asker, loading)) = self.pages.get(&page) else { return };
         let (asker, (size, server)) = (*asker, loading.object(number));
-        let object = Object { size, server };
+        let fate = self.askers[asker].fate(&self.setup.failures, size);
+        let object = Object { size, server, fate };
         let exchange = self.opened;
         let wire = self.client_of(asker);
         let tcp = self.setup.tcp.clone();
@@ -66,12 +74,19 @@ impl Run<'_> {
                 began,
                 asked: None,
                 released: None,
+                ticket: None,
                 permit: None,
                 client,
                 server: None,
                 relayed: 0,
+                trickled: 0,
+                moved: began,
+                ungranted: None,
             },
         );
+        if began >= Time(self.setup.warm_up.0) {
+            self.outcome.classes[self.askers[asker].class].asked += 1;
+        }
         self.act(client, Side::Opener);
     }
 
@@ -100,23 +115,25 @@ impl Run<'_> {
     }
 
     /// An object has come, or will not.
-    pub(super) fn end_exchange(&mut self, number: u64, complete: bool) {
+    pub(super) fn end_exchange(&mut self, number: u64, ending: Ending) {
         let Some(exchange) = self.exchanges.remove(&number) else { return };
         let now = self.kernel.now();
         let asker = exchange.asker as usize;
         if exchange.began >= Time(self.setup.warm_up.0) {
             let class = &mut self.outcome.classes[self.askers[asker].class];
-            if complete {
-                class.completed += 1;
+            class.count(ending);
+            if ending == Ending::Completed {
                 class.response.record(now.since(exchange.began));
                 if exchange.object.size < SMALL {
                     class.small.record(now.since(exchange.began));
                 }
-            } else {
-                class.failed += 1;
             }
         }
-        if !complete {
+        self.end_pause(&exchange);
+        if ending != Ending::Completed {
+            if let Some(ticket) = exchange.ticket {
+                self.scheduler.withdraw(ticket);
+            }
             // Neither end has anything more to say.
             self.connections.remove(&exchange.client);
             exchange.server.into_iter().for_each(|server| drop(self.connections.remove(&server)));

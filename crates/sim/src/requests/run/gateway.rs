@@ -6,6 +6,8 @@ use tidegate_core::{Bytes, Span, Time};
 
 use super::super::connection::{Leg, Side};
 use super::super::demand::Asker;
+use super::super::failures::Fate;
+use super::super::outcome::Ending;
 use super::{Event, Run};
 
 /// How often the gateway reads the counters of its access link: many times in
@@ -24,8 +26,9 @@ impl Run<'_> {
             class: ClassId(class as u32),
             user: UserId(u64::from(client)),
         };
-        if self.scheduler.arrive(request).is_err() {
-            self.end_exchange(number, false);
+        match self.scheduler.arrive(request) {
+            Ok(ticket) => exchange.ticket = Some(ticket),
+            Err(_) => self.end_exchange(number, Ending::Refused),
         }
     }
 
@@ -38,6 +41,8 @@ impl Run<'_> {
                 Decision::Read { handle, size } => self.read_on(handle, size),
             }
         }
+        let long = self.scheduler.outstanding() - self.scheduler.held() as usize;
+        self.outcome.pauses.long = self.outcome.pauses.long.max(long);
         if let Some(at) = self.scheduler.next_ready(now)
             && at < self.gate_at
         {
@@ -51,6 +56,10 @@ impl Run<'_> {
         let Some(exchange) = self.exchanges.get_mut(&number) else { return };
         exchange.permit = Some(permit);
         exchange.released = Some(now);
+        exchange.moved = now;
+        if let Some(patience) = self.setup.patience {
+            self.kernel.schedule(now + patience, Event::Watch(number));
+        }
         let waited = exchange.asked.map(|asked| now.since(asked));
         let (began, server) = (exchange.began, exchange.object.server);
         let class = self.askers[exchange.asker as usize].class;
@@ -70,6 +79,7 @@ impl Run<'_> {
 
     /// A long response may be read for so much more.
     fn read_on(&mut self, number: u64, size: Bytes) {
+        self.granted(number);
         let Some(exchange) = self.exchanges.get(&number) else { return };
         let Some(connection) = exchange.server else { return };
         if let Some(state) = self.connections.get_mut(&connection) {
@@ -82,32 +92,34 @@ impl Run<'_> {
 
     /// The gateway reads what has come from the server and passes it on.
     pub(super) fn relay(&mut self, number: u64) {
-        let now = self.kernel.now();
-        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
+        let Some(exchange) = self.exchanges.get(&number) else { return };
+        let (relayed, client, fate) = (exchange.relayed, exchange.client, exchange.object.fate);
         let Some(server) = exchange.server.and_then(|id| self.connections.get_mut(&id)) else {
             return;
         };
         let end = &mut server.ends[Side::Opener as usize];
-        let fresh = end.delivered() - exchange.relayed;
-        let Some(permit) = exchange.permit.as_ref().filter(|_| fresh > 0) else { return };
-        exchange.relayed += fresh;
-        let class = self.askers[exchange.asker as usize].class;
-        self.received[class] += Bytes(fresh);
-        match self.scheduler.received(now, permit, Bytes(fresh)) {
-            Reading::Freely => {}
-            Reading::UpTo(left) => end.read_up_to(exchange.relayed + left.0),
+        let (delivered, is_reset) = fate.seen(end.delivered());
+        let fresh = delivered - relayed;
+        let counted = self.count(number, Bytes(fresh));
+        if is_reset {
+            return self.end_exchange(number, Ending::Reset);
         }
-        let complete = exchange.relayed >= exchange.object.size.0;
-        if complete {
-            exchange.permit = None;
-            end.close();
-            if exchange.began >= Time(self.setup.warm_up.0)
-                && let Some(released) = exchange.released
-            {
-                self.outcome.classes[class].service.record(now.since(released));
+        let Some((reading, complete)) = counted else { return };
+        let Some(server) = self.exchanges.get(&number).and_then(|exchange| exchange.server) else {
+            return;
+        };
+        if reading == Reading::UpTo(Bytes::ZERO) && !complete {
+            self.ungrant(number);
+        }
+        if let Some(state) = self.connections.get_mut(&server) {
+            let end = &mut state.ends[Side::Opener as usize];
+            if let Reading::UpTo(left) = reading {
+                end.read_up_to(delivered + left.0);
+            }
+            if complete {
+                end.close();
             }
         }
-        let client = exchange.client;
         if let Some(state) = self.connections.get_mut(&client) {
             let end = &mut state.ends[Side::Acceptor as usize];
             end.write(fresh);
@@ -116,6 +128,33 @@ impl Run<'_> {
             }
         }
         self.act(client, Side::Acceptor);
+    }
+
+    /// Counts what has come of a response; how it may be read on, and whether it is
+    /// complete. `None` when nothing has come, or nothing is expected.
+    fn count(&mut self, number: u64, fresh: Bytes) -> Option<(Reading, bool)> {
+        let now = self.kernel.now();
+        let exchange = self.exchanges.get_mut(&number)?;
+        let permit = exchange.permit.as_ref().filter(|_| fresh > Bytes::ZERO)?;
+        if exchange.object.fate == Fate::Answered {
+            let silent = now.since(exchange.moved);
+            self.outcome.pauses.silent = self.outcome.pauses.silent.max(silent);
+        }
+        exchange.moved = now;
+        exchange.relayed += fresh.0;
+        let class = self.askers[exchange.asker as usize].class;
+        self.received[class] += fresh;
+        let reading = self.scheduler.received(now, permit, fresh);
+        let complete = exchange.relayed >= exchange.object.size.0;
+        if complete {
+            exchange.permit = None;
+            if exchange.began >= Time(self.setup.warm_up.0)
+                && let Some(released) = exchange.released
+            {
+                self.outcome.classes[class].service.record(now.since(released));
+            }
+        }
+        Some((reading, complete))
     }
 
     pub(super) fn report(&mut self) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Time};
 
 use super::super::connection::{Connection, Leg, Segment, Side};
+use super::super::outcome::Ending;
 use super::{Event, Run};
 use crate::tcp::{Endpoint, Header, TcpConfig};
 
@@ -60,7 +61,7 @@ impl Run<'_> {
                 }
                 let size = exchange.map_or(u64::MAX, |exchange| exchange.object.size.0);
                 if end.delivered() >= size {
-                    self.end_exchange(number, true);
+                    self.end_exchange(number, Ending::Completed);
                 }
             }
             (Leg::Server { server, timed, .. }, Side::Opener) => {
@@ -77,8 +78,10 @@ impl Run<'_> {
                 let ready = end.is_established() && end.delivered() >= self.setup.request.0;
                 if let (false, true, Some(exchange)) = (*answered, ready, exchange) {
                     *answered = true;
-                    end.write(exchange.object.size.0);
-                    end.close();
+                    let trickles = exchange.object.fate.answer(exchange.object.size, end);
+                    if trickles {
+                        self.trickle(number);
+                    }
                 }
             }
         }
@@ -112,7 +115,7 @@ impl Run<'_> {
         if state.ends.iter().any(Endpoint::has_failed) {
             let number = state.exchange;
             self.connections.remove(&connection);
-            self.end_exchange(number, false);
+            self.end_exchange(number, Ending::Broken);
         } else if state.ends.iter().all(Endpoint::is_closed) {
             self.connections.remove(&connection);
         }

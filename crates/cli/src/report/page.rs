@@ -306,7 +306,12 @@ const DEFINITIONS: [(&str, &str); 12] = [
         "Jain's index over the goodputs of long flows: 1 when all are equal, 1/n when one of n \
          has everything.",
     ),
-    ("Utilisation", "Bytes sent over the bytes that the link could have sent in that time."),
+    (
+        "Utilisation",
+        "Bytes sent over the bytes that the link could have sent in that time; of a wireless link \
+         its airtime: the share of the time in which the medium was busy with what it sent, \
+         acknowledgements and repetitions included.",
+    ),
     ("Flows tracked", "Flows that the discipline keeps state for at a moment."),
     (
         "Interval",

@@ -173,7 +173,9 @@ impl TrafficSummary {
 pub struct LinkSummary {
     /// What went through.
     pub counters: Counters,
-    /// Bytes sent over what the link could have sent.
+    /// Bytes sent over what the link could have sent; of a wireless link the share
+    /// of the time that its medium was busy with what it sent, acknowledgements and
+    /// repetitions included.
     pub utilisation: f64,
     /// Time in the queue, of every packet sent.
     pub delay: Times,

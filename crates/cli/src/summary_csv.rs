@@ -25,7 +25,7 @@ const MEMORY: &str = "memory takes everything, and all rows have the same length
 
 struct Rows(Writer<Vec<u8>>);
 
-/// What a row is about: discipline, kind (size class, traffic, link), name.
+/// What a row is about: discipline, kind (size class, traffic, traffic ratio, link), name.
 #[derive(Clone, Copy)]
 struct About<'a>(&'a str, &'a str, &'a str);
 
@@ -56,6 +56,14 @@ impl Rows {
         }
         for traffic in &discipline.traffic {
             self.traffic(About(label, "traffic", &traffic.name), traffic);
+        }
+        for ratio in &discipline.ratios {
+            let name = format!("{} / {}", ratio.of, ratio.over);
+            self.estimate(
+                About(label, "traffic ratio", &name),
+                "throughput_ratio",
+                ratio.throughput,
+            );
         }
         for link in &discipline.links {
             self.link(About(label, "link", &link.name), link);

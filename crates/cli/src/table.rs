@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, TrafficResult};
+use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, RatioResult, TrafficResult};
 use tidegate_sim::metrics::statistics::Estimate;
 
 /// Nothing is wider than this.
@@ -12,6 +12,8 @@ const WIDTH: usize = 100;
 const LABEL: usize = 20;
 /// What calls and replays are called together.
 const DATAGRAMS: &str = "datagrams";
+/// What all flows of a source carry together.
+const THROUGHPUT: &str = "throughput";
 /// Between two columns, and between two groups of them.
 const GAP: usize = 2;
 
@@ -24,14 +26,14 @@ struct Group {
 }
 
 struct Column {
-    heading: &'static str,
+    heading: String,
     unit: &'static str,
     cells: Vec<String>,
 }
 
 /// A column before it is written: a value of each discipline.
 struct Values {
-    heading: &'static str,
+    heading: String,
     kind: Kind,
     /// Whether intervals are shown.
     interval: bool,
@@ -44,6 +46,8 @@ enum Kind {
     Seconds,
     BitsPerSecond,
     Ratio,
+    /// One value over another.
+    Times,
     Count,
 }
 
@@ -91,7 +95,7 @@ fn heading(text: &mut String, groups: &[Group], label_width: usize) {
     }
     for group in groups {
         let _ = write!(lines[0], "{:GAP$}{:>width$}", "", group.heading, width = group.width());
-        group.cells(&mut lines[1], |column| column.heading);
+        group.cells(&mut lines[1], |column| &column.heading);
         group.cells(&mut lines[2], |column| column.unit);
     }
     for line in lines {
@@ -115,6 +119,9 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
         let long = tidegate_core::Bytes(comparison.long_flow_bytes);
         notes.push(format!("Goodput: of flows from {long} on."));
     }
+    if let (true, Some(ratio)) = (shows("ratio"), ratio(comparison)) {
+        notes.push(format!("Ratio: {} over {}.", ratio.of, ratio.over));
+    }
     if shows("flows") {
         notes.push("Flows: most tracked at once.".into());
     }
@@ -134,6 +141,11 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
         line.push_str(&note);
     }
     let _ = writeln!(text, "{line}");
+}
+
+/// The ratio of a comparison with one.
+fn ratio(comparison: &Comparison) -> Option<&RatioResult> {
+    comparison.disciplines.first()?.ratios.first()
 }
 
 impl Group {
@@ -156,19 +168,19 @@ impl Group {
 impl Column {
     fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| cell.chars().count());
-        cells.chain([self.heading.len(), self.unit.len()]).max().unwrap_or(0)
+        cells.chain([self.heading.chars().count(), self.unit.len()]).max().unwrap_or(0)
     }
 }
 
 impl Values {
     fn of(
         comparison: &Comparison,
-        heading: &'static str,
+        heading: &str,
         kind: Kind,
         value: impl Fn(&DisciplineResult) -> Option<Estimate>,
     ) -> Values {
         let of = comparison.disciplines.iter().map(value).collect();
-        Values { heading, kind, interval: true, of }
+        Values { heading: heading.into(), kind, interval: true, of }
     }
 
     fn without_interval(self) -> Values {
@@ -191,7 +203,11 @@ impl Group {
                 Some(estimate) => values.kind.cell(*estimate, factor, values.interval),
                 None => "-".into(),
             };
-            Column { heading: values.heading, unit, cells: values.of.iter().map(cell).collect() }
+            Column {
+                heading: values.heading.clone(),
+                unit,
+                cells: values.of.iter().map(cell).collect(),
+            }
         };
         let columns = columns.iter().map(column).collect();
         Some(Group { heading, importance, columns })
@@ -209,7 +225,7 @@ impl Kind {
             Kind::BitsPerSecond if most < 1e6 => ("kbit/s", 1e-3),
             Kind::BitsPerSecond => ("Mbit/s", 1e-6),
             Kind::Ratio => ("%", 100.0),
-            Kind::Count => ("", 1.0),
+            Kind::Times | Kind::Count => ("", 1.0),
         }
     }
 
@@ -230,7 +246,7 @@ impl Kind {
 
 fn groups(comparison: &Comparison) -> Vec<Group> {
     let Some(first) = comparison.disciplines.first() else { return Vec::new() };
-    let column = |heading, kind, value: &dyn Fn(&DisciplineResult) -> Option<Estimate>| {
+    let column = |heading: &str, kind, value: &dyn Fn(&DisciplineResult) -> Option<Estimate>| {
         Values::of(comparison, heading, kind, value)
     };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
@@ -262,6 +278,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         let columns = [column("goodput", Kind::BitsPerSecond, &goodput)];
         groups.push(Group::of(source.name.clone(), 3 + index, &columns));
     }
+    groups.push(throughput(comparison, first));
     for (place, index) in busiest_first(first).into_iter().enumerate() {
         let columns = [
             column("used", Kind::Ratio, &|d| d.links[index].utilisation).without_interval(),
@@ -272,6 +289,26 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         groups.push(Group::of(heading, if place == 0 { 2 } else { 1_000 + place }, &columns));
     }
     groups.into_iter().flatten().collect()
+}
+
+/// What each source of transfers carries, where there are several, and with two
+/// of them the ratio: which of them wins is what a queue in common decides.
+fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group> {
+    let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);
+    let mut columns: Vec<Values> = sources
+        .map(|(index, source)| {
+            let rate = |d: &DisciplineResult| d.traffic[index].throughput_bps;
+            Values::of(comparison, &source.name, Kind::BitsPerSecond, rate)
+        })
+        .collect();
+    match &first.ratios[..] {
+        [] => return None,
+        [_] => columns.push(Values::of(comparison, "ratio", Kind::Times, |d| {
+            d.ratios.first().and_then(|ratio| ratio.throughput)
+        })),
+        _ => {}
+    }
+    Group::of(THROUGHPUT.into(), 500, &columns)
 }
 
 /// The largest value of any call or replay.

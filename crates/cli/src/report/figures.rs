@@ -34,10 +34,13 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     let mut figures = Vec::new();
     let sources = || comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
     let only_datagrams = sources().next().is_some() && sources().all(|source| source.datagrams);
-    if !only_datagrams {
+    let started: u64 = comparison.disciplines.iter().map(|d| d.all.started).sum();
+    let endless = sources().any(|source| source.started > 0) && started == 0;
+    if !(only_datagrams || endless) {
         figures.push(response_by_size(comparison));
         figures.push(distributions::short_transfers(comparison));
     }
+    figures.extend(shares::throughput(comparison));
     figures.extend(shares::loss(comparison));
     figures.extend(series::queues(comparison));
     figures.extend(series::flow_tables(comparison));

@@ -3,7 +3,7 @@
 
 use tidegate_sim::metrics::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkPoint,
-    LinkResult, ProgressPoint, SizePoint, TrafficResult,
+    LinkResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
 };
 use tidegate_sim::metrics::statistics::Estimate;
 
@@ -164,6 +164,11 @@ fn discipline(temper: &Temper, runs: usize) -> DisciplineResult {
             call(noise, temper, runs),
             backup(noise, temper, runs),
         ],
+        ratios: vec![RatioResult {
+            of: "web".into(),
+            over: "backup".into(),
+            throughput: noise.estimate(1.03 * temper.large, runs),
+        }],
         links: vec![
             link(noise, temper, runs, "down", true),
             link(noise, &TEMPERS[0], runs, "up", false),

@@ -259,7 +259,7 @@ fn all_tables(comparison: &Comparison) -> Element {
 }
 
 /// What the words of this report mean.
-const DEFINITIONS: [(&str, &str); 12] = [
+const DEFINITIONS: [(&str, &str); 13] = [
     (
         "Response time",
         "From the first packet of a transfer (with TCP, the SYN) until its last byte has reached \
@@ -290,6 +290,12 @@ const DEFINITIONS: [(&str, &str); 12] = [
          arrival at a full buffer, pushed out those that were queued and had to make room for \
          another. Dropped early are those lost while there was room, to tell their senders of \
          congestion; a marked packet tells the same and is not lost.",
+    ),
+    (
+        "Throughput",
+        "Payload that all flows of a source brought to their receivers over the time of the run. \
+         Of one source over another's: run by run, and what carried next to nothing counts as one \
+         full segment.",
     ),
     (
         "Goodput",

@@ -2,7 +2,7 @@
 
 use tidegate_sim::metrics::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkResult,
-    TrafficResult,
+    RatioResult, TrafficResult,
 };
 use tidegate_sim::metrics::statistics::Estimate;
 
@@ -156,6 +156,10 @@ fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
             ]
         } else {
             vec![
+                Measure {
+                    better: None,
+                    ..row("Throughput of all flows", Rate, Higher, &|source| source.throughput_bps)
+                },
                 row("Goodput of a long flow", Rate, Higher, &|source| source.long_goodput_bps),
                 row("Longest stall", Time, Lower, &|source| source.longest_stall_s),
                 row("Fairness among long flows", Plain, Higher, &|source| source.fairness),
@@ -163,6 +167,13 @@ fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
         };
         out.push((format!("‘{name}’"), rows));
     }
+    let ratios = comparison.disciplines.first().map_or(&[][..], |first| &first.ratios);
+    let ratio = |(index, ratio): (usize, &RatioResult)| {
+        let name = format!("‘{}’ over ‘{}’", ratio.of, ratio.over);
+        measure(&name, Plain, None, &|d| d.ratios.get(index).and_then(|it| it.throughput))
+    };
+    let rows = ratios.iter().enumerate().map(ratio).collect();
+    out.push(("Throughput of one source over another’s".into(), rows));
     for (index, link) in shown_links(comparison) {
         let row = |name: &str, quantity, better, value: &dyn Fn(&LinkResult) -> _| {
             measure(name, quantity, better, &|d| d.links.get(index).and_then(value))

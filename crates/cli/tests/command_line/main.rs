@@ -193,6 +193,31 @@ fn the_table_fits_a_terminal_and_json_is_what_the_folder_has() {
 }
 
 #[test]
+fn what_two_sources_carry_stands_side_by_side() {
+    let bench = small("sources");
+    let runs = ["--seeds", "1", "--duration", "5 s", "--disciplines", "fifo,las-ack"];
+    let table = bench.good(&[&["compare", "wifi-54", "--out", "one"][..], &runs].concat());
+    for word in ["throughput", "ratio", "Ratio: uploads over downloads."] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let summary = json(&String::from_utf8(bench.bytes("one/summary.json")).unwrap());
+    let rows = String::from_utf8(bench.bytes("one/summary.csv")).unwrap();
+    for discipline in summary["disciplines"].as_array().unwrap() {
+        let rate = |source: usize| {
+            discipline["traffic"][source]["throughput_bps"]["mean"].as_f64().unwrap()
+        };
+        let ratio = discipline["ratios"][0]["throughput"]["mean"].as_f64().unwrap();
+        assert!((ratio / (rate(0) / rate(1)) - 1.0).abs() < 1e-9, "{ratio}");
+        let label = discipline["label"].as_str().unwrap();
+        let row = format!("{label},traffic ratio,uploads / downloads,throughput_ratio,{ratio},,1,");
+        assert!(rows.contains(&row), "{row}: {rows}");
+    }
+    let report = String::from_utf8(bench.bytes("one/report.html")).unwrap();
+    assert!(report.contains("‘uploads’ over ‘downloads’"));
+    assert!(!report.contains("No transfer was finished"));
+}
+
+#[test]
 fn earlier_results_are_not_overwritten_unless_asked_for() {
     let bench = small("policy");
     bench.good(&["compare", "small.toml", "--seeds", "1"]);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use tidegate_core::{Span, Time};
+use tidegate_core::{Bytes, Span, Time};
 
 use super::RunSummary;
 use super::run_summary::{ClassSummary, LinkSummary, Times, TrafficSummary, bin_start};
@@ -62,6 +62,9 @@ pub struct DisciplineResult {
     pub short_distribution: Vec<DistributionPoint>,
     /// By source of traffic.
     pub traffic: Vec<TrafficResult>,
+    /// The first source of transfers against each other one.
+    #[serde(default)]
+    pub ratios: Vec<RatioResult>,
     /// By link that has a queue.
     pub links: Vec<LinkResult>,
 }
@@ -155,6 +158,18 @@ pub struct ProgressPoint {
     pub at_s: f64,
     /// Payload delivered so far.
     pub delivered_bytes: u64,
+}
+
+/// What one source of transfers carried over what another one did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioResult {
+    /// Name of the one.
+    pub of: String,
+    /// Name of the other.
+    pub over: String,
+    /// Payload delivered of the one over that of the other, run by run. A
+    /// source that carried next to nothing counts as one full segment.
+    pub throughput: Option<Estimate>,
 }
 
 /// Mean and percentiles of a delay.
@@ -294,12 +309,30 @@ impl DisciplineResult {
             traffic: (0..scenario.traffic.len())
                 .map(|index| TrafficResult::of(scenario, index, runs))
                 .collect(),
+            ratios: ratios(scenario, runs),
             links: (0..scenario.links.len())
                 .filter(has_queue)
                 .map(|index| LinkResult::of(scenario, index, runs))
                 .collect(),
         }
     }
+}
+
+/// The first source of transfers against each other one.
+fn ratios(scenario: &Scenario, runs: &[&RunSummary]) -> Vec<RatioResult> {
+    // So that the ratio has a value where one source starves the other.
+    const LEAST: Bytes = Bytes(1_460);
+    let mut sources =
+        (0..scenario.traffic.len()).filter(|index| scenario.traffic[*index].kind.is_transfers());
+    let Some(first) = sources.next() else { return Vec::new() };
+    let carried = |run: &RunSummary, index: usize| run.traffic[index].delivered.max(LEAST).0 as f64;
+    let name = |index: usize| scenario.traffic[index].name.clone();
+    let ratio = |other: usize| RatioResult {
+        of: name(first),
+        over: name(other),
+        throughput: Estimate::of(runs.iter().map(|run| carried(run, first) / carried(run, other))),
+    };
+    sources.map(ratio).collect()
 }
 
 fn response_by_size(runs: &[&RunSummary]) -> Vec<SizePoint> {
@@ -456,5 +489,37 @@ impl LinkResult {
             flows_peak: links().map(|link| link.counters.flows_peak).max().unwrap_or(0),
             over_time: thin(&over_time),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::file::{self, Folder};
+
+    #[test]
+    fn a_source_that_is_starved_counts_as_one_segment() {
+        let source = |name: &str| {
+            format!(
+                "[[traffic.transfers]]\nname = \"{name}\"\nfrom = \"senders\"\nto = \"receivers\"\n\
+                 count = 1\nsizes = \"endless\"\n"
+            )
+        };
+        let text = format!(
+            "title = \"t\"\nduration = \"1 s\"\ndisciplines = [\"fifo\"]\n[dumbbell]\n{}{}{}",
+            source("one"),
+            source("other"),
+            source("third")
+        );
+        let scenario = file::parse("t", &text, &Folder(".".into())).unwrap();
+        let mut run = RunSummary::new(&scenario, "fifo", 1);
+        for (source, delivered) in [146_000, 292_000, 0].into_iter().enumerate() {
+            run.traffic[source].delivered = Bytes(delivered);
+        }
+        let ratios = ratios(&scenario, &[&run]);
+        let told: Vec<_> =
+            ratios.iter().map(|it| (&*it.over, it.throughput.unwrap().mean)).collect();
+        assert_eq!(told, [("other", 0.5), ("third", 100.0)]);
+        assert!(ratios.iter().all(|it| it.of == "one"));
     }
 }

@@ -1,4 +1,4 @@
-//! One number for each discipline: loss, fairness, utilisation.
+//! One number for each discipline: loss, throughput, fairness, utilisation.
 
 use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult};
 use tidegate_sim::metrics::statistics::Estimate;
@@ -61,6 +61,31 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
                   packet that is sent again counts again."
             .into(),
         table: Some("table-links"),
+        ..figure
+    })
+}
+
+/// What each source of transfers carries, where there are several.
+pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
+    let found = sources(comparison, |source| !source.datagrams && source.throughput_bps.is_some());
+    if found.len() < 2 {
+        return None;
+    }
+    let groups = found.iter().map(|(index, name)| {
+        let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
+            let value = discipline.traffic.get(*index).and_then(|source| source.throughput_bps);
+            bar(discipline, style, value, Quantity::Rate, "nothing")
+        });
+        (format!("‘{name}’"), rows.collect())
+    });
+    let figure = figure(groups.collect(), "Throughput", Quantity::Rate, None)?;
+    Some(Figure {
+        id: "throughput".into(),
+        title: "What each source carries".into(),
+        caption: "Payload of all transfers of a source over the time of the run. The whiskers are \
+                  95% confidence intervals over seeds."
+            .into(),
+        table: Some("table-transfers"),
         ..figure
     })
 }

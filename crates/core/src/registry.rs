@@ -250,7 +250,10 @@ impl Kind {
 impl Settings {
     /// Reads `(parameter, value)` pairs as written in a file, for what is called
     /// `owner` and has these parameters.
-    pub(crate) fn read(
+    ///
+    /// # Errors
+    /// A name that is not among the parameters, or a value of the wrong type or out of range.
+    pub fn read(
         owner: &'static str,
         parameters: &'static [Parameter],
         given: &[(&str, &str)],

@@ -30,15 +30,19 @@
 mod connection;
 mod demand;
 mod failures;
+mod htb;
 mod outcome;
+mod paced;
 mod pages;
 mod path;
 mod run;
 mod setup;
+mod ways;
 
 pub use demand::RequestLog;
 pub use failures::{Presence, ServerFailures};
 pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub use pages::{Pages, RecordedPages};
-pub use run::run;
+pub use run::{run, run_way};
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
+pub use ways::{RIVALS, Rival, SHAPED, Way, names};

@@ -29,11 +29,14 @@ impl Side {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) connection: u64,
+    /// Where it goes, even when its connection is over.
+    pub(super) leg: Leg,
     pub(super) to: Side,
     pub(super) header: Header,
 }
 
-/// A connection between a client and the gateway, or the gateway and a server.
+/// A connection between a client and the gateway, or the gateway and a server, or
+/// without a gateway between a client and a server.
 pub(super) struct Connection {
     pub(super) ends: [Endpoint; 2],
     /// The events that will look at the timers of either end.
@@ -42,7 +45,7 @@ pub(super) struct Connection {
     pub(super) leg: Leg,
 }
 
-/// Which half of the way.
+/// Which half of the way, or all of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leg {
     /// Between this client and the gateway.
@@ -54,6 +57,13 @@ pub(super) enum Leg {
         answered: bool,
         /// Whether the round trip of the handshake has been looked at.
         timed: bool,
+    },
+    /// Between this client and this server.
+    Direct {
+        client: usize,
+        server: usize,
+        /// Whether the server has answered.
+        answered: bool,
     },
 }
 

@@ -18,6 +18,8 @@ pub struct Outcome {
     pub queueing: Times,
     /// The provider's queue.
     pub downlink: Counters,
+    /// The queue of a shaper behind it.
+    pub shaper: Option<Counters>,
     /// For how long responses got nothing.
     pub pauses: Pauses,
     /// Share of the downlink's rate that was used after the warm-up.

@@ -5,8 +5,10 @@ mod clients;
 mod gateway;
 mod network;
 mod passing;
+mod pools;
 mod presence;
 mod servers;
+mod shaping;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,13 +19,16 @@ use tidegate_core::request::{Permit, Scheduler, Ticket};
 use tidegate_core::{Bytes, Counters, Rate, Span, Stream, Time};
 
 use self::passing::Passing;
+use self::pools::Pool;
 use self::presence::Visitor;
+use self::shaping::Shaper;
 use super::connection::{Connection, Segment, Side};
 use super::demand::{Asker, Object, Sizes};
 use super::outcome::{ClassOutcome, Outcome, Pauses};
 use super::pages::Loading;
 use super::path::{Downlink, Wire};
 use super::setup::{SchedulerChoice, Setup};
+use super::ways::Way;
 use crate::kernel::Kernel;
 use crate::metrics::run_summary::Times;
 use crate::slab::Slab;
@@ -39,6 +44,14 @@ enum Event {
     Deliver(u32),
     /// A packet has come to the provider's queue.
     AtProvider(u32),
+    /// A packet between a client and a server has come to the access link.
+    AtUplink(u32),
+    /// One has come over the downlink.
+    AtUsers(u32),
+    /// The shaper may have something to send.
+    ShaperReady,
+    /// The pools fill.
+    Refill,
     /// A datagram of this source has come to the provider's queue.
     Passing(u32),
     /// The downlink's sender may take the next packet.
@@ -91,11 +104,17 @@ struct Exchange {
     ungranted: Option<Time>,
 }
 
-/// Runs `setup` with `scheduler`. When `stop` becomes true the run ends early,
-/// with what it has.
+/// Runs `setup` with a gateway and this scheduler. When `stop` becomes true the run
+/// ends early, with what it has.
 #[must_use]
 pub fn run(setup: &Setup, scheduler: &SchedulerChoice, seed: u64, stop: &AtomicBool) -> Outcome {
-    let mut run = Run::new(setup, scheduler, seed);
+    run_way(setup, &scheduler.clone().into(), seed, stop)
+}
+
+/// Runs `setup` in any way, as [`run`].
+#[must_use]
+pub fn run_way(setup: &Setup, way: &Way, seed: u64, stop: &AtomicBool) -> Outcome {
+    let mut run = Run::new(setup, way, seed);
     run.start();
     let end = Time(setup.duration.0);
     while let Some(event) = run.kernel.next(end) {
@@ -114,6 +133,10 @@ struct Run<'a> {
     setup: &'a Setup,
     kernel: Kernel<Event>,
     scheduler: Scheduler,
+    /// Without one, TCP goes from clients to servers.
+    has_gateway: bool,
+    /// One for each class, if the gateway limits what it reads.
+    pools: Vec<Pool>,
     /// When the scheduler is woken next.
     gate_at: Time,
     askers: Vec<Asker>,
@@ -132,6 +155,7 @@ struct Run<'a> {
     downlink: Downlink,
     downlink_wakes: bool,
     passing: Vec<Passing>,
+    shaper: Option<Shaper>,
     // TCP.
     connections: BTreeMap<u64, Connection>,
     exchanges: BTreeMap<u64, Exchange>,
@@ -150,9 +174,8 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(setup: &'a Setup, choice: &SchedulerChoice, seed: u64) -> Run<'a> {
+    fn new(setup: &'a Setup, way: &Way, seed: u64) -> Run<'a> {
         let weights: Vec<NonZeroU32> = setup.classes.iter().map(|class| class.weight).collect();
-        let config = (choice.entry.config)(&choice.settings);
         let clients: u32 = setup.classes.iter().map(|class| class.clients).sum();
         let client_wires = vec![Wire::new(setup.client_rate, setup.client_delay); clients as usize];
         let mut stream = Stream::new(seed, "servers");
@@ -172,7 +195,9 @@ impl<'a> Run<'a> {
         Run {
             setup,
             kernel: Kernel::new(),
-            scheduler: Scheduler::new(config, setup.rate, &weights, seed),
+            scheduler: Scheduler::new(way.config(), setup.rate, &weights, seed),
+            has_gateway: !way.is_end_to_end(),
+            pools: way.caps(setup).into_iter().flatten().map(Pool::new).collect(),
             gate_at: Time::FAR_FUTURE,
             askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
             pages: BTreeMap::new(),
@@ -189,6 +214,7 @@ impl<'a> Run<'a> {
             downlink: Downlink::new(setup.rate, setup.delay, setup.buffer),
             downlink_wakes: false,
             passing: setup.passing.iter().copied().map(Passing::new).collect(),
+            shaper: way.shaper(setup, seed).map(Shaper::new),
             connections: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             opened: 0,
@@ -205,6 +231,7 @@ impl<'a> Run<'a> {
                 queueing: Times::default(),
                 downlink: Counters::default(),
                 pauses: Pauses::default(),
+                shaper: None,
                 utilisation: 0.0,
                 measured: Span::ZERO,
                 reached: Time::ZERO,
@@ -224,6 +251,9 @@ impl<'a> Run<'a> {
             self.plan_page(asker);
         }
         self.start_passing();
+        if !self.pools.is_empty() {
+            self.plan_refill();
+        }
     }
 
     fn handle(&mut self, event: Event) {
@@ -234,11 +264,16 @@ impl<'a> Run<'a> {
                 let size = self.segments[segment].header.wire_size();
                 self.queue_at_provider(Some(segment), size);
             }
+            Event::AtUplink(segment) => self.enter_uplink(segment),
+            Event::AtUsers(segment) => self.arrive_at_users(segment),
+            Event::ShaperReady => self.shape(),
+            Event::Refill => self.refill(),
             Event::Passing(source) => self.pass(source as usize),
             Event::DownlinkReady => {
                 self.downlink_wakes = false;
                 if let Some((Some(segment), at)) = self.downlink.send(now) {
-                    self.kernel.schedule(at, Event::Deliver(segment));
+                    let arrives = if self.has_gateway { Event::Deliver } else { Event::AtUsers };
+                    self.kernel.schedule(at, arrives(segment));
                 }
                 self.wake_downlink();
             }
@@ -254,6 +289,7 @@ impl<'a> Run<'a> {
             Event::WarmedUp => {
                 self.base = *self.downlink.port.counters();
                 self.downlink.queueing = Times::default();
+                self.shaper.iter_mut().for_each(Shaper::start_books);
                 self.received_base.clone_from(&self.received);
             }
         }

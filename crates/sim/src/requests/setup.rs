@@ -149,6 +149,24 @@ impl SchedulerChoice {
 }
 
 impl Setup {
+    /// The class of a client, by its number among those of all classes.
+    pub(super) fn class_of(&self, client: usize) -> usize {
+        let mut before = 0;
+        let ends = self.classes.iter().map(|class| {
+            before += class.clients as usize;
+            before
+        });
+        ends.take_while(|end| *end <= client).count()
+    }
+
+    /// What the weights make of a rate: the share of each class, were all backlogged.
+    #[must_use]
+    pub fn shares_of(&self, rate: Rate) -> Vec<Rate> {
+        let weights = self.classes.iter().map(|class| u64::from(class.weight.get()));
+        let sum: u64 = weights.clone().sum();
+        weights.map(|weight| Rate(rate.0 * weight / sum)).collect()
+    }
+
     /// The simulations of `MSF section 5.1`: a link of 2 Mbit/s, of which 40%
     /// are the 0.8 Mbit/s of section 6; classes 4:2:1 of four clients with
     /// pauses of 5 s; SACK without delayed acknowledgements, windows of 200

@@ -3,6 +3,7 @@
 use tidegate_core::Time;
 
 use super::super::outcome::{Outcome, Sample, Unfinished};
+use super::shaping::Shaper;
 use super::{Event, Exchange, Run};
 
 impl Run<'_> {
@@ -57,6 +58,8 @@ impl Run<'_> {
 
     pub(super) fn finish(mut self, end: Time) -> Outcome {
         assert!(self.downlink.port.is_conserved(), "a packet was made or lost unseen");
+        let shaped = self.shaper.iter().all(|shaper| shaper.port.is_conserved());
+        assert!(shaped, "the shaper made a packet, or lost one unseen");
         self.leave_off();
         let measured = end.since(Time(self.setup.warm_up.0));
         let mut outcome = self.outcome;
@@ -66,6 +69,7 @@ impl Run<'_> {
         outcome.downlink = self.downlink.port.counters().since(&self.base);
         let could = self.setup.rate.volume(measured);
         outcome.utilisation = outcome.downlink.delivered_bytes.0 as f64 / could.0.max(1) as f64;
+        outcome.shaper = self.shaper.as_ref().map(Shaper::counted);
         outcome.queueing = self.downlink.queueing;
         outcome.measured = measured;
         outcome.reached = end;

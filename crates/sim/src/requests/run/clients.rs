@@ -54,7 +54,8 @@ impl Run<'_> {
         }
     }
 
-    /// A client opens a connection to the gateway and sends a request.
+    /// A client opens a connection, to the gateway or to the server, and sends a
+    /// request.
     fn ask(&mut self, page: u64, number: usize) {
         let Some((asker, loading)) = self.pages.get(&page) else { return };
         let (asker, (size, server)) = (*asker, loading.object(number));
@@ -63,7 +64,12 @@ impl Run<'_> {
         let exchange = self.opened;
         let wire = self.client_of(asker);
         let tcp = self.setup.tcp.clone();
-        let client = self.open(Leg::Client(wire), exchange, [tcp.clone(), tcp]);
+        let leg = if self.has_gateway {
+            Leg::Client(wire)
+        } else {
+            Leg::Direct { client: wire, server, answered: false }
+        };
+        let client = self.open(leg, exchange, [tcp.clone(), tcp]);
         let began = self.kernel.now();
         self.exchanges.insert(
             exchange,
@@ -87,7 +93,11 @@ impl Run<'_> {
         if began >= Time(self.setup.warm_up.0) {
             self.outcome.classes[self.askers[asker].class].asked += 1;
         }
-        self.act(client, Side::Opener);
+        if self.has_gateway {
+            self.act(client, Side::Opener);
+        } else {
+            self.arrive(exchange);
+        }
     }
 
     /// An object of a page has come, or never will: the page goes on without it.

@@ -1,5 +1,6 @@
 //! What the gateway does: it hears requests, carries out what the scheduler
-//! wants, and reads responses.
+//! wants, and reads responses. Without one, a scheduler that releases every request
+//! at once keeps the books.
 
 use tidegate_core::request::{ClassId, Decision, LinkReport, Permit, Reading, Request, UserId};
 use tidegate_core::{Bytes, Span, Time};
@@ -61,16 +62,22 @@ impl Run<'_> {
             self.kernel.schedule(now + patience, Event::Watch(number));
         }
         let waited = exchange.asked.map(|asked| now.since(asked));
-        let (began, server) = (exchange.began, exchange.object.server);
+        let (began, server, client) = (exchange.began, exchange.object.server, exchange.client);
         let class = self.askers[exchange.asker as usize].class;
         if began >= Time(self.setup.warm_up.0)
             && let Some(waited) = waited
         {
             self.outcome.classes[class].waiting.record(waited);
         }
+        if !self.has_gateway {
+            return self.act(client, Side::Opener);
+        }
         let leg = Leg::Server { server, answered: false, timed: false };
         let configs = [self.server_side.clone(), self.setup.tcp.clone()];
         let connection = self.open(leg, number, configs);
+        if !self.pools.is_empty() {
+            self.hold(connection);
+        }
         if let Some(exchange) = self.exchanges.get_mut(&number) {
             exchange.server = Some(connection);
         }
@@ -94,10 +101,14 @@ impl Run<'_> {
     pub(super) fn relay(&mut self, number: u64) {
         let Some(exchange) = self.exchanges.get(&number) else { return };
         let (relayed, client, fate) = (exchange.relayed, exchange.client, exchange.object.fate);
+        let class = self.askers[exchange.asker as usize].class;
         let Some(server) = exchange.server.and_then(|id| self.connections.get_mut(&id)) else {
             return;
         };
         let end = &mut server.ends[Side::Opener as usize];
+        if let Some(pool) = self.pools.get_mut(class) {
+            pool.draw(number, end, relayed);
+        }
         let (delivered, is_reset) = fate.seen(end.delivered());
         let fresh = delivered - relayed;
         let counted = self.count(number, Bytes(fresh));
@@ -155,6 +166,16 @@ impl Run<'_> {
             }
         }
         Some((reading, complete))
+    }
+
+    /// So much of a response has come to its client without a gateway.
+    pub(super) fn take_in(&mut self, number: u64, delivered: u64) {
+        let Some(exchange) = self.exchanges.get(&number) else { return };
+        let (delivered, is_reset) = exchange.object.fate.seen(delivered);
+        self.count(number, Bytes(delivered - exchange.relayed));
+        if is_reset {
+            self.end_exchange(number, Ending::Reset);
+        }
     }
 
     pub(super) fn report(&mut self) {

@@ -20,7 +20,7 @@ impl Run<'_> {
     }
 
     pub(super) fn deliver(&mut self, segment: u32) {
-        let Segment { connection, to, header } = self.segments.remove(segment);
+        let Segment { connection, to, header, .. } = self.segments.remove(segment);
         let now = self.kernel.now();
         let Some(state) = self.connections.get_mut(&connection) else { return };
         state.ends[to as usize].on_segment(now, &header, false, &mut self.headers);
@@ -55,12 +55,16 @@ impl Run<'_> {
                     self.arrive(number);
                 }
             }
-            (Leg::Client(_), Side::Opener) => {
+            (Leg::Client(_) | Leg::Direct { .. }, Side::Opener) => {
                 if end.peer_finished() {
                     end.close();
                 }
                 let size = exchange.map_or(u64::MAX, |exchange| exchange.object.size.0);
-                if end.delivered() >= size {
+                let delivered = end.delivered();
+                if !self.has_gateway {
+                    self.take_in(number, delivered);
+                }
+                if delivered >= size {
                     self.end_exchange(number, Ending::Completed);
                 }
             }
@@ -74,7 +78,7 @@ impl Run<'_> {
                 }
                 self.relay(number);
             }
-            (Leg::Server { answered, .. }, Side::Acceptor) => {
+            (Leg::Server { answered, .. } | Leg::Direct { answered, .. }, Side::Acceptor) => {
                 let ready = end.is_established() && end.delivered() >= self.setup.request.0;
                 if let (false, true, Some(exchange)) = (*answered, ready, exchange) {
                     *answered = true;
@@ -126,8 +130,9 @@ impl Run<'_> {
         let now = self.kernel.now();
         let Some(state) = self.connections.get(&connection) else { return };
         let size = header.wire_size();
-        let segment = self.segments.insert(Segment { connection, to: from.other(), header });
-        let event = match (state.leg, from) {
+        let (leg, to) = (state.leg, from.other());
+        let segment = self.segments.insert(Segment { connection, leg, to, header });
+        let event = match (leg, from) {
             (Leg::Client(client), Side::Opener) => {
                 (self.to_gateway[client].carry(now, size), Event::Deliver(segment))
             }
@@ -138,11 +143,23 @@ impl Run<'_> {
                 let at = self.uplink.carry(now, size);
                 (self.to_server[server].carry(at, size), Event::Deliver(segment))
             }
-            (Leg::Server { server, .. }, Side::Acceptor) => {
+            (Leg::Direct { client, .. }, Side::Opener) => {
+                (self.to_gateway[client].carry(now, size), Event::AtUplink(segment))
+            }
+            (Leg::Server { server, .. } | Leg::Direct { server, .. }, Side::Acceptor) => {
                 (self.to_provider[server].carry(now, size), Event::AtProvider(segment))
             }
         };
         self.kernel.schedule(event.0, event.1);
+    }
+
+    /// A packet of a client's to a server comes to the access link.
+    pub(super) fn enter_uplink(&mut self, segment: u32) {
+        let Segment { leg, header, .. } = self.segments[segment];
+        let Leg::Direct { server, .. } = leg else { return };
+        let at = self.uplink.carry(self.kernel.now(), header.wire_size());
+        let at = self.to_server[server].carry(at, header.wire_size());
+        self.kernel.schedule(at, Event::Deliver(segment));
     }
 
     /// A segment, or a datagram that only passes, comes to the provider's queue.

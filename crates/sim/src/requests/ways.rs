@@ -1,0 +1,216 @@
+//! The ways in which users can share an access link, and their one list.
+//!
+//! Beside the gateways with a request scheduler there are the rivals that users
+//! know. All of them see the same demand over the same link: what a client asks
+//! for, and of whom, comes from random streams that no way draws from.
+
+use tidegate_core::discipline::Discipline;
+use tidegate_core::registry::{
+    self, DISCIPLINES, Entry, Kind as Of, Parameter, SettingError, Settings,
+};
+use tidegate_core::request::Config;
+use tidegate_core::request::catalogue::{self, SCHEDULERS};
+use tidegate_core::{Buffer, Bytes, Port, Rate, Span};
+
+use super::htb::Htb;
+use super::paced::Paced;
+use super::setup::{SchedulerChoice, Setup};
+
+/// A way of sharing the link without a request scheduler.
+#[derive(Debug)]
+pub struct Rival {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+}
+
+/// Every rival but the packet disciplines, which are shapers under
+/// [`SHAPED`] and their own name.
+pub const RIVALS: &[Rival] = &[DIRECT, HTB, POOLS];
+
+/// With a packet discipline's name behind it, a shaper just below the link's rate
+/// that serves packets by that discipline.
+pub const SHAPED: &str = "shaped-";
+
+const DIRECT: Rival = Rival {
+    name: "direct",
+    summary: "no gateway: TCP between clients and servers",
+    source: "MSF section 1",
+    parameters: &[],
+};
+
+const HTB: Rival = Rival {
+    name: "htb",
+    summary: "a shaper just below the link's rate, with a share for each class, lent when idle",
+    source: "HTB",
+    parameters: &[SHARE, LEAF, QUEUE],
+};
+
+const POOLS: Rival = Rival {
+    name: "pools",
+    summary: "a gateway that reads no class's responses faster than its share, lent to nobody",
+    source: "Squid",
+    parameters: &[SHARE],
+};
+
+const SHARE: Parameter = Parameter {
+    name: "share",
+    help: "what it hands out, as a share of the link's rate",
+    kind: Of::Number { least: 0.01, most: 1.0 },
+    default: "0.95",
+};
+
+const LEAF: Parameter = Parameter {
+    name: "leaf",
+    help: "the discipline of each class's queue",
+    kind: Of::Choice(&["fifo", FQ_CODEL]),
+    // As in Linux (tc-htb(8)).
+    default: "fifo",
+};
+
+const FQ_CODEL: &str = "fq-codel";
+
+/// Target of CoDel where packets take no time to speak of (RFC 8289 section 4.3),
+/// and the largest packet.
+const TARGET: Span = Span::millis(5);
+const LARGEST: Bytes = Bytes(1_514);
+
+/// The default of Linux for a queue on Ethernet.
+const QUEUE: Parameter = Parameter {
+    name: "queue",
+    help: "how many packets each queue of the shaper holds",
+    kind: Of::Count { least: 1, most: 1_000_000 },
+    default: "1000",
+};
+
+/// Every name, with what is behind it: the request schedulers, the rivals, the
+/// packet disciplines as shapers.
+pub fn names() -> impl Iterator<Item = (String, &'static str)> {
+    let schedulers = SCHEDULERS.iter().map(|entry| (entry.name.into(), entry.summary));
+    let rivals = RIVALS.iter().map(|rival| (rival.name.into(), rival.summary));
+    let shaped = DISCIPLINES.iter().map(|entry| (format!("{SHAPED}{}", entry.name), entry.summary));
+    schedulers.chain(rivals).chain(shaped)
+}
+
+/// One way of sharing the link, with its settings.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// What it is called in results.
+    pub label: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Gateway(SchedulerChoice),
+    Direct,
+    Htb { share: f64, leaf: &'static Entry, queue: Buffer },
+    Shaped { share: f64, queue: Buffer, discipline: &'static Entry, settings: Settings },
+    Pools { share: f64 },
+}
+
+impl From<SchedulerChoice> for Way {
+    fn from(choice: SchedulerChoice) -> Way {
+        Way { label: choice.label.clone(), kind: Kind::Gateway(choice) }
+    }
+}
+
+impl Way {
+    /// The way called `name` with these settings; others have their default. `None`
+    /// when there is none of this name: neither a request scheduler, nor one of
+    /// [`RIVALS`], nor a packet discipline after [`SHAPED`].
+    ///
+    /// # Errors
+    /// A setting that it does not take.
+    pub fn new(
+        label: &str,
+        name: &str,
+        given: &[(&str, &str)],
+    ) -> Result<Option<Way>, SettingError> {
+        if let Some(choice) = SchedulerChoice::new(label, name, given)? {
+            return Ok(Some(choice.into()));
+        }
+        let kind = if let Some(rival) = RIVALS.iter().find(|rival| rival.name == name) {
+            let settings = Settings::read(rival.name, rival.parameters, given)?;
+            let share = || settings.number(SHARE.name);
+            match rival.name {
+                "htb" => Kind::Htb {
+                    share: share(),
+                    leaf: registry::find(settings.choice(LEAF.name))
+                        .expect("leaves are disciplines"),
+                    queue: Buffer::packets(settings.count(QUEUE.name)),
+                },
+                "pools" => Kind::Pools { share: share() },
+                _ => Kind::Direct,
+            }
+        } else {
+            let found = name.strip_prefix(SHAPED).and_then(registry::find);
+            let Some(discipline) = found else { return Ok(None) };
+            let of_shaper = |(name, _): &(&str, &str)| [SHARE.name, QUEUE.name].contains(name);
+            let (outer, inner): (Vec<_>, Vec<_>) = given.iter().copied().partition(of_shaper);
+            let outer = Settings::read("shaped", &const { [SHARE, QUEUE] }, &outer)?;
+            Kind::Shaped {
+                share: outer.number(SHARE.name),
+                queue: Buffer::packets(outer.count(QUEUE.name)),
+                discipline,
+                settings: discipline.settings(&inner)?,
+            }
+        };
+        Ok(Some(Way { label: label.into(), kind }))
+    }
+
+    /// Its request scheduler; without one, requests go out as they come.
+    pub(super) fn config(&self) -> Config {
+        match &self.kind {
+            Kind::Gateway(choice) => (choice.entry.config)(&choice.settings),
+            _ => {
+                let fifo = catalogue::find("fifo").expect("it is in the catalogue");
+                (fifo.config)(&fifo.settings(&[]).expect("defaults are within range"))
+            }
+        }
+    }
+
+    /// Whether TCP goes from clients to servers, past any gateway.
+    pub(super) fn is_end_to_end(&self) -> bool {
+        matches!(self.kind, Kind::Direct | Kind::Htb { .. } | Kind::Shaped { .. })
+    }
+
+    /// The queue behind the provider's, if there is one.
+    pub(super) fn shaper(&self, setup: &Setup, seed: u64) -> Option<Port> {
+        let below = |share: f64| Rate((setup.rate.0 as f64 * share) as u64);
+        match &self.kind {
+            Kind::Htb { share, leaf, queue } => {
+                let rate = below(*share);
+                let leaves = setup.shares_of(rate).into_iter();
+                let leaf = |rate| (rate, leaf_queue(leaf, rate, *queue, seed));
+                Some(Port::new(Box::new(Htb::new(rate, leaves.map(leaf).collect()))))
+            }
+            Kind::Shaped { share, queue, discipline, settings } => {
+                let inner = (discipline.build)(settings, *queue, seed);
+                Some(Port::new(Box::new(Paced::new(inner, below(*share)))))
+            }
+            _ => None,
+        }
+    }
+
+    /// How fast the gateway reads each class, if that is limited.
+    pub(super) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
+        let Kind::Pools { share } = self.kind else { return None };
+        Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))
+    }
+}
+
+/// A leaf's queue. CoDel would never leave off where a packet takes longer than its
+/// target (RFC 8290 section 5.2.2): there it is the time of one and a half
+/// packets, as in CAKE's shaper.
+fn leaf_queue(leaf: &'static Entry, rate: Rate, queue: Buffer, seed: u64) -> Box<dyn Discipline> {
+    let target = TARGET.max(rate.transmission(LARGEST) * 3 / 2).min(Span::seconds(60)).to_string();
+    let given = [("target", target.as_str())];
+    let given = if leaf.name == FQ_CODEL { &given[..] } else { &[] };
+    leaf.build(given, queue, seed).expect("settings within range")
+}

@@ -18,7 +18,9 @@ for p in dumbbell probe; do
     "$cxx" -std=c++17 -O2 -Wall -Wextra -o "$out/$p" "$here/$p.cc" \
         -lns3-internet -lns3-point-to-point -lns3-traffic-control -lns3-network -lns3-core
 done
-"$cxx" -std=c++17 -O2 -Wall -Wextra -o "$out/wifi" "$here/wifi.cc" \
-    -lns3-wifi -lns3-mobility -lns3-propagation -lns3-applications \
-    -lns3-internet -lns3-point-to-point -lns3-traffic-control -lns3-network -lns3-core
+for p in wifi wifi-aggregates; do
+    "$cxx" -std=c++17 -O2 -Wall -Wextra -o "$out/$p" "$here/$p.cc" \
+        -lns3-wifi -lns3-mobility -lns3-propagation -lns3-applications \
+        -lns3-internet -lns3-point-to-point -lns3-traffic-control -lns3-network -lns3-core
+done
 echo "$out"

@@ -56,7 +56,7 @@ impl AirtimeTurns {
                 self.line.pop_front();
             } else if account.deficit < 0 {
                 // Amortised: every quantum given pays for airtime that was used.
-                account.deficit += QUANTUM.0 as i64;
+                account.deficit += QUANTUM.0.cast_signed();
                 self.line.rotate_left(1);
             } else {
                 return Some(station);
@@ -66,7 +66,7 @@ impl AirtimeTurns {
 
     /// The medium was used for `span` to or from `station`.
     pub fn charge(&mut self, station: usize, span: Span) {
-        self.stations[station].deficit -= span.0 as i64;
+        self.stations[station].deficit -= span.0.cast_signed();
     }
 }
 

@@ -3,10 +3,13 @@
 mod batch;
 mod fairness;
 mod latency;
+mod passing;
 mod shares;
+mod target;
+mod variables;
 mod window;
 
-use tidegate_core::{Span, Time};
+use tidegate_core::{Bytes, Span, Time};
 
 use super::{Claim, Paper};
 use crate::requests::{Demand, Outcome, SchedulerChoice, Setup};
@@ -26,7 +29,10 @@ pub(super) const PAPER: Paper = Paper {
               and 2 to 10 Mbit/s (near), 80 to 200 ms and 0.5 to 5 Mbit/s (far), drawn by each \
               seed. Nor does it say how a client that pauses for 5 s keeps its class backlogged: \
               ours has loops, each of which asks for an object on a connection of its own, gets \
-              it, and pauses. Measured from 100 s on.",
+              it, and pauses. Measured from 100 s on. `paper` is MSF-RS, `msf` what this project \
+              makes of it; with the latter a response that is not read can bring 24 kB. Today's \
+              TCP is CUBIC with SACK, RACK-TLP, an initial window of ten segments of 1 448 bytes, \
+              delayed ACKs, and the same queue in bytes.",
 };
 
 /// In the order of the paper.
@@ -35,14 +41,49 @@ pub(super) const CLAIMS: &[Claim] = &[
     fairness::FAIRNESS,
     shares::PHASES,
     latency::LATENCY,
+    variables::VARIABLES,
     shares::USERS,
     window::FROZEN,
-    latency::TARGET,
+    target::TARGET,
+    passing::PASSING,
 ];
 
-/// The paper's set-up, with so many loops for each client.
-fn setup(loops: u32) -> Setup {
-    let mut setup = Setup::paper();
+/// A scheduler with a TCP.
+#[derive(Clone, Copy)]
+struct Variant {
+    label: &'static str,
+    scheduler: &'static str,
+    setup: fn() -> Setup,
+}
+
+/// What every claim of the simulations is measured with, the paper's first.
+const VARIANTS: [Variant; 4] = [
+    Variant { label: "`paper`", scheduler: "paper", setup: Setup::paper },
+    Variant { label: "`paper`, today's TCP", scheduler: "paper", setup: Setup::today },
+    Variant { label: "`msf`", scheduler: "msf", setup: unread_is_little },
+    Variant { label: "`msf`, today's TCP", scheduler: "msf", setup: Setup::today },
+];
+
+impl Variant {
+    /// Its set-up, with so many loops for each client.
+    fn looping(self, loops: u32) -> Setup {
+        looping((self.setup)(), loops)
+    }
+
+    /// Its scheduler, with these settings.
+    fn with(self, given: &[(&str, &str)]) -> SchedulerChoice {
+        scheduler(self.scheduler, given)
+    }
+}
+
+/// The paper's set-up as `msf` needs it: what it does not read has to be little,
+/// or it governs nothing.
+fn unread_is_little() -> Setup {
+    Setup { server_window: Bytes(24_000), ..Setup::paper() }
+}
+
+/// `setup` with so many loops for each client.
+fn looping(mut setup: Setup, loops: u32) -> Setup {
     for class in &mut setup.classes {
         class.demand = Demand::Closed { loops, pause: Span::seconds(5) };
     }

@@ -6,8 +6,9 @@ use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale};
 use super::super::lab::Lab;
 use super::super::{Claim, Finding, Stopped};
-use super::{PAPER, at, scheduler, setup, used};
-use crate::requests::{Outcome, Setup};
+use super::{PAPER, VARIANTS, Variant, at, looping, scheduler, used};
+use crate::metrics::statistics::Estimate;
+use crate::requests::{Class, Outcome, Setup};
 
 pub(super) const PHASES: Claim = Claim {
     id: "MSF-8",
@@ -20,8 +21,8 @@ pub(super) const PHASES: Claim = Claim {
     method: "Phases of 200 s: all classes; class 1 silent; classes 1 and 2 silent; all. 24 loops \
              for each client, so that class 3 alone can fill the link in spite of its pauses. \
              Shares are measured in the last 150 s of each phase, when what was asked for before \
-             is over. DRR at the user's side is the one without a window. Bounds are 7.5% on \
-             either side.",
+             is over. DRR at the user's side is the one without a window. Bounds are 3% on either \
+             side.",
     discussion: "",
     measure: phases,
 };
@@ -33,59 +34,82 @@ fn ratio(outcome: &Outcome, one: usize, other: usize, from: u64, to: u64) -> Opt
 }
 
 fn phases(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let mut setup = setup(24);
+    let (mut checks, mut figures) = (Vec::new(), Vec::new());
+    for variant in VARIANTS {
+        let setup = silenced((variant.setup)());
+        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        checks.extend(by_phase(variant.label, &setup, &runs));
+        if figures.is_empty() {
+            figures.push(over_time("MSF-8-paper", "MSF-RS", &runs));
+        }
+    }
+    for (label, setup) in [("DRR", Setup::paper()), ("DRR, today's TCP", Setup::today())] {
+        let runs = lab.gateway_runs(&silenced(setup), &scheduler("drr", UNLIMITED))?;
+        checks.push(Check::new(
+            format!("{label}, all backlogged: class 1 receives at most 1.15 times class 3"),
+            "no more",
+            Written::Ratio,
+            runs.iter().map(|run| ratio(run, 0, 2, 50, 200)),
+            Bound::AtMost(1.15),
+        ));
+        let longest = |run: &Outcome| {
+            run.samples.iter().map(|sample| sample.waiting as f64).max_by(f64::total_cmp)
+        };
+        checks.push(Check::new(
+            format!("{label}: no request waits, the most in any sample"),
+            "queues are empty",
+            Written::Count,
+            runs.iter().map(longest),
+            Bound::AtMost(0.0),
+        ));
+        if figures.len() == 1 {
+            figures.push(over_time("MSF-8-drr", "DRR", &runs));
+        }
+    }
+    Ok(Finding::new("MSF-8", lab, &[], checks, figures))
+}
+
+/// DRR at the user's side: nothing limits what is outstanding.
+const UNLIMITED: &[(&str, &str)] = &[("window", "unlimited")];
+
+/// The four phases.
+fn silenced(setup: Setup) -> Setup {
+    let mut setup = looping(setup, 24);
     setup.duration = Span::seconds(801);
     setup.classes[0].silent.push((at(200), at(600)));
     setup.classes[1].silent.push((at(400), at(600)));
-    let paper = lab.gateway_runs(&setup, &scheduler("paper", &[]))?;
-    let drr = lab.gateway_runs(&setup, &scheduler("drr", &[("window", "unlimited")]))?;
-    let mut checks = Vec::new();
-    let mut share = |what: &str, figure: &str, classes: (usize, usize), from: u64, exact: f64| {
-        let values = paper.iter().map(|run| ratio(run, classes.0, classes.1, from, from + 150));
-        checks.push(Check::new(
-            format!(
-                "{what}: class {} receives {exact} times class {}",
-                classes.0 + 1,
-                classes.1 + 1
-            ),
+    setup
+}
+
+/// What classes receive in each phase.
+fn by_phase(label: &str, setup: &Setup, runs: &[Outcome]) -> Vec<Check> {
+    let share = |(what, figure, (one, other), from, exact): (_, _, (usize, usize), u64, f64)| {
+        let (name, of) = (one + 1, other + 1);
+        Check::new(
+            format!("{label}, {what}: class {name} receives {exact} times class {of}"),
             figure,
             Written::Ratio,
-            values,
-            Bound::Within(exact * 0.925, exact * 1.075),
-        ));
+            runs.iter().map(|run| ratio(run, one, other, from, from + 150)),
+            Bound::Within(exact * 0.97, exact * 1.03),
+        )
     };
-    share("all backlogged", "3.96", (0, 2), 50, 4.0);
-    share("all backlogged", "1.98", (1, 2), 50, 2.0);
-    share("class 1 silent", "2", (1, 2), 250, 2.0);
-    share("all again", "4", (0, 2), 650, 4.0);
-    share("all again", "2", (1, 2), 650, 2.0);
+    let mut checks: Vec<Check> = [
+        ("all backlogged", "3.96", (0, 2), 50, 4.0),
+        ("all backlogged", "1.98", (1, 2), 50, 2.0),
+        ("class 1 silent", "2", (1, 2), 250, 2.0),
+        ("all again", "4", (0, 2), 650, 4.0),
+        ("all again", "2", (1, 2), 650, 2.0),
+    ]
+    .map(share)
+    .to_vec();
     checks.push(Check::new(
-        "classes 1 and 2 silent: at least 96% of the link is used, by class 3",
+        format!("{label}, classes 1 and 2 silent: at least 96% of the link is used, by class 3"),
         "occupies all bandwidth",
         Written::Share,
-        paper.iter().map(|run| used(run, &setup, 450, 600)),
+        runs.iter().map(|run| used(run, setup, 450, 600)),
         Bound::AtLeast(0.96),
     ));
-    checks.push(Check::new(
-        "DRR, all backlogged: class 1 receives at most 1.15 times class 3",
-        "no more",
-        Written::Ratio,
-        drr.iter().map(|run| ratio(run, 0, 2, 50, 200)),
-        Bound::AtMost(1.15),
-    ));
-    let longest = |run: &Outcome| {
-        run.samples.iter().map(|sample| sample.waiting as f64).max_by(f64::total_cmp)
-    };
-    checks.push(Check::new(
-        "DRR: no request waits, the most in any sample",
-        "queues are empty",
-        Written::Count,
-        drr.iter().map(longest),
-        Bound::AtMost(0.0),
-    ));
-    let figures =
-        vec![over_time("MSF-8-paper", "MSF-RS", &paper), over_time("MSF-8-drr", "DRR", &drr)];
-    Ok(Finding::new("MSF-8", lab, &[], checks, figures))
+    checks
 }
 
 /// Payload of each class, in steps of 20 s, as means over all seeds.
@@ -119,8 +143,8 @@ pub(super) const USERS: Claim = Claim {
     text: "With 4 to 24 users in class 1 each of them receives twice as much as one of class 2 and \
            four times as much as one of class 3. Without the count of users this is lost as \
            class 1 grows.",
-    method: "4, 12 and 24 clients in class 1, ten loops for each client, 800 s. Without the \
-             count of users is the setting shares = class. Bounds are 7.5% on either side.",
+    method: "4 to 24 clients in class 1, ten loops for each client, 800 s. Without the count of \
+             users is the setting shares = class. Bounds are 7.5% on either side.",
     discussion: "",
     measure: users,
 };
@@ -132,34 +156,103 @@ fn user_ratio(outcome: &Outcome, setup: &Setup, one: usize, other: usize) -> Opt
     Some(user(one) / user(other))
 }
 
+/// Users of class 1.
+const USERS_OF_CLASS_1: [u32; 6] = [4, 8, 12, 16, 20, 24];
+
+/// The set-up with so many users of class 1.
+fn crowded(variant: Variant, users: u32) -> Setup {
+    let mut setup = variant.looping(10);
+    setup.classes[0].clients = users;
+    setup
+}
+
 fn users(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let [paper, paper_today, msf, msf_today] = VARIANTS;
     let mut checks = Vec::new();
-    for clients in [4, 12, 24] {
-        let mut setup = setup(10);
-        setup.classes[0].clients = clients;
-        let by_user = lab.gateway_runs(&setup, &scheduler("paper", &[]))?;
-        for (other, exact) in [(1, 2.0), (2, 4.0)] {
-            let class = other + 1;
-            checks.push(Check::new(
-                format!(
-                    "{clients} users: one of class 1 receives {exact} times one of class {class}"
-                ),
-                exact.to_string(),
-                Written::Ratio,
-                by_user.iter().map(|run| user_ratio(run, &setup, 0, other)),
-                Bound::Within(exact * 0.925, exact * 1.075),
-            ));
+    let mut figures = Vec::new();
+    for (variant, id, name, numbers) in [
+        (paper, "paper", "MSF-RS", USERS_OF_CLASS_1.as_slice()),
+        (msf_today, "msf-today", "msf, today's TCP", &[4, 12, 24]),
+    ] {
+        let mut points = Vec::new();
+        for users in numbers.iter().copied() {
+            let setup = crowded(variant, users);
+            let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+            checks.extend(by_user(variant.label, users, &setup, &runs));
+            points.push((users, per_user(&setup, &runs)));
         }
-        if clients == 24 {
-            let by_class = lab.gateway_runs(&setup, &scheduler("paper", &[("shares", "class")]))?;
+        figures.push(of_users(&format!("MSF-10-{id}"), name, &points));
+    }
+    for variant in [paper_today, msf] {
+        let setup = crowded(variant, 24);
+        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        checks.extend(by_user(variant.label, 24, &setup, &runs));
+    }
+    let mut points = Vec::new();
+    for users in [4, 12, 24] {
+        let setup = crowded(paper, users);
+        let runs = lab.gateway_runs(&setup, &paper.with(&[("shares", "class")]))?;
+        points.push((users, per_user(&setup, &runs)));
+        if users == 24 {
             checks.push(Check::new(
-                "24 users, without their count: one of class 1 receives less than one of class 3",
+                "`paper`, 24 users, without their count: one of class 1 receives less than one of \
+                 class 3",
                 "less",
                 Written::Ratio,
-                by_class.iter().map(|run| user_ratio(run, &setup, 0, 2)),
+                runs.iter().map(|run| user_ratio(run, &setup, 0, 2)),
                 Bound::AtMost(1.0),
             ));
         }
     }
-    Ok(Finding::new("MSF-10", lab, &[], checks, Vec::new()))
+    figures.push(of_users("MSF-10-class", "MSF-RS without the count of users", &points));
+    Ok(Finding::new("MSF-10", lab, &[], checks, figures))
+}
+
+/// What one user of class 1 receives for one of the others.
+fn by_user(label: &str, users: u32, setup: &Setup, runs: &[Outcome]) -> [Check; 2] {
+    [(1, 2.0), (2, 4.0)].map(|(other, exact)| {
+        let class = other + 1;
+        Check::new(
+            format!(
+                "{label}, {users} users: one of class 1 receives {exact} times one of class {class}"
+            ),
+            exact.to_string(),
+            Written::Ratio,
+            runs.iter().map(|run| user_ratio(run, setup, 0, other)),
+            Bound::Within(exact * 0.925, exact * 1.075),
+        )
+    })
+}
+
+/// What one user of each class receives, in bit/s.
+fn per_user(setup: &Setup, runs: &[Outcome]) -> Vec<Option<Estimate>> {
+    let of_class = |(class, group): (usize, &Class)| {
+        let rate = |run: &Outcome| run.throughput_bps(class) / f64::from(group.clients);
+        Estimate::of(runs.iter().map(rate))
+    };
+    setup.classes.iter().enumerate().map(of_class).collect()
+}
+
+fn of_users(id: &str, name: &str, points: &[(u32, Vec<Option<Estimate>>)]) -> Figure {
+    let line = |class: usize| {
+        let known = points
+            .iter()
+            .filter_map(|(users, rates)| Some((f64::from(*users), rates[class].as_ref()?)));
+        Line {
+            label: format!("class {}", class + 1),
+            points: known.clone().map(|(users, rate)| (users, rate.mean)).collect(),
+            band: known
+                .map(|(users, rate)| (users, rate.interval().0, rate.interval().1))
+                .collect(),
+        }
+    };
+    Figure {
+        id: id.into(),
+        title: format!("Payload of one user of each class: {name}"),
+        caption: "With their 95% intervals over seeds.".into(),
+        x: Scale::linear("Users of class 1", Measure::Count),
+        y: Scale::linear("Payload received", Measure::Rate),
+        lines: (0..3).map(line).collect(),
+        stepped: false,
+    }
 }

@@ -6,8 +6,8 @@ use super::super::check::{Bound, Check, Written};
 use super::super::figure::{Figure, Line, Measure, Scale, thinned};
 use super::super::lab::Lab;
 use super::super::{Claim, Finding, Stopped};
-use super::{PAPER, at, scheduler, setup, used};
-use crate::requests::{Demand, Outcome};
+use super::{PAPER, VARIANTS, Variant, at, used};
+use crate::requests::{Demand, Outcome, Sample, Setup};
 
 pub(super) const FROZEN: Claim = Claim {
     id: "MSF-11",
@@ -28,55 +28,74 @@ fn window_at(run: &Outcome, second: u64) -> Option<f64> {
 }
 
 fn frozen(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let mut setup = setup(10);
+    let mut checks = Vec::new();
+    let mut figures = Vec::new();
+    for variant in VARIANTS {
+        let setup = pausing(variant);
+        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        checks.extend(over_time(variant.label, &setup, &runs));
+        if figures.is_empty() {
+            figures.push(window(&runs[0]));
+        }
+    }
+    Ok(Finding::new("MSF-11", lab, &[], checks, figures))
+}
+
+/// The paper's demand: for a third of the time too few requests.
+fn pausing(variant: Variant) -> Setup {
+    let mut setup = variant.looping(10);
     setup.duration = Span::seconds(1_501);
     for class in &mut setup.classes[..2] {
         class.demand = Demand::Closed { loops: 10, pause: Span::seconds(1) };
         class.silent.push((at(500), at(1_000)));
     }
     setup.classes[2].demand = Demand::Closed { loops: 1, pause: Span::seconds(10) };
-    let runs = lab.gateway_runs(&setup, &scheduler("paper", &[]))?;
-    let in_use = |from, to| runs.iter().map(move |run| (run, from, to));
-    let use_of = |(run, from, to): (&Outcome, u64, u64)| used(run, &setup, from, to);
-    let checks = vec![
-        Check::new(
+    setup
+}
+
+fn over_time(label: &str, setup: &Setup, runs: &[Outcome]) -> [Check; 4] {
+    let in_use = |from, to| runs.iter().map(move |run| used(run, setup, from, to));
+    let share = |what: &str, figure: &str, (from, to): (u64, u64), bound: Bound| {
+        let statement = format!("{label}: {what}");
+        Check::new(statement, figure, Written::Share, in_use(from, to), bound)
+    };
+    let frozen = runs.iter().map(|run| Some(window_at(run, 1_000)? / window_at(run, 600)?));
+    [
+        share(
             "the use of the link is 97 to 99% from 100 to 500 s",
             "around 98%",
-            Written::Share,
-            in_use(100, 500).map(use_of),
+            (100, 500),
             Bound::Within(0.97, 0.99),
         ),
         Check::new(
-            "W+ at 1 000 s is what it was at 600 s",
+            format!("{label}: W+ at 1 000 s is what it was at 600 s"),
             "constant",
             Written::Ratio,
-            runs.iter().map(|run| Some(window_at(run, 1_000)? / window_at(run, 600)?)),
+            frozen,
             Bound::Within(1.0, 1.0),
         ),
-        Check::new(
+        share(
             "less than 60% of the link is used from 600 to 1 000 s",
             "falls",
-            Written::Share,
-            in_use(600, 1_000).map(use_of),
+            (600, 1_000),
             Bound::AtMost(0.6),
         ),
-        Check::new(
+        share(
             "at least 95% is used from 1 005 to 1 025 s",
             "at once",
-            Written::Share,
-            in_use(1_005, 1_025).map(use_of),
+            (1_005, 1_025),
             Bound::AtLeast(0.95),
         ),
-    ];
-    let first = &runs[..1];
-    let line = |label: &str, value: fn(&crate::requests::Sample) -> f64| {
-        let points = first.iter().flat_map(|run| &run.samples);
-        Line::plain(
-            label,
-            thinned(points.map(|sample| (sample.at.as_seconds(), value(sample))).collect()),
-        )
+    ]
+}
+
+/// The window of one run.
+fn window(run: &Outcome) -> Figure {
+    let line = |label: &str, value: fn(&Sample) -> f64| {
+        let points = run.samples.iter().map(|sample| (sample.at.as_seconds(), value(sample)));
+        Line::plain(label, thinned(points.collect()))
     };
-    let figure = Figure {
+    Figure {
         id: "MSF-11".into(),
         title: "The window while requests are too few".into(),
         caption: "W+ and the responses outstanding (W) of the first seed; classes 1 and 2 are \
@@ -86,6 +105,5 @@ fn frozen(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         y: Scale::linear("Responses", Measure::Count),
         lines: vec![line("W+", |sample| sample.window), line("W", |sample| f64::from(sample.held))],
         stepped: false,
-    };
-    Ok(Finding::new("MSF-11", lab, &[], checks, vec![figure]))
+    }
 }

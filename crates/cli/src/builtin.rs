@@ -58,6 +58,16 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
         data: &[],
     },
     Builtin {
+        name: "wifi-ac",
+        text: include_str!("../../../scenarios/links/wifi-ac.toml"),
+        data: &[],
+    },
+    Builtin {
+        name: "wifi-slow",
+        text: include_str!("../../../scenarios/links/wifi-slow.toml"),
+        data: &[],
+    },
+    Builtin {
         name: "calls",
         text: include_str!("../../../scenarios/links/calls.toml"),
         data: &[WEB_OBJECTS, CALL_G711, CALL_WHATSAPP, CALL_TELEGRAM, VIDEO, CALLS],

@@ -100,8 +100,10 @@ pub struct Mcs {
 }
 
 /// Coded bits of a symbol on one carrier and stream; numerator and denominator
-/// of the code's rate; and the OFDM rate that stands for the scheme where the
-/// rate of a reply is chosen (IEEE 802.11-2016 Tables 19-27, 21-30 and 10-7).
+/// of the code's rate (IEEE 802.11-2016 Tables 19-27 and 21-30); and the OFDM rate
+/// that stands for the scheme where the rate of a reply is chosen: its non-HT
+/// reference rate (section 10.7), that of the same modulation and code or, where
+/// OFDM has none, the highest.
 const SCHEMES: [(u64, u64, u64, DataRate); 10] = [
     (1, 1, 2, DataRate::mbits(6)),
     (2, 1, 2, DataRate::mbits(12)),
@@ -302,14 +304,14 @@ mod tests {
     fn rates_are_those_of_the_tables() {
         use Generation::{Ht, Vht};
         let all = |rates: &[u64]| rates.iter().map(|rate| Some(*rate)).collect::<Vec<_>>();
-        // IEEE 802.11-2016 Tables 19-27, 19-31 and 19-33.
+        // IEEE 802.11-2016 Tables 19-27, 19-31 and 19-34.
         let ht = [65, 130, 195, 260, 390, 520, 585, 650];
         assert_eq!(rates(channel(Ht, 20, 1, false)), all(&ht));
         let ht = [150, 300, 450, 600, 900, 1_200, 1_350, 1_500];
         assert_eq!(rates(channel(Ht, 40, 1, true)), all(&ht));
         let ht = [540, 1_080, 1_620, 2_160, 3_240, 4_320, 4_860, 5_400];
         assert_eq!(rates(channel(Ht, 40, 4, false)), all(&ht));
-        // Tables 21-30, 21-38, 21-39, 21-40 and 21-48.
+        // Tables 21-30, 21-46, 21-47 and 21-48; then 21-56 and 21-32.
         let mut vht = all(&[65, 130, 195, 260, 390, 520, 585, 650, 780, 0]);
         vht[9] = None;
         assert_eq!(rates(channel(Vht, 20, 1, false)), vht);

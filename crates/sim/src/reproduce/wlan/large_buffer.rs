@@ -24,17 +24,19 @@ pub(super) const LARGE_BUFFER: Claim = Claim {
              much carried, or as long taken by short transfers; 'very long' at least 5 times the \
              mean time that packets wait with 30; 'neither' is 0.9 to 1.1 times the mean \
              response with 30 packets.",
-    discussion: "Long transfers: with LASACK, FIFO, Run2CACK, PEFD and EFDACK the unfairness is \
-                 gone or small, and FIFO's packets wait five times as long as with 30. SCFQ, \
-                 LARS and BEFD take an acknowledgement for 40 bytes and let acknowledgements \
-                 through first however large the buffer is. A trial that takes it for what it \
-                 newly acknowledges gives 1.03 under SCFQ and 1.05 under LARS (five seeds), one \
-                 that counts packets 2.0 and 1.9: the paper, which has every policy fair, must \
-                 count acknowledged bytes. What is still lost was not told apart by reason.\n\n\
+    discussion: "Long transfers: with LASACK, FIFO, Run2CACK, PEFD and EFDACK the unfairness \
+                 is gone or small, and FIFO's packets wait five times as long as with 30. \
+                 SCFQ, LARS and BEFD take an acknowledgement for 40 bytes and let \
+                 acknowledgements through first however large the buffer is. Where it is taken \
+                 for what it newly acknowledges, SCFQ has 1.03 and LARS 1.05, where packets \
+                 are counted, 2.0 and 1.9 \
+                 ([trials](../../benches/runs/2026-11-21-wifi-trials/README.md), five seeds): \
+                 the paper, which has every policy fair, seems to count acknowledged bytes. \
+                 What is still lost was not told apart by reason.\n\n\
                  Mixed transfers: FIFO is fair as in the paper. PEFD, EFDACK and LASACK do \
-                 benefit from the larger buffer here, since less is lost: at 20 Mbit/s (a trial \
-                 with two seeds) downloads lose 4.0 to 4.3% with 30 packets and 0.05 to 0.13% \
-                 with 300.",
+                 benefit from the larger buffer here, since less is lost: at 20 Mbit/s \
+                 (trials, two seeds) downloads lose 4.0 to 4.3% with 30 packets and 0.05 to \
+                 0.13% with 300.",
     measure: large_buffer,
 };
 

@@ -27,17 +27,18 @@ pub(super) const IN_BYTES: Claim = Claim {
            high level does harm.",
     method: METHOD,
     discussion: "At 10 Mbit/s the variants are alike as in the paper, but for long transfers: \
-                 LAS in the low level makes them take 19 to 23% longer than FIFO there does. At \
-                 20 Mbit/s it is not as in the paper. FIFO+LAS and FIFO+FIFO cannot be told \
+                 LAS in the low level makes them take 19 to 23% longer than FIFO there does. \
+                 At 20 Mbit/s it is not as in the paper. FIFO+LAS and FIFO+FIFO cannot be told \
                  apart, and LAS in the high level does good: short transfers take a quarter \
                  less, and all together 3 to 7% less. Those just above the threshold pay: with \
                  26 to 32 segments 136 ms under LAS+FIFO and 98 under FIFO+FIFO.\n\n\
-                 The paper blames sizes in the high level that vary little. Here that level also \
-                 carries the packets of long transfers, which with 30 packets of buffer are \
-                 seldom counted up to 20: LAS puts them behind. A lower threshold does so, too \
-                 (a trial at 20 Mbit/s, five seeds): short transfers take 61 ± 31 ms under PEFD, \
-                 41 ± 10 with a threshold of 10 packets, 35 ± 4 with LAS in the high level, and \
-                 29 ± 1 under LASACK.",
+                 The paper blames sizes in the high level that vary little. A threshold of 20 \
+                 packets is large for a buffer of 30, though. That a lower one helps as well \
+                 points to long transfers that stay in the high level, where LAS puts them \
+                 behind: at 20 Mbit/s \
+                 ([trials](../../benches/runs/2026-11-21-wifi-trials/README.md), five seeds) \
+                 short transfers take 61 ± 31 ms under PEFD, 41 ± 10 with a threshold of 10 \
+                 packets, 35 ± 4 with LAS in the high level, and 29 ± 1 under LASACK.",
     measure: in_bytes,
 };
 

@@ -32,16 +32,16 @@ pub(super) const SYMMETRIC: Claim = Claim {
     source: "WLAN section V-2, figure 6",
     text: TEXT,
     method: METHOD,
-    discussion: "At 10 Mbit/s all is as in the paper, but that long transfers pay under LASACK \
-                 (66%) and LARS (31%), and that LARS, which takes an acknowledgement for 40 \
-                 bytes, mitigates little. At 20 Mbit/s differences are larger than in the \
-                 paper's words. LASACK's medium transfers take 38% less than those of PEFD and \
-                 EFDACK and its short ones 51 and 40% less, and its long ones 4.2 times what \
-                 they take under FIFO. Run2CACK's medium transfers take 2.2 times as long as \
-                 those of PEFD and EFDACK. LARS is more unfair than FIFO. A threshold of 20 \
-                 packets is large for a buffer of 30 (see WLAN-4). Under fq-codel and cake short \
-                 uploads are as quick as under EFDACK; downloads of 6 or 7 segments take 330 ms \
-                 at 20 Mbit/s, where EFDACK has 56 and FIFO 520.",
+    discussion: "At 10 Mbit/s nearly all is as in the paper, but that long transfers pay under \
+                 LASACK (66%) and LARS (31%), and that LARS, which takes an acknowledgement \
+                 for 40 bytes, mitigates little. At 20 Mbit/s differences are larger than in \
+                 the paper's words. LASACK's medium transfers take 38% less than those of PEFD \
+                 and EFDACK and its short ones 51 and 40% less, and its long ones 4.2 times \
+                 what they take under FIFO. Run2CACK's medium transfers take 2.2 times as long \
+                 as those of PEFD and EFDACK. LARS is more unfair than FIFO. A threshold of 20 \
+                 packets is large for a buffer of 30 (see WLAN-4). Under fq-codel and cake \
+                 short uploads are as quick as under EFDACK; downloads of 6 or 7 segments take \
+                 330 ms at 20 Mbit/s, where EFDACK has 56 and FIFO 520.",
     measure: symmetric,
 };
 

@@ -12,8 +12,9 @@
 //!
 //! What is simplified: block acknowledgement is agreed on from the start; the
 //! receiver knows at once of frames that are given up, where a real sender says
-//! so by a BlockAckReq; aggregates are put together in no time, as they are sent,
-//! while real devices have the next one ready.
+//! so by a BlockAckReq; no receiver asks for space between frames; there are no
+//! A-MSDUs; aggregates are put together in no time, as they are sent, while real
+//! devices have the next one ready.
 
 use std::collections::VecDeque;
 

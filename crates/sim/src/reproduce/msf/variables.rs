@@ -22,30 +22,29 @@ pub(super) const VARIABLES: Claim = Claim {
     source: "MSF sections 4.1 and 5.3",
     text: "The mean latency with MSF-RS is 23% below an ordinary gateway's: in which of the \
            settings that the paper leaves open.",
-    method: "One thing at a time is changed in the set-up of MSF-9, by rows; the schedulers have \
-             the same TCP, queue and demand, and run for 500 s. An open loop asks at random times, on average for \
-             the share of the link that the row says, headers among it, whether or not what was \
-             asked before is there: so does the HTTP client of ns-2, the paper's simulator. A \
-             page of 8 objects has an exponential number of them with that mean, asked for at \
-             once. Equal sizes are 27 656 bytes each. The queue is in bandwidth-delay products \
-             of 41 kB.",
-    discussion: "It appears for equal sizes and open demand above what the link carries, where an \
-                 ordinary gateway also answers fewer requests: ever more connections share the \
-                 queue, and packets are sent for naught. That, and a batch of equal requests \
+    method: "One thing at a time is changed in the set-up of MSF-9, by rows; all have the same \
+             TCP, queue and demand, and run for 500 s. An open loop asks at random times, on \
+             average for the share of the link that the row says, headers among it, whether or \
+             not what was asked before is there: so does the HTTP client of ns-2, the paper's \
+             simulator. A page of 8 objects has an exponential number of them with that mean, \
+             asked for at once. Equal sizes are 27 656 bytes each. The queue is in bandwidth- \
+             delay products of 41 kB.",
+    discussion: "It appears for equal sizes and open demand above what the link carries: an \
+                 ordinary gateway spreads the link over ever more responses, which are then all \
+                 late, where a window lets some of them end. That, and a batch of equal requests \
                  (MSF-5), is what the paper's analysis is of. It does not appear in a closed loop \
-                 that fills the link, with either TCP, any initial window or any queue: there \
-                 N/X - Z holds, X is what the link carries, and 23% less would need 17% more \
-                 responses from a link that an ordinary gateway already fills. What a column of \
-                 means has beyond that are long responses not over at the end. It does not \
-                 appear in an open loop that the link can carry, either: nothing waits at low \
-                 load; at high load sharing the link is better for sizes as variable as the \
-                 paper's than serving a few responses at a time, as theory has it (a shared \
-                 link's mean does not depend on the variance of sizes, that of a queue does), and \
-                 2% of the link left idle count. With several objects to a page the number of \
-                 requests is not fixed, and the paper's window makes all objects wait for the \
-                 large ones. `msf` serves small responses first: that is good for the means of \
-                 variable sizes in overload, where it leaves long ones unanswered, and bad for \
-                 equal sizes above its 16 kB, all of which are then long.",
+                 that fills the link, with either TCP and any initial window or queue: there N/X \
+                 - Z holds, X is what the link carries, and 23% less would need 17% more \
+                 responses from a link that an ordinary gateway already fills. Where the measured \
+                 means differ by more than N/X - Z does, long responses were not over at the end. \
+                 It does not appear in an open loop that the link can carry, either. At low load \
+                 nothing waits. At high load it is better to share the link than to serve a few \
+                 responses at a time when sizes vary as much as the paper's: the mean of a shared \
+                 link does not depend on their variance, that of a queue does; and the 2% that \
+                 are left idle count. With several objects to a page the number of requests is \
+                 not fixed, and the paper's window makes them wait for the large ones. `msf` \
+                 serves small responses first, and in overload leaves long ones unanswered; with \
+                 equal sizes above its 16 kB all are long, and late.",
     measure: variables,
 };
 

@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "flow_log", fuzz_one: traces::flow_log },
     Target { name: "frames", fuzz_one: traces::frames },
     Target { name: "flows", fuzz_one: scenarios::flows },
+    Target { name: "gateway", fuzz_one: scenarios::gateway },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "page_table", fuzz_one: traces::page_table },

@@ -1,4 +1,4 @@
-//! Any text as a scenario file, or as a file of flows.
+//! Any text as a scenario file, or as a file of flows or of a gateway.
 //!
 //! A bug is a panic, an error of more than one line, a scenario that promises
 //! routes and has none, or flows that are others when they are written in one
@@ -44,6 +44,22 @@ pub fn flows(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     match file::flows::parse("file", text) {
         Ok(contracts) => assert_eq!(contracts.to_string().parse(), Ok(contracts)),
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+}
+
+/// Files of gateways.
+///
+/// # Panics
+/// At a bug.
+pub fn gateway(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match file::gateway::parse("file", text, &OneFile) {
+        Ok(comparison) => {
+            assert!(!comparison.ways.is_empty() && !comparison.seeds.is_empty());
+            assert_eq!(comparison.classes.len(), comparison.setup.classes.len());
+            assert!(comparison.setup.warm_up < comparison.setup.duration);
+        }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
     }
 }

@@ -289,13 +289,63 @@ pub(crate) struct DisciplinesArguments {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = REQUESTS_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct RequestsArguments {
     /// The request scheduler to explain
     pub(crate) name: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<RequestsCommand>,
 }
+
+const REQUESTS_HELP: &str = "\
+Examples:
+  tidegate requests msf                       what it does and what can be set
+  tidegate requests compare                   a school's link under each of several ways";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RequestsCommand {
+    /// Simulate a gateway's link under request schedulers and their rivals, and say what users feel
+    Compare(RequestsCompareArguments),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = REQUESTS_COMPARE_HELP)]
+pub(crate) struct RequestsCompareArguments {
+    /// File of a gateway, or the name of a built-in one [default: school]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Number of seeds: one run for each way and seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Folder for summary.csv, runs.csv and comparison.json; those of an earlier time are replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of runs at the same time [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the file as it is, to start from a built-in one
+    #[arg(long, conflicts_with_all = ["seeds", "out", "threads", "json"])]
+    pub(crate) print: bool,
+    /// Print the JSON Schema of files of gateways, for editors
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+const REQUESTS_COMPARE_HELP: &str = "\
+Examples:
+  tidegate requests compare
+  tidegate requests compare school --print > my.toml
+  tidegate requests compare my.toml --seeds 10 --out my-gateway
+
+Built in: school. A file names classes, servers and the ways to compare: request schedulers, and
+without one 'direct', 'htb', 'pools', or a packet discipline as a shaper, as 'shaped-fq-codel'.
+Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 
 #[derive(Args, Debug)]
 #[command(after_help = SIZES_HELP)]

@@ -12,6 +12,7 @@ mod curves;
 mod describe;
 mod failure;
 mod folder;
+mod gateways;
 mod generate;
 mod inputs;
 mod interrupt;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, RequestsCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -50,7 +51,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Disciplines(arguments) => catalogue::disciplines(&arguments),
-        Command::Requests(arguments) => catalogue::requests(&arguments),
+        Command::Requests(arguments) => match &arguments.command {
+            Some(RequestsCommand::Compare(arguments)) => gateways::run(arguments),
+            None => catalogue::requests(&arguments),
+        },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),
         Command::Completions { shell } => generate::completions(shell),

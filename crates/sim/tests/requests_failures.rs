@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::requests::{
-    Cbr, ClassOutcome, Demand, Outcome, Pages, Presence, RecordedPages, SchedulerChoice,
-    ServerFailures, Setup, run,
+    Cbr, ClassOutcome, Demand, Outcome, Pages, Presence, RecordedPages, ServerFailures, Setup, Way,
+    run_way,
 };
 use tidegate_sim::trace::{PageLoad, PageLoads, PageRequest};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
-    let choice = SchedulerChoice::new(name, name, given).expect("settings within range");
-    run(setup, &choice.expect("it is in the catalogue"), seed, &AtomicBool::new(false))
+    let way = Way::new(name, name, given).expect("settings within range");
+    run_way(setup, &way.expect("there is such a way"), seed, &AtomicBool::new(false))
 }
 
 /// Backlogged classes at servers that fail in every way, and users who leave.
@@ -76,7 +76,7 @@ fn sum(outcome: &Outcome, of: impl Fn(&ClassOutcome) -> u64) -> u64 {
 
 #[test]
 fn no_place_is_lost_and_every_request_ends_once_whatever_fails() {
-    for name in ["msf", "paper", "drr", "fifo"] {
+    for name in ["msf", "paper", "drr", "fifo", "pools", "direct", "htb"] {
         for seed in 1..=4 {
             let outcome = outcome(&rough(), name, &[], seed);
             let ended = [

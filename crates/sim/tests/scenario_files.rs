@@ -9,24 +9,27 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::residual::Residual;
 use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::Discard;
+use tidegate_sim::requests::run_way;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::file::{self, Folder, Overrides, flows};
+use tidegate_sim::scenario::file::{self, Folder, Overrides, flows, gateway};
 use tidegate_sim::simulation;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the files of flows are, which are no scenarios.
+/// Where the files of flows and of gateways are, which are no scenarios.
 const FLOWS: &str = "scenarios/flows";
+const GATEWAYS: &str = "scenarios/gateways";
 
-/// All TOML files below `folder`, without those of [`FLOWS`] when they are deeper.
+/// All TOML files below `folder`, without those of [`FLOWS`] and [`GATEWAYS`] when they
+/// are deeper.
 fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            if path != root().join(FLOWS) {
+            if path != root().join(FLOWS) && path != root().join(GATEWAYS) {
                 found.extend(toml_files(&path));
             }
         } else if path.extension().is_some_and(|extension| extension == "toml") {
@@ -91,6 +94,35 @@ fn the_schema_of_flows_is_up_to_date() {
         published == flows::json_schema(),
         "make it again: cargo run --package tidegate -- curves --schema > \
          scenarios/flows/schema.json"
+    );
+}
+
+#[test]
+fn shipped_gateways_run_in_every_way_that_they_name_and_name_their_schema() {
+    let shipped = toml_files(&root().join(GATEWAYS));
+    assert!(!shipped.is_empty());
+    for path in shipped {
+        let read = gateway::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        let text = fs::read_to_string(&path).unwrap();
+        names_its_schema(&path, &text, "scenarios/gateways/schema.json");
+        let mut setup = read.setup;
+        (setup.duration, setup.warm_up) = (Span::seconds(10), Span::ZERO);
+        for way in &read.ways {
+            let outcome = run_way(&setup, way, 1, &AtomicBool::new(false));
+            for (name, class) in read.classes.iter().zip(&outcome.classes) {
+                assert!(class.completed > 0, "{}: {}, {name}", path.display(), way.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_schema_of_gateways_is_up_to_date() {
+    let published = fs::read_to_string(root().join("scenarios/gateways/schema.json")).unwrap();
+    assert!(
+        published == gateway::json_schema(),
+        "make it again: cargo run --package tidegate -- requests compare --schema > \
+         scenarios/gateways/schema.json"
     );
 }
 

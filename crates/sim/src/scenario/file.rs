@@ -35,6 +35,7 @@ mod data;
 mod disciplines;
 mod error;
 pub mod flows;
+pub mod gateway;
 mod syntax;
 mod tcp;
 mod topology;
@@ -54,7 +55,7 @@ use self::error::Mistake;
 use self::syntax::Document;
 use self::tcp::within;
 use self::topology::Topology;
-use self::values::Seeds;
+use self::values::{At, Seeds};
 use super::{DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use crate::tcp::TcpConfig;
 
@@ -227,7 +228,10 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
         description: document.description.trim().into(),
         duration,
         warm_up,
-        seeds: seeds(document)?,
+        seeds: match &document.seeds {
+            Some(seeds) => seed_list(seeds)?,
+            None => (1..=u64::from(SEEDS)).collect(),
+        },
         sample_every,
         size_classes: size_classes(document)?,
         short_flow,
@@ -239,8 +243,8 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
     })
 }
 
-fn seeds(document: &Document) -> Result<Vec<u64>, Mistake> {
-    let Some(seeds) = &document.seeds else { return Ok((1..=u64::from(SEEDS)).collect()) };
+/// The seeds, each once.
+fn seed_list(seeds: &At<Seeds>) -> Result<Vec<u64>, Mistake> {
     let list = match &seeds.value {
         Seeds::Count(count) => return Ok((1..=u64::from(*count)).collect()),
         Seeds::List(list) => list,

@@ -110,7 +110,7 @@ impl Reader<'_> {
         ];
         one_of(&given, &source.place, "one of load, per_second, count, log")?;
         let sizes = match (&source.sizes, &source.log) {
-            (Some(sizes), None) => self.sizes(sizes)?,
+            (Some(sizes), None) => size_law(sizes, self.data)?,
             (None, None) => {
                 return Err(Mistake::missing(&source.place, "sizes", "how large transfers are"));
             }
@@ -156,7 +156,7 @@ impl Reader<'_> {
             source.between_sessions.as_ref().map(|at| &at.place),
         ];
         one_of(&given, &source.place, "one of load, between_sessions")?;
-        let sizes = self.sizes(&source.sizes)?;
+        let sizes = size_law(&source.sizes, self.data)?;
         if matches!(sizes, SizeLaw::Endless) {
             return Err(Mistake::at(&source.sizes.place, "'endless'", "objects with an end"));
         }
@@ -268,38 +268,39 @@ impl Reader<'_> {
         }
         Ok(Arrivals::Log(Arc::new(flows)))
     }
+}
 
-    fn sizes(&self, sizes: &At<Sizes>) -> Result<SizeLaw, Mistake> {
-        let one = Bytes(1);
-        Ok(match &sizes.value {
-            Sizes::Constant(size) => SizeLaw::Constant(*size),
-            Sizes::Endless => SizeLaw::Endless,
-            Sizes::Exponential(mean) => SizeLaw::Exponential(within(mean, one, MOST_SIZE)?),
-            Sizes::File(file) => {
-                let expected = "a CSV file with size_bytes and cumulative_probability";
-                let distribution = load_text(self.data, file, expected, SizeDistribution::parse)?;
-                SizeLaw::Empirical(Arc::new(distribution))
+/// A law of sizes, with the file that it names.
+pub(super) fn size_law(sizes: &At<Sizes>, data: &dyn DataFiles) -> Result<SizeLaw, Mistake> {
+    let one = Bytes(1);
+    Ok(match &sizes.value {
+        Sizes::Constant(size) => SizeLaw::Constant(*size),
+        Sizes::Endless => SizeLaw::Endless,
+        Sizes::Exponential(mean) => SizeLaw::Exponential(within(mean, one, MOST_SIZE)?),
+        Sizes::File(file) => {
+            let expected = "a CSV file with size_bytes and cumulative_probability";
+            let distribution = load_text(data, file, expected, SizeDistribution::parse)?;
+            SizeLaw::Empirical(Arc::new(distribution))
+        }
+        Sizes::Zipf(zipf) => {
+            let (least, most) = (zipf.least.0, zipf.most.value.0);
+            if most < least {
+                let expected = format!("at least {least}, as 'least'");
+                return Err(Mistake::at(&zipf.most.place, most.to_string(), expected));
             }
-            Sizes::Zipf(zipf) => {
-                let (least, most) = (zipf.least.0, zipf.most.value.0);
-                if most < least {
-                    let expected = format!("at least {least}, as 'least'");
-                    return Err(Mistake::at(&zipf.most.place, most.to_string(), expected));
-                }
-                let segment = within(&zipf.segment, one, MOST_DATAGRAM)?;
-                SizeLaw::BoundedZipf { exponent: zipf.exponent.0, least, most, segment }
-            }
-            Sizes::Pareto(pareto) => {
-                let least = within(&pareto.least, one, MOST_SIZE)?;
-                let most = within(&pareto.most, least + one, MOST_SIZE)?;
-                SizeLaw::Pareto { shape: pareto.shape.0, least, most }
-            }
-            Sizes::Lognormal(law) => SizeLaw::Lognormal {
-                log_mean: up_to(&law.log_mean, MOST_LOG_MEAN)?,
-                log_deviation: up_to(&law.log_deviation, MOST_LOG_DEVIATION)?,
-            },
-        })
-    }
+            let segment = within(&zipf.segment, one, MOST_DATAGRAM)?;
+            SizeLaw::BoundedZipf { exponent: zipf.exponent.0, least, most, segment }
+        }
+        Sizes::Pareto(pareto) => {
+            let least = within(&pareto.least, one, MOST_SIZE)?;
+            let most = within(&pareto.most, least + one, MOST_SIZE)?;
+            SizeLaw::Pareto { shape: pareto.shape.0, least, most }
+        }
+        Sizes::Lognormal(law) => SizeLaw::Lognormal {
+            log_mean: up_to(&law.log_mean, MOST_LOG_MEAN)?,
+            log_deviation: up_to(&law.log_deviation, MOST_LOG_DEVIATION)?,
+        },
+    })
 }
 
 fn up_to(written: &At<Positive>, most: f64) -> Result<f64, Mistake> {

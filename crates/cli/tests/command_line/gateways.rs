@@ -1,0 +1,106 @@
+//! `tidegate requests compare`: ways of sharing a gateway's link.
+
+use std::fs;
+
+use super::{Bench, json};
+
+const SMALL: &str = r#"
+title = "Two classes"
+duration = "20 s"
+warm_up = "2 s"
+seeds = 2
+ways = ["msf", "direct", { name = "htb", label = "htb, 90%", share = 0.9 }]
+[failures]
+reset = 0.1
+[[class]]
+name = "staff"
+weight = 2
+clients = 3
+[[class]]
+name = "guests"
+clients = 2
+log = "access.log"
+"#;
+
+const LOG: &str = "a - - [01/Jul/1995:00:00:03 -0400] \"GET /\" 200 6245\n\
+                   b - - [01/Jul/1995:00:00:04 -0400] \"GET /\" 200 20045\n";
+
+fn small(name: &str) -> Bench {
+    let bench = Bench::new(name);
+    bench.write("small.toml", SMALL);
+    bench.write("access.log", LOG);
+    bench
+}
+
+#[test]
+fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
+    let bench = small("gateway-bytes");
+    let compare = ["requests", "compare", "small.toml", "--out"];
+    let text = bench.good(&[&compare[..], &["one", "--threads", "1"]].concat());
+    let printed = bench.good(&[&compare[..], &["many", "--threads", "4", "--json"]].concat());
+    for name in ["summary.csv", "runs.csv", "comparison.json"] {
+        let one = bench.bytes(&format!("one/{name}"));
+        assert!(!one.is_empty() && one == bench.bytes(&format!("many/{name}")), "{name}");
+    }
+    assert_eq!(printed.as_bytes(), bench.bytes("many/comparison.json"));
+    // The table says what the JSON says.
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let found = json(&printed);
+    let row = |way: usize, class: usize| -> Vec<String> {
+        let line = text.lines().nth(3 + 2 * way + class).unwrap();
+        line.split_whitespace().map(String::from).collect()
+    };
+    assert_eq!(row(0, 0)[..3], ["msf", "staff", "2"]);
+    assert_eq!(row(1, 1)[..2], ["guests", "1"]);
+    let share = found["ways"][1]["classes"][1]["share"]["mean"].as_f64().unwrap();
+    assert_eq!(row(1, 1)[2], format!("{:.1}%", share * 100.0));
+    assert_eq!(found["ways"][2]["label"], "htb, 90%");
+    // Conservation, and failures of the kind that was asked for.
+    for way in found["ways"].as_array().unwrap() {
+        let classes = way["classes"].as_array().unwrap();
+        let sum = |name: &str| classes.iter().map(|c| c[name].as_u64().unwrap()).sum::<u64>();
+        let ended = ["completed", "refused", "broken", "reset", "stalled", "abandoned"].map(sum);
+        assert_eq!(sum("asked"), ended.iter().sum::<u64>() + sum("unfinished"));
+        assert!(sum("completed") > 50 && sum("reset") > 0 && sum("stalled") == 0, "{way}");
+    }
+    // Three ways, two seeds and two classes, under a heading.
+    let runs = String::from_utf8(bench.bytes("one/runs.csv")).unwrap();
+    assert_eq!(runs.lines().count(), 1 + 3 * 2 * 2);
+}
+
+#[test]
+fn a_built_in_gateway_is_printed_to_start_from_and_has_a_schema() {
+    let bench = Bench::new("gateway-print");
+    let text = bench.good(&["requests", "compare", "school", "--print"]);
+    assert!(text.starts_with("#:schema schema.json\n# "));
+    assert_eq!(text, bench.good(&["requests", "compare", "--print"]));
+    let schema = json(&bench.good(&["requests", "compare", "--schema"]));
+    assert_eq!(schema["title"], "Tidegate gateway");
+}
+
+#[test]
+fn wrong_gateways_are_refused_in_a_line() {
+    let bench = small("gateway-refused");
+    let wrong = SMALL.replace("clients = 3", "clients = 0");
+    bench.write("wrong.toml", &wrong);
+    let place =
+        "wrong.toml:12:11: class.clients: found 0, expected a whole number from 1 to 100000";
+    bench.write("occupied", "");
+    for (arguments, words) in [
+        (&["requests", "compare", "wrong.toml"][..], place),
+        (&["requests", "compare", "schol"], "schol: cannot be read: "),
+        (&["requests", "compare", "schol"], "built in: 'school'"),
+        (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
+        (
+            &["requests", "compare", "small.toml", "--out", "occupied"],
+            "occupied: cannot be written",
+        ),
+        (&["requests", "msf", "compare"], "compare"),
+    ] {
+        let message = bench.refused(arguments);
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
+    fs::remove_file(bench.0.join("access.log")).unwrap();
+    let message = bench.refused(&["requests", "compare", "small.toml"]);
+    assert!(message.contains("class.log: found 'access.log'"), "{message}");
+}

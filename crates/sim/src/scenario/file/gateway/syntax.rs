@@ -1,0 +1,279 @@
+//! How a file of gateways looks.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Unexpected, Visitor};
+use tidegate_core::{Buffer, Bytes, Rate, Span};
+
+use super::super::syntax::{Sizes, Tcp};
+use super::super::values::{At, Count, Named, Positive, Quantity, Seeds, Text};
+use crate::requests;
+
+/// A request gateway on the user's side of an access link, and ways of sharing the
+/// link that are to be compared.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Tidegate gateway")]
+pub(super) struct Document {
+    /// One line for the head of results.
+    pub(super) title: At<String>,
+    /// A paragraph on what it shows.
+    #[serde(default)]
+    pub(super) description: String,
+    /// How long to simulate. Default: 800 s.
+    pub(super) duration: Option<Quantity<Span>>,
+    /// What begins before this is not measured. Default: an eighth of the duration.
+    pub(super) warm_up: Option<Quantity<Span>>,
+    /// How many seeds, or a list of them; each way runs once with each. Default: 5.
+    pub(super) seeds: Option<At<Seeds>>,
+    /// What to compare. Default: msf, paper, fifo, htb, direct.
+    pub(super) ways: Option<At<Vec<At<WayText>>>>,
+    /// The access link, and those of clients.
+    #[serde(default)]
+    pub(super) link: Link,
+    /// The gateway's limits.
+    #[serde(default)]
+    pub(super) gateway: Gateway,
+    /// What pages consist of, where a class does not say.
+    #[serde(default)]
+    pub(super) objects: Objects,
+    /// How TCP behaves. Default: the profile 'today'.
+    #[serde(default)]
+    pub(super) tcp: Tcp,
+    /// Classes of clients, the first with the number 0.
+    #[serde(default)]
+    pub(super) class: Vec<At<Class>>,
+    /// Servers; an object comes from any of them with equal probability. Default:
+    /// six at 5 ms to 30 ms and 2 Mbit/s to 10 Mbit/s, and six at 80 ms to 200 ms
+    /// and 0.5 Mbit/s to 5 Mbit/s.
+    #[serde(default)]
+    pub(super) servers: Vec<At<Servers>>,
+    /// Traffic of the downlink that belongs to no class.
+    #[serde(default)]
+    pub(super) cbr: Vec<At<Cbr>>,
+    /// How servers fail. Default: never.
+    pub(super) failures: Option<At<Failures>>,
+}
+
+/// The access link, and those of clients.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Link {
+    /// Rate of the access link, either way. Default: 2 Mbit/s.
+    pub(super) rate: Option<Quantity<Rate>>,
+    /// One way over the access link. Default: 1 ms.
+    pub(super) delay: Option<Quantity<Span>>,
+    /// Queue at the provider's end. Default: 61 kB.
+    pub(super) buffer: Option<Text<Buffer>>,
+    /// Rate of each client's link, either way. Default: 10 Mbit/s.
+    pub(super) client_rate: Option<Quantity<Rate>>,
+    /// One way over a client's link. Default: 2 ms.
+    pub(super) client_delay: Option<Quantity<Span>>,
+}
+
+/// The gateway's limits.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gateway {
+    /// Receive buffer of its connections to servers: what a response brings at
+    /// most when it is not read. Default: 24 kB.
+    pub(super) receive_buffer: Option<Quantity<Bytes>>,
+    /// A response is given up when nothing has come of it for so long that was not
+    /// held back; without a gateway by the client. Default: 60 s.
+    pub(super) patience: Option<Quantity<Span>>,
+}
+
+/// What pages consist of.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Objects {
+    /// How large objects are. Default: lognormal with a mean of 27.7 kB.
+    pub(super) sizes: Option<At<Sizes>>,
+    /// Mean number of objects of a page, fetched at once. Default: 1.
+    pub(super) per_page: Option<At<Positive>>,
+    /// What a client sends to ask for one. Default: 300 B.
+    pub(super) request: Option<Quantity<Bytes>>,
+}
+
+/// A class of clients, each of them a user. When they ask: `loops` and `pause`,
+/// `every`, or `log`. What for: `page_table`, `recorded`, or objects of the file's
+/// sizes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Class {
+    /// Name in tables and files.
+    pub(super) name: At<String>,
+    /// Its share, relative to those of other classes. Default: 1.
+    pub(super) weight: Option<Count<1, 1_000_000>>,
+    /// How many clients it has. Default with a log: as many as hosts.
+    pub(super) clients: Option<Count<1, 100_000>>,
+    /// Loops of each client, one page at a time in each. Default: 10.
+    pub(super) loops: Option<At<Count<1, 10_000>>>,
+    /// Mean of the exponential pause after a page. Default: 5 s.
+    pub(super) pause: Option<Quantity<Span>>,
+    /// Mean time between two pages of one client, whether or not those before are
+    /// complete.
+    pub(super) every: Option<Quantity<Span>>,
+    /// Log of a Web server: its requests at their times, of its hosts.
+    pub(super) log: Option<At<String>>,
+    /// How many times as fast as it was the log is. Default: 1.
+    pub(super) speed: Option<At<Count<1, 1_000_000>>>,
+    /// Pages in short: a CSV file with objects, body_bytes and hosts. Sizes are
+    /// drawn from the file's, and scaled to the page's bytes.
+    pub(super) page_table: Option<At<String>>,
+    /// Pages as a browser recorded them: HTTP Archives.
+    pub(super) recorded: Option<At<Vec<At<String>>>>,
+    /// Mean time of a user's visit, exponential. Default: all are there always.
+    pub(super) present: Option<Quantity<Span>>,
+    /// Mean time between two visits.
+    pub(super) absent: Option<Quantity<Span>>,
+    /// Times in which they begin no page, as [["100 s", "200 s"]].
+    #[serde(default)]
+    pub(super) silent: Vec<Interval<Span>>,
+}
+
+/// Two quantities, the first not the larger.
+pub(super) type Interval<T> = [Quantity<T>; 2];
+
+/// Servers behind the provider.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Servers {
+    /// How many.
+    pub(super) count: Count<1, 10_000>,
+    /// One way from the provider, uniform between the two.
+    pub(super) delay: Interval<Span>,
+    /// Rate of the link to each, uniform between the two.
+    pub(super) rate: Interval<Rate>,
+}
+
+/// Datagrams at a constant rate that pass the downlink and belong to nobody.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cbr {
+    /// Rate while it is on.
+    pub(super) rate: Quantity<Rate>,
+    /// Size of a datagram on the wire. Default: 1000 B.
+    pub(super) packet: Option<Quantity<Bytes>>,
+    /// How long it is off, at the start and each time. Default: 0 s.
+    pub(super) off: Option<Quantity<Span>>,
+    /// How long it is on each time. Default: to the end.
+    pub(super) on: Option<Quantity<Span>>,
+}
+
+/// With which probability a response goes wrong, and how.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Failures {
+    /// The server stops anywhere in the response, for ever.
+    pub(super) stall: Option<Share>,
+    /// It breaks the connection off anywhere in the response.
+    pub(super) reset: Option<Share>,
+    /// It sends the response at a slow, constant rate.
+    pub(super) trickle: Option<Share>,
+    /// That rate. Default: 8 kbit/s.
+    pub(super) trickle_rate: Option<Quantity<Rate>>,
+}
+
+/// A number from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share(pub(super) f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = Share;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0 to 1")
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Share, E> {
+                if (0.0..=1.0).contains(&number) {
+                    Ok(Share(number))
+                } else {
+                    Err(E::invalid_value(Unexpected::Float(number), &self))
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Share, E> {
+                self.visit_f64(number as f64)
+            }
+        }
+
+        deserializer.deserialize_f64(Reader)
+    }
+}
+
+impl JsonSchema for Share {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
+    }
+}
+
+/// A way of sharing the link, by name alone or with settings.
+#[derive(Clone, Debug)]
+pub(super) struct WayText(pub(super) Named);
+
+impl<'de> Deserialize<'de> for WayText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<WayText, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = WayText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a way, or a table with its name and parameters")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<WayText, E> {
+                Named::deserialize(name.into_deserializer()).map(WayText)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WayText, A::Error> {
+                Named::deserialize(de::value::MapAccessDeserializer::new(map)).map(WayText)
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for WayText {
+    fn schema_name() -> Cow<'static, str> {
+        "Way".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<String> = requests::names().map(|(name, _)| name).collect();
+        let settings = serde_json::json!({ "type": ["string", "number"] });
+        json_schema!({
+            "description": "A way of sharing the link, by name alone or with settings.",
+            "anyOf": [
+                { "enum": names },
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": { "enum": names },
+                        "label": { "type": "string" },
+                    },
+                    "required": ["name"],
+                    "additionalProperties": settings,
+                },
+            ]
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! What is refused and with which words; what equals what.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+use super::*;
+
+/// Files as tests need them, by the end of their name.
+struct Shelf;
+
+impl DataFiles for Shelf {
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        let text: &[u8] = match name {
+            "pages.csv" => b"objects,body_bytes,hosts\n4,90000,2\n",
+            "empty.har" => br#"{"log":{"entries":[]}}"#,
+            "page.har" => {
+                br#"{"log":{"entries":[{"startedDateTime":"2016-01-24T14:41:45Z","request":
+                {"url":"http://a/"},"response":{"bodySize":5000}}]}}"#
+            }
+            "access.log" => {
+                b"a - - [01/Jul/1995:00:00:03 -0400] \"G\" 200 6245\n\
+                  b - - [01/Jul/1995:00:00:04 -0400] \"G\" 200 45\n"
+            }
+            _ => return Err(io::ErrorKind::NotFound.into()),
+        };
+        Ok(Box::new(text))
+    }
+}
+
+/// A file that is right, for tests to spoil one thing.
+const RIGHT: &str = r#"title = "School"
+duration = "200 s"
+warm_up = "20 s"
+seeds = [1, 7]
+ways = ["fifo", { name = "msf", label = "large", long_from = "64 kB" }]
+[link]
+rate = "20 Mbit/s"
+delay = "4 ms"
+buffer = "300 packets"
+client_rate = "50 Mbit/s"
+client_delay = "3 ms"
+[gateway]
+receive_buffer = "32 kB"
+patience = "30 s"
+[objects]
+sizes.exponential = "20 kB"
+per_page = 3
+request = "400 B"
+[tcp]
+initial_window = 4
+[failures]
+stall = 0.01
+reset = 0.02
+trickle = 0.03
+trickle_rate = "16 kbit/s"
+[[class]]
+name = "office"
+weight = 4
+clients = 5
+loops = 2
+pause = "3 s"
+silent = [["50 s", "60 s"]]
+[[class]]
+name = "staff"
+clients = 3
+every = "20 s"
+page_table = "pages.csv"
+present = "100 s"
+absent = "40 s"
+[[class]]
+name = "pupils"
+log = "access.log"
+speed = 2
+[[class]]
+name = "guests"
+clients = 2
+recorded = ["page.har"]
+[[servers]]
+count = 3
+delay = ["5 ms", "10 ms"]
+rate = ["2 Mbit/s", "4 Mbit/s"]
+[[cbr]]
+rate = "1 Mbit/s"
+packet = "500 B"
+off = "10 s"
+on = "5 s"
+"#;
+
+fn parsed(text: &str) -> Result<Comparison, String> {
+    parse("g.toml", text, &Shelf).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_file_says_all_that_a_setup_has() {
+    let Comparison { setup, classes, ways, seeds, .. } = parsed(RIGHT).unwrap();
+    assert_eq!(classes, ["office", "staff", "pupils", "guests"]);
+    assert_eq!(seeds, [1, 7]);
+    let labels: Vec<_> = ways.iter().map(|way| way.label.as_str()).collect();
+    assert_eq!(labels, ["fifo", "large"]);
+    let times = (setup.duration, setup.warm_up, setup.patience);
+    assert_eq!(times, (Span::seconds(200), Span::seconds(20), Some(Span::seconds(30))));
+    assert_eq!((setup.rate, setup.delay), (Rate(20_000_000), Span::millis(4)));
+    assert_eq!((setup.client_rate, setup.client_delay), (Rate(50_000_000), Span::millis(3)));
+    assert_eq!((setup.server_window, setup.request), (Bytes(32_000), Bytes(400)));
+    assert!(matches!(setup.sizes, SizeLaw::Exponential(Bytes(20_000))));
+    assert_eq!((setup.objects, setup.tcp.initial_window), (3.0, 4));
+    let failures =
+        ServerFailures { stall: 0.01, reset: 0.02, trickle: 0.03, trickle_rate: Rate(16_000) };
+    assert_eq!(setup.failures, failures);
+    let clients: Vec<_> = setup.classes.iter().map(|c| (c.weight.get(), c.clients)).collect();
+    assert_eq!(clients, [(4, 5), (1, 3), (1, 2), (1, 2)]);
+    let [office, staff, pupils, guests] = &setup.classes[..] else { panic!("four classes") };
+    assert!(
+        matches!(office.demand, Demand::Closed { loops: 2, pause } if pause == Span::seconds(3))
+    );
+    assert_eq!(office.silent, [(Time(50_000_000_000), Time(60_000_000_000))]);
+    assert!(matches!(staff.demand, Demand::Open { every } if every == Span::seconds(20)));
+    assert!(matches!(staff.pages, Pages::Outlined(_)));
+    let presence = Presence { present: Span::seconds(100), absent: Span::seconds(40) };
+    assert_eq!(staff.presence, Some(presence));
+    assert!(matches!(&pupils.demand, Demand::Log(log) if log.period() == Span::seconds(1)));
+    assert!(matches!(guests.demand, Demand::Closed { loops: 10, .. }));
+    assert!(matches!(guests.pages, Pages::Recorded(_)));
+    assert_eq!((setup.servers.len(), setup.servers[0].count), (1, 3));
+    assert_eq!(setup.passing[0].packet, Bytes(500));
+}
+
+#[test]
+fn what_is_left_out_is_as_today_but_for_patience() {
+    let least = "title = \"T\"\n[[class]]\nname = \"all\"\nclients = 4\n";
+    let Comparison { setup, ways, seeds, .. } = parsed(least).unwrap();
+    let today = Setup::today();
+    let of = |setup: &Setup| {
+        let rest = Setup { classes: Vec::new(), patience: None, ..setup.clone() };
+        format!("{rest:?}")
+    };
+    assert_eq!(of(&setup), of(&today));
+    assert_eq!(setup.patience, Some(Span::seconds(60)));
+    assert_eq!((ways.len(), seeds.len()), (5, 5));
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let mut table = String::new();
+    for (right, wrong) in [
+        ("title = \"School\"\n", ""),
+        ("title = \"School\"", "title = \" \""),
+        ("duration = \"200 s\"", "duration = \"0 s\""),
+        ("warm_up = \"20 s\"", "warm_up = \"200 s\""),
+        ("seeds = [1, 7]", "seeds = [1, 1]"),
+        ("ways = [\"fifo\", ", "ways = [\"fiof\", "),
+        ("ways = [\"fifo\", ", "ways = [5, "),
+        ("ways = [\"fifo\", ", "ways = [{ share = 1 }, "),
+        ("label = \"large\"", "label = \"fifo\""),
+        ("long_from = \"64 kB\"", "long_form = \"64 kB\""),
+        ("long_from = \"64 kB\"", "long_from = \"0 B\""),
+        ("[link]", "[lnik]"),
+        ("rate = \"20 Mbit/s\"", "rate = \"20\""),
+        ("rate = \"20 Mbit/s\"", "rate = \"20 bit/s\""),
+        ("receive_buffer = \"32 kB\"", "receive_buffer = \"1 kB\""),
+        ("patience = \"30 s\"", "patience = \"1 ms\""),
+        ("sizes.exponential = \"20 kB\"", "sizes = \"endless\""),
+        ("sizes.exponential = \"20 kB\"", "sizes.file = \"nowhere.csv\""),
+        ("per_page = 3", "per_page = 0.5"),
+        ("stall = 0.01", "stall = 1.1"),
+        ("stall = 0.01", "stall = 0.99"),
+        ("name = \"staff\"", "name = \"office\""),
+        ("name = \"office\"", "name = \"a\\nb\""),
+        ("weight = 4", "weight = 0"),
+        ("clients = 5\n", ""),
+        ("clients = 5", "clients = 99999"),
+        ("pause = \"3 s\"", "every = \"3 s\""),
+        ("pause = \"3 s\"", "speed = 3"),
+        ("silent = [[\"50 s\", \"60 s\"]]", "silent = [[\"60 s\", \"50 s\"]]"),
+        ("silent = [[\"50 s\", \"60 s\"]]", "silent = [[\"60 s\"]]"),
+        ("page_table = \"pages.csv\"", "page_table = \"access.log\""),
+        ("page_table = \"pages.csv\"", "page_table = \"pages.csv\"\nrecorded = [\"page.har\"]"),
+        ("absent = \"40 s\"\n", ""),
+        ("log = \"access.log\"", "log = \"page.har\""),
+        ("log = \"access.log\"", "log = \"access.log\"\npage_table = \"pages.csv\""),
+        ("recorded = [\"page.har\"]", "recorded = [\"empty.har\"]"),
+        ("delay = [\"5 ms\", \"10 ms\"]", "delay = [\"5 ms\", \"4 ms\"]"),
+        ("packet = \"500 B\"", "packet = \"5 B\""),
+    ] {
+        let spoilt = RIGHT.replacen(right, wrong, 1);
+        assert_ne!(spoilt, RIGHT, "{right}");
+        let error = parsed(&spoilt).expect_err(wrong);
+        assert_eq!(error.lines().count(), 1, "{error}");
+        let shown = if wrong.is_empty() { format!("without {right}") } else { wrong.into() };
+        let shown: String = shown.trim_end().replace('\n', " ; ").chars().take(60).collect();
+        writeln!(table, "{shown}\n  {error}").unwrap();
+    }
+    let error = parsed("title = \"T\"").expect_err("it has no class");
+    writeln!(table, "no class\n  {error}").unwrap();
+    insta::with_settings!({ omit_expression => true }, {
+        insta::assert_snapshot!("mistakes", table);
+    });
+}

@@ -4,7 +4,8 @@
 //! cargo run --release -p tidegate-sim --example gateway_comparison -- 10
 //! ```
 //!
-//! The argument is the number of seeds. Every way runs under the same demand: open,
+//! The argument is the number of seeds; a second one picks the settings whose names
+//! begin with it, as `'10 Mbit/s'`. Every way runs under the same demand: open,
 //! at loads of 50 to 95% of the link, and closed loops that saturate it. Cells are
 //! means over seeds with 95% intervals, half as many seeds at 10 Mbit/s; small
 //! responses are those below 10 kB. The load counts headers, and each class asks for a
@@ -52,7 +53,9 @@ struct Setting {
 
 fn main() {
     let seeds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
-    let settings = settings(seeds);
+    let picked = std::env::args().nth(2).unwrap_or_default();
+    let mut settings = settings(seeds);
+    settings.retain(|setting| setting.name.starts_with(&picked));
     let outcomes = run_all(&settings);
     for (setting, ways) in settings.iter().zip(&outcomes) {
         println!("\n## {}\n", setting.name);
@@ -81,12 +84,16 @@ fn settings(seeds: u64) -> Vec<Setting> {
     settings
 }
 
-/// Five times the rate, with as much more of queue, clients' links and demand.
+/// Five times the rate, with as much more of queue, other links and demand.
 fn fast() -> Setup {
     let mut setup = Setup::today();
     setup.rate = Rate(10_000_000);
     setup.buffer = Buffer::bytes(Bytes(305_000));
     setup.client_rate = Rate(50_000_000);
+    for group in &mut setup.servers {
+        let (least, most) = group.rate;
+        group.rate = (Rate(5 * least.0), Rate(5 * most.0));
+    }
     setup.duration = Span::seconds(500);
     for class in &mut setup.classes {
         class.demand = Demand::Closed { loops: 50, pause: Span::seconds(5) };

@@ -1,10 +1,12 @@
 //! The rivals of request schedulers: shares, what is lent, and that all see the
 //! same demand.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use tidegate_core::registry::Parameter;
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::requests::{Demand, Outcome, Setup, Way, names, run_way};
+use tidegate_sim::requests::{Demand, Outcome, RIVALS, Setup, Way, names, run_way};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let way = Way::new(name, name, given).expect("settings within range");
@@ -131,5 +133,19 @@ fn all_ways_see_the_same_demand() {
         // The last few are cut off by the end, some at the start by the warm-up.
         assert!(count.abs_diff(other_count) <= 6, "{name}: {other_count}, {count}");
         assert!(within(other_bytes as f64, bytes as f64, 0.02), "{name}: {other_bytes}, {bytes}");
+    }
+}
+
+#[test]
+fn the_page_says_what_the_list_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/requests/comparison.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    for rival in RIVALS {
+        let row = format!("| `{}` | {} | {} |", rival.name, rival.summary, rival.source);
+        assert!(page.contains(&row), "it lacks\n{row}");
+        for Parameter { name, kind, default, help } in rival.parameters {
+            let row = format!("| `{name}` | {} | `{default}` | {help} |", kind.expected());
+            assert!(page.contains(&row), "it lacks\n{row}");
+        }
     }
 }

@@ -13,7 +13,8 @@
 //! full TCP.
 //!
 //! [`Setup`] says what is connected and who asks for what, [`run`] runs it with
-//! one scheduler and one seed, [`Outcome`] holds what came out.
+//! one scheduler and one seed, [`Outcome`] holds what came out. [`run_way`] runs it
+//! in any [`Way`]: without a gateway, behind a shaper, or with a cap for each class.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

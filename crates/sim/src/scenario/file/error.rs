@@ -128,7 +128,8 @@ impl Mistake {
             file: file.into(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
-            key,
+            // Keys in quotation marks may have line breaks in them, messages may not.
+            key: key.replace(char::is_control, " "),
             found: self.found,
             expected: self.expected,
         }

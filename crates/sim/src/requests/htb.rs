@@ -259,7 +259,7 @@ mod tests {
             let mut last = [0; 3];
             let (mut now, mut lost, mut sent) = (Time::ZERO, 0, 0);
             for number in 1..=5_000 {
-                now = now + stream.exponential_span(Span::micros(900));
+                now += stream.exponential_span(Span::micros(900));
                 let class = stream.index(3) as u8;
                 let size = 40 + stream.index(1_461) as u64;
                 lost += port.offer(now, packet(number, class, size)).len();

@@ -7,6 +7,17 @@
 //! that listed first. A class that was idle starts at the least *SC* of the
 //! active ones, and when all are idle every *SC* is 0.
 //!
+//! Where long responses are read by grants, two more rules keep shares, which are
+//! not in the paper:
+//! - A class whose requests wait is not overtaken by long responses of others that
+//!   have received more for their weights. The link is left to it; what it cannot
+//!   use yet widens the window. Else others fill the link, the window stays as
+//!   narrow as it is, and a class of many users never gets its share.
+//! - A class is active as long as a response of its own lingers, though it has no
+//!   use for more than that brings. When it has something to do again, it goes on
+//!   from where the class with the least *SC* of those that have stands, and does not
+//!   make up for minutes.
+//!
 //! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products
 //! of common weights and numbers of users divide: equal service is then equal to the
 //! last bit. What is rounded off elsewhere is less than a unit per part. In 128
@@ -48,6 +59,8 @@ type Rank = (u128, u64, u32);
 #[derive(Debug)]
 pub(super) struct Classes {
     order: ClassOrder,
+    /// Whether a class that had nothing to do has saved nothing up.
+    forgets: bool,
     classes: Vec<Class>,
     /// Those with a request waiting.
     waiting: BTreeSet<Rank>,
@@ -78,6 +91,13 @@ pub(super) struct Class {
     joined: u64,
 }
 
+impl Class {
+    /// Whether no request waits, and no long response wants to be read.
+    fn has_nothing(&self) -> bool {
+        self.first.is_none() && self.hungry == 0
+    }
+}
+
 /// Where a class stands in the three orders.
 #[derive(Clone, Copy)]
 struct Places {
@@ -87,7 +107,7 @@ struct Places {
 }
 
 impl Classes {
-    pub(super) fn new(order: ClassOrder, weights: &[NonZeroU32]) -> Classes {
+    pub(super) fn new(order: ClassOrder, weights: &[NonZeroU32], forgets: bool) -> Classes {
         let class = |weight: &NonZeroU32| Class {
             weight: weight.get(),
             users: 0,
@@ -98,6 +118,7 @@ impl Classes {
         };
         Classes {
             order,
+            forgets,
             classes: weights.iter().map(class).collect(),
             waiting: BTreeSet::new(),
             reading: BTreeSet::new(),
@@ -122,10 +143,12 @@ impl Classes {
     }
 
     /// The class whose long response is next. Waiting requests of a class go
-    /// before its long responses: those would keep the link full and the window
-    /// as narrow as it is.
+    /// before its long responses, and before those of classes that have received
+    /// more: they would keep the link full and the window as narrow as it is.
     pub(super) fn next_reading(&self) -> Option<u32> {
-        self.reading.first().map(|(.., id)| *id)
+        let (service, .., id) = self.reading.first()?;
+        let is_behind = self.waiting.first().is_some_and(|(waiting, ..)| waiting < service);
+        (!is_behind).then_some(*id)
     }
 
     /// One more active user.
@@ -204,11 +227,24 @@ impl Classes {
     /// Changes a class and moves it to where it then belongs.
     fn change(&mut self, id: u32, edit: impl FnOnce(&mut Class)) {
         let before = self.places(id);
-        edit(&mut self.classes[id as usize]);
+        let class = &mut self.classes[id as usize];
+        let had_nothing = class.has_nothing();
+        edit(class);
+        if self.forgets && had_nothing && !class.has_nothing() {
+            self.catch_up(id);
+        }
         let after = self.places(id);
         relocate(&mut self.waiting, before.waiting, after.waiting);
         relocate(&mut self.reading, before.reading, after.reading);
         relocate(&mut self.active, before.active, after.active);
+    }
+
+    /// A class has something to do again.
+    fn catch_up(&mut self, id: u32) {
+        let others = self.waiting.first().into_iter().chain(self.reading.first());
+        let least = others.map(|(service, ..)| *service).min();
+        let class = &mut self.classes[id as usize];
+        class.service = class.service.max(least.unwrap_or(0));
     }
 
     fn places(&self, id: u32) -> Places {

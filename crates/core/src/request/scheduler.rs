@@ -93,7 +93,7 @@ impl Scheduler {
             hungered: 0,
         });
         Scheduler {
-            classes: Classes::new(config.class_order, weights),
+            classes: Classes::new(config.class_order, weights, config.read_gate.is_some()),
             lines: Lines::new(config.user_order, config.limits, weights.len(), seed),
             window: Window::new(config.window, rate),
             permits: Permits::new(),

@@ -264,28 +264,52 @@ fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
 }
 
 #[test]
-fn long_responses_come_after_the_waiting_requests_of_their_class_only() {
+fn long_responses_come_after_requests_of_their_class_and_of_those_that_have_less() {
     let given = [("window", "fixed"), ("long_from", "1 B"), ("grant", "1 B"), ("floor", "0.001")];
-    let mut desk = Desk::new("msf", &given, &[1, 1]);
-    desk.arrive_all(&[(0, 1), (0, 1), (1, 1), (0, 1)]);
-    let (of_zero, of_one) = {
+    // Class 0 has received one byte, and a request of it waits for the only place.
+    let read_at_600_us = |of_one: u64| {
+        let mut desk = Desk::new("msf", &given, &[1, 1]);
+        desk.arrive_all(&[(0, 1), (0, 1), (1, 1), (0, 1)]);
         let first = desk.released(0);
         desk.receive(&first, 1);
         let second = desk.released(2);
-        desk.receive(&second, 500);
-        (first, second)
+        desk.receive(&second, of_one);
+        let _place = desk.released(1);
+        desk.now = Time(600_000);
+        let early = desk.scheduler.next(desk.now);
+        assert!(early.is_none() || desk.scheduler.next(desk.now).is_none());
+        // The floor has a byte every millisecond for the one that was hungry first.
+        desk.now = Time(1_000_000);
+        let read = desk.scheduler.next(desk.now);
+        assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(1) })));
+        drop((first, second));
+        early
     };
-    let _place = desk.released(1);
-    // Class 0 has received less, but a request of it waits.
-    desk.now = Time(600_000);
-    let read = desk.scheduler.next(desk.now);
-    assert!(matches!(read, Some(Decision::Read { handle: 2, size: Bytes(1) })));
-    assert!(desk.scheduler.next(desk.now).is_none());
-    // The floor has a byte every millisecond for the one that was hungry first.
-    desk.now = Time(1_000_000);
-    let read = desk.scheduler.next(desk.now);
-    assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(1) })));
-    drop((of_zero, of_one));
+    // Class 1 has as much, and no request waits: its long response is read.
+    let read = read_at_600_us(1);
+    assert!(matches!(read, Some(Decision::Read { handle: 2, size: Bytes(1) })), "{read:?}");
+    // It has more: the link is left to class 0.
+    assert!(read_at_600_us(500).is_none());
+}
+
+#[test]
+fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
+    let given = [("window", "fixed"), ("start", "2"), ("long_from", "1 MB")];
+    let mut desk = Desk::new("msf", &given, &[1, 1]);
+    desk.arrive_all(&[(0, 1), (1, 1)]);
+    let lingering = desk.released(0);
+    let mut other = desk.released(1);
+    // Class 0 asks for nothing more, and its response brings nothing. Class 1 receives.
+    for handle in 2..12 {
+        desk.arrive(1, 1);
+        desk.receive(&other, 100_000);
+        drop(other);
+        other = desk.released(handle);
+    }
+    desk.arrive_all(&[(1, 1), (0, 1)]);
+    assert_eq!(desk.service(1), 1_000_000.0);
+    assert_eq!(desk.service(0), desk.service(1));
+    drop((lingering, other));
 }
 
 #[test]

@@ -212,13 +212,41 @@ impl<'a> World<'a> {
             return None;
         }
         let none_waits = |class: u32| self.waiting.iter().all(|request| request.class != class);
+        let behind = self.waiting.iter().map(|request| self.service[request.class as usize]).min();
         let next = hungry.iter().filter(|(request, _)| none_waits(request.class)).min_by_key(
             |(request, since)| {
                 let service = self.service[request.class as usize];
                 (service, Reverse(self.share(request.class)), request.class, *since)
             },
         )?;
+        if behind.is_some_and(|behind| behind < self.service[next.0.class as usize]) {
+            return None;
+        }
         Some(next.0.handle)
+    }
+
+    /// Whether a class has a request waiting or a long response that wants to be read.
+    fn is_busy(&self, class: u32) -> bool {
+        let hungry = |response: &Response| response.long.is_some_and(|(_, since)| since.is_some());
+        self.waiting.iter().any(|request| request.class == class)
+            || self.responses.iter().any(|r| r.request.class == class && hungry(r))
+    }
+
+    /// Those that had nothing to do before have saved nothing up.
+    fn catch_up(&mut self, were_busy: &[bool]) {
+        if self.config.read_gate.is_none() {
+            return;
+        }
+        let classes = 0..self.weights.len() as u32;
+        let before = classes.clone().filter(|class| were_busy[*class as usize]);
+        let still = before.filter(|class| self.is_busy(*class));
+        let Some(least) = still.map(|class| self.service[class as usize]).min() else { return };
+        for class in classes.filter(|class| !were_busy[*class as usize]) {
+            if self.is_busy(class) {
+                let service = &mut self.service[class as usize];
+                *service = (*service).max(least);
+            }
+        }
     }
 
     fn pay(&mut self, now: Time) {
@@ -255,6 +283,8 @@ impl<'a> World<'a> {
     fn take_in(&mut self, now: Time, event: Event) {
         self.steps += 1;
         self.pay(now);
+        let were_busy: Vec<_> =
+            (0..self.weights.len() as u32).map(|class| self.is_busy(class)).collect();
         match event {
             Event::Arrived { request, .. } => self.arrive(Request {
                 handle: request.handle,
@@ -307,6 +337,7 @@ impl<'a> World<'a> {
             },
             Event::Rested => {}
         }
+        self.catch_up(&were_busy);
     }
 
     fn arrive(&mut self, request: Request) {

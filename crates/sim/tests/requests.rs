@@ -98,6 +98,17 @@ fn shares_are_those_of_users_unless_users_do_not_count() {
 }
 
 #[test]
+fn many_users_keep_their_shares_beside_the_long_responses_of_others() {
+    let mut setup = Setup { sample_every: Span::seconds(10), ..Setup::today() };
+    setup.duration = Span::seconds(400);
+    setup.classes[0].clients = 24;
+    let shares = shares(&setup, "msf", &[]);
+    // Six times as many users as in class 2. When long responses of the others filled the
+    // link while class 0 waited for the window, it had less than half of this.
+    assert!(within(shares[0], 24.0, 0.1) && within(shares[1], 2.0, 0.1), "{shares:?}");
+}
+
+#[test]
 fn small_responses_come_sooner_with_the_read_gate_and_later_in_the_paper() {
     for setup in [short(), Setup { duration: Span::seconds(400), ..Setup::today() }] {
         let small = |name| {

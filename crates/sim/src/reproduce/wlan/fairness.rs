@@ -184,7 +184,7 @@ fn figures(cells: &[Cell], today: &[Cell]) -> Vec<Figure> {
         id: format!("WLAN-2-{what}"),
         title: title.into(),
         caption: caption.into(),
-        x: Scale::linear("Buffer of the access point", Measure::Count),
+        x: Scale::linear("Buffer of the access point (packets)", Measure::Count),
         y,
         lines,
         stepped: false,

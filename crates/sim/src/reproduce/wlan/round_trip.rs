@@ -123,7 +123,7 @@ fn round_trips(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             id: format!("WLAN-3-{what}"),
             title: title.into(),
             caption: "Packets of buffer. Mean over seeds with its 95% interval.".into(),
-            x: Scale::linear("Buffer of the access point", Measure::Count),
+            x: Scale::linear("Buffer of the access point (packets)", Measure::Count),
             y,
             lines: ["fifo", "befd", "efd-ack"].into_iter().flat_map(of).collect(),
             stepped: false,

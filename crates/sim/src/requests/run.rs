@@ -283,6 +283,8 @@ impl<'a> Run<'a> {
             Event::Visit(visitor) => self.visit(visitor as usize),
             Event::Trickle(number) => self.trickle(number),
             Event::Watch(number) => self.watch(number),
+            // One that an earlier wake has replaced does nothing, or each would plan another.
+            Event::Gate if self.gate_at > now => {}
             Event::Gate => self.gate_at = Time::FAR_FUTURE,
             Event::Report => self.report(),
             Event::Sample => self.sample(),

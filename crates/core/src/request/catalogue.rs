@@ -68,7 +68,8 @@ const MSF: Entry = Entry {
         WINDOW,
         START,
         INTERVAL,
-        TARGET,
+        // A point above MSF's: what is not read while requests wait is lost.
+        Parameter { default: "0.99", ..TARGET },
         GROWTH,
         DELAY_LIMIT,
         LONG_FROM,

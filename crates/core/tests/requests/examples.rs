@@ -243,9 +243,9 @@ fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
     assert!(desk.release().is_none());
     assert_eq!(desk.receive(&long, 1), Reading::UpTo(Bytes(0)));
     let short = desk.released(1);
-    // 98% of 8 Mbit/s are 0.98 bytes in a microsecond; 10 000 bytes are to be
+    // 99% of 8 Mbit/s are 0.99 bytes in a microsecond; 10 000 bytes are to be
     // paid off before there is room for the 4 000.
-    let room_at = Time(14_000_000_u64 * 100 / 98 + 1);
+    let room_at = Time(14_000_000_u64 * 100 / 99 + 1);
     assert_eq!(desk.scheduler.next_ready(Time::ZERO), Some(room_at));
     desk.now = Time(room_at.0 - 1);
     assert!(desk.scheduler.next(desk.now).is_none());

@@ -24,6 +24,7 @@ struct Options
     uint32_t up = 5, down = 5, buffer = 30; // transfers, packets
     double duration = 30;                   // s
     uint64_t seed = 1;
+    bool notice = false; // whether every frame is noticed, also beneath a stronger one
 };
 
 Options
@@ -35,6 +36,7 @@ Parse(int argc, char** argv)
                             {"buffer", 1, nullptr, 'b'},
                             {"duration", 1, nullptr, 't'},
                             {"seed", 1, nullptr, 's'},
+                            {"notice-all", 0, nullptr, 'n'},
                             {nullptr, 0, nullptr, 0}};
     for (int c; (c = getopt_long(argc, argv, "", known, nullptr)) != -1;)
     {
@@ -54,6 +56,9 @@ Parse(int argc, char** argv)
             break;
         case 's':
             o.seed = std::atoll(optarg);
+            break;
+        case 'n':
+            o.notice = true;
             break;
         default:
             std::exit(2);
@@ -92,6 +97,10 @@ main(int argc, char** argv)
 
     auto phy = YansWifiPhyHelper();
     phy.SetChannel(YansWifiChannelHelper::Default().Create());
+    if (o.notice)
+    {
+        phy.DisablePreambleDetectionModel();
+    }
     WifiHelper wifi;
     wifi.SetStandard(WIFI_STANDARD_80211a);
     wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager",

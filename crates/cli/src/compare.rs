@@ -4,7 +4,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_core::Time;
 use tidegate_sim::experiment::{self, Job, Output};
@@ -100,7 +100,7 @@ pub(crate) fn compare(
     folder.write("summary.json", summary.as_bytes())?;
     let provenance = describe::provenance(&scenario, &manifest);
     report::write(folder.path(), &comparison, &provenance)
-        .map_err(|reason| Failure::unwritable(&folder.path().join("report.html"), &reason))?;
+        .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
 
     manifest.partial = comparison.partial;
     manifest.runs = runs.iter().map(Run::from).collect();
@@ -116,9 +116,8 @@ pub(crate) fn compare(
         print(&summary)?;
     } else {
         print(&table::of(&comparison))?;
-        let seconds = manifest.made.wall_s;
-        let report = folder.path().join("report.html");
-        print(&format!("\n{} runs in {seconds:.1} s. Report: {}\n", runs.len(), report.display()))?;
+        let took = Duration::from_secs_f64(manifest.made.wall_s);
+        print(&report::written(runs.len(), took, folder.path()))?;
     }
     if stop.load(Ordering::Relaxed) && comparison.partial {
         let (done, all) = (runs.len(), jobs.len());
@@ -139,7 +138,7 @@ const RESULTS: [&str; 6] = [
     Table::Progress.file(),
     "summary.csv",
     "summary.json",
-    "report.html",
+    report::NAME,
 ];
 
 /// Says whether the results are those of the earlier comparison.

@@ -320,7 +320,7 @@ pub(crate) struct RequestsCompareArguments {
     /// Number of seeds: one run for each way and seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
-    /// Folder for summary.csv, runs.csv and comparison.json; those of an earlier time are replaced
+    /// Folder for the report, its plots and the results; those of an earlier time are replaced
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Number of runs at the same time [default: one for each core]
@@ -345,6 +345,8 @@ Examples:
 
 Built in: school. A file names classes, servers and the ways to compare: request schedulers, and
 without one 'direct', 'htb', 'pools', or a packet discipline as a shaper, as 'shaped-fq-codel'.
+Into the output folder go report.html, its plots as SVG files, summary.csv, runs.csv and
+comparison.json (what --json prints).
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 
 #[derive(Args, Debug)]

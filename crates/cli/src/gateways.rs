@@ -4,7 +4,9 @@
 //! All ways see the same demand. What is measured of a run is a few numbers for
 //! each class; over the seeds they become means with intervals ([`summary`]).
 
-mod summary;
+mod describe;
+pub(crate) mod standard;
+pub(crate) mod summary;
 mod text;
 
 use std::fs;
@@ -13,6 +15,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use tidegate_core::Time;
 use tidegate_sim::requests::{Outcome, run_way};
@@ -20,13 +23,15 @@ use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_sim::scenario::file::{DataFiles, Folder};
 use tidegate_sim::scenario::nearest;
 
+use self::standard::Standard;
 use self::summary::Summary;
 use crate::arguments::RequestsCompareArguments;
 use crate::builtin::{Builtin, Embedded};
 use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::progress::Progress;
-use crate::{interrupt, machine};
+use crate::report::requests::Results;
+use crate::{interrupt, machine, report};
 
 /// The files that are part of the program; the first is the one that is compared
 /// when none is named.
@@ -59,13 +64,27 @@ pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
         })?;
     }
     let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
+    let begun = Instant::now();
     let outcomes = outcomes(&comparison, threads, interrupt::stop_flag()?)?;
     let summary = Summary::of(name, &comparison, &outcomes);
     let document = json(&summary);
     if let Some(directory) = &arguments.out {
         write(directory, &summary, &comparison, &outcomes, &document)?;
+        let results = Results {
+            summary: &summary,
+            standard: &Standard::of(&comparison),
+            provenance: &describe::provenance(name, &text, &comparison, arguments.seeds),
+        };
+        report::requests::write(directory, results)
+            .map_err(|reason| Failure::unwritable(&directory.join(report::NAME), &reason))?;
     }
-    print(&if arguments.json { document } else { text::of(&summary) })
+    if arguments.json {
+        return print(&document);
+    }
+    print(&text::of(&summary))?;
+    let Some(directory) = &arguments.out else { return Ok(()) };
+    let runs = comparison.ways.len() * comparison.seeds.len();
+    print(&report::written(runs, begun.elapsed(), directory))
 }
 
 /// The text of the file called `name`, or of the built-in one, with its data.

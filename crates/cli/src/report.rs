@@ -15,6 +15,7 @@ mod markup;
 mod number;
 mod page;
 mod plot;
+pub(crate) mod requests;
 mod summary;
 mod tables;
 

@@ -38,11 +38,31 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
     let compare = ["requests", "compare", "small.toml", "--out"];
     let text = bench.good(&[&compare[..], &["one", "--threads", "1"]].concat());
     let printed = bench.good(&[&compare[..], &["many", "--threads", "4", "--json"]].concat());
-    for name in ["summary.csv", "runs.csv", "comparison.json"] {
+    for name in ["summary.csv", "runs.csv", "comparison.json", "report.html"] {
         let one = bench.bytes(&format!("one/{name}"));
         assert!(!one.is_empty() && one == bench.bytes(&format!("many/{name}")), "{name}");
     }
     assert_eq!(printed.as_bytes(), bench.bytes("many/comparison.json"));
+    // Last, where the report is; it is of these ways, and in JSON nothing else is said.
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("6 runs in ") && last.ends_with(" s. Report: one/report.html"),
+        "{last}"
+    );
+    let report = String::from_utf8(bench.bytes("one/report.html")).unwrap();
+    for shown in [
+        "against no gateway (‘direct’)",
+        "‘htb, 90%’",
+        "staff: weight 2, 3 clients",
+        "2\u{a0}seeds",
+    ] {
+        assert!(report.contains(shown), "{shown}");
+    }
+    for plot in ["small-responses", "shares", "response-times"] {
+        let [one, many] =
+            ["one", "many"].map(|folder| bench.bytes(&format!("{folder}/plots/{plot}.svg")));
+        assert!(one.starts_with(b"<?xml") && one == many, "{plot}");
+    }
     // The table says what the JSON says.
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let found = json(&printed);

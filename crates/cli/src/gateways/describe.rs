@@ -6,17 +6,11 @@ use tidegate_sim::scenario::file::gateway::Comparison;
 use crate::describe::{law, short};
 use crate::report::Provenance;
 
-/// The provenance of a comparison of the file called `name` with this `text`.
-/// `seeds` is what the command line said about them. Nothing in it depends on the
-/// machine, the number of threads or the folder.
-pub(super) fn provenance(
-    name: &str,
-    text: &str,
-    comparison: &Comparison,
-    seeds: Option<u64>,
-) -> Provenance {
+/// The provenance of a comparison of the file with this `text`. Nothing in it
+/// depends on the machine, the number of threads or the folder: the report is the
+/// same everywhere.
+pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
     let Comparison { setup, classes, .. } = comparison;
-    let seeds = seeds.map_or_else(String::new, |seeds| format!(" --seeds {seeds}"));
     let named = classes.iter().zip(&setup.classes);
     let traffic = named
         .map(|(name, of)| class(name, of, setup))
@@ -26,10 +20,11 @@ pub(super) fn provenance(
         ("summary.csv", "means and intervals of everything measured"),
         ("runs.csv", "the same of each run, one row for each class"),
         ("comparison.json", "the means and intervals, and how requests ended"),
+        ("manifest.json", "what all of this came from"),
     ];
     Provenance {
         version: format!("tidegate {}", env!("CARGO_PKG_VERSION")),
-        command: format!("tidegate requests compare {}{seeds}", quoted(name)),
+        command: "tidegate requests compare --from manifest.json --out again".into(),
         links: vec![
             format!("access: {}, {}, buffer {}", setup.rate, setup.delay, setup.buffer),
             format!("of each client: {}, {}", setup.client_rate, setup.client_delay),
@@ -104,21 +99,4 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
 
 fn range<T: PartialEq + std::fmt::Display>(from: &T, to: &T) -> String {
     if from == to { from.to_string() } else { format!("{from} to {to}") }
-}
-
-/// As a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
-    if word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_files_are_quoted_as_a_shell_takes_them() {
-        assert_eq!(quoted("gateways/my-school_2.toml"), "gateways/my-school_2.toml");
-        assert_eq!(quoted("it's mine.toml"), "'it'\\''s mine.toml'");
-    }
 }

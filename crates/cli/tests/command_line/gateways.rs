@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Bench, json};
+use super::{Bench, json, stderr};
 
 const SMALL: &str = r#"
 title = "Two classes"
@@ -89,6 +89,32 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
 }
 
 #[test]
+fn a_manifest_repeats_a_comparison_of_ways() {
+    let bench = small("gateway-manifest");
+    bench.good(&["requests", "compare", "small.toml", "--seeds", "1", "--out", "one"]);
+    // It brings along what the comparison needs.
+    fs::remove_file(bench.0.join("access.log")).unwrap();
+    fs::remove_file(bench.0.join("small.toml")).unwrap();
+    let again = ["requests", "compare", "--from", "one/manifest.json", "--out", "two"];
+    let output = bench.run(&again);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("All 4 results are the same as before, to the byte."));
+    assert_eq!(bench.bytes("one/report.html"), bench.bytes("two/report.html"));
+    let text = String::from_utf8(bench.bytes("one/manifest.json")).unwrap();
+    let mut manifest = json(&text);
+    assert_eq!(manifest["data"][0]["content"], LOG);
+    manifest["results"]["runs.csv"] = "0".repeat(64).into();
+    bench.write("other.json", &manifest.to_string());
+    let output =
+        bench.run(&["requests", "compare", "--from", "other.json", "--out", "two", "--force"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("not the same as before: runs.csv"), "{}", stderr(&output));
+    // Nothing but results is left, and they are not replaced unasked.
+    assert!(!bench.0.join("two/.parts").exists());
+    assert!(bench.refused(&again).starts_with("tidegate: two: has earlier results in it;"));
+}
+
+#[test]
 fn a_built_in_gateway_is_printed_to_start_from_and_has_a_schema() {
     let bench = Bench::new("gateway-print");
     let text = bench.good(&["requests", "compare", "school", "--print"]);
@@ -111,6 +137,9 @@ fn wrong_gateways_are_refused_in_a_line() {
         (&["requests", "compare", "schol"], "schol: cannot be read: "),
         (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
+        (&["requests", "compare", "--from", "manifest.json"], "--out"),
+        (&["requests", "compare", "small.toml", "--out", "."], ".: has other files in it;"),
+        (&["requests", "compare", "--from", "small.toml", "--out", "new"], "is not a manifest"),
         (
             &["requests", "compare", "small.toml", "--out", "occupied"],
             "occupied: cannot be written",

@@ -1,12 +1,12 @@
-//! The scenarios that are part of the program, with the files they name, and
-//! the files of flows.
+//! The scenarios and gateways that are part of the program, with the files they
+//! name, and the files of flows.
 
 use std::io::{self, Cursor, Read};
 
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, DataFiles};
 
-/// A scenario that is part of the program.
+/// A scenario or gateway that is part of the program.
 pub(crate) struct Builtin {
     /// What it is called on the command line and in the names of folders.
     pub(crate) name: &'static str,
@@ -101,15 +101,30 @@ pub(crate) const FLOWS: &[(&str, &str)] = &[
     ("papers-be", include_str!("../../../scenarios/flows/papers-be.toml")),
 ];
 
-/// The scenario of this name.
-pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
-    SCENARIOS.iter().find(|scenario| scenario.name == name)
+/// Files of gateways; the first one is what `tidegate requests compare` runs without a file.
+pub(crate) const GATEWAYS: &[Builtin] = &[Builtin {
+    name: "school",
+    text: include_str!("../../../scenarios/gateways/school.toml"),
+    data: &[
+        WEB_OBJECTS,
+        ("../data/page-loads.csv", include_bytes!("../../../scenarios/data/page-loads.csv")),
+    ],
+}];
+
+/// The one of this name among `builtins`.
+pub(crate) fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
+    builtins.iter().find(|builtin| builtin.name == name)
 }
 
-/// All names, for messages.
-pub(crate) fn names() -> String {
-    let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-    format!("one of {}", names.join(", "))
+/// All names of `builtins`, for messages.
+pub(crate) fn names(builtins: &[Builtin]) -> String {
+    match builtins {
+        [only] => format!("'{}'", only.name),
+        _ => {
+            let names: Vec<_> = builtins.iter().map(|builtin| builtin.name).collect();
+            format!("one of {}", names.join(", "))
+        }
+    }
 }
 
 impl Builtin {
@@ -133,12 +148,22 @@ impl DataFiles for Embedded {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_sim::scenario::file::gateway;
+
     use super::*;
 
     #[test]
     fn every_builtin_scenario_is_right() {
         for scenario in SCENARIOS {
             let parsed = file::parse(scenario.name, scenario.text, &Embedded(scenario.data));
+            parsed.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    #[test]
+    fn every_builtin_gateway_is_right() {
+        for it in GATEWAYS {
+            let parsed = gateway::parse(it.name, it.text, &Embedded(it.data));
             parsed.unwrap_or_else(|error| panic!("{error}"));
         }
     }

@@ -4,19 +4,20 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_core::Time;
 use tidegate_sim::experiment::{self, Job, Output};
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::comparison::Comparison;
-use tidegate_sim::scenario::file::Overrides;
+use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
+use crate::builtin::SCENARIOS;
 use crate::failure::Failure;
 use crate::folder::ResultFolder;
-use crate::inputs::{Input, sha256_of};
+use crate::inputs::Input;
 use crate::interrupt::stop_flag;
 use crate::machine;
 use crate::manifest::{self, Manifest, Run};
@@ -27,7 +28,7 @@ use crate::{describe, report, summary_csv, table};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.from {
-        let earlier = Manifest::read(path)?;
+        let earlier: Manifest = manifest::read(path)?;
         return compare(
             &earlier.input(),
             &earlier.overrides()?,
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
             &arguments.results,
         );
     }
-    let input = Input::named(arguments.scenario.as_deref())?;
+    let input = Input::named(arguments.scenario.as_deref(), SCENARIOS)?;
     compare(&input, &overrides(&arguments.runs)?, None, &arguments.results)
 }
 
@@ -71,7 +72,8 @@ pub(crate) fn compare(
     earlier: Option<&Manifest>,
     arguments: &ResultArguments,
 ) -> Result<(), Failure> {
-    let (scenario, data) = input.parse(overrides)?;
+    let (scenario, data) =
+        input.read(|data| file::parse_with(&input.name, &input.text, data, overrides))?;
     let folder = ResultFolder::prepare(arguments.out.as_deref(), arguments.force, &input.stem)?;
     let stop = stop_flag()?;
     let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
@@ -100,25 +102,20 @@ pub(crate) fn compare(
     folder.write("summary.json", summary.as_bytes())?;
     let provenance = describe::provenance(&scenario, &manifest);
     report::write(folder.path(), &comparison, &provenance)
-        .map_err(|reason| Failure::unwritable(&folder.path().join("report.html"), &reason))?;
+        .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
 
     manifest.partial = comparison.partial;
     manifest.runs = runs.iter().map(Run::from).collect();
     manifest.made.wall_s = begun.elapsed().as_secs_f64();
-    for name in RESULTS {
-        let path = folder.path().join(name);
-        let hash = sha256_of(&path).map_err(|reason| Failure::unwritable(&path, &reason))?;
-        manifest.results.insert(name.into(), hash);
-    }
+    manifest.results = manifest::hashes(folder.path(), &RESULTS)?;
     folder.write(manifest::NAME, json(&manifest).as_bytes())?;
 
     if arguments.json {
         print(&summary)?;
     } else {
         print(&table::of(&comparison))?;
-        let seconds = manifest.made.wall_s;
-        let report = folder.path().join("report.html");
-        print(&format!("\n{} runs in {seconds:.1} s. Report: {}\n", runs.len(), report.display()))?;
+        let took = Duration::from_secs_f64(manifest.made.wall_s);
+        print(&report::written(runs.len(), took, folder.path()))?;
     }
     if stop.load(Ordering::Relaxed) && comparison.partial {
         let (done, all) = (runs.len(), jobs.len());
@@ -139,7 +136,7 @@ const RESULTS: [&str; 6] = [
     Table::Progress.file(),
     "summary.csv",
     "summary.json",
-    "report.html",
+    report::NAME,
 ];
 
 /// Says whether the results are those of the earlier comparison.
@@ -148,22 +145,7 @@ fn check_against(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
         eprintln!("The manifest is of a partial comparison; this one is whole.");
         return Ok(());
     }
-    let changed: Vec<_> = earlier
-        .results
-        .iter()
-        .filter(|(name, hash)| now.results.get(*name) != Some(hash))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    if changed.is_empty() {
-        eprintln!("All {} results are the same as before, to the byte.", earlier.results.len());
-        return Ok(());
-    }
-    let by = if earlier.tidegate == now.tidegate {
-        String::new()
-    } else {
-        format!(" (made by tidegate {}, this is {})", earlier.tidegate, now.tidegate)
-    };
-    Err(Failure::Other(format!("not the same as before{by}: {}", changed.join(", "))))
+    manifest::check(&earlier.tidegate, &earlier.results, &now.results)
 }
 
 /// The runs that came to their end; if an interruption left none, those that

@@ -40,7 +40,7 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         links: scenario.links.iter().filter(tested).map(link).collect(),
         traffic: scenario.traffic.iter().map(|source| traffic(source, scenario)).collect(),
         disciplines: disciplines.collect(),
-        machine: Vec::new(),
+        other: Vec::new(),
         scenario: manifest.scenario.text.clone(),
         files: files.map(|(name, what)| (name.into(), what.into())).into(),
     }
@@ -107,7 +107,8 @@ fn traffic(source: &TrafficSpec, scenario: &Scenario) -> String {
     format!("{}: {what}{from}{until}{deadline}", source.name)
 }
 
-fn law(sizes: &SizeLaw) -> String {
+/// A law of sizes, with its mean.
+pub(crate) fn law(sizes: &SizeLaw) -> String {
     let mean = || {
         let mean = sizes.mean().unwrap_or_default();
         tidegate_core::Bytes(mean.round() as u64)
@@ -124,7 +125,7 @@ fn law(sizes: &SizeLaw) -> String {
 }
 
 /// Three significant digits, no trailing zeros.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let decimals = if value >= 100.0 {
         0
     } else if value >= 10.0 {

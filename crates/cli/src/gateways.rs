@@ -4,85 +4,140 @@
 //! All ways see the same demand. What is measured of a run is a few numbers for
 //! each class; over the seeds they become means with intervals ([`summary`]).
 
-mod summary;
+mod describe;
+pub(crate) mod standard;
+pub(crate) mod summary;
 mod text;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use tidegate_core::Time;
 use tidegate_sim::requests::{Outcome, run_way};
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
-use tidegate_sim::scenario::file::{DataFiles, Folder};
-use tidegate_sim::scenario::nearest;
 
+use self::standard::Standard;
 use self::summary::Summary;
 use crate::arguments::RequestsCompareArguments;
-use crate::builtin::{Builtin, Embedded};
+use crate::builtin::GATEWAYS;
 use crate::failure::Failure;
+use crate::folder::ResultFolder;
+use crate::inputs::{DataFile, Input};
+use crate::manifest::{self, Made, ScenarioText};
 use crate::output::{json, print};
 use crate::progress::Progress;
-use crate::{interrupt, machine};
-
-/// The files that are part of the program; the first is the one that is compared
-/// when none is named.
-const BUILTIN: &[Builtin] = &[Builtin {
-    name: "school",
-    text: include_str!("../../../scenarios/gateways/school.toml"),
-    data: &[
-        ("../data/web-objects.csv", include_bytes!("../../../scenarios/data/web-objects.csv")),
-        ("../data/page-loads.csv", include_bytes!("../../../scenarios/data/page-loads.csv")),
-    ],
-}];
+use crate::report::requests::Results;
+use crate::{interrupt, machine, report};
 
 pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     if arguments.schema {
         return print(&gateway::json_schema());
     }
-    let name = arguments.file.as_deref().unwrap_or(BUILTIN[0].name);
-    let (text, data) = found(name)?;
+    if let Some(path) = &arguments.from {
+        let earlier: Manifest = manifest::read(path)?;
+        let input = earlier.gateway.input(&earlier.data);
+        return compare(&input, Some(earlier.seeds.clone()), Some(&earlier), arguments);
+    }
+    let input = Input::named(arguments.file.as_deref(), GATEWAYS)?;
     if arguments.print {
-        return print(&text);
+        return print(&input.text);
     }
-    let mut comparison = gateway::parse(name, &text, &*data).map_err(Failure::input)?;
-    if let Some(seeds) = arguments.seeds {
-        comparison.seeds = (1..=seeds).collect();
-    }
-    if let Some(directory) = &arguments.out {
-        // A folder that cannot be written to is better known before the work.
-        fs::create_dir_all(directory).map_err(|reason| {
-            Failure::Input(format!("{}: cannot be written to: {reason}", directory.display()))
-        })?;
-    }
-    let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
-    let outcomes = outcomes(&comparison, threads, interrupt::stop_flag()?)?;
-    let summary = Summary::of(name, &comparison, &outcomes);
-    let document = json(&summary);
-    if let Some(directory) = &arguments.out {
-        write(directory, &summary, &comparison, &outcomes, &document)?;
-    }
-    print(&if arguments.json { document } else { text::of(&summary) })
+    compare(&input, arguments.seeds.map(|seeds| (1..=seeds).collect()), None, arguments)
 }
 
-/// The text of the file called `name`, or of the built-in one, with its data.
-fn found(name: &str) -> Result<(String, Box<dyn DataFiles>), Failure> {
-    let path = Path::new(name);
-    if let (Some(builtin), false) = (BUILTIN.iter().find(|it| it.name == name), path.is_file()) {
-        return Ok((builtin.text.into(), Box::new(Embedded(builtin.data))));
+/// Compares the ways of `input`, with its own seeds or with these. With an
+/// `earlier` manifest the results are held against it.
+fn compare(
+    input: &Input,
+    seeds: Option<Vec<u64>>,
+    earlier: Option<&Manifest>,
+    arguments: &RequestsCompareArguments,
+) -> Result<(), Failure> {
+    let (mut comparison, data) =
+        input.read(|data| gateway::parse(&input.name, &input.text, data))?;
+    if let Some(seeds) = seeds {
+        comparison.seeds = seeds;
     }
-    let text = fs::read_to_string(path).map_err(|reason| {
-        let or = match nearest(name, BUILTIN.iter().map(|it| it.name)) {
-            _ if path.extension().is_some() => String::new(),
-            Some(near) => format!("; built in: '{near}'"),
-            None => format!("; built in: {}", BUILTIN[0].name),
-        };
-        Failure::Input(format!("{name}: cannot be read: {reason}{or}"))
+    let prepare = |out| ResultFolder::prepare(Some(out), arguments.force, &input.stem);
+    let folder = arguments.out.as_deref().map(prepare).transpose()?;
+    let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
+    let mut manifest = Manifest::of(input, &comparison, data, threads);
+    let begun = Instant::now();
+    let outcomes = outcomes(&comparison, threads, interrupt::stop_flag()?).inspect_err(|_| {
+        folder.iter().for_each(ResultFolder::discard);
     })?;
-    Ok((text, Box::new(Folder(path.parent().unwrap_or(Path::new("")).into()))))
+    let summary = Summary::of(&input.name, &comparison, &outcomes);
+    let document = json(&summary);
+    if let Some(folder) = &folder {
+        folder.write("summary.csv", &summary.csv())?;
+        folder.write("runs.csv", &summary::runs_csv(&comparison, &outcomes))?;
+        folder.write("comparison.json", document.as_bytes())?;
+        let results = Results {
+            summary: &summary,
+            standard: &Standard::of(&comparison),
+            provenance: &describe::provenance(&input.text, &comparison),
+        };
+        report::requests::write(folder.path(), results)
+            .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
+        manifest.made.wall_s = begun.elapsed().as_secs_f64();
+        manifest.results = manifest::hashes(folder.path(), &RESULTS)?;
+        folder.write(manifest::NAME, json(&manifest).as_bytes())?;
+        // There are no parts of runs to put together.
+        folder.discard();
+    }
+    if arguments.json {
+        print(&document)?;
+    } else {
+        print(&text::of(&summary))?;
+        if let Some(folder) = &folder {
+            let runs = comparison.ways.len() * comparison.seeds.len();
+            print(&report::written(runs, begun.elapsed(), folder.path()))?;
+        }
+    }
+    match earlier {
+        Some(earlier) => manifest::check(&earlier.tidegate, &earlier.results, &manifest.results),
+        None => Ok(()),
+    }
+}
+
+/// The results that a manifest vouches for.
+const RESULTS: [&str; 4] = ["summary.csv", "runs.csv", "comparison.json", report::NAME];
+
+/// `manifest.json`: what a comparison of ways came from, so that `tidegate
+/// requests compare --from` can repeat it to the byte.
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    /// Version of the program.
+    tidegate: String,
+    /// The file of the gateway as it was written.
+    gateway: ScenarioText,
+    /// The files that it names.
+    data: Vec<DataFile>,
+    /// The seeds.
+    seeds: Vec<u64>,
+    /// SHA-256 of each result.
+    results: BTreeMap<String, String>,
+    /// How it was made; without influence on the results.
+    made: Made,
+}
+
+impl Manifest {
+    /// A manifest of what is going to be run, without results.
+    fn of(input: &Input, comparison: &Comparison, data: Vec<DataFile>, threads: usize) -> Manifest {
+        Manifest {
+            tidegate: env!("CARGO_PKG_VERSION").into(),
+            gateway: ScenarioText::of(input),
+            data,
+            seeds: comparison.seeds.clone(),
+            results: BTreeMap::new(),
+            made: Made::here(threads),
+        }
+    }
 }
 
 /// What came out of each way, by seed.
@@ -119,37 +174,4 @@ fn outcomes(
     done.sort_by_key(|(number, _)| *number);
     let mut outcomes = done.into_iter().map(|(_, outcome)| outcome);
     Ok(ways.iter().map(|_| outcomes.by_ref().take(seeds.len()).collect()).collect())
-}
-
-/// Writes the results into `directory`.
-fn write(
-    directory: &Path,
-    summary: &Summary,
-    comparison: &Comparison,
-    outcomes: &[Vec<Outcome>],
-    document: &str,
-) -> Result<(), Failure> {
-    let files = [
-        ("summary.csv", summary.csv()),
-        ("runs.csv", summary::runs_csv(comparison, outcomes)),
-        ("comparison.json", document.as_bytes().to_vec()),
-    ];
-    for (name, contents) in files {
-        let path = directory.join(name);
-        fs::write(&path, contents).map_err(|reason| Failure::unwritable(&path, &reason))?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_builtin_file_is_right() {
-        for it in BUILTIN {
-            let parsed = gateway::parse(it.name, it.text, &Embedded(it.data));
-            parsed.unwrap_or_else(|error| panic!("{error}"));
-        }
-    }
 }

@@ -1,5 +1,5 @@
-//! Where a scenario comes from, and a record of the files that it names, so
-//! that a manifest can bring them back.
+//! Where a scenario or gateway comes from, and a record of the files that it
+//! names, so that a manifest can bring them back.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -8,16 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::file::{self, DataFiles, Folder, Overrides};
+use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
 
-use crate::builtin::{self, Embedded, SCENARIOS};
+use crate::builtin::{self, Builtin, Embedded};
 use crate::failure::Failure;
 
 /// Text files up to this size go into the manifest; of others it has place and hash.
 const EMBEDDED: usize = 1 << 20;
 
-/// A scenario as it was written, not parsed yet.
+/// A scenario or gateway as it was written, not parsed yet.
 pub(crate) struct Input {
     /// The file's name, for messages.
     pub(crate) name: String,
@@ -49,11 +48,15 @@ pub(crate) struct DataFile {
 }
 
 impl Input {
-    /// The scenario in the file called `name`, or the built-in one of this name.
-    pub(crate) fn named(name: Option<&str>) -> Result<Input, Failure> {
-        let default = SCENARIOS[0].name;
-        let path = Path::new(name.unwrap_or(default));
-        if let (Some(builtin), false) = (builtin::find(name.unwrap_or(default)), path.is_file()) {
+    /// What is in the file called `name`, or the one of `builtins` of this name; the
+    /// first of them without a name.
+    pub(crate) fn named(
+        name: Option<&str>,
+        builtins: &'static [Builtin],
+    ) -> Result<Input, Failure> {
+        let name = name.unwrap_or(builtins[0].name);
+        let path = Path::new(name);
+        if let (Some(builtin), false) = (builtin::find(builtins, name), path.is_file()) {
             return Ok(Input {
                 name: builtin.name.into(),
                 stem: builtin.name.into(),
@@ -64,7 +67,7 @@ impl Input {
         }
         let text = std::fs::read_to_string(path).map_err(|reason| {
             let or = if path.extension().is_none() {
-                format!("; built in: {}", builtin::names())
+                format!("; built in: {}", builtin::names(builtins))
             } else {
                 String::new()
             };
@@ -80,15 +83,14 @@ impl Input {
         })
     }
 
-    /// Parses it, and records the files that it names.
-    pub(crate) fn parse(
+    /// Reads it with `parse`, and records the files that it names.
+    pub(crate) fn read<T>(
         &self,
-        overrides: &Overrides,
-    ) -> Result<(Scenario, Vec<DataFile>), Failure> {
+        parse: impl FnOnce(&dyn DataFiles) -> Result<T, ScenarioError>,
+    ) -> Result<(T, Vec<DataFile>), Failure> {
         let ledger = Ledger { input: self, seen: RefCell::default() };
-        let scenario =
-            file::parse_with(&self.name, &self.text, &ledger, overrides).map_err(Failure::input)?;
-        Ok((scenario, ledger.seen.into_inner()))
+        let read = parse(&ledger).map_err(Failure::input)?;
+        Ok((read, ledger.seen.into_inner()))
     }
 }
 

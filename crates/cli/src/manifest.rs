@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidegate_core::Span;
 use tidegate_sim::scenario::file::Overrides;
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 
 use crate::failure::Failure;
-use crate::inputs::{DataFile, Input, Recorded};
+use crate::inputs::{DataFile, Input, Recorded, sha256_of};
 use crate::machine::Machine;
 
 /// The name of the file.
@@ -43,7 +44,7 @@ pub(crate) struct Manifest {
     pub(crate) made: Made,
 }
 
-/// A scenario as it was written.
+/// A scenario or gateway as it was written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ScenarioText {
     /// The file's name, for messages.
@@ -82,6 +83,71 @@ pub(crate) struct Made {
     pub(crate) machine: Machine,
 }
 
+impl ScenarioText {
+    pub(crate) fn of(input: &Input) -> ScenarioText {
+        let Input { name, stem, text, .. } = input;
+        ScenarioText { name: name.clone(), stem: stem.clone(), text: text.clone() }
+    }
+
+    /// The scenario with the files that it names, not parsed yet.
+    pub(crate) fn input(&self, data: &[DataFile]) -> Input {
+        Input {
+            name: self.name.clone(),
+            stem: self.stem.clone(),
+            text: self.text.clone(),
+            data: Box::new(Recorded(data.into())),
+            folder: None,
+        }
+    }
+}
+
+impl Made {
+    /// What is made now, and has taken no time yet.
+    pub(crate) fn here(threads: usize) -> Made {
+        let command = std::env::args().collect();
+        Made { command, threads, wall_s: 0.0, machine: Machine::this() }
+    }
+}
+
+/// Reads the manifest at `path`.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::Input(format!("{name}: is not a manifest of a comparison: {error}"))
+    })
+}
+
+/// The SHA-256 of each of the files in `folder`.
+pub(crate) fn hashes(folder: &Path, files: &[&str]) -> Result<BTreeMap<String, String>, Failure> {
+    let of = |name: &&str| {
+        let path = folder.join(name);
+        let hash = sha256_of(&path).map_err(|reason| Failure::unwritable(&path, &reason))?;
+        Ok((name.to_string(), hash))
+    };
+    files.iter().map(of).collect()
+}
+
+/// Says whether results are those that `version` of the program made earlier.
+pub(crate) fn check(
+    version: &str,
+    earlier: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let changed = earlier.iter().filter(|(name, hash)| now.get(*name) != Some(hash));
+    let changed: Vec<_> = changed.map(|(name, _)| name.as_str()).collect();
+    if changed.is_empty() {
+        eprintln!("All {} results are the same as before, to the byte.", earlier.len());
+        return Ok(());
+    }
+    let by = match env!("CARGO_PKG_VERSION") {
+        this if this == version => String::new(),
+        this => format!(" (made by tidegate {version}, this is {this})"),
+    };
+    Err(Failure::Other(format!("not the same as before{by}: {}", changed.join(", "))))
+}
+
 impl Discipline {
     pub(crate) fn of(choice: &DisciplineChoice) -> Discipline {
         let parameters = choice.parameters().into_iter();
@@ -101,25 +167,9 @@ impl Discipline {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`.
-    pub(crate) fn read(path: &Path) -> Result<Manifest, Failure> {
-        let name = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
-        serde_json::from_str(&text).map_err(|error| {
-            Failure::Input(format!("{name}: is not a manifest of a comparison: {error}"))
-        })
-    }
-
     /// The scenario that it is about, not parsed yet.
     pub(crate) fn input(&self) -> Input {
-        Input {
-            name: self.scenario.name.clone(),
-            stem: self.scenario.stem.clone(),
-            text: self.scenario.text.clone(),
-            data: Box::new(Recorded(self.data.clone())),
-            folder: None,
-        }
+        self.scenario.input(&self.data)
     }
 
     /// What was other than the scenario file says.
@@ -142,11 +192,7 @@ impl Manifest {
     ) -> Manifest {
         Manifest {
             tidegate: env!("CARGO_PKG_VERSION").into(),
-            scenario: ScenarioText {
-                name: input.name.clone(),
-                stem: input.stem.clone(),
-                text: input.text.clone(),
-            },
+            scenario: ScenarioText::of(input),
             data,
             duration_ns: scenario.duration.0,
             seeds: scenario.seeds.clone(),
@@ -154,12 +200,7 @@ impl Manifest {
             partial: true,
             runs: Vec::new(),
             results: BTreeMap::new(),
-            made: Made {
-                command: std::env::args().collect(),
-                threads,
-                wall_s: 0.0,
-                machine: Machine::this(),
-            },
+            made: Made::here(threads),
         }
     }
 }

@@ -15,6 +15,7 @@ mod markup;
 mod number;
 mod page;
 mod plot;
+pub(crate) mod requests;
 mod summary;
 mod tables;
 
@@ -26,8 +27,20 @@ mod tests;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use tidegate_sim::metrics::comparison::Comparison;
+
+use figures::Figure;
+
+/// The name of the file.
+pub(crate) const NAME: &str = "report.html";
+
+/// Says at the end of a comparison where its report is.
+pub(crate) fn written(runs: usize, took: Duration, directory: &Path) -> String {
+    let (seconds, report) = (took.as_secs_f64(), directory.join(NAME));
+    format!("\n{runs} runs in {seconds:.1} s. Report: {}\n", report.display())
+}
 
 /// What was run, in words for people: everything about a report that is not a result.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +55,8 @@ pub(crate) struct Provenance {
     pub(crate) traffic: Vec<String>,
     /// Label and parameters of each discipline, as `efd` and `threshold 20 packets`.
     pub(crate) disciplines: Vec<(String, String)>,
-    /// What the machine is, as `processor` and its name.
-    pub(crate) machine: Vec<(String, String)>,
+    /// What else there is to know, as `servers` and where they are.
+    pub(crate) other: Vec<(String, String)>,
     /// The scenario file, defaults included.
     pub(crate) scenario: String,
     /// The other files beside the report: name, and what is in it.
@@ -57,14 +70,20 @@ pub(crate) fn write(
     comparison: &Comparison,
     provenance: &Provenance,
 ) -> io::Result<()> {
+    let figures = figures::all(comparison);
+    let html = page::html(comparison, provenance, &figures);
+    write_page(directory, &html, &figures)
+}
+
+/// Writes the page and each of its figures.
+fn write_page(directory: &Path, html: &str, figures: &[Figure]) -> io::Result<()> {
     let plots = directory.join("plots");
     fs::create_dir_all(&plots)?;
-    let figures = figures::all(comparison);
-    for figure in &figures {
+    for figure in figures {
         if let Ok(drawing) = &figure.plot {
             let svg = drawing.stand_alone(&figure.id, &figure.title, &figure.description);
             fs::write(plots.join(format!("{}.svg", figure.id)), svg)?;
         }
     }
-    fs::write(directory.join("report.html"), page::html(comparison, provenance, &figures))
+    fs::write(directory.join(NAME), html)
 }

@@ -23,10 +23,10 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
         return print(&json_schema());
     }
     if let Some(name) = &arguments.name {
-        let scenario = builtin::find(name).ok_or_else(|| {
+        let scenario = builtin::find(SCENARIOS, name).ok_or_else(|| {
             Failure::Input(format!(
                 "found unknown scenario '{name}', expected {}",
-                builtin::names()
+                builtin::names(SCENARIOS)
             ))
         })?;
         return if arguments.json { print_json(&listed(scenario)) } else { print(scenario.text) };

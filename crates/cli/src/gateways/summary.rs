@@ -10,64 +10,66 @@ use tidegate_sim::scenario::file::gateway::Comparison;
 
 /// What came out of a comparison.
 #[derive(Serialize)]
-pub(super) struct Summary {
-    pub(super) title: String,
-    description: String,
-    file: String,
-    pub(super) duration_s: f64,
-    pub(super) warm_up_s: f64,
-    pub(super) seeds: Vec<u64>,
-    pub(super) ways: Vec<Way>,
+pub(crate) struct Summary {
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) file: String,
+    pub(crate) duration_s: f64,
+    pub(crate) warm_up_s: f64,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) ways: Vec<Way>,
 }
 
 /// One way of sharing the link.
 #[derive(Serialize)]
-pub(super) struct Way {
-    pub(super) label: String,
+pub(crate) struct Way {
+    pub(crate) label: String,
     /// Share of the downlink that was used.
-    pub(super) utilisation: Option<Estimate>,
+    pub(crate) utilisation: Option<Estimate>,
     /// The 95% quantile of the time in the provider's queue.
-    pub(super) queueing_p95_s: Option<Estimate>,
-    pub(super) classes: Vec<Class>,
+    pub(crate) queueing_p95_s: Option<Estimate>,
+    /// The median of responses below 10 kB, of all classes together.
+    pub(crate) small_p50_s: Option<Estimate>,
+    pub(crate) classes: Vec<Class>,
 }
 
 /// One class under one way.
 #[derive(Serialize)]
-pub(super) struct Class {
-    pub(super) name: String,
-    pub(super) weight: u32,
+pub(crate) struct Class {
+    pub(crate) name: String,
+    pub(crate) weight: u32,
     #[serde(flatten)]
-    pub(super) measures: Measures<Option<Estimate>>,
+    pub(crate) measures: Measures<Option<Estimate>>,
     #[serde(flatten)]
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// What is measured of a class in a run, or over the seeds.
 #[derive(Serialize)]
-pub(super) struct Measures<T> {
-    pub(super) throughput_bps: T,
+pub(crate) struct Measures<T> {
+    pub(crate) throughput_bps: T,
     /// Of what all classes received.
-    pub(super) share: T,
+    pub(crate) share: T,
     /// From asking to the last byte.
-    pub(super) response_mean_s: T,
-    pub(super) response_p50_s: T,
-    pub(super) response_p95_s: T,
-    pub(super) response_p99_s: T,
+    pub(crate) response_mean_s: T,
+    pub(crate) response_p50_s: T,
+    pub(crate) response_p95_s: T,
+    pub(crate) response_p99_s: T,
     /// The median of responses below 10 kB.
-    pub(super) small_p50_s: T,
+    pub(crate) small_p50_s: T,
 }
 
 /// How requests ended, of all seeds together.
 #[derive(Default, Serialize)]
-pub(super) struct Counts {
-    pub(super) asked: u64,
-    pub(super) completed: u64,
-    pub(super) refused: u64,
-    pub(super) broken: u64,
-    pub(super) reset: u64,
-    pub(super) stalled: u64,
-    pub(super) abandoned: u64,
-    pub(super) unfinished: u64,
+pub(crate) struct Counts {
+    pub(crate) asked: u64,
+    pub(crate) completed: u64,
+    pub(crate) refused: u64,
+    pub(crate) broken: u64,
+    pub(crate) reset: u64,
+    pub(crate) stalled: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) unfinished: u64,
 }
 
 impl<T> Measures<T> {
@@ -131,7 +133,7 @@ impl Measures<Option<Estimate>> {
 }
 
 impl Counts {
-    const NAMES: [&str; 8] =
+    pub(crate) const NAMES: [&str; 8] =
         ["asked", "completed", "refused", "broken", "reset", "stalled", "abandoned", "unfinished"];
 
     fn of<'a>(classes: impl Iterator<Item = &'a ClassOutcome>) -> Counts {
@@ -150,20 +152,20 @@ impl Counts {
     }
 
     /// All of them, in the order of their names.
-    fn each(&self) -> [u64; 8] {
+    pub(crate) fn each(&self) -> [u64; 8] {
         let Counts { asked, completed, refused, broken, reset, stalled, abandoned, unfinished } =
             *self;
         [asked, completed, refused, broken, reset, stalled, abandoned, unfinished]
     }
 
     /// Those that ended without an answer, but for their users' leaving.
-    pub(super) fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.refused + self.broken + self.reset + self.stalled
     }
 }
 
 impl Summary {
-    pub(super) fn of(file: &str, comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Summary {
+    pub(crate) fn of(file: &str, comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Summary {
         let Comparison { title, description, setup, classes, ways, seeds } = comparison;
         let way = |(way, outcomes): (&tidegate_sim::requests::Way, &Vec<Outcome>)| {
             let class = |(number, name): (usize, &String)| Class {
@@ -178,6 +180,9 @@ impl Summary {
                 queueing_p95_s: Estimate::of(
                     outcomes.iter().filter_map(|outcome| outcome.queueing.quantile(0.95)),
                 ),
+                small_p50_s: Estimate::of(outcomes.iter().filter_map(|outcome| {
+                    outcome.all(|class: &ClassOutcome| &class.small).quantile(0.5)
+                })),
                 classes: classes.iter().enumerate().map(class).collect(),
             }
         };
@@ -193,7 +198,7 @@ impl Summary {
     }
 
     /// Every estimate, one in each row.
-    pub(super) fn csv(&self) -> Vec<u8> {
+    pub(crate) fn csv(&self) -> Vec<u8> {
         let mut rows = vec![
             ["way", "class", "measure", "runs", "mean", "half_width"].map(String::from).to_vec(),
         ];
@@ -207,6 +212,7 @@ impl Summary {
             };
             row("", "utilisation", &way.utilisation);
             row("", "queueing_p95_s", &way.queueing_p95_s);
+            row("", "small_p50_s", &way.small_p50_s);
             for class in &way.classes {
                 let names = Measures::<Option<Estimate>>::NAMES;
                 for (name, estimate) in names.iter().zip(class.measures.each()) {
@@ -219,7 +225,7 @@ impl Summary {
 }
 
 /// Every run, a row for each class.
-pub(super) fn runs_csv(comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Vec<u8> {
+pub(crate) fn runs_csv(comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Vec<u8> {
     let names = Measures::<Option<f64>>::NAMES;
     let heading = ["way", "seed", "class"].iter().chain(&names).chain(&Counts::NAMES);
     let mut rows = vec![heading.map(ToString::to_string).collect::<Vec<_>>()];

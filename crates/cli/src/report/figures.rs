@@ -4,9 +4,9 @@
 //! dashes and marker. What could have been drawn and has no data is said, not
 //! left out; what the traffic cannot have is not mentioned.
 
-mod distributions;
+pub(super) mod distributions;
 mod series;
-mod shares;
+pub(super) mod shares;
 
 use tidegate_sim::metrics::comparison::{Comparison, LinkResult, TrafficResult};
 

@@ -99,7 +99,7 @@ pub(super) fn provenance() -> Provenance {
             "backup: 2 transfers without an end".into(),
         ],
         disciplines: vec![pair("fifo", ""), pair("efd", "threshold 20 packets")],
-        machine: vec![pair("processor", "8 cores"), pair("system", "Linux 6.1, x86_64")],
+        other: vec![pair("processor", "8 cores"), pair("system", "Linux 6.1, x86_64")],
         scenario: "title = \"A household\"\n\n[[link]]\nname = \"down\" # <tested> & more\n".into(),
         files: vec![
             pair("manifest.json", "for programs"),

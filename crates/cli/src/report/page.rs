@@ -16,14 +16,32 @@ const MOST_NAMED: usize = 4;
 
 /// The whole file.
 pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[Figure]) -> String {
+    let header = header(
+        &comparison.title,
+        &comparison.description,
+        [network(provenance), runs(comparison)],
+        notices(comparison),
+        &[
+            ("summary", "Summary"),
+            ("main-figures", "Main figures"),
+            ("figures", "Figures"),
+            ("tables", "Tables"),
+            ("reproduce", "How to reproduce"),
+        ],
+    );
+    let sizes = |text: &str| {
+        let size = |bytes: u64| short(Quantity::Size, bytes as f64);
+        text.replace("SHORT", &size(comparison.short_flow_bytes))
+            .replace("LONG", &size(comparison.long_flow_bytes))
+    };
+    let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
     let main = element("main")
         .child(summary(comparison))
-        .child(main_table(comparison))
+        .child(main_table("Main figures", tables::main(comparison)))
         .child(all_figures(figures))
-        .child(all_tables(comparison))
-        .child(reproduction(comparison, provenance));
-    let body = element("body").child(header(comparison, provenance)).child(main);
-    document(&comparison.title, body)
+        .child(all_tables("Tables behind the figures", tables::detailed(comparison)))
+        .child(reproduction(&comparison.seeds, provenance, "Scenario file", definitions));
+    document(&comparison.title, element("body").child(header).child(main))
 }
 
 /// A file of `body` that needs nothing else.
@@ -53,7 +71,7 @@ fn style_sheet() -> String {
     )
 }
 
-fn paragraph(text: impl Into<String>) -> Element {
+pub(super) fn paragraph(text: impl Into<String>) -> Element {
     element("p").text(text)
 }
 
@@ -65,34 +83,34 @@ fn link(to: &str, text: &str) -> Element {
     element("a").with("href", format!("#{to}")).text(text)
 }
 
-fn header(comparison: &Comparison, provenance: &Provenance) -> Element {
-    let description = Some(comparison.description.trim()).filter(|text| !text.is_empty());
-    let nav = [
-        ("summary", "Summary"),
-        ("main-figures", "Main figures"),
-        ("figures", "Figures"),
-        ("tables", "Tables"),
-        ("reproduce", "How to reproduce"),
-    ];
+/// What it is about, in lines, what to know before reading on, and where things are.
+pub(super) fn header(
+    title: &str,
+    description: &str,
+    ran: [String; 2],
+    notices: impl IntoIterator<Item = Element>,
+    contents: &[(&str, &str)],
+) -> Element {
+    let description = Some(description.trim()).filter(|text| !text.is_empty());
     element("header")
-        .child(element("h1").text(comparison.title.clone()))
+        .child(element("h1").text(title))
         .children(description.map(paragraph))
-        .child(paragraph(network(provenance)).class("ran"))
-        .child(paragraph(runs(comparison)).class("ran"))
-        .children(notices(comparison))
+        .children(ran.map(|line| paragraph(line).class("ran")))
+        .children(notices)
         .child(
             element("nav")
                 .with("aria-label", "Contents")
-                .children(nav.map(|(id, text)| link(id, text))),
+                .children(contents.iter().map(|(id, text)| link(id, text))),
         )
+}
+
+fn notice(lead: &str, text: String) -> Element {
+    let lead = element("strong").text(lead);
+    element("p").class("notice").with("role", "note").child(lead).text(text)
 }
 
 /// What to know before reading on.
 fn notices(comparison: &Comparison) -> impl Iterator<Item = Element> {
-    let notice = |lead: &str, text: String| {
-        let lead = element("strong").text(lead);
-        element("p").class("notice").with("role", "note").child(lead).text(text)
-    };
     let partial = comparison.partial.then(|| {
         let runs: usize = comparison.disciplines.iter().map(|d| d.runs).sum();
         let expected = comparison.disciplines.len() * comparison.seeds.len();
@@ -104,24 +122,38 @@ fn notices(comparison: &Comparison) -> impl Iterator<Item = Element> {
         );
         notice("Incomplete. ", text)
     });
-    let single = (comparison.seeds.len() == 1).then(|| {
+    let few = few_seeds_or_many_lines(
+        comparison.seeds.len(),
+        comparison.disciplines.len(),
+        "disciplines",
+    );
+    partial.into_iter().chain(few)
+}
+
+/// What a single seed and more lines than colours mean for the reader.
+pub(super) fn few_seeds_or_many_lines(
+    seeds: usize,
+    lines: usize,
+    compared: &str,
+) -> impl Iterator<Item = Element> {
+    let single = (seeds == 1).then(|| {
         let text = "There are no confidence intervals, so nothing below says whether a \
                     difference would be there with other random arrivals. Run with more seeds to \
                     know.";
         notice("One seed. ", text.into())
     });
-    let crowded = (comparison.disciplines.len() > STYLES).then(|| {
+    let crowded = (lines > STYLES).then(|| {
         let text = format!(
-            "Colours repeat after {STYLES} disciplines, with other dashes and markers; compare \
+            "Colours repeat after {STYLES} {compared}, with other dashes and markers; compare \
              fewer at a time for figures that are easy to read."
         );
         notice("Crowded. ", text)
     });
-    [partial, single, crowded].into_iter().flatten()
+    single.into_iter().chain(crowded)
 }
 
 /// The links and the traffic, in a line.
-fn network(provenance: &Provenance) -> String {
+pub(super) fn network(provenance: &Provenance) -> String {
     let some = |all: &[String]| {
         let mut named: Vec<String> = all.iter().take(MOST_NAMED).cloned().collect();
         if all.len() > MOST_NAMED {
@@ -140,16 +172,31 @@ fn network(provenance: &Provenance) -> String {
 /// The disciplines, the time and the seeds, in a line.
 fn runs(comparison: &Comparison) -> String {
     let names: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
-    let warm_up = match comparison.warm_up_s {
+    ran(
+        comparison.seeds.len(),
+        [comparison.duration_s, comparison.warm_up_s],
+        &names,
+        ["discipline", "disciplines"],
+    )
+}
+
+/// How many runs of how long each of `names` had.
+pub(super) fn ran<T: AsRef<str>>(
+    seeds: usize,
+    [duration_s, warm_up_s]: [f64; 2],
+    names: &[T],
+    [singular, plural]: [&str; 2],
+) -> String {
+    let warm_up = match warm_up_s {
         0.0 => String::new(),
         warm_up => format!(" (the first {} not counted)", short(Quantity::Time, warm_up)),
     };
     format!(
         "{} of {}{warm_up} for each of {}: {}.",
-        counted(comparison.seeds.len() as u64, "run", "runs"),
-        short(Quantity::Time, comparison.duration_s),
-        counted(names.len() as u64, "discipline", "disciplines"),
-        listed(&names),
+        counted(seeds as u64, "run", "runs"),
+        short(Quantity::Time, duration_s),
+        counted(names.len() as u64, singular, plural),
+        listed(names),
     )
 }
 
@@ -168,10 +215,9 @@ fn summary(comparison: &Comparison) -> Element {
     } else {
         "One discipline, so nothing to compare it with.".into()
     };
-    let items = summaries.iter().enumerate().map(|(style, it)| sentence(style, it));
     section("summary", "Summary")
         .child(paragraph(intro))
-        .child(element("ul").class("summary").children(items))
+        .child(sentences(&summaries, 0))
         .children(unmeasured(comparison))
 }
 
@@ -193,7 +239,16 @@ fn unmeasured(comparison: &Comparison) -> Option<Element> {
     })
 }
 
-fn sentence(style: usize, summary: &Summary) -> Element {
+/// A sentence on each, of which one is what the others are compared with.
+pub(super) fn sentences(summaries: &[Summary], baseline: usize) -> Element {
+    let items = summaries.iter().enumerate().map(|(style, it)| {
+        let role = (style == baseline).then(|| element("span").class("role").text("baseline"));
+        sentence(style, it, role)
+    });
+    element("ul").class("summary").children(items)
+}
+
+fn sentence(style: usize, summary: &Summary, role: Option<Element>) -> Element {
     let mut text = element("span");
     for (index, Clause { verdict, text: words }) in summary.clauses.iter().enumerate() {
         let class = match verdict {
@@ -213,8 +268,7 @@ fn sentence(style: usize, summary: &Summary) -> Element {
         text = text.text(if index + 1 < summary.clauses.len() { "; " } else { "." });
     }
     let name = element("span").class("name").child(swatch(style)).text(summary.label.clone());
-    let name =
-        if style == 0 { name.child(element("span").class("role").text("baseline")) } else { name };
+    let name = name.children(role);
     element("li").child(name).text(" ").child(text)
 }
 
@@ -224,11 +278,11 @@ pub(super) fn capitalised(text: &str) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-fn main_table(comparison: &Comparison) -> Element {
-    section("main-figures", "Main figures").child(tables::main(comparison))
+pub(super) fn main_table(heading: &str, table: Element) -> Element {
+    section("main-figures", heading).child(table)
 }
 
-fn all_figures(figures: &[Figure]) -> Element {
+pub(super) fn all_figures(figures: &[Figure]) -> Element {
     let draw = |(index, figure): (usize, &Figure)| {
         let plot = match &figure.plot {
             Ok(drawing) => element("div")
@@ -250,12 +304,11 @@ fn all_figures(figures: &[Figure]) -> Element {
     section("figures", "Figures").children(figures.iter().enumerate().map(draw))
 }
 
-fn all_tables(comparison: &Comparison) -> Element {
+pub(super) fn all_tables(heading: &str, tables: Vec<tables::Folded>) -> Element {
     let fold = |folded: tables::Folded| {
         element("details").child(element("summary").text(folded.title)).child(folded.table)
     };
-    section("tables", "Tables behind the figures")
-        .children(tables::detailed(comparison).into_iter().map(fold))
+    section("tables", heading).children(tables.into_iter().map(fold))
 }
 
 /// What the words of this report mean.
@@ -326,8 +379,14 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
 ];
 
-fn reproduction(comparison: &Comparison, provenance: &Provenance) -> Element {
-    let seeds: Vec<_> = comparison.seeds.iter().map(u64::to_string).collect();
+/// How to come by the same numbers, from what `file` is the title of, and what words mean.
+pub(super) fn reproduction(
+    seeds: &[u64],
+    provenance: &Provenance,
+    file: &str,
+    definitions: impl IntoIterator<Item = (String, String)>,
+) -> Element {
+    let seeds: Vec<_> = seeds.iter().map(u64::to_string).collect();
     let mut facts = vec![
         ("Program".to_string(), provenance.version.clone()),
         ("Seeds".into(), seeds.join(", ")),
@@ -342,7 +401,7 @@ fn reproduction(comparison: &Comparison, provenance: &Provenance) -> Element {
         let parameters = if parameters.is_empty() { "no parameters" } else { parameters };
         (format!("Discipline {label}"), parameters.to_string())
     }));
-    facts.extend(provenance.machine.iter().map(|(name, value)| (capitalised(name), value.clone())));
+    facts.extend(provenance.other.iter().map(|(name, value)| (capitalised(name), value.clone())));
     facts.extend(provenance.files.iter().map(|(name, what)| (name.clone(), what.clone())));
     facts.retain(|(_, value)| !value.is_empty());
     let block = |text: &str| {
@@ -350,20 +409,10 @@ fn reproduction(comparison: &Comparison, provenance: &Provenance) -> Element {
     };
     let command = (!provenance.command.is_empty()).then(|| block(&provenance.command));
     let scenario = (!provenance.scenario.is_empty()).then(|| {
-        element("details")
-            .child(element("summary").text("Scenario file"))
-            .child(block(&provenance.scenario))
+        element("details").child(element("summary").text(file)).child(block(&provenance.scenario))
     });
-    let sizes = |text: &str| {
-        let size = |bytes: u64| short(Quantity::Size, bytes as f64);
-        text.replace("SHORT", &size(comparison.short_flow_bytes))
-            .replace("LONG", &size(comparison.long_flow_bytes))
-    };
-    let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
     section("reproduce", "How to reproduce")
-        .child(paragraph(
-            "The same version, scenario and seeds give the same numbers on any machine.",
-        ))
+        .child(paragraph("The same version, file and seeds give the same numbers on any machine."))
         .children(command)
         .child(list(facts))
         .children(scenario)

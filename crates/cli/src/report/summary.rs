@@ -21,7 +21,7 @@ const SAME_LOSS: f64 = 0.000_5;
 const AS_FACTOR: f64 = 1.95;
 /// When the parts of transfers left unfinished are this far apart, response
 /// times alone mislead: they are known for finished ones only.
-const UNFINISHED: f64 = 0.01;
+pub(super) const UNFINISHED: f64 = 0.01;
 
 /// What is said of one discipline.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,7 +139,7 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
     finished(&other.label, said.clauses())
 }
 
-fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
+pub(super) fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
     if clauses.is_empty() {
         let text = "nothing was measured that could be compared".into();
         clauses.push(Clause { verdict: Verdict::Told, text });
@@ -179,7 +179,7 @@ impl Said {
         match (before.mean_s, after.mean_s) {
             (Some(was), Some(is)) => {
                 let verdict = verdict(&was, &is, Better::Lower);
-                let text = response(verdict, was.mean, is.mean);
+                let text = response("short transfers", verdict, was.mean, is.mean);
                 self.say(verdict, text);
             }
             (None, Some(is)) => {
@@ -311,27 +311,27 @@ fn none_finished(class: &ClassResult) -> String {
     }
 }
 
-/// What the response time of short transfers is now.
-fn response(verdict: Verdict, was: f64, is: f64) -> String {
+/// What the response time of `transfers` is now.
+pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> String {
     let instead = pair(Quantity::Time, is, "instead of", was);
     match verdict {
         Verdict::Gain if was / is >= AS_FACTOR => {
-            format!("short transfers finish {} times sooner ({instead})", brief(was / is))
+            format!("{transfers} finish {} times sooner ({instead})", brief(was / is))
         }
         Verdict::Gain => {
             let part = short(Quantity::Share, 1.0 - is / was);
-            format!("short transfers finish {part} sooner ({instead})")
+            format!("{transfers} finish {part} sooner ({instead})")
         }
         Verdict::Loss if is / was >= AS_FACTOR => {
-            format!("short transfers take {} times as long ({instead})", brief(is / was))
+            format!("{transfers} take {} times as long ({instead})", brief(is / was))
         }
         Verdict::Loss => {
             let part = short(Quantity::Share, is / was - 1.0);
-            format!("short transfers take {part} longer ({instead})")
+            format!("{transfers} take {part} longer ({instead})")
         }
-        Verdict::Same => format!("short transfers take as long ({})", short(Quantity::Time, is)),
-        Verdict::Unclear => "the response time of short transfers".into(),
-        Verdict::Told => format!("short transfers take {instead}"),
+        Verdict::Same => format!("{transfers} take as long ({})", short(Quantity::Time, is)),
+        Verdict::Unclear => format!("the response time of {transfers}"),
+        Verdict::Told => format!("{transfers} take {instead}"),
     }
 }
 

@@ -8,7 +8,7 @@ use tidegate_sim::metrics::statistics::Estimate;
 
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
-use super::number::{Quantity, count, estimate, mean_and_half, short, significant};
+use super::number::{Quantity, count, counted, estimate, mean_and_half, short, significant};
 use super::plot::swatch;
 use super::summary::Better;
 
@@ -16,15 +16,15 @@ use super::summary::Better;
 const NOTHING: &str = "–";
 
 /// A table in groups of rows.
-struct Table {
-    id: &'static str,
-    note: String,
-    columns: Vec<Element>,
-    groups: Vec<(String, Vec<Vec<Element>>)>,
+pub(super) struct Table {
+    pub(super) id: &'static str,
+    pub(super) note: String,
+    pub(super) columns: Vec<Element>,
+    pub(super) groups: Vec<(String, Vec<Vec<Element>>)>,
 }
 
 impl Table {
-    fn html(self) -> Element {
+    pub(super) fn html(self) -> Element {
         let width = self.columns.len();
         let head = element("tr").children(self.columns);
         let group = |(heading, rows): (String, Vec<Vec<Element>>)| {
@@ -54,12 +54,13 @@ fn column(text: impl Into<String>) -> Element {
     element("th").with("scope", "col").text(text)
 }
 
-fn cell(text: impl Into<String>) -> Element {
+pub(super) fn cell(text: impl Into<String>) -> Element {
     element("td").text(text)
 }
 
-fn discipline_name(style: usize, discipline: &DisciplineResult) -> Element {
-    element("th").with("scope", "row").child(swatch(style)).text(discipline.label.clone())
+/// The head of a row about one of what is compared.
+pub(super) fn row_name(style: usize, label: &str) -> Element {
+    element("th").with("scope", "row").child(swatch(style)).text(label)
 }
 
 fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
@@ -68,29 +69,42 @@ fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
 }
 
 /// A row of the main table: one value for each discipline.
-struct Measure {
-    name: String,
-    quantity: Quantity,
-    better: Option<Better>,
-    values: Vec<Option<Estimate>>,
+pub(super) struct Measure {
+    pub(super) name: String,
+    pub(super) quantity: Quantity,
+    pub(super) better: Option<Better>,
+    pub(super) values: Vec<Option<Estimate>>,
 }
 
 /// The main figures: a row for each, a column for each discipline.
 pub(super) fn main(comparison: &Comparison) -> Element {
-    let names = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
-        column("").child(swatch(style)).child(element("br")).text(discipline.label.clone())
-    });
-    let groups = measures(comparison).into_iter().filter_map(|(heading, measures)| {
+    let labels: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
+    side_by_side(&labels, comparison.seeds.len(), measures(comparison))
+}
+
+/// A row for each measure, a column for each of `labels`.
+pub(super) fn side_by_side(
+    labels: &[&str],
+    seeds: usize,
+    measures: Vec<(String, Vec<Measure>)>,
+) -> Element {
+    let names = labels
+        .iter()
+        .enumerate()
+        .map(|(style, label)| column("").child(swatch(style)).child(element("br")).text(*label));
+    let groups = measures.into_iter().filter_map(|(heading, measures)| {
         let known = |measure: &Measure| measure.values.iter().any(Option::is_some);
         let rows: Vec<_> = measures.into_iter().filter(known).map(|it| it.cells()).collect();
         (!rows.is_empty()).then_some((heading, rows))
     });
     Table {
         id: "table-main",
-        note: "Means over seeds ± half the width of the 95% confidence interval. ★ marks the \
-                  best value of a row and those whose interval overlaps with its interval; rows \
-                  without a star have no winner."
-            .into(),
+        note: format!(
+            "Means over {} ± half the width of the 95% confidence interval. ★ marks the best \
+             value of a row and those whose interval overlaps with its interval; rows without a \
+             star have no winner.",
+            counted(seeds as u64, "seed", "seeds")
+        ),
         columns: std::iter::once(column("")).chain(names).collect(),
         groups: groups.collect(),
     }
@@ -214,7 +228,7 @@ impl Measure {
     }
 
     /// Which values are best, or not clearly worse than the best.
-    fn stars(&self) -> Vec<bool> {
+    pub(super) fn stars(&self) -> Vec<bool> {
         let none = vec![false; self.values.len()];
         let Some(better) = self.better else { return none };
         let known = self.values.iter().flatten().filter(|value| value.mean.is_finite());
@@ -264,12 +278,12 @@ fn per_discipline(
     cells: impl Fn(&DisciplineResult) -> Vec<Element>,
 ) -> Vec<Vec<Element>> {
     let row = |(style, discipline): (usize, &DisciplineResult)| {
-        std::iter::once(discipline_name(style, discipline)).chain(cells(discipline)).collect()
+        std::iter::once(row_name(style, &discipline.label)).chain(cells(discipline)).collect()
     };
     comparison.disciplines.iter().enumerate().map(row).collect()
 }
 
-fn columns(names: &[&str]) -> Vec<Element> {
+pub(super) fn columns(names: &[&str]) -> Vec<Element> {
     names.iter().map(|name| column(*name)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Bench, json};
+use super::{Bench, json, stderr};
 
 const SMALL: &str = r#"
 title = "Two classes"
@@ -38,11 +38,31 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
     let compare = ["requests", "compare", "small.toml", "--out"];
     let text = bench.good(&[&compare[..], &["one", "--threads", "1"]].concat());
     let printed = bench.good(&[&compare[..], &["many", "--threads", "4", "--json"]].concat());
-    for name in ["summary.csv", "runs.csv", "comparison.json"] {
+    for name in ["summary.csv", "runs.csv", "comparison.json", "report.html"] {
         let one = bench.bytes(&format!("one/{name}"));
         assert!(!one.is_empty() && one == bench.bytes(&format!("many/{name}")), "{name}");
     }
     assert_eq!(printed.as_bytes(), bench.bytes("many/comparison.json"));
+    // Last, where the report is; it is of these ways, and in JSON nothing else is said.
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("6 runs in ") && last.ends_with(" s. Report: one/report.html"),
+        "{last}"
+    );
+    let report = String::from_utf8(bench.bytes("one/report.html")).unwrap();
+    for shown in [
+        "against no gateway (‘direct’)",
+        "‘htb, 90%’",
+        "staff: weight 2, 3 clients",
+        "2\u{a0}seeds",
+    ] {
+        assert!(report.contains(shown), "{shown}");
+    }
+    for plot in ["small-responses", "shares", "response-times"] {
+        let [one, many] =
+            ["one", "many"].map(|folder| bench.bytes(&format!("{folder}/plots/{plot}.svg")));
+        assert!(one.starts_with(b"<?xml") && one == many, "{plot}");
+    }
     // The table says what the JSON says.
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let found = json(&printed);
@@ -69,6 +89,32 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
 }
 
 #[test]
+fn a_manifest_repeats_a_comparison_of_ways() {
+    let bench = small("gateway-manifest");
+    bench.good(&["requests", "compare", "small.toml", "--seeds", "1", "--out", "one"]);
+    // It brings along what the comparison needs.
+    fs::remove_file(bench.0.join("access.log")).unwrap();
+    fs::remove_file(bench.0.join("small.toml")).unwrap();
+    let again = ["requests", "compare", "--from", "one/manifest.json", "--out", "two"];
+    let output = bench.run(&again);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("All 4 results are the same as before, to the byte."));
+    assert_eq!(bench.bytes("one/report.html"), bench.bytes("two/report.html"));
+    let text = String::from_utf8(bench.bytes("one/manifest.json")).unwrap();
+    let mut manifest = json(&text);
+    assert_eq!(manifest["data"][0]["content"], LOG);
+    manifest["results"]["runs.csv"] = "0".repeat(64).into();
+    bench.write("other.json", &manifest.to_string());
+    let output =
+        bench.run(&["requests", "compare", "--from", "other.json", "--out", "two", "--force"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("not the same as before: runs.csv"), "{}", stderr(&output));
+    // Nothing but results is left, and they are not replaced unasked.
+    assert!(!bench.0.join("two/.parts").exists());
+    assert!(bench.refused(&again).starts_with("tidegate: two: has earlier results in it;"));
+}
+
+#[test]
 fn a_built_in_gateway_is_printed_to_start_from_and_has_a_schema() {
     let bench = Bench::new("gateway-print");
     let text = bench.good(&["requests", "compare", "school", "--print"]);
@@ -91,6 +137,9 @@ fn wrong_gateways_are_refused_in_a_line() {
         (&["requests", "compare", "schol"], "schol: cannot be read: "),
         (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
+        (&["requests", "compare", "--from", "manifest.json"], "--out"),
+        (&["requests", "compare", "small.toml", "--out", "."], ".: has other files in it;"),
+        (&["requests", "compare", "--from", "small.toml", "--out", "new"], "is not a manifest"),
         (
             &["requests", "compare", "small.toml", "--out", "occupied"],
             "occupied: cannot be written",

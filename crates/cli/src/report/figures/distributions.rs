@@ -1,9 +1,10 @@
 //! Distributions of response times and delays.
 
 use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, DistributionPoint};
+use tidegate_sim::metrics::statistics::Estimate;
 
 use super::{Figure, id, labels, not_drawn, sources};
-use crate::report::number::{Quantity, short, significant};
+use crate::report::number::{Quantity, estimate, short, significant};
 use crate::report::plot::{Axis, Dot, Key, Line, LineChart, Row, RowChart};
 
 /// Response times of short transfers.
@@ -113,40 +114,19 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
     }
     let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
         let values = values(discipline, index);
-        let dots = values.iter().enumerate().filter_map(|(marker, value)| {
-            let value = value.as_ref().filter(|value| value.mean > 0.0)?;
-            Some(Dot {
-                at: value.mean,
-                interval: value.half_width.map(|_| value.interval()),
-                marker,
-            })
-        });
-        let means: Vec<f64> = values.iter().flatten().map(|value| value.mean).collect();
-        Row {
-            label: discipline.label.clone(),
-            style,
-            bars: Vec::new(),
-            whisker: None,
-            dots: dots.collect(),
-            note: if means.is_empty() { "no packet arrived".into() } else { together(&means) },
-        }
+        dots(&discipline.label, style, &values, "no packet arrived")
     };
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|each| row(each, *index));
         let heading = if found.len() > 1 { format!("‘{name}’") } else { String::new() };
         (heading, rows.collect())
     });
-    // Intervals that reach down to nothing end at the edge.
-    let ends = all().flat_map(|value| {
-        let (from, to) = value.interval();
-        [value.mean, from.max(value.mean / 4.0), to]
-    });
-    let chart = RowChart {
-        x: Axis::log("One-way delay", Quantity::Time, ends),
-        groups: groups.collect(),
-        bar_key: None,
-        dot_key: vec!["median", "95th percentile", "99th percentile"],
-    };
+    let chart = dotted(
+        "One-way delay",
+        all(),
+        groups.collect(),
+        vec!["median", "95th percentile", "99th percentile"],
+    );
     let names: Vec<_> = found.iter().map(|(_, name)| format!("‘{name}’")).collect();
     let empty = all().next().is_none();
     Some(Figure {
@@ -160,6 +140,51 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
         table: Some("table-datagrams"),
         plot: if empty { Err("No packet arrived.".into()) } else { Ok(chart.draw()) },
     })
+}
+
+/// A row of times, each with its marker; all numbers at the right, or with only
+/// one its interval.
+pub(in crate::report) fn dots(
+    label: &str,
+    style: usize,
+    values: &[Option<Estimate>],
+    without: &str,
+) -> Row {
+    let dots = values.iter().enumerate().filter_map(|(marker, value)| {
+        let value = value.as_ref().filter(|value| value.mean > 0.0)?;
+        let interval = value.half_width.map(|_| value.interval());
+        Some(Dot { at: value.mean, interval, marker })
+    });
+    let means: Vec<f64> = values.iter().flatten().map(|value| value.mean).collect();
+    Row {
+        label: label.into(),
+        style,
+        bars: Vec::new(),
+        whisker: None,
+        dots: dots.collect(),
+        marks: Vec::new(),
+        note: match values {
+            [Some(value)] => estimate(Quantity::Time, value),
+            _ if means.is_empty() => without.into(),
+            _ => together(&means),
+        },
+    }
+}
+
+/// Rows of times on a logarithmic axis that holds all of `values`.
+pub(in crate::report) fn dotted(
+    name: &str,
+    values: impl Iterator<Item = Estimate>,
+    groups: Vec<(String, Vec<Row>)>,
+    dot_key: Vec<&'static str>,
+) -> RowChart {
+    // Intervals that reach down to nothing end at the edge.
+    let ends = values.flat_map(|value| {
+        let (from, to) = value.interval();
+        [value.mean, from.max(value.mean / 4.0), to]
+    });
+    let x = Axis::log(name, Quantity::Time, ends);
+    RowChart { x, groups, bar_key: None, dot_key, mark_key: Vec::new() }
 }
 
 /// `3 / 5.2 / 8.1 ms`.

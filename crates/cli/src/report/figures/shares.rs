@@ -40,6 +40,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
             ],
             whisker: ratio.and_then(|ratio| ratio.half_width.map(|_| ratio.interval())),
             dots: Vec::new(),
+            marks: Vec::new(),
             note,
         }
     };
@@ -50,7 +51,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
             (link.name.clone(), rows.collect())
         })
         .collect();
-    let figure = figure(groups, "Packets lost", Quantity::Share, None)?;
+    let figure = figure(groups, "Packets lost", Quantity::Share, None, Vec::new())?;
     Some(Figure {
         id: "loss".into(),
         title: "Loss by reason".into(),
@@ -74,11 +75,11 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
             let value = discipline.traffic.get(*index).and_then(|source| source.throughput_bps);
-            bar(discipline, style, value, Quantity::Rate, "nothing")
+            bar(&discipline.label, style, value, Quantity::Rate, "nothing")
         });
         (format!("‘{name}’"), rows.collect())
     });
-    let figure = figure(groups.collect(), "Throughput", Quantity::Rate, None)?;
+    let figure = figure(groups.collect(), "Throughput", Quantity::Rate, None, Vec::new())?;
     Some(Figure {
         id: "throughput".into(),
         title: "What each source carries".into(),
@@ -96,11 +97,11 @@ pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
             let value = discipline.traffic.get(*index).and_then(|source| source.fairness);
-            bar(discipline, style, value, Quantity::Plain, "no long flow")
+            bar(&discipline.label, style, value, Quantity::Plain, "no long flow")
         });
         (format!("‘{name}’"), rows.collect())
     });
-    let figure = figure(groups.collect(), "Jain's index", Quantity::Plain, Some(1.0))?;
+    let figure = figure(groups.collect(), "Jain's index", Quantity::Plain, Some(1.0), Vec::new())?;
     Some(Figure {
         id: "fairness".into(),
         title: "Fairness among long flows".into(),
@@ -118,11 +119,11 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     let groups = shown_links(comparison).into_iter().map(|(index, link)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
             let value = discipline.links.get(index).and_then(|link| link.utilisation);
-            bar(discipline, style, value, Quantity::Share, "unknown")
+            bar(&discipline.label, style, value, Quantity::Share, "unknown")
         });
         (link.name.clone(), rows.collect())
     });
-    let figure = figure(groups.collect(), "Utilisation", Quantity::Share, Some(1.0))?;
+    let figure = figure(groups.collect(), "Utilisation", Quantity::Share, Some(1.0), Vec::new())?;
     Some(Figure {
         id: "utilisation".into(),
         title: "Utilisation of the links".into(),
@@ -134,8 +135,9 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     })
 }
 
-fn bar(
-    discipline: &DisciplineResult,
+/// A row of one value, as a bar from zero with its interval.
+pub(in crate::report) fn bar(
+    label: &str,
     style: usize,
     value: Option<Estimate>,
     quantity: Quantity,
@@ -144,28 +146,31 @@ fn bar(
     let value = value.filter(|value| value.mean.is_finite());
     let end = value.map_or(0.0, |value| value.mean);
     Row {
-        label: discipline.label.clone(),
+        label: label.into(),
         style,
         bars: vec![Bar { from: 0.0, to: end, outlined: false }],
         whisker: value.and_then(|value| value.half_width.map(|_| value.interval())),
         dots: Vec::new(),
+        marks: Vec::new(),
         note: value.map_or(without.into(), |value| estimate(quantity, &value)),
     }
 }
 
 /// A chart of bars from zero to `most`, or to the longest.
-fn figure(
+pub(in crate::report) fn figure(
     mut groups: Vec<(String, Vec<Row>)>,
     name: &str,
     quantity: Quantity,
     most: Option<f64>,
+    mark_key: Vec<&'static str>,
 ) -> Option<Figure> {
     if groups.is_empty() {
         return None;
     }
     let end = |row: &Row| {
         let bars = row.bars.iter().map(|bar| bar.to);
-        bars.chain(row.whisker.map(|(_, to)| to)).fold(0.0, f64::max)
+        let whisker = row.whisker.map(|(_, to)| to);
+        bars.chain(whisker).chain(row.marks.iter().copied()).fold(0.0, f64::max)
     };
     let longest = groups.iter().flat_map(|(_, rows)| rows).map(end).fold(0.0, f64::max);
     let by_reason = groups.iter().flat_map(|(_, rows)| rows).any(|row| row.bars.len() > 1);
@@ -177,6 +182,7 @@ fn figure(
         groups,
         bar_key: by_reason.then_some(("refused", "other")),
         dot_key: Vec::new(),
+        mark_key,
     };
     Some(Figure {
         id: String::new(),

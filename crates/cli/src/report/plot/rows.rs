@@ -33,6 +33,8 @@ pub(in crate::report) struct Row {
     /// The interval of a bar's end.
     pub(in crate::report) whisker: Option<(f64, f64)>,
     pub(in crate::report) dots: Vec<Dot>,
+    /// Values to hold the row against, drawn across it.
+    pub(in crate::report) marks: Vec<f64>,
     /// The numbers, written at the right.
     pub(in crate::report) note: String,
 }
@@ -46,10 +48,14 @@ pub(in crate::report) struct RowChart {
     pub(in crate::report) bar_key: Option<(&'static str, &'static str)>,
     /// What the markers of dots mean.
     pub(in crate::report) dot_key: Vec<&'static str>,
+    /// What the marks across rows mean.
+    pub(in crate::report) mark_key: Vec<&'static str>,
 }
 
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
+/// On and off lengths of each mark; the first is solid.
+const MARKS: [&str; 2] = ["none", "3 2"];
 
 impl RowChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
@@ -108,6 +114,9 @@ impl RowChart {
         for (kind, text) in self.dot_key.iter().enumerate() {
             entry(&|x| shape(kind, "ink", x + 8.0, y), text);
         }
+        for (kind, text) in self.mark_key.iter().enumerate() {
+            entry(&|x| mark(kind, x + 12.0, (y - 8.0, y + 8.0)), text);
+        }
         let height = if out.is_empty() { 8.0 } else { LEADING + 4.0 };
         (out, height)
     }
@@ -125,6 +134,8 @@ impl RowChart {
             let width = x(bar.to) - x(bar.from);
             out.push(block(&class(kind), x(bar.from), y - BAR / 2.0, width, BAR));
         }
+        let ends = (y - ROW / 2.0, y + ROW / 2.0);
+        out.extend(row.marks.iter().enumerate().map(|(kind, at)| mark(kind, x(*at), ends)));
         let whisker = |(from, to): (f64, f64)| {
             let (from, to) = (x(from), x(to));
             let end = |at: f64| rule("whisker", (at, y - 4.0), (at, y + 4.0));
@@ -136,13 +147,20 @@ impl RowChart {
         if let (Some(first), Some(last)) = (row.dots.first(), row.dots.last()) {
             out.push(rule(&class("thin"), (x(first.at), y), (x(last.at), y)));
         }
-        for dot in &row.dots {
-            out.extend(dot.interval.into_iter().flat_map(whisker));
-            // The marker says which value it is, the colour whose.
-            out.push(shape(dot.marker, &colour(row.style), x(dot.at), y));
-        }
+        out.extend(row.dots.iter().filter_map(|dot| dot.interval).flat_map(whisker));
+        // The marker says which value it is, the colour whose; no interval hides it.
+        let dot = |dot: &Dot| shape(dot.marker, &colour(row.style), x(dot.at), y);
+        out.extend(row.dots.iter().map(dot));
         out
     }
+}
+
+/// A mark, on a seam of ground: it may cross a bar of its own colour.
+fn mark(kind: usize, x: f64, (from, to): (f64, f64)) -> Element {
+    let line = rule("line ink", (x, from), (x, to));
+    element("g")
+        .child(block("ground", x - 2.0, from, 4.0, to - from))
+        .child(line.with("stroke-dasharray", MARKS[kind % MARKS.len()]))
 }
 
 fn block(class: &str, x: f64, y: f64, width: f64, height: f64) -> Element {

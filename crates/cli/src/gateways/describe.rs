@@ -1,0 +1,102 @@
+//! What was run, in words: the part of a gateway's report that is not a result.
+
+use tidegate_sim::requests::{Cbr, Class, Demand, Pages, ServerFailures, ServerGroup, Setup};
+use tidegate_sim::scenario::file::gateway::Comparison;
+
+use crate::describe::{law, short};
+use crate::report::Provenance;
+
+/// The provenance of a comparison of the file with this `text`. Nothing in it
+/// depends on the machine, the number of threads or the folder: the report is the
+/// same everywhere.
+pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
+    let Comparison { setup, classes, .. } = comparison;
+    let named = classes.iter().zip(&setup.classes);
+    let traffic = named
+        .map(|(name, of)| class(name, of, setup))
+        .chain(setup.passing.iter().map(passing))
+        .collect();
+    let files = [
+        ("summary.csv", "means and intervals of everything measured"),
+        ("runs.csv", "the same of each run, one row for each class"),
+        ("comparison.json", "the means and intervals, and how requests ended"),
+        ("manifest.json", "what all of this came from"),
+    ];
+    Provenance {
+        version: format!("tidegate {}", env!("CARGO_PKG_VERSION")),
+        command: "tidegate requests compare --from manifest.json --out again".into(),
+        links: vec![
+            format!("access: {}, {}, buffer {}", setup.rate, setup.delay, setup.buffer),
+            format!("of each client: {}, {}", setup.client_rate, setup.client_delay),
+        ],
+        traffic,
+        disciplines: Vec::new(),
+        other: other(setup),
+        scenario: text.into(),
+        files: files.map(|(name, what)| (name.into(), what.into())).into(),
+    }
+}
+
+fn class(name: &str, class: &Class, setup: &Setup) -> String {
+    let pages = match &class.pages {
+        Pages::Drawn if setup.objects == 1.0 => "single objects".into(),
+        Pages::Drawn => format!("pages of {} objects", short(setup.objects)),
+        Pages::Outlined(_) => "pages of a table".into(),
+        Pages::Recorded(pages) => format!("{} recorded pages", pages.count()),
+    };
+    let asks = match &class.demand {
+        Demand::Closed { loops: 1, pause } => format!("{pages} with pauses of {pause}"),
+        Demand::Closed { loops, pause } => {
+            format!("{pages} in {loops} loops with pauses of {pause}")
+        }
+        Demand::Open { every } => format!("{pages}, one every {every}"),
+        Demand::Log(log) => format!("what a log of {} has", log.period()),
+    };
+    let presence = class.presence.as_ref().map_or_else(String::new, |presence| {
+        format!(", there for {} and away for {}", presence.present, presence.absent)
+    });
+    let clients = match class.clients {
+        1 => "1 client fetches".into(),
+        clients => format!("{clients} clients fetch"),
+    };
+    format!("{name}: weight {}, {clients} {asks}{presence}", class.weight)
+}
+
+fn passing(cbr: &Cbr) -> String {
+    let Cbr { rate, packet, off, on } = cbr;
+    let times = if off.0 > 0 { format!(", off for {off} and on for {on}") } else { String::new() };
+    format!("of no class: {rate} in datagrams of {packet}{times}")
+}
+
+/// Servers, objects and what the gateway does.
+fn other(setup: &Setup) -> Vec<(String, String)> {
+    let servers = setup.servers.iter().map(|group| {
+        let ServerGroup { count, delay, rate } = group;
+        let [delay, rate] = [range(&delay.0, &delay.1), range(&rate.0, &rate.1)];
+        ("servers".to_string(), format!("{count}, {delay} away, with links of {rate}"))
+    });
+    let objects = format!("{}; a request takes {}", law(&setup.sizes), setup.request);
+    let patience = setup.patience.map_or_else(String::new, |patience| {
+        format!("; a response of which nothing comes for {patience} is given up")
+    });
+    let gateway = format!("receive buffers of {}{patience}", setup.server_window);
+    let ServerFailures { stall, reset, trickle, trickle_rate } = &setup.failures;
+    let failures = [
+        (*stall, "stall".to_string()),
+        (*reset, "are reset".into()),
+        (*trickle, format!("trickle at {trickle_rate}")),
+    ];
+    let failures: Vec<_> = failures
+        .iter()
+        .filter(|(part, _)| *part > 0.0)
+        .map(|(part, how)| format!("{}% {how}", short(part * 100.0)))
+        .collect();
+    servers
+        .chain([("objects".into(), objects), ("gateway".into(), gateway)])
+        .chain((!failures.is_empty()).then(|| ("failures".into(), failures.join(", "))))
+        .collect()
+}
+
+fn range<T: PartialEq + std::fmt::Display>(from: &T, to: &T) -> String {
+    if from == to { from.to_string() } else { format!("{from} to {to}") }
+}

@@ -1,0 +1,88 @@
+//! What the results of a comparison are held against: the way without a gateway,
+//! and what weights give each class.
+//!
+//! A weight is that of a class or of each of its active users, as the way has it.
+//! Which of the two a way follows is read off its results, not off its settings:
+//! both are here.
+
+use tidegate_core::Span;
+use tidegate_sim::requests::{Setup, Way};
+use tidegate_sim::scenario::file::gateway::Comparison;
+
+/// What results are held against.
+#[derive(Clone, Debug)]
+pub(crate) struct Standard {
+    /// The place of the first way without a gateway.
+    pub(crate) no_gateway: Option<usize>,
+    /// Each class's share when weights are those of classes.
+    pub(crate) by_class: Vec<f64>,
+    /// Each class's share when weights are those of users, for as many of them as
+    /// are there on average.
+    pub(crate) by_user: Vec<f64>,
+}
+
+impl Standard {
+    pub(super) fn of(comparison: &Comparison) -> Standard {
+        let Setup { classes, .. } = &comparison.setup;
+        let users = |number: usize| {
+            let there = classes[number].presence.as_ref().map_or(1.0, |presence| {
+                let [present, absent] = [presence.present, presence.absent].map(Span::as_seconds);
+                present / (present + absent)
+            });
+            f64::from(classes[number].clients) * there
+        };
+        let shares = |users: &dyn Fn(usize) -> f64| {
+            let part = |number: usize| f64::from(classes[number].weight.get()) * users(number);
+            let all: f64 = (0..classes.len()).map(part).sum();
+            (0..classes.len()).map(|number| part(number) / all).collect()
+        };
+        Standard {
+            no_gateway: comparison.ways.iter().position(has_no_gateway),
+            by_class: shares(&|_| 1.0),
+            by_user: shares(&users),
+        }
+    }
+
+    /// Whether weights give every class the same either way.
+    pub(crate) fn is_one(&self) -> bool {
+        let both = self.by_class.iter().zip(&self.by_user);
+        both.into_iter().all(|(one, other)| (one - other).abs() < 1e-9)
+    }
+}
+
+/// Whether it is the way `direct`, whatever its label. A way shows what it is only
+/// as a whole, so it is held against one that is known.
+fn has_no_gateway(way: &Way) -> bool {
+    let direct = Way::new(&way.label, "direct", &[]).expect("it has no settings");
+    direct.is_some_and(|direct| format!("{direct:?}") == format!("{way:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_sim::scenario::file::{Folder, gateway};
+
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_classes_or_of_the_users_who_are_there() {
+        let text = r#"
+            title = "Two"
+            ways = ["msf", { name = "htb", label = "direct" }, { name = "direct", label = "none" }]
+            [[class]]
+            name = "staff"
+            weight = 3
+            clients = 2
+            [[class]]
+            name = "guests"
+            clients = 4
+            present = "1 min"
+            absent = "3 min"
+        "#;
+        let comparison = gateway::parse("two", text, &Folder(".".into())).expect("a right file");
+        let standard = Standard::of(&comparison);
+        assert_eq!(standard.no_gateway, Some(2));
+        assert_eq!(standard.by_class, [0.75, 0.25]);
+        assert_eq!(standard.by_user, [6.0 / 7.0, 1.0 / 7.0]);
+        assert!(!standard.is_one());
+    }
+}

@@ -1,0 +1,123 @@
+//! The report of `tidegate requests compare`: ways of sharing a gateway's link.
+//!
+//! Principles. As of the report on disciplines, from whose parts it is made: the
+//! finding in words, then figures, then their numbers, and at the end how to come
+//! by them again. A way has the same place, colour, dashes and marker everywhere.
+//! Nothing is said of a way that its results do not show.
+
+mod figures;
+mod finding;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::Provenance;
+use super::figures::Figure;
+use super::markup::element;
+use super::page;
+use crate::gateways::standard::Standard;
+use crate::gateways::summary::{Measures, Summary, Way};
+
+/// What the report is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Results<'a> {
+    /// What came out.
+    pub(crate) summary: &'a Summary,
+    /// What it is held against.
+    pub(crate) standard: &'a Standard,
+    /// What was run.
+    pub(crate) provenance: &'a Provenance,
+}
+
+/// What the words of this report mean.
+const DEFINITIONS: [(&str, &str); 8] = [
+    (
+        "Response time",
+        "From the first packet of a request to the last byte of its response at the user. Known \
+         for requests that were answered; those that began during the warm-up are left out.",
+    ),
+    ("Small responses", "Those below 10 kB: a page's text, an icon."),
+    (
+        "Weight",
+        "As in the file, of a class or of each of its active users, as the way has it. Weights \
+         say who gets how much of a link that is full, among classes that ask for as much.",
+    ),
+    (
+        "Share by weight",
+        "A class's weight over that of all; by the weights of users, each times its users, those \
+         counted who are there on average.",
+    ),
+    ("Share", "What a class received over what all classes did, payload in both."),
+    (
+        "How requests end",
+        "Refused by the gateway, its connection broken, reset by the server, stalled until \
+         somebody's patience was at its end, abandoned by users who left, or unfinished at the \
+         end of the run.",
+    ),
+    ("Link used", "Share of the access link's rate that was used after the warm-up."),
+    (
+        "Interval",
+        "95% confidence interval of the mean over seeds, by Student's distribution. Every way \
+         meets the same demand with the same seed.",
+    ),
+];
+
+/// Writes `report.html` and `plots/*.svg` into `directory`, which is made when it
+/// does not exist.
+pub(crate) fn write(directory: &Path, results: Results) -> io::Result<()> {
+    let figures = figures::all(results);
+    super::write_page(directory, &html(results, &figures), &figures)
+}
+
+/// The whole file.
+fn html(results: Results, figures: &[Figure]) -> String {
+    let Results { summary, provenance, .. } = results;
+    let labels: Vec<_> = summary.ways.iter().map(|way| format!("‘{}’", way.label)).collect();
+    let times = [summary.duration_s, summary.warm_up_s];
+    let header = page::header(
+        &summary.title,
+        &summary.description,
+        [
+            page::network(provenance),
+            page::ran(summary.seeds.len(), times, &labels, ["way", "ways"]),
+        ],
+        page::few_seeds_or_many_lines(summary.seeds.len(), labels.len(), "ways"),
+        &[
+            ("summary", "Summary"),
+            ("figures", "Figures"),
+            ("main-figures", "Numbers"),
+            ("tables", "How requests ended"),
+            ("reproduce", "How to reproduce"),
+        ],
+    );
+    let definitions = DEFINITIONS.map(|(word, meaning)| (word.into(), meaning.into()));
+    let main = element("main")
+        .child(finding::section(results))
+        .child(page::all_figures(figures))
+        .child(page::main_table("Numbers", tables::main(results)))
+        .child(page::all_tables("How requests ended", vec![tables::endings(summary)]))
+        .child(page::reproduction(&summary.seeds, provenance, "File of the gateway", definitions));
+    page::document(&summary.title, element("body").child(header).child(main))
+}
+
+/// The classes, each with its place; they are the same under every way.
+fn classes(summary: &Summary) -> impl Iterator<Item = (usize, &str)> {
+    let first = summary.ways.first().map_or(&[][..], |way| &way.classes);
+    first.iter().enumerate().map(|(place, class)| (place, class.name.as_str()))
+}
+
+/// What `of` finds of a class under each way.
+fn of_class(
+    summary: &Summary,
+    place: usize,
+    of: impl Fn(&Measures<Option<Estimate>>) -> Option<Estimate>,
+) -> Vec<Option<Estimate>> {
+    let of = |way: &Way| way.classes.get(place).and_then(|class| of(&class.measures));
+    summary.ways.iter().map(of).collect()
+}

@@ -1,0 +1,129 @@
+//! The figures of a gateway's report: small responses, shares, response times.
+
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::{Results, classes, of_class};
+use crate::gateways::summary::Summary;
+use crate::report::figures::distributions::{dots, dotted};
+use crate::report::figures::{Figure, shares};
+use crate::report::number::Quantity;
+use crate::report::plot::{Row, RowChart};
+
+/// The id of the table with the numbers of all of them.
+const TABLE: Option<&str> = Some("table-main");
+const NONE: &str = "none finished";
+
+/// All figures, in their order.
+pub(super) fn all(results: Results) -> Vec<Figure> {
+    let summary = results.summary;
+    let several = classes(summary).count() > 1;
+    let shares = several.then(|| shares_of_classes(results)).flatten();
+    [small_responses(summary)].into_iter().chain(shares).chain([response_times(summary)]).collect()
+}
+
+/// A row for each way, of the values that belong to it.
+fn rows(summary: &Summary, values: &[Vec<Option<Estimate>>]) -> Vec<Row> {
+    let ways = summary.ways.iter().enumerate();
+    ways.map(|(style, way)| {
+        let own: Vec<_> = values.iter().map(|it| it.get(style).copied().flatten()).collect();
+        dots(&way.label, style, &own, NONE)
+    })
+    .collect()
+}
+
+fn small_responses(summary: &Summary) -> Figure {
+    let all: Vec<_> = summary.ways.iter().map(|way| way.small_p50_s).collect();
+    let by_class = classes(summary)
+        .map(|(place, name)| (format!("‘{name}’"), of_class(summary, place, |it| it.small_p50_s)));
+    let mut groups = vec![("All classes".to_string(), all)];
+    groups.extend(by_class.filter(|_| classes(summary).count() > 1));
+    let values: Vec<_> = groups.iter().flat_map(|(_, values)| values).flatten().copied().collect();
+    let groups = groups.into_iter().map(|(name, values)| (name, rows(summary, &[values])));
+    let chart =
+        dotted("Median response time", values.iter().copied(), groups.collect(), Vec::new());
+    figure(
+        "small-responses",
+        "Small responses",
+        "The time within which half of the responses below 10 kB have come. Markers are means over \
+         seeds, whiskers their 95% confidence intervals; the axis is logarithmic. Further left is \
+         better.",
+        &chart,
+        values.is_empty(),
+    )
+}
+
+fn response_times(summary: &Summary) -> Figure {
+    let of = |place| {
+        [
+            of_class(summary, place, |it| it.response_p50_s),
+            of_class(summary, place, |it| it.response_mean_s),
+            of_class(summary, place, |it| it.response_p95_s),
+            of_class(summary, place, |it| it.response_p99_s),
+        ]
+    };
+    let every = || classes(summary).map(|(place, name)| (name, of(place)));
+    let values: Vec<_> = every().flat_map(|(_, values)| values).flatten().flatten().collect();
+    let groups = every().map(|(name, values)| (format!("‘{name}’"), rows(summary, &values)));
+    let chart = dotted(
+        "Response time",
+        values.iter().copied(),
+        groups.collect(),
+        vec!["median", "mean", "95th percentile", "99th percentile"],
+    );
+    figure(
+        "response-times",
+        "Response times by class",
+        "Of all responses of a class, small and large: half have come within the median, 95 and 99 \
+         of 100 within the percentiles. Markers are means over seeds, whiskers their 95% \
+         confidence intervals, and the numbers at the right in the order of the key; the axis is \
+         logarithmic. Further left is better.",
+        &chart,
+        values.is_empty(),
+    )
+}
+
+fn figure(id: &str, title: &str, caption: &str, chart: &RowChart, empty: bool) -> Figure {
+    Figure {
+        id: id.into(),
+        title: title.into(),
+        caption: caption.into(),
+        description: chart.in_words(),
+        table: TABLE,
+        plot: if empty { Err("No response was finished.".into()) } else { Ok(chart.draw()) },
+    }
+}
+
+fn shares_of_classes(results: Results) -> Option<Figure> {
+    let Results { summary, standard, .. } = results;
+    let (key, both) = if standard.is_one() {
+        (vec!["by weight"], false)
+    } else {
+        (vec!["by the weights of classes", "by the weights of users"], true)
+    };
+    let groups = classes(summary).map(|(place, name)| {
+        let due = [standard.by_class[place], standard.by_user[place]];
+        let shares = of_class(summary, place, |it| it.share);
+        let rows = summary.ways.iter().zip(shares).enumerate().map(|(style, (way, share))| Row {
+            marks: if both { due.into() } else { due[..1].into() },
+            ..shares::bar(&way.label, style, share, Quantity::Share, "nothing")
+        });
+        (format!("‘{name}’"), rows.collect())
+    });
+    let figure = shares::figure(groups.collect(), "Share", Quantity::Share, None, key)?;
+    let kinds = if both {
+        " A way goes by the weights of classes, by those of their users, or by none."
+    } else {
+        ""
+    };
+    Some(Figure {
+        id: "shares".into(),
+        title: "Shares of classes against their weights".into(),
+        caption: format!(
+            "What a class received of what all classes did; the lines across are what weights give \
+             it when the link is full and every class asks for as much.{kinds} Bars are means over \
+             seeds, whiskers their 95% confidence intervals."
+        ),
+        table: TABLE,
+        ..figure
+    })
+}

@@ -1,0 +1,261 @@
+//! The finding in words: what each way does to small responses, and whether
+//! classes get their weights.
+//!
+//! The rules are those of the report on disciplines: a difference is claimed only
+//! where intervals do not overlap, and with one seed numbers stand without a claim.
+//! Shares are held against what weights give as a value without an interval, by the
+//! weights of classes or of users, whichever fits better: which of them a way goes
+//! by is its own affair.
+
+use tidegate_sim::metrics::statistics::Estimate;
+
+use super::{Results, classes};
+use crate::gateways::standard::Standard;
+use crate::gateways::summary::{Class, Counts, Way};
+use crate::report::figures::listed;
+use crate::report::markup::{Element, element};
+use crate::report::number::{Quantity, pair, short};
+use crate::report::page;
+use crate::report::summary::{
+    Better, Clause, Summary, UNFINISHED, Verdict, finished, response, verdict,
+};
+use crate::report::tables::Measure;
+
+/// What the median is of.
+const SMALL: &str = "small responses";
+
+/// The section at the top of the report.
+pub(super) fn section(results: Results) -> Element {
+    let section = page::section("summary", "Summary");
+    let ways = &results.summary.ways;
+    let Some((baseline, first)) = baseline(results) else {
+        return section.child(page::paragraph("No way was compared."));
+    };
+    let against = match (ways.len(), results.standard.no_gateway) {
+        (1, _) => String::new(),
+        (_, Some(_)) => format!(" against no gateway (‘{}’)", first.label),
+        (_, None) => {
+            format!(" against ‘{}’, the first way, since all have a gateway", first.label)
+        }
+    };
+    let weights = if results.standard.is_one() {
+        ""
+    } else {
+        " Weights are those of classes or of each of their users, as the way has it: shares are \
+         held against those that fit better."
+    };
+    let intro = format!(
+        "What each way does to small responses{against}, and whether classes receive what their \
+         weights give them. Of small responses, those below 10 kB of all classes together, the \
+         median is told. A difference is stated only where the 95% confidence intervals do not \
+         reach across it.{weights}"
+    );
+    let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
+    let lead = lead(results).map(|lead| element("p").child(element("strong").text(lead)));
+    section
+        .children(lead)
+        .child(page::paragraph(intro))
+        .child(page::sentences(&summaries, baseline))
+}
+
+/// What the ways are compared with: no gateway, or else the first.
+fn baseline<'a>(results: Results<'a>) -> Option<(usize, &'a Way)> {
+    let place = results.standard.no_gateway.unwrap_or(0);
+    results.summary.ways.get(place).map(|way| (place, way))
+}
+
+/// The whole finding in a few sentences: nothing with one way or one seed, which
+/// show no difference.
+fn lead(results: Results) -> Option<String> {
+    let ways = &results.summary.ways;
+    if ways.len() < 2 || results.summary.seeds.len() < 2 {
+        return None;
+    }
+    let said: Vec<_> = [soonest(ways), weights(results)].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// The ways at these places.
+fn named(ways: &[Way], of: impl Fn(usize) -> bool) -> String {
+    let chosen = ways.iter().enumerate().filter(|(place, _)| of(*place));
+    listed(&chosen.map(|(_, way)| format!("‘{}’", way.label)).collect::<Vec<_>>())
+}
+
+/// With which way small responses come soonest.
+fn soonest(ways: &[Way]) -> Option<String> {
+    let values: Vec<_> = ways.iter().map(|way| way.small_p50_s).collect();
+    let known = values.iter().enumerate().filter_map(|(place, it)| Some((place, (*it)?.mean)));
+    let (first, median) = known.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let (name, quantity, better) = (String::new(), Quantity::Time, Some(Better::Lower));
+    let ahead = Measure { name, quantity, better, values }.stars();
+    if !ahead[first] {
+        return Some("With no way do small responses come clearly sooner than with others.".into());
+    }
+    let within = short(Quantity::Time, median);
+    let as_soon = match named(ways, |place| ahead[place] && place != first) {
+        none if none.is_empty() => none,
+        others => format!("; with {others} no difference is clear"),
+    };
+    let label = &ways[first].label;
+    Some(format!(
+        "Small responses come soonest with ‘{label}’, half of them within {within}{as_soon}."
+    ))
+}
+
+/// With which ways classes get their weights.
+fn weights(results: Results) -> Option<String> {
+    let ways = &results.summary.ways;
+    if classes(results.summary).count() < 2 {
+        return None;
+    }
+    let verdicts: Vec<_> = ways
+        .iter()
+        .map(|way| Shares::of(way, results.standard).map(|shares| shares.verdict()))
+        .collect();
+    let with = |verdict| named(ways, |place| verdicts[place] == Some(verdict));
+    let (kept, unclear) = (with(Verdict::Gain), with(Verdict::Unclear));
+    let maybe = match &unclear[..] {
+        "" => String::new(),
+        ways => format!("; with {ways} no difference is clear"),
+    };
+    Some(if kept.is_empty() {
+        format!("With no way do classes surely receive what their weights give them{maybe}.")
+    } else {
+        format!("Classes receive what their weights give them with {kept}{maybe}.")
+    })
+}
+
+/// What is said of the way at `place`.
+fn of(results: Results, baseline: usize, place: usize) -> Summary {
+    let ways = &results.summary.ways;
+    let (way, before) = (&ways[place], &ways[baseline]);
+    let mut clauses = Vec::new();
+    let mut say = |verdict, text| clauses.push(Clause { verdict, text });
+    match (before.small_p50_s, way.small_p50_s) {
+        (_, None) => say(Verdict::Told, format!("none of the {SMALL} was finished")),
+        (Some(was), Some(is)) if place != baseline => {
+            let verdict = verdict(&was, &is, Better::Lower);
+            let text = response(SMALL, verdict, was.mean, is.mean);
+            let unclear = verdict == Verdict::Unclear;
+            say(verdict, if unclear { format!("no clear difference in {text}") } else { text });
+        }
+        (_, Some(is)) => {
+            let time = short(Quantity::Time, is.mean);
+            say(Verdict::Told, format!("half of the {SMALL} come within {time}"));
+        }
+    }
+    if way.classes.len() > 1
+        && let Some(shares) = Shares::of(way, results.standard)
+    {
+        say(shares.verdict(), shares.words(way, results.standard));
+    }
+    let (was, is) = (unanswered(before), unanswered(way));
+    if (is - was).abs() >= UNFINISHED {
+        let change = pair(Quantity::Share, is, "instead of", was);
+        say(Verdict::Told, format!("{change} of all requests stay without an answer"));
+    }
+    finished(&way.label, clauses)
+}
+
+/// The part of requests without an answer whose users had not left: response
+/// times alone mislead where it differs.
+fn unanswered(way: &Way) -> f64 {
+    let all = |of: &dyn Fn(&Counts) -> u64| {
+        way.classes.iter().map(|class| of(&class.counts)).sum::<u64>() as f64
+    };
+    all(&|counts| counts.failed() + counts.unfinished) / all(&|counts| counts.asked).max(1.0)
+}
+
+/// The shares of a way's classes beside what weights give them.
+struct Shares<'a> {
+    /// By weight, of the kind that fits better.
+    due: &'a [f64],
+    received: Vec<Estimate>,
+}
+
+impl<'a> Shares<'a> {
+    /// `None` when nothing was received.
+    fn of(way: &Way, standard: &'a Standard) -> Option<Shares<'a>> {
+        let shares = way.classes.iter().map(|class| class.measures.share);
+        let received = shares.collect::<Option<Vec<_>>>()?;
+        let by = |due| Shares { due, received: received.clone() };
+        let (classes, users) = (by(&standard.by_class), by(&standard.by_user));
+        // What can be claimed of one of them counts, then how near they are.
+        let fits = |shares: &Shares| match shares.verdict() {
+            Verdict::Gain => 0,
+            Verdict::Loss => 2,
+            Verdict::Same | Verdict::Unclear | Verdict::Told => 1,
+        };
+        let order = fits(&users).cmp(&fits(&classes));
+        let order = order.then(users.farthest().total_cmp(&classes.farthest()));
+        Some(if order.is_lt() { users } else { classes })
+    }
+
+    /// The largest difference from what is due, as a part of it.
+    fn farthest(&self) -> f64 {
+        self.each().map(|(share, due, _)| (share / due - 1.0).abs()).fold(0.0, f64::max)
+    }
+
+    /// Class by class what it receives, what it is due, and how they compare.
+    fn each(&self) -> impl Iterator<Item = (f64, f64, Verdict)> {
+        self.received.iter().zip(self.due).map(|(share, due)| {
+            let exact = Estimate {
+                mean: *due,
+                half_width: share.half_width.map(|_| 0.0),
+                runs: share.runs,
+            };
+            (share.mean, *due, verdict(&exact, share, Better::Higher))
+        })
+    }
+
+    /// A gain when all classes get what they are due, a loss when one clearly does not.
+    fn verdict(&self) -> Verdict {
+        let any = |verdict| self.each().any(|(_, _, it)| it == verdict);
+        if any(Verdict::Told) {
+            Verdict::Told
+        } else if any(Verdict::Gain) || any(Verdict::Loss) {
+            Verdict::Loss
+        } else if any(Verdict::Unclear) {
+            Verdict::Unclear
+        } else {
+            Verdict::Gain
+        }
+    }
+
+    fn words(&self, way: &Way, standard: &Standard) -> String {
+        let verdict = self.verdict();
+        let whose = match standard.is_one() {
+            true => "weights",
+            false if std::ptr::eq(self.due, &*standard.by_user) => "the weights of users",
+            false => "the weights of classes",
+        };
+        let told = |(class, (is, due, it)): (&Class, (f64, f64, Verdict))| {
+            let name = &class.name;
+            match verdict {
+                Verdict::Loss if matches!(it, Verdict::Same | Verdict::Unclear) => None,
+                Verdict::Loss => {
+                    Some(format!("‘{name}’ {}", pair(Quantity::Share, is, "instead of", due)))
+                }
+                _ => Some(format!("‘{name}’ {}", short(Quantity::Share, is))),
+            }
+        };
+        let parts: Vec<_> = way.classes.iter().zip(self.each()).filter_map(told).collect();
+        let parts = listed(&parts);
+        match verdict {
+            Verdict::Gain => format!("classes receive what {whose} give them ({parts})"),
+            Verdict::Unclear => {
+                format!("no clear difference between shares and {whose} ({parts})")
+            }
+            Verdict::Loss if standard.is_one() => {
+                format!("classes do not receive what {whose} give them ({parts})")
+            }
+            Verdict::Loss => {
+                format!("classes receive what no weights give them ({parts} by {whose})")
+            }
+            Verdict::Same | Verdict::Told => {
+                let due: Vec<_> = self.due.iter().map(|due| short(Quantity::Share, *due)).collect();
+                format!("shares are {parts}, where {whose} give {}", listed(&due))
+            }
+        }
+    }
+}

@@ -46,4 +46,4 @@ pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub use pages::{Pages, RecordedPages};
 pub use run::{run, run_way};
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
-pub use ways::{RIVALS, Rival, SHAPED, Way, names};
+pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

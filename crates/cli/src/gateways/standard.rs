@@ -1,12 +1,11 @@
 //! What the results of a comparison are held against: the way without a gateway,
 //! and what weights give each class.
 //!
-//! A weight is that of a class or of each of its active users, as the way has it.
-//! Which of the two a way follows is read off its results, not off its settings:
-//! both are here.
+//! A weight is that of a class or of each of its active users, as the way has it,
+//! and some ways know no weights.
 
 use tidegate_core::Span;
-use tidegate_sim::requests::{Setup, Way};
+use tidegate_sim::requests::{Setup, Way, Weights};
 use tidegate_sim::scenario::file::gateway::Comparison;
 
 /// What results are held against.
@@ -14,6 +13,8 @@ use tidegate_sim::scenario::file::gateway::Comparison;
 pub(crate) struct Standard {
     /// The place of the first way without a gateway.
     pub(crate) no_gateway: Option<usize>,
+    /// Whose weights each way goes by.
+    pub(crate) weights: Vec<Weights>,
     /// Each class's share when weights are those of classes.
     pub(crate) by_class: Vec<f64>,
     /// Each class's share when weights are those of users, for as many of them as
@@ -37,9 +38,19 @@ impl Standard {
             (0..classes.len()).map(|number| part(number) / all).collect()
         };
         Standard {
-            no_gateway: comparison.ways.iter().position(has_no_gateway),
+            no_gateway: comparison.ways.iter().position(Way::is_direct),
+            weights: comparison.ways.iter().map(Way::weights).collect(),
             by_class: shares(&|_| 1.0),
             by_user: shares(&users),
+        }
+    }
+
+    /// What weights give each class under the way at `place`; `None` where it knows none.
+    pub(crate) fn due(&self, place: usize) -> Option<&[f64]> {
+        match self.weights[place] {
+            Weights::Users => Some(&self.by_user),
+            Weights::Classes => Some(&self.by_class),
+            Weights::Nobody => None,
         }
     }
 
@@ -48,13 +59,6 @@ impl Standard {
         let both = self.by_class.iter().zip(&self.by_user);
         both.into_iter().all(|(one, other)| (one - other).abs() < 1e-9)
     }
-}
-
-/// Whether it is the way `direct`, whatever its label. A way shows what it is only
-/// as a whole, so it is held against one that is known.
-fn has_no_gateway(way: &Way) -> bool {
-    let direct = Way::new(&way.label, "direct", &[]).expect("it has no settings");
-    direct.is_some_and(|direct| format!("{direct:?}") == format!("{way:?}"))
 }
 
 #[cfg(test)]
@@ -67,7 +71,12 @@ mod tests {
     fn weights_are_those_of_classes_or_of_the_users_who_are_there() {
         let text = r#"
             title = "Two"
-            ways = ["msf", { name = "htb", label = "direct" }, { name = "direct", label = "none" }]
+            ways = [
+                "msf",
+                { name = "msf", shares = "class", label = "of classes" },
+                { name = "htb", label = "direct" },
+                { name = "direct", label = "none" },
+            ]
             [[class]]
             name = "staff"
             weight = 3
@@ -80,9 +89,10 @@ mod tests {
         "#;
         let comparison = gateway::parse("two", text, &Folder(".".into())).expect("a right file");
         let standard = Standard::of(&comparison);
-        assert_eq!(standard.no_gateway, Some(2));
-        assert_eq!(standard.by_class, [0.75, 0.25]);
-        assert_eq!(standard.by_user, [6.0 / 7.0, 1.0 / 7.0]);
+        assert_eq!(standard.no_gateway, Some(3));
+        let [user, class] = [&[6.0 / 7.0, 1.0 / 7.0][..], &[0.75, 0.25]].map(Some);
+        let due: Vec<_> = (0..4).map(|place| standard.due(place)).collect();
+        assert_eq!(due, [user, class, class, None]);
         assert!(!standard.is_one());
     }
 }

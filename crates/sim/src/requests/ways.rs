@@ -8,8 +8,8 @@ use tidegate_core::discipline::Discipline;
 use tidegate_core::registry::{
     self, DISCIPLINES, Entry, Kind as Of, Parameter, SettingError, Settings,
 };
-use tidegate_core::request::Config;
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
+use tidegate_core::request::{ClassOrder, Config};
 use tidegate_core::{Buffer, Bytes, Port, Rate, Span};
 
 use super::htb::Htb;
@@ -105,6 +105,17 @@ pub struct Way {
     kind: Kind,
 }
 
+/// Whose the weights are that a way goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// Each active user's of a class.
+    Users,
+    /// The whole class's, however many users it has.
+    Classes,
+    /// Nobody's: it knows none.
+    Nobody,
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     Gateway(SchedulerChoice),
@@ -162,6 +173,28 @@ impl Way {
             }
         };
         Ok(Some(Way { label: label.into(), kind }))
+    }
+
+    /// Whose weights it goes by.
+    #[must_use]
+    pub fn weights(&self) -> Weights {
+        match &self.kind {
+            Kind::Gateway(_) => match self.config().class_order {
+                ClassOrder::LeastService { per_user: true } => Weights::Users,
+                ClassOrder::LeastService { per_user: false } | ClassOrder::Turns { .. } => {
+                    Weights::Classes
+                }
+                ClassOrder::Arrival => Weights::Nobody,
+            },
+            Kind::Htb { .. } | Kind::Pools { .. } => Weights::Classes,
+            Kind::Direct | Kind::Shaped { .. } => Weights::Nobody,
+        }
+    }
+
+    /// Whether nothing at all stands between clients and the provider's queue.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        matches!(self.kind, Kind::Direct)
     }
 
     /// Its request scheduler; without one, requests go out as they come.

@@ -162,7 +162,7 @@ pub(in crate::report) fn dots(
         bars: Vec::new(),
         whisker: None,
         dots: dots.collect(),
-        marks: Vec::new(),
+        mark: None,
         note: match values {
             [Some(value)] => estimate(Quantity::Time, value),
             _ if means.is_empty() => without.into(),
@@ -184,7 +184,7 @@ pub(in crate::report) fn dotted(
         [value.mean, from.max(value.mean / 4.0), to]
     });
     let x = Axis::log(name, Quantity::Time, ends);
-    RowChart { x, groups, bar_key: None, dot_key, mark_key: Vec::new() }
+    RowChart { x, groups, bar_key: None, dot_key, mark_key: None }
 }
 
 /// `3 / 5.2 / 8.1 ms`.

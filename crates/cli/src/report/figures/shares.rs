@@ -40,7 +40,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
             ],
             whisker: ratio.and_then(|ratio| ratio.half_width.map(|_| ratio.interval())),
             dots: Vec::new(),
-            marks: Vec::new(),
+            mark: None,
             note,
         }
     };
@@ -51,7 +51,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
             (link.name.clone(), rows.collect())
         })
         .collect();
-    let figure = figure(groups, "Packets lost", Quantity::Share, None, Vec::new())?;
+    let figure = figure(groups, "Packets lost", Quantity::Share, None, None)?;
     Some(Figure {
         id: "loss".into(),
         title: "Loss by reason".into(),
@@ -79,7 +79,7 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
         });
         (format!("‘{name}’"), rows.collect())
     });
-    let figure = figure(groups.collect(), "Throughput", Quantity::Rate, None, Vec::new())?;
+    let figure = figure(groups.collect(), "Throughput", Quantity::Rate, None, None)?;
     Some(Figure {
         id: "throughput".into(),
         title: "What each source carries".into(),
@@ -101,7 +101,7 @@ pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
         });
         (format!("‘{name}’"), rows.collect())
     });
-    let figure = figure(groups.collect(), "Jain's index", Quantity::Plain, Some(1.0), Vec::new())?;
+    let figure = figure(groups.collect(), "Jain's index", Quantity::Plain, Some(1.0), None)?;
     Some(Figure {
         id: "fairness".into(),
         title: "Fairness among long flows".into(),
@@ -123,7 +123,7 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
         });
         (link.name.clone(), rows.collect())
     });
-    let figure = figure(groups.collect(), "Utilisation", Quantity::Share, Some(1.0), Vec::new())?;
+    let figure = figure(groups.collect(), "Utilisation", Quantity::Share, Some(1.0), None)?;
     Some(Figure {
         id: "utilisation".into(),
         title: "Utilisation of the links".into(),
@@ -151,7 +151,7 @@ pub(in crate::report) fn bar(
         bars: vec![Bar { from: 0.0, to: end, outlined: false }],
         whisker: value.and_then(|value| value.half_width.map(|_| value.interval())),
         dots: Vec::new(),
-        marks: Vec::new(),
+        mark: None,
         note: value.map_or(without.into(), |value| estimate(quantity, &value)),
     }
 }
@@ -162,7 +162,7 @@ pub(in crate::report) fn figure(
     name: &str,
     quantity: Quantity,
     most: Option<f64>,
-    mark_key: Vec<&'static str>,
+    mark_key: Option<&'static str>,
 ) -> Option<Figure> {
     if groups.is_empty() {
         return None;
@@ -170,7 +170,7 @@ pub(in crate::report) fn figure(
     let end = |row: &Row| {
         let bars = row.bars.iter().map(|bar| bar.to);
         let whisker = row.whisker.map(|(_, to)| to);
-        bars.chain(whisker).chain(row.marks.iter().copied()).fold(0.0, f64::max)
+        bars.chain(whisker).chain(row.mark).fold(0.0, f64::max)
     };
     let longest = groups.iter().flat_map(|(_, rows)| rows).map(end).fold(0.0, f64::max);
     let by_reason = groups.iter().flat_map(|(_, rows)| rows).any(|row| row.bars.len() > 1);

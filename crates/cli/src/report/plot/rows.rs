@@ -33,8 +33,8 @@ pub(in crate::report) struct Row {
     /// The interval of a bar's end.
     pub(in crate::report) whisker: Option<(f64, f64)>,
     pub(in crate::report) dots: Vec<Dot>,
-    /// Values to hold the row against, drawn across it.
-    pub(in crate::report) marks: Vec<f64>,
+    /// A value to hold the row against, drawn across it.
+    pub(in crate::report) mark: Option<f64>,
     /// The numbers, written at the right.
     pub(in crate::report) note: String,
 }
@@ -48,14 +48,12 @@ pub(in crate::report) struct RowChart {
     pub(in crate::report) bar_key: Option<(&'static str, &'static str)>,
     /// What the markers of dots mean.
     pub(in crate::report) dot_key: Vec<&'static str>,
-    /// What the marks across rows mean.
-    pub(in crate::report) mark_key: Vec<&'static str>,
+    /// What the mark across a row means.
+    pub(in crate::report) mark_key: Option<&'static str>,
 }
 
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
-/// On and off lengths of each mark; the first is solid.
-const MARKS: [&str; 2] = ["none", "3 2"];
 
 impl RowChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
@@ -114,8 +112,8 @@ impl RowChart {
         for (kind, text) in self.dot_key.iter().enumerate() {
             entry(&|x| shape(kind, "ink", x + 8.0, y), text);
         }
-        for (kind, text) in self.mark_key.iter().enumerate() {
-            entry(&|x| mark(kind, x + 12.0, (y - 8.0, y + 8.0)), text);
+        if let Some(text) = self.mark_key {
+            entry(&|x| mark(x + 12.0, (y - 8.0, y + 8.0)), text);
         }
         let height = if out.is_empty() { 8.0 } else { LEADING + 4.0 };
         (out, height)
@@ -135,7 +133,7 @@ impl RowChart {
             out.push(block(&class(kind), x(bar.from), y - BAR / 2.0, width, BAR));
         }
         let ends = (y - ROW / 2.0, y + ROW / 2.0);
-        out.extend(row.marks.iter().enumerate().map(|(kind, at)| mark(kind, x(*at), ends)));
+        out.extend(row.mark.map(|at| mark(x(at), ends)));
         let whisker = |(from, to): (f64, f64)| {
             let (from, to) = (x(from), x(to));
             let end = |at: f64| rule("whisker", (at, y - 4.0), (at, y + 4.0));
@@ -156,11 +154,12 @@ impl RowChart {
 }
 
 /// A mark, on a seam of ground: it may cross a bar of its own colour.
-fn mark(kind: usize, x: f64, (from, to): (f64, f64)) -> Element {
-    let line = rule("line ink", (x, from), (x, to));
-    element("g")
-        .child(block("ground", x - 2.0, from, 4.0, to - from))
-        .child(line.with("stroke-dasharray", MARKS[kind % MARKS.len()]))
+fn mark(x: f64, (from, to): (f64, f64)) -> Element {
+    element("g").child(block("ground", x - 2.0, from, 4.0, to - from)).child(rule(
+        "line ink",
+        (x, from),
+        (x, to),
+    ))
 }
 
 fn block(class: &str, x: f64, y: f64, width: f64, height: f64) -> Element {

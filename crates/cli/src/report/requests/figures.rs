@@ -95,33 +95,24 @@ fn figure(id: &str, title: &str, caption: &str, chart: &RowChart, empty: bool) -
 
 fn shares_of_classes(results: Results) -> Option<Figure> {
     let Results { summary, standard, .. } = results;
-    let (key, both) = if standard.is_one() {
-        (vec!["by weight"], false)
-    } else {
-        (vec!["by the weights of classes", "by the weights of users"], true)
-    };
     let groups = classes(summary).map(|(place, name)| {
-        let due = [standard.by_class[place], standard.by_user[place]];
         let shares = of_class(summary, place, |it| it.share);
         let rows = summary.ways.iter().zip(shares).enumerate().map(|(style, (way, share))| Row {
-            marks: if both { due.into() } else { due[..1].into() },
+            mark: standard.due(style).map(|due| due[place]),
             ..shares::bar(&way.label, style, share, Quantity::Share, "nothing")
         });
         (format!("‘{name}’"), rows.collect())
     });
-    let figure = shares::figure(groups.collect(), "Share", Quantity::Share, None, key)?;
-    let kinds = if both {
-        " A way goes by the weights of classes, by those of their users, or by none."
-    } else {
-        ""
-    };
+    let figure =
+        shares::figure(groups.collect(), "Share", Quantity::Share, None, Some("by weight"))?;
     Some(Figure {
         id: "shares".into(),
         title: "Shares of classes against their weights".into(),
         caption: format!(
             "What a class received of what all classes did; the lines across are what weights give \
-             it when the link is full and every class asks for as much.{kinds} Bars are means over \
-             seeds, whiskers their 95% confidence intervals."
+             it when the link is full and every class asks for as much, those of classes or of \
+             users, as the way has it. Bars are means over seeds, whiskers their 95% confidence \
+             intervals."
         ),
         table: TABLE,
         ..figure

@@ -3,9 +3,9 @@
 //!
 //! The rules are those of the report on disciplines: a difference is claimed only
 //! where intervals do not overlap, and with one seed numbers stand without a claim.
-//! Shares are held against what weights give as a value without an interval, by the
-//! weights of classes or of users, whichever fits better: which of them a way goes
-//! by is its own affair.
+//! Shares are held against what weights give as a value without an interval: the
+//! weights of classes or of users, as the way has it. Of a way that knows no weights
+//! shares are told, and nothing is claimed.
 
 use tidegate_sim::metrics::statistics::Estimate;
 
@@ -41,8 +41,7 @@ pub(super) fn section(results: Results) -> Element {
     let weights = if results.standard.is_one() {
         ""
     } else {
-        " Weights are those of classes or of each of their users, as the way has it: shares are \
-         held against those that fit better."
+        " Weights are those of classes or of each of their users, as the way has it."
     };
     let intro = format!(
         "What each way does to small responses{against}, and whether classes receive what their \
@@ -108,10 +107,8 @@ fn weights(results: Results) -> Option<String> {
     if classes(results.summary).count() < 2 {
         return None;
     }
-    let verdicts: Vec<_> = ways
-        .iter()
-        .map(|way| Shares::of(way, results.standard).map(|shares| shares.verdict()))
-        .collect();
+    let verdict = |place| Shares::of(results, place).map(|shares| shares.verdict());
+    let verdicts: Vec<_> = (0..ways.len()).map(verdict).collect();
     let with = |verdict| named(ways, |place| verdicts[place] == Some(verdict));
     let (kept, unclear) = (with(Verdict::Gain), with(Verdict::Unclear));
     let maybe = match &unclear[..] {
@@ -145,7 +142,7 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
         }
     }
     if way.classes.len() > 1
-        && let Some(shares) = Shares::of(way, results.standard)
+        && let Some(shares) = Shares::of(results, place)
     {
         say(shares.verdict(), shares.words(way, results.standard));
     }
@@ -168,49 +165,34 @@ fn unanswered(way: &Way) -> f64 {
 
 /// The shares of a way's classes beside what weights give them.
 struct Shares<'a> {
-    /// By weight, of the kind that fits better.
-    due: &'a [f64],
+    /// By weight; `None` where the way knows no weights.
+    due: Option<&'a [f64]>,
     received: Vec<Estimate>,
 }
 
 impl<'a> Shares<'a> {
     /// `None` when nothing was received.
-    fn of(way: &Way, standard: &'a Standard) -> Option<Shares<'a>> {
-        let shares = way.classes.iter().map(|class| class.measures.share);
-        let received = shares.collect::<Option<Vec<_>>>()?;
-        let by = |due| Shares { due, received: received.clone() };
-        let (classes, users) = (by(&standard.by_class), by(&standard.by_user));
-        // What can be claimed of one of them counts, then how near they are.
-        let fits = |shares: &Shares| match shares.verdict() {
-            Verdict::Gain => 0,
-            Verdict::Loss => 2,
-            Verdict::Same | Verdict::Unclear | Verdict::Told => 1,
-        };
-        let order = fits(&users).cmp(&fits(&classes));
-        let order = order.then(users.farthest().total_cmp(&classes.farthest()));
-        Some(if order.is_lt() { users } else { classes })
-    }
-
-    /// The largest difference from what is due, as a part of it.
-    fn farthest(&self) -> f64 {
-        self.each().map(|(share, due, _)| (share / due - 1.0).abs()).fold(0.0, f64::max)
+    fn of(results: Results<'a>, place: usize) -> Option<Shares<'a>> {
+        let classes = results.summary.ways[place].classes.iter();
+        let received = classes.map(|class| class.measures.share).collect::<Option<_>>()?;
+        Some(Shares { due: results.standard.due(place), received })
     }
 
     /// Class by class what it receives, what it is due, and how they compare.
-    fn each(&self) -> impl Iterator<Item = (f64, f64, Verdict)> {
-        self.received.iter().zip(self.due).map(|(share, due)| {
-            let exact = Estimate {
-                mean: *due,
-                half_width: share.half_width.map(|_| 0.0),
-                runs: share.runs,
-            };
+    fn each(&self, due: &[f64]) -> Vec<(f64, f64, Verdict)> {
+        let compared = self.received.iter().zip(due).map(|(share, due)| {
+            let half_width = share.half_width.map(|_| 0.0);
+            let exact = Estimate { mean: *due, half_width, runs: share.runs };
             (share.mean, *due, verdict(&exact, share, Better::Higher))
-        })
+        });
+        compared.collect()
     }
 
     /// A gain when all classes get what they are due, a loss when one clearly does not.
     fn verdict(&self) -> Verdict {
-        let any = |verdict| self.each().any(|(_, _, it)| it == verdict);
+        let Some(due) = self.due else { return Verdict::Told };
+        let each = self.each(due);
+        let any = |verdict| each.iter().any(|(_, _, it)| *it == verdict);
         if any(Verdict::Told) {
             Verdict::Told
         } else if any(Verdict::Gain) || any(Verdict::Loss) {
@@ -223,38 +205,36 @@ impl<'a> Shares<'a> {
     }
 
     fn words(&self, way: &Way, standard: &Standard) -> String {
-        let verdict = self.verdict();
+        let share =
+            |(class, is): (&Class, f64)| format!("‘{}’ {}", class.name, short(Quantity::Share, is));
+        let shares = way.classes.iter().zip(self.received.iter().map(|share| share.mean));
+        let shares = listed(&shares.map(share).collect::<Vec<_>>());
+        let Some(due) = self.due else {
+            return format!("it knows no weights ({shares})");
+        };
         let whose = match standard.is_one() {
             true => "weights",
-            false if std::ptr::eq(self.due, &*standard.by_user) => "the weights of users",
+            false if std::ptr::eq(due, &*standard.by_user) => "the weights of users",
             false => "the weights of classes",
         };
-        let told = |(class, (is, due, it)): (&Class, (f64, f64, Verdict))| {
-            let name = &class.name;
-            match verdict {
-                Verdict::Loss if matches!(it, Verdict::Same | Verdict::Unclear) => None,
-                Verdict::Loss => {
-                    Some(format!("‘{name}’ {}", pair(Quantity::Share, is, "instead of", due)))
-                }
-                _ => Some(format!("‘{name}’ {}", short(Quantity::Share, is))),
-            }
-        };
-        let parts: Vec<_> = way.classes.iter().zip(self.each()).filter_map(told).collect();
-        let parts = listed(&parts);
-        match verdict {
-            Verdict::Gain => format!("classes receive what {whose} give them ({parts})"),
+        match self.verdict() {
+            Verdict::Gain => format!("classes receive what {whose} give them ({shares})"),
             Verdict::Unclear => {
-                format!("no clear difference between shares and {whose} ({parts})")
-            }
-            Verdict::Loss if standard.is_one() => {
-                format!("classes do not receive what {whose} give them ({parts})")
+                format!("no clear difference between shares and {whose} ({shares})")
             }
             Verdict::Loss => {
-                format!("classes receive what no weights give them ({parts} by {whose})")
+                let apart = way.classes.iter().zip(self.each(due));
+                let apart =
+                    apart.filter(|(_, (.., it))| !matches!(it, Verdict::Same | Verdict::Unclear));
+                let told = apart.map(|(class, (is, due, _))| {
+                    format!("‘{}’ {}", class.name, pair(Quantity::Share, is, "instead of", due))
+                });
+                let told = listed(&told.collect::<Vec<_>>());
+                format!("classes do not receive what {whose} give them ({told})")
             }
             Verdict::Same | Verdict::Told => {
-                let due: Vec<_> = self.due.iter().map(|due| short(Quantity::Share, *due)).collect();
-                format!("shares are {parts}, where {whose} give {}", listed(&due))
+                let due: Vec<_> = due.iter().map(|due| short(Quantity::Share, *due)).collect();
+                format!("shares are {shares}, where {whose} give {}", listed(&due))
             }
         }
     }

@@ -47,7 +47,8 @@ pub(super) fn section(results: Results) -> Element {
         "What each way does to small responses{against}, and whether classes receive what their \
          weights give them. Of small responses, those below 10 kB of all classes together, the \
          median is told. A difference is stated only where the 95% confidence intervals do not \
-         reach across it.{weights}"
+         reach across it.{weights} A class that asks for less than its weight gives it leaves the \
+         rest to others, and no way does wrong then."
     );
     let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
     let lead = lead(results).map(|lead| element("p").child(element("strong").text(lead)));

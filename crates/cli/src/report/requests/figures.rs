@@ -108,12 +108,12 @@ fn shares_of_classes(results: Results) -> Option<Figure> {
     Some(Figure {
         id: "shares".into(),
         title: "Shares of classes against their weights".into(),
-        caption: format!(
+        caption:
             "What a class received of what all classes did; the lines across are what weights give \
              it when the link is full and every class asks for as much, those of classes or of \
              users, as the way has it. Bars are means over seeds, whiskers their 95% confidence \
              intervals."
-        ),
+                .into(),
         table: TABLE,
         ..figure
     })

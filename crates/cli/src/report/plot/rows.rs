@@ -155,11 +155,8 @@ impl RowChart {
 
 /// A mark, on a seam of ground: it may cross a bar of its own colour.
 fn mark(x: f64, (from, to): (f64, f64)) -> Element {
-    element("g").child(block("ground", x - 2.0, from, 4.0, to - from)).child(rule(
-        "line ink",
-        (x, from),
-        (x, to),
-    ))
+    let line = rule("line ink", (x, from), (x, to));
+    element("g").child(block("ground", x - 2.0, from, 4.0, to - from)).child(line)
 }
 
 fn block(class: &str, x: f64, y: f64, width: f64, height: f64) -> Element {

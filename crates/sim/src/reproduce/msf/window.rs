@@ -19,7 +19,7 @@ pub(super) const FROZEN: Claim = Claim {
              of 10 s in class 3, with ten loops for each client of classes 1 and 2 and one for \
              those of class 3. What was asked for before 500 s is over at 600 s.",
     discussion: "`msf` aims at 99%: what long responses do not read while requests wait is lost, \
-                 about 1.5 points.",
+                 here about a point.",
     measure: frozen,
 };
 

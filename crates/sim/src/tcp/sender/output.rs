@@ -1,0 +1,170 @@
+//! Which segment goes out next, and what that leaves behind.
+//!
+//! What is urgent comes first, then what was lost, then new data as far as the
+//! congestion window and the peer's allow; with SACK and neither of them, what may
+//! have been lost. A segment that is handed out is on the board, and a timer runs.
+
+use tidegate_core::Time;
+
+use super::super::config::TcpConfig;
+use super::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+
+impl Sender {
+    /// The next segment that may be sent now, already on the board.
+    #[inline]
+    pub(in crate::tcp) fn next_segment(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+    ) -> Option<Outgoing> {
+        if self.urgent {
+            self.urgent = false;
+            return self.urgent_segment(config, now);
+        }
+        if self.board.has_awaiting() && self.phase != Phase::Open {
+            let index = self.board.first_awaiting()?;
+            let payload = self.board.get(index).map_or(0, |record| u64::from(record.payload()));
+            if self.board.pipe() + payload > self.congestion.window {
+                self.window_used = true;
+                return None;
+            }
+            return Some(self.retransmit(config, now, index, true));
+        }
+        match self.next_new(config, now) {
+            None if self.sack.is_some() => self.next_doubtful(config, now),
+            segment => segment,
+        }
+    }
+
+    /// The segment that goes out whatever the window says: the first one lost,
+    /// or a window probe.
+    fn urgent_segment(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
+        if self.board.is_empty() {
+            let unsent = self.end.saturating_sub(self.next);
+            let payload = self.usable().max(1).min(unsent).min(u64::from(self.mss)) as u32;
+            return (payload > 0).then(|| self.send(config, now, payload));
+        }
+        // NewReno's first segment is not marked lost: its retransmission takes
+        // the place of the original in FlightSize.
+        match self.board.first_awaiting() {
+            Some(index) => Some(self.retransmit(config, now, index, true)),
+            None => Some(self.retransmit(config, now, 0, false)),
+        }
+    }
+
+    pub(in crate::tcp) fn retransmit(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        index: usize,
+        counted: bool,
+    ) -> Outgoing {
+        let record = self.board.retransmit(index, now, counted);
+        self.statistics.retransmissions += 1;
+        self.last_sent = now;
+        if let Some(sack) = &mut self.sack {
+            sack.on_retransmission(&record);
+        }
+        self.start_timer(config, now);
+        Outgoing {
+            start: record.start,
+            payload: record.payload(),
+            fin: record.fin(),
+            new_data: false,
+        }
+    }
+
+    /// New data, as far as both windows allow.
+    #[inline]
+    fn next_new(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
+        self.window_used = false;
+        let unsent = self.end.saturating_sub(self.next);
+        if unsent == 0 {
+            // The FIN alone: it is neither data nor subject to the windows.
+            return (self.closing && !self.fin_sent).then(|| self.send(config, now, 0));
+        }
+        let length = u64::from(self.next_length());
+        if length == 0 {
+            if self.board.is_empty() && self.retransmit_at == Time::FAR_FUTURE {
+                // The persist timer.
+                self.retransmit_at = self.round_trip.deadline(config, now);
+            }
+            return None;
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(config, now);
+        }
+        if self.board.pipe() + length > self.congestion.window + self.extra() {
+            self.window_used = true;
+            return None;
+        }
+        if self.duplicates > 0 && self.phase == Phase::Open {
+            // Sent on a duplicate acknowledgement: with SACK by the pipe,
+            // without it beyond the window.
+            self.limited += length as u32;
+        }
+        Some(self.send(config, now, length as u32))
+    }
+
+    /// Bytes of new data that fit into the peer's window.
+    pub(super) fn usable(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// Payload of the next new segment by the peer's window alone; zero for
+    /// nothing to send or nothing worth it.
+    ///
+    /// Sender's silly window avoidance (RFC 9293 section 3.8.6.2.1): a segment
+    /// that the peer's window cuts short waits for more, unless it is half of
+    /// the largest window ever and nothing is outstanding. There is no Nagle
+    /// algorithm: a segment that ends what was written never waits.
+    #[inline]
+    pub(in crate::tcp) fn next_length(&self) -> u32 {
+        let unsent = self.end.saturating_sub(self.next);
+        let whole = unsent.min(u64::from(self.mss));
+        let length = whole.min(self.usable());
+        let worth = length == whole || self.board.is_empty() && length >= self.largest_window / 2;
+        if worth { length as u32 } else { 0 }
+    }
+
+    /// RFC 5681 section 4.1: after a timeout's time without sending, the old
+    /// window says nothing about the network.
+    fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
+        if now.since(self.last_sent) > self.round_trip.timeout(config) {
+            let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
+            self.congestion.window = self.congestion.window.min(initial);
+        }
+    }
+
+    /// Limited transmit (RFC 3042): a segment for each of the first two
+    /// duplicate acknowledgements.
+    fn extra(&self) -> u64 {
+        let allowed = self.limited_transmit
+            && self.sack.is_none()
+            && self.phase == Phase::Open
+            && self.duplicates < DUPLICATE_THRESHOLD;
+        if allowed { u64::from(self.duplicates * self.mss) } else { 0 }
+    }
+
+    /// Puts new data on the board, and the FIN with the last of it.
+    #[inline]
+    pub(in crate::tcp) fn send(&mut self, config: &TcpConfig, now: Time, payload: u32) -> Outgoing {
+        if self.board.is_empty() {
+            // The persist timer may be running.
+            self.retransmit_at = Time::FAR_FUTURE;
+        }
+        let start = self.next;
+        let stop = start + u64::from(payload);
+        let fin = self.closing && stop == self.end && !self.fin_sent;
+        self.fin_sent |= fin;
+        self.next = stop + u64::from(fin);
+        self.board.push(now, start, payload as u16, fin);
+        self.last_sent = now;
+        self.start_timer(config, now);
+        if let Some(sack) = &mut self.sack {
+            sack.on_sent(payload);
+            self.schedule_probe(now);
+        }
+        Outgoing { start, payload, fin, new_data: payload > 0 && !self.probing }
+    }
+}

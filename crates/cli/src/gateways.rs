@@ -11,13 +11,12 @@ mod text;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::Time;
+use tidegate_sim::parallel;
 use tidegate_sim::requests::{Outcome, run_way};
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
 
@@ -149,29 +148,17 @@ fn outcomes(
     let Comparison { setup, ways, seeds, .. } = comparison;
     let runs = ways.len() * seeds.len();
     let progress = Progress::new(runs, setup.duration);
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..threads.min(runs) {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= runs || stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let (way, seed) = (&ways[number / seeds.len()], seeds[number % seeds.len()]);
-                    let outcome = run_way(setup, way, seed, stop);
-                    progress.advance(outcome.reached.since(Time::ZERO));
-                    done.lock().expect("no run panics with the lock").push((number, outcome));
-                }
-            });
-        }
+    let all: Vec<_> =
+        ways.iter().flat_map(|way| seeds.iter().map(move |seed| (way, *seed))).collect();
+    let outcomes = parallel::map(&all, threads, stop, |(way, seed)| {
+        let outcome = run_way(setup, way, *seed, stop);
+        progress.advance(outcome.reached.since(Time::ZERO));
+        outcome
     });
     progress.finish();
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted("interrupted; there are no results".into()));
     }
-    let mut done = done.into_inner().expect("no run panics with the lock");
-    done.sort_by_key(|(number, _)| *number);
-    let mut outcomes = done.into_iter().map(|(_, outcome)| outcome);
+    let mut outcomes = outcomes.into_iter();
     Ok(ways.iter().map(|_| outcomes.by_ref().take(seeds.len()).collect()).collect())
 }

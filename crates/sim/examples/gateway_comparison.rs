@@ -12,12 +12,12 @@
 //! third of it. Measured is what begins after the windows of `paper` and `msf` have
 //! grown from one and what waited for that is through.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_sim::parallel;
 use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
 
 /// Parameters and their values.
@@ -120,26 +120,18 @@ fn run_all(settings: &[Setting]) -> Vec<Vec<Vec<Outcome>>> {
         (0..WAYS.len()).flat_map(move |way| seeds.clone().map(move |seed| (number, way, seed)))
     });
     let jobs: Vec<_> = all.collect();
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let setup = &settings[job.0].setup;
-                    let outcome =
-                        run_way(setup, &way(job.1, setup), job.2, &AtomicBool::new(false));
-                    let mut done = done.lock().expect("no run panics");
-                    done.push((*job, outcome));
-                    eprint!("\r{} of {} runs", done.len(), jobs.len());
-                }
-            });
-        }
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let done = AtomicUsize::new(0);
+    let never = AtomicBool::new(false);
+    let results = parallel::map(&jobs, threads, &never, |(number, way_number, seed)| {
+        let setup = &settings[*number].setup;
+        let outcome = run_way(setup, &way(*way_number, setup), *seed, &never);
+        eprint!("\r{} of {} runs", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+        outcome
     });
     eprintln!();
-    let mut done = done.into_inner().expect("no run panics");
-    done.sort_by_key(|(job, _)| *job);
     let mut outcomes: Vec<Vec<Vec<Outcome>>> = Vec::new();
-    for ((setting, way, _), outcome) in done {
+    for ((setting, way, _), outcome) in jobs.into_iter().zip(results) {
         outcomes.resize_with(setting + 1, Vec::new);
         outcomes[setting].resize_with(way + 1, Vec::new);
         outcomes[setting][way].push(outcome);

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::metrics::{Recorder, RunSummary};
+use crate::parallel::{self, POISON};
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::simulation;
 
@@ -73,41 +74,25 @@ pub fn run<'a, O: Output<'a>>(
     let mut queue = jobs(scenario);
     let seeds = scenario.seeds.len();
     queue.sort_by_key(|job| (job.index % seeds, job.index));
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(BTreeMap::new());
     let failure = Mutex::new(None);
-    let work = || {
-        while !stop.load(Ordering::Relaxed) {
-            let Some(job) = queue.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let outcome = output.begin(job).and_then(|mut recorder| {
-                let summary =
-                    simulation::run(scenario, job.discipline, job.seed, &mut recorder, stop);
-                output.end(job, recorder, &summary).map(|()| summary)
-            });
-            match outcome {
-                Ok(summary) => {
-                    done.lock().expect(POISON).insert(job.index, summary);
-                }
-                Err(error) => {
-                    failure.lock().expect(POISON).get_or_insert(error);
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, queue.len().max(1)) {
-            scope.spawn(work);
-        }
+    let runs = parallel::map(&queue, threads, stop, |job| {
+        let run = output.begin(job).and_then(|mut recorder| {
+            let summary = simulation::run(scenario, job.discipline, job.seed, &mut recorder, stop);
+            output.end(job, recorder, &summary).map(|()| (job.index, summary))
+        });
+        run.map_err(|error| {
+            failure.lock().expect(POISON).get_or_insert(error);
+            stop.store(true, Ordering::Relaxed);
+        })
     });
     match failure.into_inner().expect(POISON) {
         Some(error) => Err(error),
-        None => Ok(done.into_inner().expect(POISON).into_values().collect()),
+        None => {
+            let runs: BTreeMap<_, _> = runs.into_iter().flatten().collect();
+            Ok(runs.into_values().collect())
+        }
     }
 }
-
-/// A thread that panics takes the scope, and so the program, with it.
-const POISON: &str = "no thread panics while it holds this lock";
 
 #[cfg(test)]
 mod tests {

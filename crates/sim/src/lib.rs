@@ -13,6 +13,7 @@ pub mod kernel;
 mod lot;
 pub mod metrics;
 mod network;
+pub mod parallel;
 pub mod reproduce;
 pub mod requests;
 pub mod scenario;

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use tidegate_core::{Bytes, Packet, Span, Time};
 
 use crate::experiment::{self, Job, Output};
 use crate::metrics::{FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary};
+use crate::parallel::{self, POISON};
 use crate::requests::{self, Outcome, SchedulerChoice, Setup};
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 
@@ -117,9 +117,6 @@ pub struct Lab<'a> {
 
 /// Setting, label of the discipline, seed.
 type Key = (String, String, u64);
-
-/// Nobody panics while holding the lock.
-const POISON: &str = "no thread panics while it holds this lock";
 
 impl<'a> Lab<'a> {
     /// A lab that has run nothing yet; setting `stop` ends its work early.
@@ -272,23 +269,8 @@ impl<'a> Lab<'a> {
         work: impl Fn(u64) -> T + Sync,
     ) -> Result<Vec<T>, Stopped> {
         let seeds = self.seeds();
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        thread::scope(|scope| {
-            for _ in 0..self.threads.clamp(1, seeds.len()) {
-                scope.spawn(|| {
-                    while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = work(*seed);
-                        done.lock().expect(POISON).push((*seed, result));
-                    }
-                });
-            }
-        });
-        if self.is_stopped() {
-            return Err(Stopped);
-        }
-        let mut results = done.into_inner().expect(POISON);
-        results.sort_by_key(|(seed, _)| *seed);
-        Ok(results.into_iter().map(|(_, result)| result).collect())
+        let results = parallel::map(&seeds, self.threads, self.stop, |seed| work(*seed));
+        if self.is_stopped() { Err(Stopped) } else { Ok(results) }
     }
 
     /// Whether the work is to end early.

@@ -1,7 +1,7 @@
 //! Values of parameters, drawn by one byte.
 
 use tidegate_core::Span;
-use tidegate_core::registry::{Kind, Parameter};
+use tidegate_core::setting::{Kind, Parameter};
 
 /// How far apart two values near the least are.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@
 
 use super::{LossReason, Losses};
 use crate::packet::Packet;
-use crate::registry::{Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Span, Time};
 
 /// What can be set.

@@ -8,7 +8,7 @@
 
 use crate::flow_table::{FlowId, FlowTable};
 use crate::packet::FlowKey;
-use crate::registry::{Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
 /// A table of flows that knows of each how many packets it has queued.

@@ -29,9 +29,10 @@ use super::flow_queues::FlowQueues;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`FqCodel`].

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::registry::{DISCIPLINES, Kind, Parameter};
+use tidegate_core::registry::DISCIPLINES;
+use tidegate_core::setting::{Kind, Parameter};
 use tidegate_core::{Buffer, Bytes, Span};
 
 use super::model::Operation;

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::registry::{self, DISCIPLINES, Drops, Entry, Kind, Parameter, Settings};
+use tidegate_core::entry::{Drops, Entry};
+use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::setting::{Kind, Parameter, Settings};
 use tidegate_core::units::Amount;
 use tidegate_core::{Buffer, Bytes, Discipline, LossReason, Span};
 

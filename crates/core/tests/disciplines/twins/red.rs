@@ -4,7 +4,7 @@
 //! drawn for each packet that chance decides on, that sizes add up to 2^64 - 1 at
 //! most, and the order of operations on floats.
 
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Stream, Time};
 

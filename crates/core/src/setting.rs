@@ -58,6 +58,8 @@ pub enum Kind {
         /// Largest.
         most: f64,
     },
+    /// On or off.
+    Switch,
     /// One of a few words.
     Choice(&'static [&'static str]),
     /// What flows were promised, in the text form of [`Contracts`]: deadlines that
@@ -78,6 +80,8 @@ pub enum Value {
     Count(u32),
     /// Of [`Kind::Number`].
     Number(f64),
+    /// Of [`Kind::Switch`].
+    Switch(bool),
     /// Of [`Kind::Choice`].
     Choice(&'static str),
     /// Of [`Kind::Contracts`].
@@ -144,6 +148,12 @@ impl Kind {
                 .ok()
                 .filter(|number| (least..=most).contains(&number))
                 .map(Value::Number),
+            // In TOML a switch may also stand as a boolean.
+            Kind::Switch => match text {
+                "on" | "true" => Some(Value::Switch(true)),
+                "off" | "false" => Some(Value::Switch(false)),
+                _ => None,
+            },
             Kind::Choice(words) => {
                 words.iter().find(|word| **word == text).map(|word| Value::Choice(word))
             }
@@ -160,8 +170,26 @@ impl Kind {
             Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
             Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
+            Kind::Switch => "on or off".into(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Contracts => "a file of flows, or such a list in one line".into(),
+        }
+    }
+}
+
+/// As it would be written in a file; in the alternate form, `{:#}`, exact to the
+/// last digit, so that reading it gives the same value.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Span(span) => fmt::Display::fmt(span, f),
+            Value::Bytes(size) => fmt::Display::fmt(size, f),
+            Value::Amount(amount) => fmt::Display::fmt(amount, f),
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Switch(is_on) => f.write_str(if *is_on { "on" } else { "off" }),
+            Value::Choice(word) => f.write_str(word),
+            Value::Contracts(contracts) => write!(f, "{contracts}"),
         }
     }
 }
@@ -201,9 +229,23 @@ impl Settings {
         parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
     }
 
-    fn value(&self, name: &str) -> Value {
+    /// Every parameter's default.
+    ///
+    /// # Panics
+    /// When a default is not a value of its parameter, which a test of each list excludes.
+    #[must_use]
+    pub fn defaults(parameters: &'static [Parameter]) -> Settings {
+        Settings::read("defaults", parameters, &[]).expect("defaults are valid")
+    }
+
+    /// The value of the parameter called `name`, of whatever kind.
+    ///
+    /// # Panics
+    /// When there is no such parameter.
+    #[must_use]
+    pub fn value(&self, name: &str) -> &Value {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        found.expect("an owner asks for its own parameters only").1.clone()
+        &found.expect("an owner asks for its own parameters only").1
     }
 
     /// The value of a [`Kind::Span`] parameter. Like its siblings it is for
@@ -214,7 +256,7 @@ impl Settings {
     #[must_use]
     pub fn span(&self, name: &str) -> Span {
         match self.value(name) {
-            Value::Span(span) => span,
+            Value::Span(span) => *span,
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -223,7 +265,7 @@ impl Settings {
     #[must_use]
     pub fn bytes(&self, name: &str) -> Bytes {
         match self.value(name) {
-            Value::Bytes(size) => size,
+            Value::Bytes(size) => *size,
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -232,7 +274,7 @@ impl Settings {
     #[must_use]
     pub fn amount(&self, name: &str) -> Amount {
         match self.value(name) {
-            Value::Amount(amount) => amount,
+            Value::Amount(amount) => *amount,
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -241,7 +283,7 @@ impl Settings {
     #[must_use]
     pub fn count(&self, name: &str) -> u32 {
         match self.value(name) {
-            Value::Count(count) => count,
+            Value::Count(count) => *count,
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -250,7 +292,16 @@ impl Settings {
     #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
-            Value::Number(number) => number,
+            Value::Number(number) => *number,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Switch`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn switch(&self, name: &str) -> bool {
+        match self.value(name) {
+            Value::Switch(is_on) => *is_on,
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -259,7 +310,7 @@ impl Settings {
     #[must_use]
     pub fn contracts(&self, name: &str) -> Arc<Contracts> {
         match self.value(name) {
-            Value::Contracts(contracts) => contracts,
+            Value::Contracts(contracts) => contracts.clone(),
             other => unreachable!("{name} is {other:?}"),
         }
     }
@@ -268,7 +319,7 @@ impl Settings {
     #[must_use]
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
-            Value::Choice(word) => word,
+            Value::Choice(word) => *word,
             other => unreachable!("{name} is {other:?}"),
         }
     }

@@ -102,9 +102,9 @@ impl Turns {
 }
 
 impl Default for Turns {
-    /// The values of `RFC 8290 section 5.2`.
+    /// The defaults of the registered parameters, those of `RFC 8290 section 5.2`.
     fn default() -> Turns {
-        Turns { flows: 1_024, quantum: Bytes(1_514), drop_batch: 64 }
+        Turns::from_settings(&Settings::defaults(ENTRY.parameters))
     }
 }
 

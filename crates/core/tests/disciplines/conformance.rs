@@ -79,6 +79,7 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             .prop_map(|count| count.to_string())
             .boxed(),
         Kind::Number { least, most } => (*least..=*most).prop_map(|x| x.to_string()).boxed(),
+        Kind::Switch => select(&["on", "off"][..]).prop_map(String::from).boxed(),
         Kind::Choice(words) => select(*words).prop_map(String::from).boxed(),
         Kind::Contracts => select(CONTRACTS).prop_map(String::from).boxed(),
     };

@@ -10,7 +10,7 @@ use tidegate_core::Rate;
 use tidegate_core::contract::Contracts;
 use tidegate_core::entry::Entry;
 use tidegate_core::registry::{self, DISCIPLINES};
-use tidegate_core::setting::{Kind, Parameter, SettingError, Settings};
+use tidegate_core::setting::{Kind, Parameter, SettingError};
 
 use super::DisciplineChoice;
 use super::file::{DataFiles, Folder, flows};
@@ -108,21 +108,8 @@ impl DisciplineChoice {
     /// read again, they give the same settings to the last digit.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        let text = |parameter: &Parameter| written(&self.settings, parameter);
-        self.entry.parameters.iter().map(|parameter| (parameter.name, text(parameter))).collect()
-    }
-}
-
-fn written(settings: &Settings, parameter: &Parameter) -> String {
-    let name = parameter.name;
-    match parameter.kind {
-        Kind::Span { .. } => format!("{:#}", settings.span(name)),
-        Kind::Bytes { .. } => format!("{:#}", settings.bytes(name)),
-        Kind::Amount => format!("{:#}", settings.amount(name)),
-        Kind::Count { .. } => settings.count(name).to_string(),
-        Kind::Number { .. } => settings.number(name).to_string(),
-        Kind::Choice(_) => settings.choice(name).into(),
-        Kind::Contracts => settings.contracts(name).to_string(),
+        let names = self.entry.parameters.iter().map(|parameter| parameter.name);
+        names.map(|name| (name, format!("{:#}", self.settings.value(name)))).collect()
     }
 }
 

@@ -70,7 +70,7 @@ impl Rules {
             target: settings.span("target"),
             interval: settings.span("interval"),
             mtu: u128::from(settings.bytes("mtu").0),
-            ecn: settings.choice("ecn") == "on",
+            ecn: settings.switch("ecn"),
         }
     }
 

@@ -1,5 +1,5 @@
 //! A discipline under audit: what can be done to it, and the rules of
-//! `tidegate_core::discipline` that every call is held to.
+//! [`tidegate_core::discipline`] that every call is held to.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tidegate_core::{
 
 /// What can be done to a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     /// A packet of one of 256 flows arrives.
     Arrive {
         /// The flow.
@@ -27,7 +27,7 @@ pub(crate) enum Operation {
 
 /// What a discipline did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// It handed out a packet.
     Sent(Packet),
     /// It gave up a packet.
@@ -35,7 +35,7 @@ pub(crate) enum Event {
 }
 
 /// A discipline whose every answer is checked; a broken rule panics.
-pub(crate) struct Audited {
+pub struct Audited {
     discipline: Box<dyn Discipline>,
     buffer: Buffer,
     now: Time,
@@ -50,7 +50,8 @@ pub(crate) struct Audited {
 
 impl Audited {
     /// Audits a discipline that holds at most `buffer`, from the start of time.
-    pub(crate) fn new(discipline: Box<dyn Discipline>, buffer: Buffer) -> Audited {
+    #[must_use]
+    pub fn new(discipline: Box<dyn Discipline>, buffer: Buffer) -> Audited {
         Audited {
             discipline,
             buffer,
@@ -63,7 +64,7 @@ impl Audited {
     }
 
     /// Does one thing to the discipline and says what came of it.
-    pub(crate) fn apply(&mut self, operation: Operation) -> Vec<Event> {
+    pub fn apply(&mut self, operation: Operation) -> Vec<Event> {
         let events = match operation {
             Operation::Arrive { flow, size } => self.arrive(flow, size),
             Operation::Send => self.send(),
@@ -77,7 +78,7 @@ impl Audited {
     }
 
     /// Sends until nothing is left.
-    pub(crate) fn drain(&mut self) -> Vec<Event> {
+    pub fn drain(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while !self.queued.is_empty() {
             events.append(&mut self.apply(Operation::Send));
@@ -86,7 +87,8 @@ impl Audited {
     }
 
     /// The discipline itself.
-    pub(crate) fn discipline(&self) -> &dyn Discipline {
+    #[must_use]
+    pub fn discipline(&self) -> &dyn Discipline {
         &*self.discipline
     }
 
@@ -194,6 +196,7 @@ impl Audited {
 }
 
 /// The 5-tuple of a flow.
-pub(crate) fn key(flow: u8) -> FlowKey {
+#[must_use]
+pub fn key(flow: u8) -> FlowKey {
     FlowKey::v4([192, 0, 2, flow], 443, [198, 51, 100, 1], 50_000, FlowKey::TCP)
 }

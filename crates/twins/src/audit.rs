@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
+    Backlog, Buffer, Bytes, Discipline, Dscp, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
     TcpFacts, Time,
 };
 
@@ -133,22 +133,27 @@ impl Audited {
     /// A packet comes back: once, and as it was but for a mark.
     fn take(&mut self, packet: &Packet) {
         let queued = self.queued.remove(&packet.handle);
-        let marked = queued.filter(|queued| queued.ecn == Ecn::Capable);
-        let marked = marked.map(|queued| Packet { ecn: Ecn::Congested, ..queued });
+        let marked = queued.filter(|queued| queued.ecn.is_markable());
+        let marked = marked.map(|queued| Packet { ecn: Ecn::Ce, ..queued });
         let as_it_was = [queued, marked].contains(&Some(*packet));
         assert!(as_it_was, "not queued, or changed in the queue: {packet:?}, was {queued:?}");
     }
 
-    /// Every second packet understands marks; flows 2 and 3 are of TCP, flow 3
-    /// without payload. Flow 1 is of another class than the rest, and flow 4
-    /// changes its class.
+    /// The senders of two packets out of four understand marks, by ECT(0) or
+    /// ECT(1), and a few packets come with a mark. Every codepoint comes. Flows 2
+    /// and 3 are of TCP, flow 3 without payload. Flow 1 is of another class than
+    /// the rest, and flow 4 changes its class.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
-        let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
+        let ecn = match self.arrivals % 32 {
+            30 => Ecn::Ce,
+            number => [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct][number as usize % 4],
+        };
+        let dscp = Dscp::of_octet((self.arrivals << 2) as u8);
         let payload = if flow == 3 { 0 } else { 1_000 };
         let tcp = [2, 3].contains(&flow).then(|| self.segment(payload, size));
-        let class = u8::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
+        let class = u16::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
         let plain = Packet::new(self.arrivals, key(flow), size);
-        Packet { arrived: self.now, class, ecn, tcp, ..plain }
+        Packet { arrived: self.now, class, dscp, ecn, tcp, ..plain }
     }
 
     /// A segment of TCP. Its number goes up as packets arrive and soon wraps

@@ -54,7 +54,7 @@ fn early_and_marked(name: &str, values: &[(&'static str, BoxedStrategy<String>)]
                 matches!(event, Event::Lost(loss) if loss.reason == LossReason::Early)
             };
             let is_marked = |event: &Event| {
-                matches!(event, Event::Sent(packet) if packet.ecn == Ecn::Congested)
+                matches!(event, Event::Sent(packet) if packet.ecn == Ecn::Ce)
             };
             early.set(early.get() + u32::from(events.iter().any(is_early)));
             marked.set(marked.get() + u32::from(events.iter().any(is_marked)));

@@ -47,7 +47,7 @@ bench:
 
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
-	cargo run --release --locked --package tidegate-sim --example survey -- docs/comparison
+	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
 
 clean: compiler
 	cargo clean

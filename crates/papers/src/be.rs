@@ -6,9 +6,10 @@ mod over_time;
 mod theorems;
 mod worst_case;
 
-use super::lab::Setting;
-use super::runs::shipped_with;
-use super::{Claim, Paper};
+use crate::lab::Setting;
+use tidegate_study::shipped;
+
+use crate::{Claim, Paper};
 
 /// BE.
 pub(super) const PAPER: Paper = Paper {
@@ -41,9 +42,7 @@ const ACCESS: &str = "papers/BE/access.toml";
 
 /// The paper's access link.
 fn access() -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/BE/access.toml");
-    const FLOWS: &str = include_str!("../../../../scenarios/flows/papers-be.toml");
-    let scenario = shipped_with(ACCESS, TEXT, &[("../../flows/papers-be.toml", FLOWS)]);
+    let scenario = shipped::scenario(ACCESS);
     Setting { name: ACCESS.into(), scenario }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 /// One thing asked of the measurements.
 #[derive(Clone, Debug, Serialize)]
@@ -53,7 +53,7 @@ impl Outcome {
 
 /// The side of a bound on which a value should be.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Bound {
+pub(crate) enum Bound {
     /// At most this.
     AtMost(f64),
     /// At least this.
@@ -76,7 +76,7 @@ impl Bound {
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Written {
+pub(crate) enum Written {
     /// A ratio of two values.
     Ratio,
     /// A part of one, in per cent.
@@ -89,7 +89,7 @@ pub(super) enum Written {
 
 impl Written {
     /// The mean and half its interval, to three digits of the larger one.
-    pub(super) fn estimate(self, estimate: &Estimate) -> String {
+    pub(crate) fn estimate(self, estimate: &Estimate) -> String {
         let (factor, unit) = match self {
             Written::Ratio | Written::Count => (1.0, ""),
             Written::Share => (100.0, "%"),
@@ -114,7 +114,7 @@ fn places(size: f64) -> usize {
 impl Check {
     /// A check of `values`, one from each seed, against `bound`. A seed without
     /// a value (no such flow, say) is `None`, and left out.
-    pub(super) fn new(
+    pub(crate) fn new(
         statement: impl Into<String>,
         paper: impl Into<String>,
         written: Written,

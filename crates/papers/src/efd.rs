@@ -7,10 +7,11 @@ mod table;
 
 use tidegate_core::Rate;
 
-use super::lab::{Run, Setting};
-use super::runs::{mean, shipped};
-use super::{Claim, Paper};
-use crate::scenario::{Arrivals, Scenario, TrafficKind};
+use crate::lab::{Run, Setting};
+use crate::runs::mean;
+use crate::{Claim, Paper};
+use tidegate_sim::scenario::{Arrivals, Scenario, TrafficKind};
+use tidegate_study::shipped;
 
 /// EFD.
 pub(super) const PAPER: Paper = Paper {
@@ -49,16 +50,14 @@ const LOADS: [(u64, &str); 2] = [(8, "underload"), (15, "overload")];
 
 /// The dumbbell with so many Mbit/s of transfers.
 fn dumbbell(megabits: u64) -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/EFD/dumbbell.toml");
-    let mut scenario = shipped(DUMBBELL, TEXT);
+    let mut scenario = shipped::scenario(DUMBBELL);
     set_load(&mut scenario, megabits);
     Setting { name: format!("{DUMBBELL} {megabits} Mbit/s"), scenario }
 }
 
 /// The dumbbell with a flow of constant rate.
 fn call(kilobits: u64, megabits: u64) -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/EFD/call.toml");
-    let mut scenario = shipped(CALL, TEXT);
+    let mut scenario = shipped::scenario(CALL);
     set_load(&mut scenario, megabits);
     for source in &mut scenario.traffic {
         if let TrafficKind::Cbr { rate, .. } = &mut source.kind {

@@ -33,11 +33,11 @@ pub struct Scale {
 }
 
 impl Scale {
-    pub(super) const fn linear(name: &'static str, measure: Measure) -> Scale {
+    pub(crate) const fn linear(name: &'static str, measure: Measure) -> Scale {
         Scale { name, measure, logarithmic: false }
     }
 
-    pub(super) const fn log(name: &'static str, measure: Measure) -> Scale {
+    pub(crate) const fn log(name: &'static str, measure: Measure) -> Scale {
         Scale { name, measure, logarithmic: true }
     }
 }
@@ -71,7 +71,7 @@ pub struct Line {
 
 impl Line {
     /// A line without intervals.
-    pub(super) fn plain(label: impl Into<String>, points: Vec<(f64, f64)>) -> Line {
+    pub(crate) fn plain(label: impl Into<String>, points: Vec<(f64, f64)>) -> Line {
         Line { label: label.into(), points, band: Vec::new() }
     }
 }
@@ -79,7 +79,7 @@ impl Line {
 /// The distribution of `values`: points (value, share of values not above it).
 /// A point that rises less than can be seen is left out, so that where most
 /// values are every step is there.
-pub(super) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
+pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let count = values.len() as f64;
     let (mut points, mut shown): (Vec<(f64, f64)>, f64) = (Vec::new(), 0.0);
@@ -99,7 +99,7 @@ pub(super) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
 const MOST: usize = 300;
 
 /// At most [`MOST`] points, evenly spread, with the last one kept.
-pub(super) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub(crate) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let stride = points.len().div_ceil(MOST).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points.into_iter().enumerate();

@@ -9,12 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tidegate_core::{Bytes, Packet, Span, Time};
+use tidegate_sim::metrics::{
+    FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+};
+use tidegate_sim::requests::{self, Outcome, SchedulerChoice, Setup};
+use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
+use tidegate_sim::simulation;
+use tidegate_study::experiment::{self, Job, Output};
+use tidegate_study::pool;
 
-use crate::experiment::{self, Job, Output};
-use crate::metrics::{FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary};
-use crate::parallel::{self, POISON};
-use crate::requests::{self, Outcome, SchedulerChoice, Setup};
-use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
+/// A thread that panics takes the pool, and so the program, with it.
+const POISON: &str = "no thread panics while it holds this lock";
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,57 +58,57 @@ pub trait Observer: Sync {
 
 /// A scenario in one variant, by the name that its runs are kept under.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
-    pub(super) name: String,
-    pub(super) scenario: Scenario,
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) scenario: Scenario,
 }
 
 /// What is kept of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) summary: RunSummary,
+pub(crate) struct Run {
+    pub(crate) summary: RunSummary,
     /// In the order in which they ended.
-    pub(super) flows: Vec<Flow>,
+    pub(crate) flows: Vec<Flow>,
 }
 
 /// What is kept of a transfer: short, since there are a million of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
-    pub(super) number: u32,
+pub(crate) struct Flow {
+    pub(crate) number: u32,
     /// Payload bytes to carry, at most 4 GB.
-    pub(super) size: u32,
-    pub(super) delivered: u32,
+    pub(crate) size: u32,
+    pub(crate) delivered: u32,
     /// Seconds from the SYN to the last byte's arrival, of completed flows.
-    pub(super) response: Option<f32>,
+    pub(crate) response: Option<f32>,
     /// The same on an empty network.
-    pub(super) unloaded: Option<f32>,
+    pub(crate) unloaded: Option<f32>,
     /// Seconds from the SYN to the end of both directions, of completed flows.
-    pub(super) lasted: Option<f32>,
+    pub(crate) lasted: Option<f32>,
     /// The longest time without progress, in seconds.
-    pub(super) stall: f32,
-    pub(super) lost: u16,
-    pub(super) timeouts: u16,
-    pub(super) traffic: u16,
+    pub(crate) stall: f32,
+    pub(crate) lost: u16,
+    pub(crate) timeouts: u16,
+    pub(crate) traffic: u16,
 }
 
 /// What is known of one connection's packets at the queue of the tested link.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passage {
+pub(crate) struct Passage {
     /// Its packets that came.
-    pub(super) packets: u32,
+    pub(crate) packets: u32,
     /// How many of them found none of the connection's packets queued.
-    pub(super) fragments: u32,
+    pub(crate) fragments: u32,
     queued: u32,
 }
 
 /// A packet that went through the queue of a tested link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Served {
-    pub(super) class: u8,
+pub(crate) struct Served {
+    pub(crate) class: u8,
     /// When it came to the queue.
-    pub(super) arrived: Time,
+    pub(crate) arrived: Time,
     /// When the link had sent it.
-    pub(super) ended: Time,
+    pub(crate) ended: Time,
 }
 
 /// Where claims are measured.
@@ -138,19 +143,19 @@ impl<'a> Lab<'a> {
 
     /// The seeds of an experiment that the paper ran so many times: as many, unless
     /// only a first impression is wanted.
-    pub(super) fn seeds_as(&self, papers: u64) -> Vec<u64> {
+    pub(crate) fn seeds_as(&self, papers: u64) -> Vec<u64> {
         let count = self.effort.seeds();
         let count = if self.effort == Effort::Quick { count } else { count.max(papers) };
         (1..=count).collect()
     }
 
     /// How long to run what takes `usual`.
-    pub(super) fn length(&self, usual: Span) -> Span {
+    pub(crate) fn length(&self, usual: Span) -> Span {
         if self.effort == Effort::Quick { Span(usual.0 / 2) } else { usual }
     }
 
     /// The runs of one discipline, by seed.
-    pub(super) fn runs(
+    pub(crate) fn runs(
         &self,
         setting: &Setting,
         discipline: &DisciplineChoice,
@@ -161,7 +166,7 @@ impl<'a> Lab<'a> {
 
     /// The runs of several disciplines, each by seed. All that is missing is
     /// run at once, so that all cores are busy.
-    pub(super) fn all_runs(
+    pub(crate) fn all_runs(
         &self,
         setting: &Setting,
         disciplines: &[DisciplineChoice],
@@ -170,7 +175,7 @@ impl<'a> Lab<'a> {
     }
 
     /// As [`Lab::all_runs`], with other seeds.
-    pub(super) fn all_runs_over(
+    pub(crate) fn all_runs_over(
         &self,
         seeds: &[u64],
         setting: &Setting,
@@ -202,7 +207,7 @@ impl<'a> Lab<'a> {
     }
 
     /// What passed the tested link, connection by connection, in one run.
-    pub(super) fn passages(
+    pub(crate) fn passages(
         &self,
         setting: &Setting,
         discipline: &DisciplineChoice,
@@ -217,7 +222,7 @@ impl<'a> Lab<'a> {
 
     /// The packets that a tested link has sent, of those that came from `from`
     /// until `until`, by arrival, in one run.
-    pub(super) fn served(
+    pub(crate) fn served(
         &self,
         setting: &Setting,
         discipline: &DisciplineChoice,
@@ -239,7 +244,7 @@ impl<'a> Lab<'a> {
     }
 
     /// The progress of the followed transfers, in one run.
-    pub(super) fn progress(
+    pub(crate) fn progress(
         &self,
         setting: &Setting,
         discipline: &DisciplineChoice,
@@ -250,7 +255,7 @@ impl<'a> Lab<'a> {
     }
 
     /// The runs of a request gateway, by seed.
-    pub(super) fn gateway_runs(
+    pub(crate) fn gateway_runs(
         &self,
         setup: &Setup,
         scheduler: &SchedulerChoice,
@@ -264,17 +269,17 @@ impl<'a> Lab<'a> {
     }
 
     /// What `work` gives for each seed, on all cores.
-    pub(super) fn each_seed<T: Send>(
+    pub(crate) fn each_seed<T: Send>(
         &self,
         work: impl Fn(u64) -> T + Sync,
     ) -> Result<Vec<T>, Stopped> {
         let seeds = self.seeds();
-        let results = parallel::map(&seeds, self.threads, self.stop, |seed| work(*seed));
+        let results = pool::map(&seeds, self.threads, self.stop, |seed| work(*seed));
         if self.is_stopped() { Err(Stopped) } else { Ok(results) }
     }
 
     /// Whether the work is to end early.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -287,7 +292,7 @@ impl<'a> Lab<'a> {
         recorder: &mut dyn Recorder,
     ) -> Result<RunSummary, Stopped> {
         self.observer.planned(setting.scenario.duration);
-        let run = crate::simulation::run(&setting.scenario, discipline, seed, recorder, self.stop);
+        let run = simulation::run(&setting.scenario, discipline, seed, recorder, self.stop);
         if self.stop.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(run) }
     }
 

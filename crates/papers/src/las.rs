@@ -5,10 +5,10 @@ mod loss;
 mod short;
 mod time;
 
-use super::lab::{Flow, Setting};
-use super::runs::shipped;
-use super::{Claim, Paper};
-use crate::scenario::{Scenario, TrafficKind};
+use crate::lab::{Flow, Setting};
+use crate::{Claim, Paper};
+use tidegate_sim::scenario::{Scenario, TrafficKind};
+use tidegate_study::shipped;
 
 /// LAS.
 pub(super) const PAPER: Paper = Paper {
@@ -54,22 +54,19 @@ const LOAD: f64 = 0.7;
 
 /// Web sessions alone, with this load.
 fn web(load: f64) -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/web.toml");
-    let mut scenario = shipped(WEB, TEXT);
+    let mut scenario = shipped::scenario(WEB);
     set_load(&mut scenario, load);
     Setting { name: format!("{WEB} {load}"), scenario }
 }
 
 /// Short transfers beside the Web sessions.
 fn short_flows() -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/short-flows.toml");
-    Setting { name: SHORT_FLOWS.into(), scenario: shipped(SHORT_FLOWS, TEXT) }
+    Setting { name: SHORT_FLOWS.into(), scenario: shipped::scenario(SHORT_FLOWS) }
 }
 
 /// A transfer without an end beside the Web sessions.
 fn ftp() -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/LAS/ftp.toml");
-    Setting { name: FTP.into(), scenario: shipped(FTP, TEXT) }
+    Setting { name: FTP.into(), scenario: shipped::scenario(FTP) }
 }
 
 /// Sets the load of a scenario that is written for that of Table 1.

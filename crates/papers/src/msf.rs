@@ -11,8 +11,8 @@ mod window;
 
 use tidegate_core::{Bytes, Span, Time};
 
-use super::{Claim, Paper};
-use crate::requests::{Demand, Outcome, SchedulerChoice, Setup};
+use crate::{Claim, Paper};
+use tidegate_sim::requests::{Demand, Outcome, SchedulerChoice, Setup};
 
 /// MSF.
 pub(super) const PAPER: Paper = Paper {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::check::Written;
-use crate::metrics::statistics::Estimate;
+use crate::check::Written;
+use tidegate_study::Estimate;
 
 /// Values by two names, with their intervals over seeds.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +31,7 @@ pub struct Row {
 
 impl Row {
     /// A row of values that were measured, each over seeds.
-    pub(super) fn new(
+    pub(crate) fn new(
         label: impl Into<String>,
         written: Written,
         values: impl IntoIterator<Item = Option<Estimate>>,

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use tidegate_core::Buffer;
 
-use super::check::Written;
-use super::figure::Line;
-use super::lab::{Lab, Run, Setting};
-use super::runs::shipped;
-use super::{Claim, Paper, Row, Stopped, Table};
-use crate::metrics::run_summary::LinkSummary;
-use crate::metrics::statistics::Estimate;
-use crate::scenario::{QueueSpec, Scenario};
+use crate::check::Written;
+use crate::figure::Line;
+use crate::lab::{Lab, Run, Setting};
+use crate::{Claim, Paper, Row, Stopped, Table};
+use tidegate_sim::metrics::run_summary::LinkSummary;
+use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_study::Estimate;
+use tidegate_study::shipped;
 
 /// WLAN.
 pub(super) const PAPER: Paper = Paper {
@@ -74,19 +74,17 @@ const DOWNLOADS: usize = 1;
 
 /// Five uploads and five downloads with this buffer at the access point.
 fn long_lived(buffer: u32) -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/WLAN/long-lived.toml");
-    with_buffer(LONG_LIVED, TEXT, buffer)
+    with_buffer(LONG_LIVED, buffer)
 }
 
 /// The same with today's TCP.
 fn long_lived_today(buffer: u32) -> Setting {
-    const TEXT: &str = include_str!("../../../../scenarios/papers/WLAN/long-lived-today.toml");
-    with_buffer(TODAY, TEXT, buffer)
+    with_buffer(TODAY, buffer)
 }
 
 /// A shipped scenario with this buffer at the access point.
-fn with_buffer(name: &str, text: &str, buffer: u32) -> Setting {
-    let mut scenario = shipped(name, text);
+fn with_buffer(name: &'static str, buffer: u32) -> Setting {
+    let mut scenario = shipped::scenario(name);
     for link in &mut scenario.links {
         if let QueueSpec::Tested(limit) = &mut link.queue {
             *limit = Buffer::packets(buffer);

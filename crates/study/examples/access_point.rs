@@ -3,21 +3,20 @@
 //! fairness, under several disciplines.
 //!
 //! ```text
-//! cargo run --release -p tidegate-sim --example access_point
+//! cargo run --release -p tidegate-study --example access_point
 //! ```
 //!
 //! Ten seeds, means with 95% intervals. What comes out is said in
 //! `docs/access-point.md`.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_sim::experiment::{self, Job, Output};
+use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::Times;
-use tidegate_sim::metrics::statistics::Estimate;
-use tidegate_sim::metrics::{Discard, RunSummary};
 use tidegate_sim::scenario::{Capacity, Scenario, file};
+use tidegate_study::Estimate;
+use tidegate_study::experiment::{self, Forget};
 
 const LINKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/links");
 
@@ -117,7 +116,7 @@ fn rows(
     }
     let scenario = file::parse(&path, &text, &file::Folder(LINKS.into()))?;
     let threads = std::thread::available_parallelism()?.get();
-    let runs = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget)?;
+    let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
     for discipline in &scenario.disciplines {
         let cells = columns.iter().map(|(_, decimals, of)| {
             let of_runs = runs.iter().filter(|run| run.discipline == discipline.label);
@@ -147,20 +146,4 @@ fn waited(scenario: &Scenario, run: &RunSummary) -> Option<f64> {
         }
     }
     all.mean().map(|seconds| seconds * 1e3)
-}
-
-/// Keeps no rows.
-struct Forget;
-
-impl Output<'_> for Forget {
-    type Recorder = Discard;
-    type Error = Infallible;
-
-    fn begin(&self, _job: &Job<'_>) -> Result<Discard, Infallible> {
-        Ok(Discard)
-    }
-
-    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
-        Ok(())
-    }
 }

@@ -2,20 +2,19 @@
 //! loads, is ns-3's figure inside the spread of ours?
 //!
 //! ```text
-//! cargo run --release -p tidegate-sim --example crosscheck
+//! cargo run --release -p tidegate-study --example crosscheck
 //! ```
 //!
 //! ns-3's figures are one seed of 1 000 s, with the settings in
 //! `benches/ns3/README.md`; more of its seeds are in `benches/ns3/results/`.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_sim::experiment::{self, Job, Output};
+use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::ClassSummary;
-use tidegate_sim::metrics::{Discard, RunSummary};
 use tidegate_sim::scenario::file;
+use tidegate_study::experiment::{self, Forget};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/crosscheck.toml");
 const CLASSES: [&str; 7] = ["6", "7-10", "11-20", "21-50", "51-200", "201-1000", "1001+"];
@@ -62,22 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     )
 }
 
-/// Keeps no rows.
-struct Forget;
-
-impl Output<'_> for Forget {
-    type Recorder = Discard;
-    type Error = Infallible;
-
-    fn begin(&self, _job: &Job<'_>) -> Result<Discard, Infallible> {
-        Ok(Discard)
-    }
-
-    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
 type Figure<'a> = (&'a str, &'a dyn Fn(&ClassSummary) -> Option<f64>);
 
 fn compare(
@@ -88,7 +71,7 @@ fn compare(
 ) -> Result<(), Box<dyn Error>> {
     let scenario = file::parse(SCENARIO, text, &file::Folder(".".into()))?;
     let threads = std::thread::available_parallelism()?.get();
-    let runs = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget)?;
+    let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
     println!("\nload {load}, {} seeds: ns-3 [least, most of ours]\n", runs.len());
     println!("| segments | {} | {} | {} |", figures[0].0, figures[1].0, figures[2].0);
     println!("| --- | --- | --- | --- |");

@@ -2,19 +2,18 @@
 //! downloads get, with ns-3's rule for replies and with that of the standard?
 //!
 //! ```text
-//! cargo run --release -p tidegate-sim --example crosscheck_wlan
+//! cargo run --release -p tidegate-study --example crosscheck_wlan
 //! ```
 //!
 //! ns-3's figures are in `benches/ns3/results/wifi.jsonl`, what they are of and
 //! what comes out of the comparison in `benches/ns3/wifi.md`.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_sim::experiment::{self, Job, Output};
-use tidegate_sim::metrics::{Discard, RunSummary};
+use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::file;
+use tidegate_study::experiment::{self, Forget};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/wifi.toml");
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/results/wifi.jsonl");
@@ -55,7 +54,7 @@ fn ours(text: &str, buffer: u64) -> Result<Vec<Shares>, Box<dyn Error>> {
     let text = text.replace("30 packets", &format!("{buffer} packets"));
     let scenario = file::parse(SCENARIO, &text, &file::Folder(".".into()))?;
     let threads = std::thread::available_parallelism()?.get();
-    let runs = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget)?;
+    let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
     let mbits = |run: &RunSummary, source: usize| {
         run.traffic[source].delivered.0 as f64 * 8.0 / scenario.duration.as_seconds() / 1e6
     };
@@ -72,20 +71,4 @@ fn print_row(buffer: u64, name: &str, runs: &[Shares]) {
     };
     let (up, down, both) = (cell(&|run| run[0]), cell(&|run| run[1]), cell(&|run| run[0] + run[1]));
     println!("| {buffer} | {name} | {up} | {down} | {both} |");
-}
-
-/// Keeps no rows.
-struct Forget;
-
-impl Output<'_> for Forget {
-    type Recorder = Discard;
-    type Error = Infallible;
-
-    fn begin(&self, _job: &Job<'_>) -> Result<Discard, Infallible> {
-        Ok(Discard)
-    }
-
-    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
-        Ok(())
-    }
 }

@@ -1,7 +1,7 @@
 //! What each way of sharing an access link does to classes and to small responses.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-sim --example gateway_comparison -- 10
+//! cargo run --release -p tidegate-study --example gateway_comparison -- 10
 //! ```
 //!
 //! The argument is the number of seeds; a second one picks the settings whose names
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use tidegate_core::{Buffer, Bytes, Rate, Span};
-use tidegate_sim::metrics::statistics::Estimate;
-use tidegate_sim::parallel;
 use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
+use tidegate_study::Estimate;
+use tidegate_study::pool;
 
 /// Parameters and their values.
 type Given = &'static [(&'static str, &'static str)];
@@ -123,7 +123,7 @@ fn run_all(settings: &[Setting]) -> Vec<Vec<Vec<Outcome>>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let done = AtomicUsize::new(0);
     let never = AtomicBool::new(false);
-    let results = parallel::map(&jobs, threads, &never, |(number, way_number, seed)| {
+    let results = pool::map(&jobs, threads, &never, |(number, way_number, seed)| {
         let setup = &settings[*number].setup;
         let outcome = run_way(setup, &way(*way_number, setup), *seed, &never);
         eprint!("\r{} of {} runs", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());

@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use tidegate_core::{Bytes, Span, Time};
+use tidegate_sim::metrics::RunSummary;
+use tidegate_sim::metrics::run_summary::{
+    ClassSummary, LinkSummary, Times, TrafficSummary, bin_start,
+};
+use tidegate_sim::scenario::{QueueSpec, Scenario};
 
-use super::RunSummary;
-use super::run_summary::{ClassSummary, LinkSummary, Times, TrafficSummary, bin_start};
-use super::statistics::Estimate;
-use crate::scenario::{QueueSpec, Scenario};
+use crate::Estimate;
 
 /// Points at most of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;
@@ -495,7 +497,7 @@ impl LinkResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::file::{self, Folder};
+    use tidegate_sim::scenario::file::{self, Folder};
 
     #[test]
     fn a_source_that_is_starved_counts_as_one_segment() {

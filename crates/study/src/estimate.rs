@@ -1,4 +1,4 @@
-//! Means with confidence intervals over independent runs, and fairness.
+//! Means with confidence intervals over independent runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl Estimate {
     /// The interval is Student's, since runs are few.
     ///
     /// ```
-    /// use tidegate_sim::metrics::statistics::Estimate;
+    /// use tidegate_study::Estimate;
     /// let estimate = Estimate::of([9.0, 10.0, 11.0]).expect("three values");
     /// assert_eq!(estimate.mean, 10.0);
     /// // 4.303 standard errors of 1 / sqrt(3) with two degrees of freedom.
@@ -63,26 +63,9 @@ pub fn student_quantile(degrees_of_freedom: usize) -> f64 {
     TABLE.get(degrees_of_freedom.wrapping_sub(1)).copied().unwrap_or_else(beyond)
 }
 
-/// Jain's index of fairness: 1 when all are alike, 1/n when one has everything.
-/// `None` without values or when all are zero.
-pub fn jain_index(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (count, sum, squares) = values
-        .into_iter()
-        .fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
-    (squares > 0.0).then(|| sum * sum / (count * squares))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fairness_runs_from_one_over_n_to_one() {
-        assert_eq!(jain_index([2.0, 2.0, 2.0]), Some(1.0));
-        assert_eq!(jain_index([3.0, 0.0, 0.0]), Some(1.0 / 3.0));
-        assert_eq!(jain_index([]), None);
-        assert_eq!(jain_index([0.0]), None);
-    }
 
     #[test]
     fn the_quantile_falls_smoothly_past_the_table() {

@@ -5,13 +5,14 @@
 //! whoever stops half-way has every discipline under the same seeds.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::metrics::{Recorder, RunSummary};
-use crate::parallel::{self, POISON};
-use crate::scenario::{DisciplineChoice, Scenario};
-use crate::simulation;
+use tidegate_sim::metrics::{Discard, Recorder, RunSummary};
+use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_sim::simulation;
+
+use crate::pool;
 
 /// One run of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -74,46 +75,38 @@ pub fn run<'a, O: Output<'a>>(
     let mut queue = jobs(scenario);
     let seeds = scenario.seeds.len();
     queue.sort_by_key(|job| (job.index % seeds, job.index));
-    let failure = Mutex::new(None);
-    let runs = parallel::map(&queue, threads, stop, |job| {
+    let runs = pool::map(&queue, threads, stop, |job| {
         let run = output.begin(job).and_then(|mut recorder| {
             let summary = simulation::run(scenario, job.discipline, job.seed, &mut recorder, stop);
             output.end(job, recorder, &summary).map(|()| (job.index, summary))
         });
-        run.map_err(|error| {
-            failure.lock().expect(POISON).get_or_insert(error);
-            stop.store(true, Ordering::Relaxed);
-        })
+        run.inspect_err(|_| stop.store(true, Ordering::Relaxed))
     });
-    match failure.into_inner().expect(POISON) {
-        Some(error) => Err(error),
-        None => {
-            let runs: BTreeMap<_, _> = runs.into_iter().flatten().collect();
-            Ok(runs.into_values().collect())
-        }
+    let runs: BTreeMap<usize, RunSummary> = runs.into_iter().collect::<Result<_, _>>()?;
+    Ok(runs.into_values().collect())
+}
+
+/// Takes rows and forgets them: the summaries of the runs are all that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Forget;
+
+impl Output<'_> for Forget {
+    type Recorder = Discard;
+    type Error = Infallible;
+
+    fn begin(&self, _: &Job<'_>) -> Result<Discard, Infallible> {
+        Ok(Discard)
+    }
+
+    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Discard;
-    use crate::scenario::file::{self, Folder};
-
-    struct Forget;
-
-    impl Output<'_> for Forget {
-        type Recorder = Discard;
-        type Error = String;
-
-        fn begin(&self, _: &Job<'_>) -> Result<Discard, String> {
-            Ok(Discard)
-        }
-
-        fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), String> {
-            Ok(())
-        }
-    }
+    use tidegate_sim::scenario::file::{self, Folder};
 
     struct Fail;
 

@@ -1,22 +1,23 @@
 //! Work on many items at the same time.
 //!
-//! An item is worked on by one thread, which shares nothing with the others, and
-//! results stand in the order of the items: any number of threads gives the same.
+//! One thread works on an item and shares nothing with the others, and results stand
+//! in the order of the items: any number of threads gives the same results.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::iter::zip;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A thread that panics takes the scope, and so the program, with it.
-pub(crate) const POISON: &str = "no thread panics while it holds this lock";
+use rayon::ThreadPoolBuilder;
 
 /// What `work` gives for each of `items`, begun in their order on `threads` threads.
-/// Once `stop` is true no other is begun, and what there is comes back.
+/// Once `stop` is true no other item is begun, and those that were give the result.
+///
+/// # Panics
+/// When `work` panics, or when the system has no thread to give.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
 ///
-/// let squares = tidegate_sim::parallel::map(&[1, 2, 3], 2, &AtomicBool::new(false), |n| n * n);
+/// let squares = tidegate_study::pool::map(&[1, 2, 3], 2, &AtomicBool::new(false), |n| n * n);
 /// assert_eq!(squares, [1, 4, 9]);
 /// ```
 pub fn map<I: Sync, T: Send>(
@@ -25,27 +26,27 @@ pub fn map<I: Sync, T: Send>(
     stop: &AtomicBool,
     work: impl Fn(&I) -> T + Sync,
 ) -> Vec<T> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let worker = || {
-        while !stop.load(Ordering::Relaxed) {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(number) else { return };
-            let result = work(item);
-            done.lock().expect(POISON).push((number, result));
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, items.len().max(1)) {
-            scope.spawn(worker);
+    let threads = threads.clamp(1, items.len().max(1));
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let mut results: Vec<Option<T>> = items.iter().map(|_| None).collect();
+    // First in, first out: rayon otherwise begins with what was spawned last.
+    pool.expect("the system starts threads").in_place_scope_fifo(|scope| {
+        for (item, result) in zip(items, &mut results) {
+            let work = &work;
+            scope.spawn_fifo(move |_| {
+                if !stop.load(Ordering::Relaxed) {
+                    *result = Some(work(item));
+                }
+            });
         }
     });
-    let mut done = done.into_inner().expect(POISON);
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
+    results.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -57,6 +58,14 @@ mod tests {
             assert_eq!(doubled.len(), items.len());
         }
         assert!(map(&[0; 0], 4, &AtomicBool::new(false), |item| *item).is_empty());
+    }
+
+    #[test]
+    fn one_thread_begins_the_items_in_their_order() {
+        let items: Vec<u64> = (0..1_000).collect();
+        let begun = Mutex::new(Vec::new());
+        map(&items, 1, &AtomicBool::new(false), |item| begun.lock().unwrap().push(*item));
+        assert_eq!(begun.into_inner().unwrap(), items);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{mean, paired, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{ACCESS, PAPER, access};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::{mean, paired, ratio};
+use crate::{Claim, Finding, Stopped};
 
 /// The sources that have no deadline, and where they stand in the scenario.
 const BEST_EFFORT: [(&str, usize); 3] = [("ftp", 3), ("http", 4), ("mail", 5)];

@@ -5,11 +5,11 @@ use tidegate_core::curve::{Curve, PER_BYTE};
 use tidegate_core::residual::Residual;
 use tidegate_core::{Bytes, Span, Time};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::{ACCESS, PAPER, access};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const APPROXIMATIONS: Claim = Claim {
     id: "BE-8",

@@ -2,12 +2,12 @@
 
 use tidegate_core::Time;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Served};
-use super::super::runs::mean;
-use super::super::{Claim, Finding, Stopped};
 use super::{ACCESS, PAPER, access};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Served};
+use crate::runs::mean;
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const OVER_TIME: Claim = Claim {
     id: "BE-4",

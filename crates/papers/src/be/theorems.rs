@@ -7,11 +7,11 @@ use tidegate_core::discipline::deadlines::Excess;
 use tidegate_core::residual::Residual;
 use tidegate_core::{Bytes, Stream, Time};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::PAPER;
 use super::worst_case::{self, Drive, Liar};
+use crate::check::{Bound, Check, Written};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const THEOREMS: Claim = Claim {
     id: "BE-Th",
@@ -135,8 +135,8 @@ impl Assignment for Hasty {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use super::super::super::{Effort, Observer, Verdict};
     use super::*;
+    use crate::{Effort, Observer, Verdict};
     use tidegate_core::Span;
 
     struct Nobody;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{bottleneck, choices, paired};
-use super::super::{Claim, Finding, Stopped};
 use super::{CALL, PAPER, call};
-use crate::metrics::statistics::Estimate;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::{bottleneck, choices, paired};
+use crate::{Claim, Finding, Stopped};
+use tidegate_study::Estimate;
 
 /// In figure 7.
 const COMPARED: [&str; 6] = ["fifo", "las", "lars", "run2c", "scfq", "efd"];

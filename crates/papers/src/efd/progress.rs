@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, thinned};
-use super::super::lab::{Flow, Lab, Run, Setting};
-use super::super::runs::{choices, paired};
-use super::super::{Claim, Finding, Stopped};
 use super::{DUMBBELL, PAPER, dumbbell};
-use crate::scenario::TrafficKind;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, thinned};
+use crate::lab::{Flow, Lab, Run, Setting};
+use crate::runs::{choices, paired};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::scenario::TrafficKind;
 
 /// In figure 6.
 const COMPARED: [&str; 4] = ["las", "lars", "efd", "run2c"];
@@ -85,7 +85,7 @@ fn largest(run: &Run) -> Vec<Flow> {
 
 fn curves(name: &str, run: &Arc<Run>) -> Figure {
     let line = |flow: &Flow| {
-        let of_flow = |sample: &&crate::metrics::ProgressSample| {
+        let of_flow = |sample: &&tidegate_sim::metrics::ProgressSample| {
             sample.number == u64::from(flow.number) && sample.traffic == usize::from(flow.traffic)
         };
         let samples: Vec<_> = run.summary.progress.iter().filter(of_flow).collect();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, distribution};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{bottleneck, choices, mean, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{DUMBBELL, LOADS, PAPER, dumbbell, mean_response, segments};
-use crate::metrics::statistics::Estimate;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, distribution};
+use crate::lab::{Lab, Run};
+use crate::runs::{bottleneck, choices, mean, ratio};
+use crate::{Claim, Finding, Stopped};
+use tidegate_study::Estimate;
 
 /// In figures 4 and 5.
 const FOUR: [&str; 4] = ["fifo", "las", "run2c", "efd"];

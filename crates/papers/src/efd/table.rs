@@ -1,11 +1,11 @@
 //! EFD section 3.1 and 5.1: the flow table.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, distribution, thinned};
-use super::super::lab::{Lab, Passage, Run};
-use super::super::runs::{bottleneck, choices, mean, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{DUMBBELL, LOADS, PAPER, dumbbell};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, distribution, thinned};
+use crate::lab::{Lab, Passage, Run};
+use crate::runs::{bottleneck, choices, mean, ratio};
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const FRAGMENTS: Claim = Claim {
     id: "EFD-1b",

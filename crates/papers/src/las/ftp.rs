@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{mean, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{FTP, PACKET, PAPER, ftp};
-use crate::metrics::ProgressSample;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::{mean, ratio};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::metrics::ProgressSample;
 
 pub(super) const LONG_TRANSFER: Claim = Claim {
     id: "LAS-6",

@@ -1,11 +1,11 @@
 //! LAS section 5.2: who loses packets.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, distribution};
-use super::super::lab::{Flow, Lab, Run};
-use super::super::runs::{bottleneck, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{LOAD, PAPER, SHORT, WEB, packets, web};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, distribution};
+use crate::lab::{Flow, Lab, Run};
+use crate::runs::{bottleneck, ratio};
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const LOSSES: Claim = Claim {
     id: "LAS-5",

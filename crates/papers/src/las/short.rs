@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tidegate_core::Span;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Flow, Lab, Run};
-use super::super::runs::{mean, paired, pairs};
-use super::super::{Claim, Finding, Stopped};
 use super::{PACKET, PAPER, SHORT_FLOWS, short_flows};
-use crate::scenario::TrafficKind;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Flow, Lab, Run};
+use crate::runs::{mean, paired, pairs};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::scenario::TrafficKind;
 
 /// Places of the two kinds of short transfers among the scenario's sources.
 const CLEAN: u16 = 1;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Flow, Lab, Run};
-use super::super::runs::{mean, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{LOAD, PAPER, SHORT, WEB, packets, web};
-use crate::metrics::statistics::Estimate;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Flow, Lab, Run};
+use crate::runs::{mean, ratio};
+use crate::{Claim, Finding, Stopped};
+use tidegate_study::Estimate;
 
 pub(super) const TRANSMISSION: Claim = Claim {
     id: "LAS-4",

@@ -5,14 +5,14 @@ use std::num::NonZeroU32;
 use tidegate_core::request::{ClassId, Decision, Permit, Request, UserId};
 use tidegate_core::{Bytes, Rate, Span, Time};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::latency::ratios;
 use super::{PAPER, VARIANTS, at, looping, scheduler};
-use crate::requests::{Demand, Outcome, Setup};
-use crate::scenario::SizeLaw;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Demand, Outcome, Setup};
+use tidegate_sim::scenario::SizeLaw;
 
 pub(super) const BATCH: Claim = Claim {
     id: "MSF-5",

@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use tidegate_core::request::{ClassId, Decision, Permit, Request, Scheduler, UserId};
 use tidegate_core::{Bytes, Rate, Stream, Time};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::{PAPER, scheduler};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const FAIRNESS: Claim = Claim {
     id: "MSF-F",

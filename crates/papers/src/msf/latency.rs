@@ -2,11 +2,11 @@
 
 use tidegate_core::Span;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::{PAPER, VARIANTS, looping, scheduler};
-use crate::requests::{ClassOutcome, Demand, Outcome, Setup};
+use crate::check::{Bound, Check, Written};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{ClassOutcome, Demand, Outcome, Setup};
 
 pub(super) const LATENCY: Claim = Claim {
     id: "MSF-9",

@@ -2,13 +2,13 @@
 
 use tidegate_core::{Bytes, Rate, Span};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, thinned};
-use super::super::lab::Lab;
-use super::super::runs::mean as mean_of;
-use super::super::{Claim, Finding, Stopped};
 use super::{PAPER, VARIANTS, Variant, at, used};
-use crate::requests::{Cbr, Outcome, Setup};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, thinned};
+use crate::lab::Lab;
+use crate::runs::mean as mean_of;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Cbr, Outcome, Setup};
 
 pub(super) const PASSING: Claim = Claim {
     id: "MSF-14",

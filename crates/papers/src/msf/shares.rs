@@ -2,13 +2,13 @@
 
 use tidegate_core::Span;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::{PAPER, VARIANTS, Variant, at, looping, scheduler, used};
-use crate::metrics::statistics::Estimate;
-use crate::requests::{Class, Outcome, Setup};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Class, Outcome, Setup};
+use tidegate_study::Estimate;
 
 pub(super) const PHASES: Claim = Claim {
     id: "MSF-8",

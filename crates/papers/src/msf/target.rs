@@ -1,15 +1,15 @@
 //! MSF section 5.6: what the target utilisation does to latency.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::Lab;
-use super::super::runs::mean as mean_of;
-use super::super::table::{Row, Table};
-use super::super::{Claim, Finding, Stopped};
 use super::latency::{ratios, response};
 use super::{PAPER, VARIANTS, Variant, used};
-use crate::metrics::statistics::Estimate;
-use crate::requests::{Outcome, Setup};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::Lab;
+use crate::runs::mean as mean_of;
+use crate::table::{Row, Table};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Outcome, Setup};
+use tidegate_study::Estimate;
 
 pub(super) const TARGET: Claim = Claim {
     id: "MSF-12",

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use tidegate_core::{Buffer, Bytes, Span};
 
-use super::super::check::{Bound, Check, Written};
-use super::super::lab::Lab;
-use super::super::table::{Row, Table};
-use super::super::{Claim, Finding, Stopped};
 use super::latency::{answered, by_littles_law, ratios, response};
 use super::{PAPER, VARIANTS, Variant, scheduler};
-use crate::metrics::statistics::Estimate;
-use crate::requests::{Demand, Outcome, Setup};
-use crate::scenario::SizeLaw;
-use crate::tcp::TcpConfig;
+use crate::check::{Bound, Check, Written};
+use crate::lab::Lab;
+use crate::table::{Row, Table};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Demand, Outcome, Setup};
+use tidegate_sim::scenario::SizeLaw;
+use tidegate_sim::tcp::TcpConfig;
+use tidegate_study::Estimate;
 
 pub(super) const VARIABLES: Claim = Claim {
     id: "MSF-9v",

@@ -2,12 +2,12 @@
 
 use tidegate_core::Span;
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale, thinned};
-use super::super::lab::Lab;
-use super::super::{Claim, Finding, Stopped};
 use super::{PAPER, VARIANTS, Variant, at, used};
-use crate::requests::{Demand, Outcome, Sample, Setup};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale, thinned};
+use crate::lab::Lab;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::requests::{Demand, Outcome, Sample, Setup};
 
 pub(super) const FROZEN: Claim = Claim {
     id: "MSF-11",

@@ -1,14 +1,14 @@
 //! WLAN section IV: what uploads and downloads get.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::ratio;
-use super::super::{Claim, Finding, Stopped, Table};
 use super::{
     BUFFERS, Cell, DOWNLOADS, LARGE, LONG_LIVED, PAPER, PAPERS_RUNS, SEGMENT, TODAY, UPLOADS,
     carried, cells, imbalance, long_lived_today, over_buffers, table,
 };
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::ratio;
+use crate::{Claim, Finding, Stopped, Table};
 
 pub(super) const UPLOADS_AGAINST_DOWNLOADS: Claim = Claim {
     id: "WLAN-2",

@@ -1,14 +1,14 @@
 //! WLAN sections IV and V-3: a buffer in which nothing is lost.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{paired, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::mixed::{
     ALL, ASYMMETRIC, DIRECTIONS, LOADS, MIXED, SHORT, by_size, response, some, unfairness,
 };
 use super::{Cell, LARGE, LONG_LIVED, PAPER, PAPERS_RUNS, SMALL, imbalance};
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::{paired, ratio};
+use crate::{Claim, Finding, Stopped};
 
 pub(super) const LARGE_BUFFER: Claim = Claim {
     id: "WLAN-8",
@@ -151,5 +151,5 @@ fn waited(cell: &Cell, run: &Run) -> Option<f64> {
 }
 
 fn pooled(cell: &Cell, label: &str) -> Vec<(f64, f64)> {
-    super::super::figure::thinned(cell.downlink(&cell.of(label)[0]).delay.distribution().collect())
+    crate::figure::thinned(cell.downlink(&cell.of(label)[0]).delay.distribution().collect())
 }

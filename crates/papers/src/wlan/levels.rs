@@ -1,14 +1,14 @@
 //! WLAN section V-1: FIFO or LAS within the levels of EFD.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::lab::{Lab, Run};
-use super::super::runs::ratio;
-use super::super::{Claim, Finding, Stopped};
 use super::mixed::{
     ALL, LOADS, LONG, MEDIUM, MIXED, SHORT, SYMMETRIC, Sizes, by_size, response, some,
 };
 use super::{DOWNLOADS, PAPER, SMALL, UPLOADS};
-use crate::scenario::DisciplineChoice;
+use crate::check::{Bound, Check, Written};
+use crate::lab::{Lab, Run};
+use crate::runs::ratio;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::scenario::DisciplineChoice;
 
 const METHOD: &str = "As much up as down, a buffer of 30 packets; ten seeds of 500 s, which \
     together are the paper's 5 000 s. Variants are called after their high and low level. \

@@ -1,11 +1,11 @@
 //! WLAN section V: short and long transfers, and how long they take.
 
-use super::super::figure::{Figure, Line, Measure, Scale};
-use super::super::lab::{Flow, Lab, Run, Setting};
-use super::super::runs::mean;
 use super::{Cell, DOWNLOADS, SEGMENT, Stopped, UPLOADS, with_buffer};
-use crate::metrics::statistics::Estimate;
-use crate::scenario::{Arrivals, DisciplineChoice, TrafficKind};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Flow, Lab, Run, Setting};
+use crate::runs::mean;
+use tidegate_sim::scenario::{Arrivals, DisciplineChoice, TrafficKind};
+use tidegate_study::Estimate;
 
 pub(super) const MIXED: &str = "papers/WLAN/mixed.toml";
 
@@ -41,8 +41,7 @@ pub(super) const ABOVE_STEP: Sizes = Sizes { name: "21 to 40", least: 21, most: 
 
 /// Transfers of `load` Mbit/s in all, with so many downloads for each upload.
 fn setting(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Setting {
-    const TEXT: &str = include_str!("../../../../../scenarios/papers/WLAN/mixed.toml");
-    let Setting { name, mut scenario } = with_buffer(MIXED, TEXT, buffer);
+    let Setting { name, mut scenario } = with_buffer(MIXED, buffer);
     scenario.duration = lab.length(scenario.duration);
     let upload = f64::from(load) / f64::from(1 + downloads);
     for (source, part) in [(UPLOADS, upload), (DOWNLOADS, upload * f64::from(downloads))] {
@@ -134,8 +133,8 @@ mod tests {
 
     use tidegate_core::Span;
 
-    use super::super::super::lab::{Effort, Observer};
     use super::*;
+    use crate::lab::{Effort, Observer};
 
     struct Nobody;
 

@@ -1,15 +1,15 @@
 //! WLAN section V-2: response times of uploads and downloads, by size.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::Figure;
-use super::super::lab::{Lab, Run};
-use super::super::runs::ratio;
-use super::super::{Claim, Finding, Stopped};
 use super::mixed::{
     ABOVE_STEP, ASYMMETRIC, BELOW_STEP, DIRECTIONS, LOADS, LONG, MEDIUM, MIXED, SHORT, Sizes, all,
     by_size, response, unfairness,
 };
 use super::{Cell, DOWNLOADS, PAPER, SMALL, UPLOADS, mixed};
+use crate::check::{Bound, Check, Written};
+use crate::figure::Figure;
+use crate::lab::{Lab, Run};
+use crate::runs::ratio;
+use crate::{Claim, Finding, Stopped};
 
 const TEXT: &str = "FIFO is unfair to downloads at both loads. Every size-based policy mitigates \
     that, and short transfers take significantly less than under FIFO, at the cost of a \

@@ -1,15 +1,15 @@
 //! WLAN section IV: round trips and windows, by which a queue steers TCP.
 
-use super::super::check::{Bound, Check, Written};
-use super::super::figure::{Figure, Measure, Scale};
-use super::super::lab::{Lab, Run};
-use super::super::runs::{mean, paired, ratio};
-use super::super::{Claim, Finding, Stopped};
 use super::{
     BUFFERS, Cell, DOWNLOADS, LONG_LIVED, PAPER, PAPERS_RUNS, RECEIVE_WINDOW, SEGMENT, UPLOADS,
     cells, over_buffers, table,
 };
-use crate::metrics::ProgressSample;
+use crate::check::{Bound, Check, Written};
+use crate::figure::{Figure, Measure, Scale};
+use crate::lab::{Lab, Run};
+use crate::runs::{mean, paired, ratio};
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::metrics::ProgressSample;
 
 pub(super) const ROUND_TRIPS: Claim = Claim {
     id: "WLAN-3",

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use tidegate_sim::metrics::RunSummary;
-use tidegate_sim::metrics::statistics::{Estimate, jain_index};
+use tidegate_sim::metrics::run_summary::jain_index;
+use tidegate_study::Estimate;
 
 use super::workload::{WARM_UP, Workload};
 

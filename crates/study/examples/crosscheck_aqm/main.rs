@@ -2,8 +2,8 @@
 //! over the same dumbbell: for every figure, is the difference within tolerance?
 //!
 //! ```text
-//! cargo run --release -p tidegate-sim --example crosscheck_aqm
-//! cargo run --release -p tidegate-sim --example crosscheck_aqm -- codel packets.csv
+//! cargo run --release -p tidegate-study --example crosscheck_aqm
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- codel packets.csv
 //! ```
 //!
 //! ns-3's figures are those of `benches/ns3/results`; `benches/ns3/README.md` says

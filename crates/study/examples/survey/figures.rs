@@ -2,8 +2,8 @@
 
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::TrafficSummary;
-use tidegate_sim::metrics::statistics::Estimate;
 use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_study::Estimate;
 
 /// A figure of a run.
 pub(crate) struct Figure {

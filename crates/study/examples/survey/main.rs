@@ -2,7 +2,7 @@
 //! same traffic: who wins what, and where.
 //!
 //! ```text
-//! cargo run --release -p tidegate-sim --example survey -- docs/comparison [SEEDS]
+//! cargo run --release -p tidegate-study --example survey -- docs/comparison [SEEDS]
 //! ```
 //!
 //! writes `README.md` (winners and tables) and `survey.csv` (every figure with its
@@ -14,15 +14,13 @@ mod cases;
 mod figures;
 mod page;
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_sim::experiment::{self, Job, Output};
-use tidegate_sim::metrics::{Discard, RunSummary};
 use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_study::experiment::{self, Forget};
 
 use figures::{CaseResult, FIGURES};
 
@@ -58,20 +56,4 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(folder.join("README.md"), page::markdown(&results, seeds))?;
     fs::write(folder.join("survey.csv"), page::csv(&results)?)?;
     Ok(())
-}
-
-/// The summary of a run is all that is needed.
-struct Forget;
-
-impl Output<'_> for Forget {
-    type Recorder = Discard;
-    type Error = Infallible;
-
-    fn begin(&self, _: &Job<'_>) -> Result<Discard, Infallible> {
-        Ok(Discard)
-    }
-
-    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
-        Ok(())
-    }
 }

@@ -9,7 +9,7 @@ use super::figures::{CaseResult, FIGURES, Figure};
 pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
     let mut text = format!(
         "# The survey, in numbers\n\n\
-         Made by `cargo run --release -p tidegate-sim --example survey -- docs/comparison {seeds}`. \
+         Made by `cargo run --release -p tidegate-study --example survey -- docs/comparison {seeds}`. \
          What it means is in [comparison.md](../comparison.md); every figure with its interval is \
          in [survey.csv](survey.csv).\n\n\
          Each case runs with {seeds} seeds under each discipline, with the same arrivals. A \

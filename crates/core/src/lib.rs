@@ -52,7 +52,7 @@ pub mod units;
 pub use buffer::Buffer;
 pub use discipline::{Backlog, Discipline, Loss, LossReason, Losses};
 pub use flow_table::FlowTable;
-pub use packet::{Ecn, FlowKey, Packet, TcpFacts};
+pub use packet::{Dscp, Ecn, FlowKey, Packet, TcpFacts};
 pub use port::{Counters, Port};
 pub use random::Stream;
 pub use units::{Bytes, Rate, Span, Time};

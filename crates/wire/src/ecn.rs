@@ -18,14 +18,14 @@ use crate::{Headers, be16};
 ///
 /// ```
 /// use tidegate_core::Ecn;
-/// use tidegate_wire::{FrameError, Headers, Link, mark_congested, set_ecn};
+/// use tidegate_wire::{FrameError, Headers, Link, mark_congested};
 ///
 /// let mut packet = [0; 20];
 /// packet[..4].copy_from_slice(&[0x45, 0, 0, 20]);
 /// assert_eq!(mark_congested(Link::RawIp, &mut packet), Err(FrameError::NotEcnCapable));
 /// packet[1] = 2;
 /// mark_congested(Link::RawIp, &mut packet)?;
-/// assert_eq!(Headers::read(Link::RawIp, &packet)?.ecn, Ecn::Congested);
+/// assert_eq!(Headers::read(Link::RawIp, &packet)?.ecn, Ecn::Ce);
 /// # Ok::<(), FrameError>(())
 /// ```
 ///
@@ -34,10 +34,10 @@ use crate::{Headers, be16};
 /// frame is then as it was.
 pub fn mark_congested(link: Link, frame: &mut [u8]) -> Result<(), FrameError> {
     let headers = Headers::read(link, frame)?;
-    if headers.ecn == Ecn::NotCapable {
+    if !headers.ecn.is_markable() {
         return Err(FrameError::NotEcnCapable);
     }
-    rewrite(&mut frame[headers.link_header..], Ecn::Congested);
+    rewrite(&mut frame[headers.link_header..], Ecn::Ce);
     Ok(())
 }
 
@@ -57,10 +57,11 @@ fn rewrite(packet: &mut [u8], ecn: Ecn) {
     const IPV4_CHECKSUM: usize = 10;
     let before = be16(packet, 0);
     let is_v4 = before >> 12 == 4;
-    // The field is the low end of the second byte in IPv4, of the traffic
-    // class in IPv6, which begins in the middle of the first byte.
+    // The octet with the field is the second in IPv4; in IPv6 it begins in the
+    // middle of the first.
     let shift = if is_v4 { 0 } else { 4 };
-    let after = before & !(0b11 << shift) | codepoint(ecn) << shift;
+    let octet = ecn.on((before >> shift) as u8);
+    let after = before & !(0xff << shift) | u16::from(octet) << shift;
     if after == before {
         return;
     }
@@ -68,14 +69,6 @@ fn rewrite(packet: &mut [u8], ecn: Ecn) {
     if is_v4 {
         let checksum = updated(be16(packet, IPV4_CHECKSUM), before, after);
         packet[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
-    }
-}
-
-fn codepoint(ecn: Ecn) -> u16 {
-    match ecn {
-        Ecn::NotCapable => 0b00,
-        Ecn::Capable => 0b10,
-        Ecn::Congested => 0b11,
     }
 }
 

@@ -7,7 +7,7 @@
 
 use etherparse::err::ip::{HeaderError, LaxHeaderSliceError};
 use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, LaxIpv6Slice, ip_number};
-use tidegate_core::{Bytes, Ecn, FlowKey, Packet, TcpFacts};
+use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Packet, TcpFacts};
 
 use crate::error::FrameError;
 use crate::link::Link;
@@ -26,6 +26,8 @@ pub struct Headers {
     pub link_header: usize,
     /// Whether the packet is one of several pieces of a datagram.
     pub fragment: bool,
+    /// Codepoint of the IP header.
+    pub dscp: Dscp,
     /// The congestion field of the IP header.
     pub ecn: Ecn,
     /// Facts of the TCP header, when the packet is TCP, is no fragment, and
@@ -88,8 +90,9 @@ impl Headers {
     fn of_ip(packet: &[u8], wire_length: u64) -> Result<Headers, FrameError> {
         let (slice, _cut_extension) = LaxIpSlice::from_slice(packet).map_err(not_ip)?;
         let fragment = slice.is_fragmenting_payload();
-        // Header with extensions, stated length, congestion field, protocol.
-        let (headers, stated, ecn, protocol) = match &slice {
+        // Header with extensions, stated length, octet of DSCP and congestion
+        // field, protocol.
+        let (headers, stated, octet, protocol) = match &slice {
             LaxIpSlice::Ipv4(v4) => {
                 let header = v4.header();
                 // Of a fragmented datagram the first piece alone holds the
@@ -99,7 +102,7 @@ impl Headers {
                     _ => (0, header.protocol()),
                 };
                 let length = header.slice().len() + extension;
-                (length, u64::from(header.total_len()), header.ecn(), protocol)
+                (length, u64::from(header.total_len()), header.slice()[1], protocol)
             }
             LaxIpSlice::Ipv6(v6) => {
                 let header = v6.header();
@@ -109,7 +112,7 @@ impl Headers {
                     payload => fixed as u64 + u64::from(payload),
                 };
                 let length = fixed + v6.extensions().slice().len();
-                (length, stated, header.ecn(), ipv6_protocol(v6))
+                (length, stated, header.traffic_class(), ipv6_protocol(v6))
             }
         };
         let ip_length = if stated == 0 { wire_length } else { stated };
@@ -129,11 +132,8 @@ impl Headers {
             ip_length: Bytes(ip_length),
             link_header: 0,
             fragment,
-            ecn: match ecn.value() {
-                0 => Ecn::NotCapable,
-                3 => Ecn::Congested,
-                _ => Ecn::Capable,
-            },
+            dscp: Dscp::of_octet(octet),
+            ecn: Ecn::of_octet(octet),
             tcp: match protocol {
                 ip_number::TCP => tcp::facts(payload, payload_length),
                 _ => None,
@@ -148,7 +148,7 @@ impl Headers {
     #[must_use]
     pub fn packet(&self, handle: u64, framing: Bytes) -> Packet {
         let packet = Packet::new(handle, self.flow, self.ip_length + framing);
-        Packet { ecn: self.ecn, tcp: self.tcp, ..packet }
+        Packet { dscp: self.dscp, ecn: self.ecn, tcp: self.tcp, ..packet }
     }
 }
 

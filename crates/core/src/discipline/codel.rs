@@ -116,7 +116,7 @@ mod tests {
         for (ecn, marked, lost) in [(true, 3, 0), (false, 0, 3)] {
             let mut trial = codel(ecn);
             for _ in 0..20 {
-                trial.arrive_as('a', 1_500, Ecn::Capable);
+                trial.arrive_as('a', 1_500, Ecn::Ect0);
             }
             // Late from 105 on; then 100 ms, then 70.7 ms.
             for (sent, ms) in (0..).zip([5, 105, 204, 205, 275, 276]) {

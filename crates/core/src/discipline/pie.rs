@@ -500,7 +500,7 @@ mod tests {
             let mut losses = Losses::new();
             for handle in 100..1_000 {
                 let plain = Packet::new(handle, key, Bytes(1_000));
-                let packet = Packet { ecn: Ecn::Capable, ..plain };
+                let packet = Packet { ecn: Ecn::Ect0, ..plain };
                 discipline.enqueue(Time::ZERO, packet, &mut losses);
             }
             (losses.marked(), losses.as_slice().len())

@@ -422,7 +422,7 @@ mod tests {
             // The average is what a packet finds: 0 and 1 pass; while it finds 2 or
             // 3 chance has a probability of one; 4 is twice `max`.
             for _ in 0..5 {
-                trial.arrive_as('a', 1_500, Ecn::Capable);
+                trial.arrive_as('a', 1_500, Ecn::Ect0);
             }
             assert_eq!(trial.marked(), marked);
             let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();

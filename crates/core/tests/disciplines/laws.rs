@@ -5,9 +5,9 @@ use proptest::sample::select;
 use tidegate_core::registry::{self, DISCIPLINES, Drops, Entry, Kind, Parameter, Settings};
 use tidegate_core::units::Amount;
 use tidegate_core::{Buffer, Bytes, Discipline, LossReason, Span};
+use tidegate_twins::audit::{Audited, Event, Operation};
 
 use super::conformance::{buffer, operations, value};
-use super::model::{Audited, Event, Operation};
 
 pub(crate) fn usual_size() -> impl Strategy<Value = Bytes> {
     prop_oneof![1..=1_500_u64, select(&[40, 1_500][..])].prop_map(Bytes)

@@ -99,7 +99,7 @@ pub(super) struct Passage {
 /// A packet that went through the queue of a tested link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served {
-    pub(super) class: u8,
+    pub(super) class: u16,
     /// When it came to the queue.
     pub(super) arrived: Time,
     /// When the link had sent it.

@@ -16,6 +16,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpecte
 use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
+use crate::tcp::congestion::{self, CONTROLLERS};
+
 /// A value and where it stands, in bytes from the start of the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
@@ -390,6 +392,48 @@ impl JsonSchema for Names {
                 { "type": "string" },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1 },
             ]
+        })
+    }
+}
+
+/// A congestion controller, by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Congestion(pub(super) &'static congestion::Entry);
+
+impl Congestion {
+    const NAMES: [&str; CONTROLLERS.len()] = {
+        let mut names = [""; CONTROLLERS.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = CONTROLLERS[at].name;
+            at += 1;
+        }
+        names
+    };
+}
+
+impl<'de> Deserialize<'de> for Congestion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Congestion, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        congestion::Entry::named(&name)
+            .map(Congestion)
+            .ok_or_else(|| de::Error::unknown_variant(&name, &Congestion::NAMES))
+    }
+}
+
+impl JsonSchema for Congestion {
+    fn schema_name() -> Cow<'static, str> {
+        "Congestion".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = CONTROLLERS.iter().map(|entry| {
+            let description = format!("{} ({}).", entry.summary, entry.source);
+            json_schema!({ "description": description, "type": "string", "const": entry.name })
+        });
+        json_schema!({
+            "description": "What sets the congestion window.",
+            "oneOf": known.collect::<Vec<_>>(),
         })
     }
 }

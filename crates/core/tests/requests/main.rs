@@ -4,6 +4,7 @@
 mod bounds;
 mod conformance;
 mod examples;
+mod exchanges;
 mod gateway;
 mod pages;
 mod places;

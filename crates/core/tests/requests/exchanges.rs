@@ -345,7 +345,7 @@ fn what_handshakes_take_beyond_the_least_is_the_delay_signal() {
 /// Buckets of 1 000 and 500 bytes a second, half full.
 fn pooled() -> Desk {
     let pools = vec![Rate(8_000), Rate(4_000)];
-    Desk::new("fifo", &[], ProxyConfig { patience: None, pools })
+    Desk::new("fifo", &[], ProxyConfig { pools, ..ProxyConfig::default() })
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub(crate) struct Passage {
 /// A packet that went through the queue of a tested link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
-    pub(crate) class: u8,
+    pub(crate) class: u16,
     /// When it came to the queue.
     pub(crate) arrived: Time,
     /// When the link had sent it.

@@ -65,8 +65,8 @@ const SHORT: Stretch = Stretch {
 };
 
 /// Classes of the two flows in the scenario.
-const VIDEO: u8 = 2;
-const HTTP: u8 = 5;
+const VIDEO: u16 = 2;
+const HTTP: u16 = 5;
 
 fn over_time(lab: &Lab<'_>, stretch: &Stretch) -> Result<Finding, Stopped> {
     let setting = access();
@@ -101,7 +101,7 @@ fn over_time(lab: &Lab<'_>, stretch: &Stretch) -> Result<Finding, Stopped> {
             Bound::AtMost(0.030),
         ));
     }
-    let figure = |(name, class): (&str, u8)| Figure {
+    let figure = |(name, class): (&str, u16)| Figure {
         id: format!("{}-{name}", stretch.id),
         title: format!("Delay of {name}"),
         caption: stretch.caption.into(),
@@ -118,13 +118,13 @@ fn over_time(lab: &Lab<'_>, stretch: &Stretch) -> Result<Finding, Stopped> {
 }
 
 /// The delays of a class, in seconds.
-fn delays(run: &[Served], class: u8) -> impl Iterator<Item = f64> + '_ {
+fn delays(run: &[Served], class: u16) -> impl Iterator<Item = f64> + '_ {
     let of_class = run.iter().filter(move |packet| packet.class == class);
     of_class.map(|packet| packet.ended.since(packet.arrived).as_seconds())
 }
 
 /// The largest delay of each step, at the step's start since that of the stretch.
-fn drawn(run: &[Served], class: u8, stretch: &Stretch) -> Vec<(f64, f64)> {
+fn drawn(run: &[Served], class: u16, stretch: &Stretch) -> Vec<(f64, f64)> {
     let mut points: Vec<(u64, u64)> = Vec::new();
     for packet in run.iter().filter(|packet| packet.class == class) {
         let at = packet.arrived.since(stretch.from).0 / stretch.step * stretch.step;

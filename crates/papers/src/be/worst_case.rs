@@ -67,7 +67,7 @@ pub(crate) fn contracts(stream: &mut Stream) -> Contracts {
         let promised = |micros: u64| {
             let contract = |(class, (envelope, weight)): (u8, &(Envelope, u64))| Contract {
                 name: format!("flow {class}"),
-                selector: Selector { class: Some(class), ..Selector::default() },
+                selector: Selector { class: Some(class.into()), ..Selector::default() },
                 service: Service::RealTime {
                     envelope: envelope.clone(),
                     deadline: Span(1 + weight * micros * 1_000),
@@ -269,7 +269,8 @@ impl Link {
     fn offer(&mut self, now: Time, class: u8, flow: u8, size: Bytes) {
         self.arrivals += 1;
         let flow = FlowKey::v4([10, 0, 0, flow], flow.into(), [10, 0, 1, 1], 9, FlowKey::UDP);
-        let packet = Packet { class, arrived: now, ..Packet::new(self.arrivals, flow, size) };
+        let packet =
+            Packet { class: class.into(), arrived: now, ..Packet::new(self.arrivals, flow, size) };
         self.queue.enqueue(now, packet, &mut self.losses);
     }
 
@@ -281,7 +282,7 @@ impl Link {
     /// Sends the next packet if the link is free, and looks what came of it.
     fn send(&mut self, now: Time, sources: &[Greedy]) {
         let source_of =
-            |packet: &Packet| sources.iter().find(|source| source.class == packet.class);
+            |packet: &Packet| sources.iter().find(|source| u16::from(source.class) == packet.class);
         let head_due = Time(self.head_due.load(Ordering::Relaxed));
         let next = (self.free_at <= now).then(|| self.queue.dequeue(now, &mut self.losses));
         if let Some(packet) = next.flatten() {

@@ -11,67 +11,113 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 
 /// Something that happens. Numbers choose among what is there at the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     /// A request comes; from a class that does not exist, too.
-    Arrive { class: u32, user: u64 },
+    Arrive {
+        /// Its class.
+        class: u32,
+        /// Its user.
+        user: u64,
+    },
     /// A client leaves before its request is released, or gives up an old ticket.
     Withdraw(usize),
     /// A part of a response is read.
-    Receive { response: usize, size: Bytes },
+    Receive {
+        /// Which of the responses outstanding.
+        response: usize,
+        /// The size of the part.
+        size: Bytes,
+    },
     /// A response is over, for whatever reason.
     End(usize),
     /// Bytes that answer no known request.
-    Unasked { whose: Option<(u32, u64)>, size: Bytes },
-    /// The link's counter is read; `other` bytes of others came since.
-    Report { other: Bytes, delay: Option<Span> },
+    Unasked {
+        /// Class and user that they are for, when that is known.
+        whose: Option<(u32, u64)>,
+        /// Their number.
+        size: Bytes,
+    },
+    /// The link's counter is read.
+    Report {
+        /// Bytes of others that came since the last time.
+        other: Bytes,
+        /// The queueing delay that was measured, if it was.
+        delay: Option<Span>,
+    },
     /// Time passes.
     Wait(Span),
 }
 
-/// What came of it.
+/// What came of it. Requests and responses go by their handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
+    /// A request waits.
     Arrived {
+        /// The request.
         request: Request,
+        /// The handle of the request that the ticket is for.
         ticket: u64,
     },
+    /// A request may not wait.
     Refused {
+        /// The request.
         request: Request,
+        /// The reason.
         refusal: Refusal,
     },
+    /// A client gave up a ticket.
     Withdrawn {
+        /// The handle of the request that the ticket was for.
         ticket: u64,
+        /// Whether the request was still waiting.
         found: bool,
     },
+    /// A part of a response was read.
     Received {
+        /// The response.
         handle: u64,
+        /// The size of the part.
         size: Bytes,
+        /// How the response may be read from now on.
         reading: Reading,
     },
+    /// A response is over.
     Ended {
+        /// The response.
         handle: u64,
     },
+    /// Bytes came that answer no known request.
     Unasked {
+        /// Class and user that they are for, when that is known.
         whose: Option<(u32, u64)>,
+        /// Their number.
         size: Bytes,
     },
+    /// The link's counter was read.
     Reported {
+        /// What was read.
         report: LinkReport,
+        /// *W+* afterwards, in units of 2^-32.
         window: u64,
     },
+    /// The scheduler let a request go to its server.
     Released {
+        /// The request.
         handle: u64,
     },
+    /// The scheduler let more of a long response be read.
     Read {
+        /// The response.
         handle: u64,
+        /// How much more.
         size: Bytes,
     },
     /// There was nothing to do.
     Rested,
 }
 
-/// An event with its time.
-pub(crate) type Log = Vec<(Time, Event)>;
+/// Events in the order in which they happened, each with its time.
+pub type Log = Vec<(Time, Event)>;
 
 /// More than any scheduler under test lets wait.
 const MOST_TICKETS: usize = 200;
@@ -83,9 +129,10 @@ struct Response {
     long: bool,
 }
 
-/// The gateway.
-pub(crate) struct Gateway {
-    pub(crate) scheduler: Scheduler,
+/// A gateway under audit; a broken rule panics.
+pub struct Gateway {
+    /// The scheduler that it asks.
+    pub scheduler: Scheduler,
     config: Config,
     classes: usize,
     now: Time,
@@ -94,11 +141,15 @@ pub(crate) struct Gateway {
     tickets: Vec<(u64, Ticket, bool)>,
     responses: Vec<Response>,
     carried: Bytes,
-    pub(crate) log: Log,
+    /// All that happened, for [`compare`](super::compare).
+    pub log: Log,
 }
 
 impl Gateway {
-    pub(crate) fn new(config: Config, rate: Rate, weights: &[NonZeroU32]) -> Gateway {
+    /// A gateway in front of a link of this rate, with a class for each weight,
+    /// at the start of time.
+    #[must_use]
+    pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32]) -> Gateway {
         Gateway {
             scheduler: Scheduler::new(config, rate, weights, 1),
             config,
@@ -113,7 +164,7 @@ impl Gateway {
     }
 
     /// Does one thing, and then all that the scheduler wants.
-    pub(crate) fn apply(&mut self, operation: Operation) {
+    pub fn apply(&mut self, operation: Operation) {
         let event = match operation {
             Operation::Arrive { class, user } => Some(self.arrive(class, user)),
             Operation::Withdraw(which) => self.withdraw(which),
@@ -239,7 +290,7 @@ impl Gateway {
     }
 
     /// All responses end, and all clients leave.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         while !self.tickets.is_empty() {
             self.apply(Operation::Withdraw(0));
             self.tickets.remove(0);

@@ -1,17 +1,17 @@
 //! A discipline under audit: what can be done to it, and the rules of
-//! `tidegate_core::discipline` that every call is held to.
+//! [`tidegate_core::discipline`] that every call is held to.
 
 use std::collections::BTreeMap;
 
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
+    Backlog, Buffer, Bytes, Discipline, Dscp, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
     TcpFacts, Time,
 };
 
 /// What can be done to a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     /// A packet of one of 256 flows arrives.
     Arrive {
         /// The flow.
@@ -27,7 +27,7 @@ pub(crate) enum Operation {
 
 /// What a discipline did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// It handed out a packet.
     Sent(Packet),
     /// It gave up a packet.
@@ -35,7 +35,7 @@ pub(crate) enum Event {
 }
 
 /// A discipline whose every answer is checked; a broken rule panics.
-pub(crate) struct Audited {
+pub struct Audited {
     discipline: Box<dyn Discipline>,
     buffer: Buffer,
     now: Time,
@@ -50,7 +50,8 @@ pub(crate) struct Audited {
 
 impl Audited {
     /// Audits a discipline that holds at most `buffer`, from the start of time.
-    pub(crate) fn new(discipline: Box<dyn Discipline>, buffer: Buffer) -> Audited {
+    #[must_use]
+    pub fn new(discipline: Box<dyn Discipline>, buffer: Buffer) -> Audited {
         Audited {
             discipline,
             buffer,
@@ -63,7 +64,7 @@ impl Audited {
     }
 
     /// Does one thing to the discipline and says what came of it.
-    pub(crate) fn apply(&mut self, operation: Operation) -> Vec<Event> {
+    pub fn apply(&mut self, operation: Operation) -> Vec<Event> {
         let events = match operation {
             Operation::Arrive { flow, size } => self.arrive(flow, size),
             Operation::Send => self.send(),
@@ -77,7 +78,7 @@ impl Audited {
     }
 
     /// Sends until nothing is left.
-    pub(crate) fn drain(&mut self) -> Vec<Event> {
+    pub fn drain(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while !self.queued.is_empty() {
             events.append(&mut self.apply(Operation::Send));
@@ -86,7 +87,8 @@ impl Audited {
     }
 
     /// The discipline itself.
-    pub(crate) fn discipline(&self) -> &dyn Discipline {
+    #[must_use]
+    pub fn discipline(&self) -> &dyn Discipline {
         &*self.discipline
     }
 
@@ -131,22 +133,27 @@ impl Audited {
     /// A packet comes back: once, and as it was but for a mark.
     fn take(&mut self, packet: &Packet) {
         let queued = self.queued.remove(&packet.handle);
-        let marked = queued.filter(|queued| queued.ecn == Ecn::Capable);
-        let marked = marked.map(|queued| Packet { ecn: Ecn::Congested, ..queued });
+        let marked = queued.filter(|queued| queued.ecn.is_markable());
+        let marked = marked.map(|queued| Packet { ecn: Ecn::Ce, ..queued });
         let as_it_was = [queued, marked].contains(&Some(*packet));
         assert!(as_it_was, "not queued, or changed in the queue: {packet:?}, was {queued:?}");
     }
 
-    /// Every second packet understands marks; flows 2 and 3 are of TCP, flow 3
-    /// without payload. Flow 1 is of another class than the rest, and flow 4
-    /// changes its class.
+    /// The senders of two packets out of four understand marks, by ECT(0) or
+    /// ECT(1), and a few packets come with a mark. Every codepoint comes. Flows 2
+    /// and 3 are of TCP, flow 3 without payload. Flow 1 is of another class than
+    /// the rest, and flow 4 changes its class.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
-        let ecn = if self.arrivals.is_multiple_of(2) { Ecn::Capable } else { Ecn::NotCapable };
+        let ecn = match self.arrivals % 32 {
+            30 => Ecn::Ce,
+            number => [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct][number as usize % 4],
+        };
+        let dscp = Dscp::of_octet((self.arrivals << 2) as u8);
         let payload = if flow == 3 { 0 } else { 1_000 };
         let tcp = [2, 3].contains(&flow).then(|| self.segment(payload, size));
-        let class = u8::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
+        let class = u16::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
         let plain = Packet::new(self.arrivals, key(flow), size);
-        Packet { arrived: self.now, class, ecn, tcp, ..plain }
+        Packet { arrived: self.now, class, dscp, ecn, tcp, ..plain }
     }
 
     /// A segment of TCP. Its number goes up as packets arrive and soon wraps
@@ -194,6 +201,7 @@ impl Audited {
 }
 
 /// The 5-tuple of a flow.
-pub(crate) fn key(flow: u8) -> FlowKey {
+#[must_use]
+pub fn key(flow: u8) -> FlowKey {
     FlowKey::v4([192, 0, 2, flow], 443, [198, 51, 100, 1], 50_000, FlowKey::TCP)
 }

@@ -27,13 +27,14 @@ mod scfq;
 mod turns;
 mod x_protect;
 
-use tidegate_core::registry::{Entry, Settings};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
 };
 
-use super::model::{Audited, Operation};
+use crate::audit::{Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
 fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
@@ -97,9 +98,12 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
     })
 }
 
-/// Does the same to a discipline and its twin; panics where they differ, or
-/// where the discipline breaks a rule of the audit, or when it has no twin.
-pub(crate) fn compare(
+/// Does the same to a discipline and its twin, both under audit.
+///
+/// # Panics
+/// Where the two differ, where the discipline breaks a rule of the audit, or
+/// when it has no twin.
+pub fn compare(
     entry: &'static Entry,
     given: &[(&str, &str)],
     buffer: Buffer,
@@ -108,7 +112,7 @@ pub(crate) fn compare(
 ) {
     let settings = entry.settings(given).expect("only valid settings are tried");
     let twin = find(entry.name, &settings, buffer, seed)
-        .unwrap_or_else(|| panic!("'{}' needs a twin in tests/disciplines/twins", entry.name));
+        .unwrap_or_else(|| panic!("'{}' needs a twin in crates/twins/src/disciplines", entry.name));
     let mut real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
     let mut twin = Audited::new(twin, buffer);
     for (step, operation) in operations.iter().enumerate() {

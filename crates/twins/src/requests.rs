@@ -1,6 +1,6 @@
-//! A slow and obvious twin: before every decision it goes through all that ever
-//! happened, with fractions for the service and lists that it searches from end
-//! to end, and says what has to be decided now.
+//! The twin of the request schedulers. Before every decision it goes through all
+//! that ever happened, with fractions for the service and lists that it searches
+//! from end to end, and says what has to be decided now.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,9 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
-use super::gateway::{Event, Log};
+pub mod gateway;
+
+use gateway::{Event, Log};
 
 /// An exact fraction, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -489,7 +491,10 @@ fn decide(config: &Config, rate: Rate, weights: &[u64], log: &[(Time, Event)], n
 }
 
 /// Holds every decision in a log to what the rules decide.
-pub(crate) fn compare(config: &Config, rate: Rate, weights: &[u64], log: &Log) {
+///
+/// # Panics
+/// When one differs.
+pub fn compare(config: &Config, rate: Rate, weights: &[u64], log: &Log) {
     for (position, (now, event)) in log.iter().enumerate() {
         if matches!(event, Event::Released { .. } | Event::Read { .. } | Event::Rested) {
             let expected = decide(config, rate, weights, &log[..position], *now);

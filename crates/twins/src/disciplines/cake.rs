@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use tidegate_core::flow_table::FlowHash;
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, Ecn, FlowKey, LossReason, Losses, Packet, Stream, Time,
+    Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Stream, Time,
 };
 
 use super::turns::Turns;
@@ -276,7 +276,7 @@ impl Cobalt {
         } else if due {
             self.unwind(interval, now);
         }
-        let can_be_marked = packet.ecn != Ecn::NotCapable;
+        let can_be_marked = packet.ecn.is_markable();
         let struck = self.blue > 0 && random.bits() >> 32 < self.blue;
         let drop = struck || signal && !can_be_marked;
         if self.count == 0 {

@@ -13,7 +13,7 @@ pub(super) struct LasLog {
 }
 
 impl LasLog {
-    fn priority(&self, before: u128, class: u8) -> u128 {
+    fn priority(&self, before: u128, class: u16) -> u128 {
         // The counter of the real one stays at 2^64 - 1 once it gets there.
         let x = before.min(u128::from(u64::MAX));
         match (class, x) {

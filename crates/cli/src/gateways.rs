@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::Time;
+use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{Outcome, run_way};
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_study::pool;
@@ -151,7 +152,7 @@ fn outcomes(
     let all: Vec<_> =
         ways.iter().flat_map(|way| seeds.iter().map(move |seed| (way, *seed))).collect();
     let outcomes = pool::map(&all, threads, stop, |(way, seed)| {
-        let outcome = run_way(setup, way, *seed, stop);
+        let outcome = run_way(setup, way, *seed, &mut Discard, stop);
         progress.advance(outcome.reached.since(Time::ZERO));
         outcome
     });

@@ -4,7 +4,7 @@
 use csv::Writer;
 use serde::Serialize;
 use tidegate_sim::metrics::run_summary::Times;
-use tidegate_sim::requests::{ClassOutcome, Outcome};
+use tidegate_sim::requests::{self, ClassOutcome, Outcome};
 use tidegate_sim::scenario::file::gateway::Comparison;
 use tidegate_study::Estimate;
 
@@ -166,11 +166,11 @@ impl Counts {
 
 impl Summary {
     pub(crate) fn of(file: &str, comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Summary {
-        let Comparison { title, description, setup, classes, ways, seeds } = comparison;
-        let way = |(way, outcomes): (&tidegate_sim::requests::Way, &Vec<Outcome>)| {
-            let class = |(number, name): (usize, &String)| Class {
-                name: name.clone(),
-                weight: setup.classes[number].weight.get(),
+        let Comparison { title, description, setup, ways, seeds } = comparison;
+        let way = |(way, outcomes): (&requests::Way, &Vec<Outcome>)| {
+            let class = |(number, class): (usize, &requests::Class)| Class {
+                name: class.name.clone(),
+                weight: class.weight.get(),
                 measures: Measures::over(outcomes, number),
                 counts: Counts::of(outcomes.iter().map(|outcome| &outcome.classes[number])),
             };
@@ -183,7 +183,7 @@ impl Summary {
                 small_p50_s: Estimate::of(outcomes.iter().filter_map(|outcome| {
                     outcome.all(|class: &ClassOutcome| &class.small).quantile(0.5)
                 })),
-                classes: classes.iter().enumerate().map(class).collect(),
+                classes: setup.classes.iter().enumerate().map(class).collect(),
             }
         };
         Summary {
@@ -231,8 +231,8 @@ pub(crate) fn runs_csv(comparison: &Comparison, outcomes: &[Vec<Outcome>]) -> Ve
     let mut rows = vec![heading.map(ToString::to_string).collect::<Vec<_>>()];
     for (way, outcomes) in comparison.ways.iter().zip(outcomes) {
         for (seed, outcome) in comparison.seeds.iter().zip(outcomes) {
-            for (number, name) in comparison.classes.iter().enumerate() {
-                let mut row = vec![way.label.clone(), seed.to_string(), name.clone()];
+            for (number, class) in comparison.setup.classes.iter().enumerate() {
+                let mut row = vec![way.label.clone(), seed.to_string(), class.name.clone()];
                 let measures = Measures::of(outcome, number);
                 let text = |value: &Option<f64>| value.map_or(String::new(), |v| v.to_string());
                 row.extend(measures.each().map(text));

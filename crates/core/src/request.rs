@@ -56,7 +56,6 @@ mod proxy;
 mod room;
 mod round_trips;
 mod scheduler;
-mod slab;
 mod window;
 
 pub use classes::{ClassOrder, SERVICE_SCALE};

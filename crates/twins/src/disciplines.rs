@@ -33,7 +33,7 @@ use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
 };
 
-use crate::audit::{Audited, Operation};
+use crate::audit::{self, Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
 fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
@@ -112,20 +112,8 @@ pub fn compare(
     let settings = entry.settings(given).expect("only valid settings are tried");
     let twin = find(entry.name, &settings, buffer, seed)
         .unwrap_or_else(|| panic!("'{}' needs a twin in crates/twins/src/disciplines", entry.name));
-    let mut real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
-    let mut twin = Audited::new(twin, buffer);
-    for (step, operation) in operations.iter().enumerate() {
-        let events = real.apply(*operation);
-        assert_eq!(events, twin.apply(*operation), "{}, step {step}: {operation:?}", entry.name);
-        // The real one sweeps its table when a packet comes or goes.
-        if !events.is_empty() || matches!(operation, Operation::Arrive { .. }) {
-            let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-            assert_eq!(flows[0], flows[1], "{}, flows at step {step}", entry.name);
-        }
-    }
-    assert_eq!(real.drain(), twin.drain(), "{}, what is left", entry.name);
-    let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-    assert_eq!(flows[0], flows[1], "{}, flows of the empty queue", entry.name);
+    let real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
+    audit::compare(entry.name, real, Audited::new(twin, buffer), operations);
 }
 
 /// What a full buffer does.

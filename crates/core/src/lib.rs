@@ -17,7 +17,10 @@
 //! | [`assignment`] | deadlines for best-effort packets in what is left |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
 //! | [`shaper`] | disciplines that hold packets back to a rate |
-//! | [`registry`] | the one list of disciplines, with their parameters |
+//! | [`setting`] | parameters with their kinds and defaults, and the settings read for them |
+//! | [`entry`] | what a discipline says about itself |
+//! | [`registry`] | the one list of disciplines |
+>>>>>>> main
 //! | [`request`] | scheduling of requests, where responses cannot be scheduled |
 //! | [`port`] | a discipline with its counters |
 //! | [`egress`] | a port in front of a rate: what drives a link |
@@ -33,7 +36,7 @@
 //! port.offer(Time::ZERO, Packet::new(0, flow, Bytes(1_500)));
 //! assert_eq!(port.backlog().packets, 1);
 //! assert_eq!(port.take(Time::ZERO).map(|packet| packet.size), Some(Bytes(1_500)));
-//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
 pub mod assignment;
@@ -43,6 +46,7 @@ pub mod curve;
 pub mod discipline;
 mod double_ended_heap;
 pub mod egress;
+pub mod entry;
 pub mod flow_table;
 pub mod packet;
 pub mod port;
@@ -50,6 +54,7 @@ pub mod random;
 pub mod registry;
 pub mod request;
 pub mod residual;
+pub mod setting;
 pub mod shaper;
 pub mod units;
 

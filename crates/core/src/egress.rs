@@ -7,9 +7,12 @@
 //! takes a packet at the time that [`Poll::ReadyAt`] said sends it from then on;
 //! one that was idle sends a packet as it comes.
 
+use crate::buffer::Buffer;
 use crate::discipline::{Discipline, Loss};
+use crate::entry::Place;
 use crate::packet::Packet;
 use crate::port::Port;
+use crate::setting::Settings;
 use crate::shaper::Pace;
 use crate::units::{Rate, Time};
 
@@ -112,6 +115,14 @@ impl Egress {
     /// long as it would have.
     pub fn set_rate(&mut self, rate: Rate) {
         self.pace.set_rate(rate);
+    }
+
+    /// Gives the discipline other settings while it runs, and tells it the rate of now:
+    /// see [`Discipline::reconfigure`].
+    pub fn reconfigure(&mut self, now: Time, settings: &Settings, buffer: Buffer) {
+        let place = Place { buffer, rate: Some(self.rate()) };
+        self.port.reconfigure(now, settings, place);
+        self.pace.queue_changed(now, |at| self.port.next_ready(at));
     }
 
     /// The discipline's queue and its counters.

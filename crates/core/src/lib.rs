@@ -20,7 +20,6 @@
 //! | [`setting`] | parameters with their kinds and defaults, and the settings read for them |
 //! | [`entry`] | what a discipline says about itself |
 //! | [`registry`] | the one list of disciplines |
->>>>>>> main
 //! | [`request`] | scheduling of requests, where responses cannot be scheduled |
 //! | [`port`] | a discipline with its counters |
 //! | [`egress`] | a port in front of a rate: what drives a link |

@@ -20,7 +20,9 @@
 
 use super::credit::Credit;
 use crate::discipline::{Backlog, Discipline, Losses};
+use crate::entry::Place;
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
 /// What a bucket holds: the packet size that tc reckons with. To that it adds
@@ -79,6 +81,22 @@ impl Htb {
             turns: [0; 2],
             credit: Credit::default(),
         }
+    }
+
+    /// Changes the rate and those of the leaves from `now` on. Packets and turns stay
+    /// where they are, and tokens are kept; a late poll is owed nothing from before.
+    ///
+    /// # Panics
+    /// Unless there is a rate for each leaf.
+    pub fn set_rates(&mut self, now: Time, rate: Rate, leaves: &[Rate]) {
+        assert_eq!(leaves.len(), self.leaves.len(), "a rate for each leaf");
+        self.root.set_rate(now, rate);
+        for (leaf, own) in self.leaves.iter_mut().zip(leaves) {
+            leaf.own.set_rate(now, *own);
+            leaf.ceiling.set_rate(now, rate);
+            leaf.quantum = quantum(*own);
+        }
+        self.credit.left(ready(&self.root, &self.leaves, now));
     }
 
     /// Takes a packet of the next leaf in turn that may send by this right, as of
@@ -155,6 +173,14 @@ impl Discipline for Htb {
         packet
     }
 
+    /// The settings are those of every leaf's queue, and so is the buffer.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        for leaf in &mut self.leaves {
+            let place = Place { rate: Some(leaf.own.rate), ..place };
+            leaf.queue.reconfigure(now, settings, place);
+        }
+    }
+
     fn next_ready(&self, now: Time) -> Option<Time> {
         self.credit.next_ready(now)
     }
@@ -200,11 +226,20 @@ impl Bucket {
     }
 
     fn pay(&mut self, now: Time, size: Bytes) {
+        self.fill(now);
+        self.level = self.level.saturating_sub(Bucket::price(size));
+    }
+
+    fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.fill(now);
+        self.rate = Rate(rate.0.max(1));
+    }
+
+    fn fill(&mut self, now: Time) {
         // Sums stay below 2^127 for any size, rate and time of use; what is
         // beyond is a full bucket, or one that is empty until the end of time.
         let filled = i128::from(self.rate.0).saturating_mul(i128::from(now.since(self.at).0));
-        let level = self.level.saturating_add(filled).min(Bucket::MOST);
-        self.level = level.saturating_sub(Bucket::price(size));
+        self.level = self.level.saturating_add(filled).min(Bucket::MOST);
         self.at = now;
     }
 

@@ -7,7 +7,9 @@
 
 use super::Pace;
 use crate::discipline::{Backlog, Discipline, Level, Losses};
+use crate::entry::Place;
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Rate, Time};
 
 /// A discipline that is held back to a rate.
@@ -42,7 +44,8 @@ impl Paced {
         Paced { discipline, pace: Pace::new(rate) }
     }
 
-    /// Changes the rate, from the next packet on.
+    /// Changes the rate, from the next packet on: the one that is being sent takes as
+    /// long as it would have. The discipline learns of it when it is reconfigured.
     pub fn set_rate(&mut self, rate: Rate) {
         self.pace.set_rate(rate);
     }
@@ -63,6 +66,12 @@ impl Discipline for Paced {
             None => self.pace.queue_changed(now, ready),
         }
         packet
+    }
+
+    /// The settings are those of the discipline that is held back.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        let place = Place { rate: Some(self.pace.rate()), ..place };
+        self.discipline.reconfigure(now, settings, place);
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tidegate_core::discipline::fifo::Fifo;
-use tidegate_core::registry::{DISCIPLINES, Entry};
+use tidegate_core::entry::Entry;
+use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::shaper::{Htb, Paced};
 use tidegate_core::{Buffer, Bytes, Discipline, Rate, Span};
 use tidegate_twins::audit::{self, Audited, Operation};
@@ -72,7 +73,7 @@ fn every_discipline_held_back_to_a_rate_keeps_the_rules_and_leaves_when_the_twin
                 let real = Box::new(Paced::new(built(entry, buffer, seed), rate));
                 let twin = shapers::paced(built(entry, buffer, seed), rate);
                 let [real, twin] = [real, twin].map(|shaper| Audited::new(shaper, buffer));
-                audit::compare(entry.name, real, twin, &operations);
+                audit::compare(entry.name, real, twin, &operations, |_, _| {});
                 Ok(())
             })
             .unwrap_or_else(|failure| panic!("{}: {failure}", entry.name));
@@ -107,7 +108,7 @@ proptest! {
             let burst = (largest + Bytes(1_600)) * u64::from(count + 1);
             Audited::new(shaper, Buffer::packets(packets * count)).with_burst(burst)
         });
-        audit::compare("htb", real, twin, &operations);
+        audit::compare("htb", real, twin, &operations, |_, _| {});
     }
 
     /// Under FIFO, under priorities by service, and with drops at the head.
@@ -118,7 +119,7 @@ proptest! {
         packets in 1..12_u32,
         operations in prop::collection::vec(egress_operation(), 0..100),
     ) {
-        let entry = tidegate_core::registry::find(name).expect("it is registered");
+        let entry = registry::find(name).expect("it is registered");
         let built = || built(entry, Buffer::packets(packets), 1);
         egress::compare([built(), built()], first, &operations);
     }

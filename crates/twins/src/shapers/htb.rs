@@ -3,6 +3,8 @@
 //! When a bucket has filled is found by trying times, of which half are left at
 //! each step.
 
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
 use tidegate_core::{Backlog, Bytes, Discipline, Losses, Packet, Rate, Time};
 
 use super::start;
@@ -115,6 +117,12 @@ impl Discipline for Htb {
             }
         }
         unreachable!("at {start} a packet may leave")
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        for (own, queue) in &mut self.leaves {
+            queue.reconfigure(now, settings, Place { rate: Some(*own), ..place });
+        }
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

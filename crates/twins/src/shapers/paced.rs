@@ -1,5 +1,7 @@
 //! A link's times out of all calls: what was queued after each, and what was sent.
 
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
 use tidegate_core::{Backlog, Bytes, Discipline, Losses, Packet, Rate, Time};
 
 use super::start;
@@ -71,6 +73,11 @@ impl Discipline for Paced {
         let packet = self.discipline.dequeue(now, losses)?;
         self.call(now, Some(packet.size));
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        let place = Place { rate: Some(self.rate), ..place };
+        self.discipline.reconfigure(now, settings, place);
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

@@ -20,7 +20,7 @@ use std::fmt;
 use crate::entry::Place;
 use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Rate, Time};
 
 mod ack_filter;
 mod attained;
@@ -91,6 +91,12 @@ pub trait Discipline: Send {
 
     /// What is queued.
     fn backlog(&self) -> Backlog;
+
+    /// The rate that it holds packets back to, as a [shaper](crate::shaper) does;
+    /// `None` for what sends whenever it is asked.
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
 
     /// The number of flows that it keeps state for.
     fn flows_tracked(&self) -> usize {

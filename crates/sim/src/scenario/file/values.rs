@@ -13,6 +13,7 @@ use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
 use crate::tcp::congestion::{self, CONTROLLERS};
@@ -494,8 +495,12 @@ impl JsonSchema for Named {
             properties.insert("label".into(), serde_json::json!({ "type": "string" }));
             for parameter in entry.parameters {
                 let description = format!("{}: {}", parameter.help, parameter.kind.expected());
+                let values = match parameter.kind {
+                    Kind::Switch => ("enum", serde_json::json!(["on", "off", true, false])),
+                    _ => ("type", serde_json::json!(["string", "number"])),
+                };
                 let value = serde_json::json!({
-                    "type": ["string", "number"],
+                    (values.0): values.1,
                     "description": description,
                     "default": parameter.default,
                 });
@@ -527,11 +532,15 @@ impl<'de> Deserialize<'de> for Scalar {
             type Value = Scalar;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a number")
+                f.write_str("a string, a number or a boolean")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
                 Ok(Scalar(text.into()))
+            }
+
+            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Scalar, E> {
+                Ok(Scalar(is_on.to_string()))
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::contract::Envelope;
-use tidegate_core::registry::{Entry, Settings};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Settings;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;

@@ -27,7 +27,8 @@ mod scfq;
 mod turns;
 mod x_protect;
 
-use tidegate_core::registry::{Entry, Settings};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,

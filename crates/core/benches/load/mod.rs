@@ -5,7 +5,8 @@
 
 use std::hint::black_box;
 
-use tidegate_core::registry::{Entry, Kind};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Span, Time};
 
 /// How long the queue is, and how many flows it has seen.

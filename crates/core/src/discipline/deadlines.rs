@@ -38,10 +38,11 @@ use super::{Backlog, Discipline, Level, LossReason, Losses};
 use crate::assignment::{Assignment, Scheme, Typical};
 use crate::buffer::Buffer;
 use crate::contract::{Contracts, Policer, Service};
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::residual::{Residual, SMALLEST_PACKET};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Deadlines`].

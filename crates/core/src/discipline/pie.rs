@@ -29,9 +29,10 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
 /// The registry's entry for [`Pie`].

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::registry::{DISCIPLINES, Kind, Parameter};
+use tidegate_core::registry::DISCIPLINES;
+use tidegate_core::setting::{Kind, Parameter};
 use tidegate_core::{Buffer, Bytes, Span};
 use tidegate_twins::audit::Operation;
 use tidegate_twins::disciplines;
@@ -77,6 +78,7 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             .prop_map(|count| count.to_string())
             .boxed(),
         Kind::Number { least, most } => (*least..=*most).prop_map(|x| x.to_string()).boxed(),
+        Kind::Switch => select(&["on", "off"][..]).prop_map(String::from).boxed(),
         Kind::Choice(words) => select(*words).prop_map(String::from).boxed(),
         Kind::Contracts => select(CONTRACTS).prop_map(String::from).boxed(),
     };

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use tidegate_core::flow_table::FlowHash;
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Stream, Time,

@@ -5,7 +5,7 @@
 //! of those. Shared with the real one: a time that would be after the end of time
 //! is the end of time.
 
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Span, Time};
 
@@ -70,7 +70,7 @@ impl Rules {
             target: settings.span("target"),
             interval: settings.span("interval"),
             mtu: u128::from(settings.bytes("mtu").0),
-            ecn: settings.choice("ecn") == "on",
+            ecn: settings.switch("ecn"),
         }
     }
 

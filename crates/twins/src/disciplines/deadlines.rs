@@ -12,8 +12,8 @@ use tidegate_core::assignment::fit::{origin_line, shifted_line, two_segments};
 use tidegate_core::assignment::{Scheme, Typical};
 use tidegate_core::contract::{Contracts, Service};
 use tidegate_core::curve::{Curve, PER_BYTE};
-use tidegate_core::registry::Settings;
 use tidegate_core::residual::{Residual, SMALLEST_PACKET};
+use tidegate_core::setting::Settings;
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
 };

@@ -4,7 +4,7 @@
 //! Shared with the real one: the stream of random numbers, that delays are
 //! taken in seconds as floats, and that a silence ticks 4 000 times at most.
 
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Stream, Time};
 

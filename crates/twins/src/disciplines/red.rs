@@ -4,7 +4,7 @@
 //! drawn for each packet that chance decides on, that sizes add up to 2^64 - 1 at
 //! most, and the order of operations on floats.
 
-use tidegate_core::registry::Settings;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Stream, Time};
 
@@ -56,9 +56,9 @@ impl Red {
             in_bytes,
             probability: settings.number("probability"),
             weight: settings.number("weight"),
-            gentle: settings.choice("gentle") == "on",
+            gentle: settings.switch("gentle"),
             packet_time: settings.span("packet_time").0 as f64,
-            ecn: settings.choice("ecn") == "on",
+            ecn: settings.switch("ecn"),
             random: Stream::new(seed, "red"),
             arrivals: Vec::new(),
             queue: Vec::new(),

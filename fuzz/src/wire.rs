@@ -292,8 +292,8 @@ fn with_ecn(frame: &[u8], headers: Headers, ecn: Ecn) -> Vec<u8> {
         packet[at / 8] = packet[at / 8] & !bit | if value == 1 { bit } else { 0 };
     }
     if is_v4 {
-        // The one checksum, or the one that is not all ones of the two equal
-        // ones, that makes the sum what it was, modulo 2^16 - 1.
+        // What makes the sum what it was, modulo 2^16 - 1. Of zero and all ones,
+        // which are the same there, it is zero.
         packet[10..12].fill(0);
         let short = (before % 0xffff + 0xffff - sum(packet) % 0xffff) % 0xffff;
         packet[10..12].copy_from_slice(&(short as u16).to_be_bytes());

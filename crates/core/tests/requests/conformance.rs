@@ -26,6 +26,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         6 => (0..4_u32, 0..4_u64).prop_map(|(class, user)| Operation::Arrive { class, user }),
         1 => any::<usize>().prop_map(Operation::Withdraw),
+        1 => (0..4_u32, 0..4_u64, size())
+            .prop_map(|(class, user, received)| Operation::Resume { class, user, received }),
         6 => (any::<usize>(), size())
             .prop_map(|(response, size)| Operation::Receive { response, size }),
         3 => any::<usize>().prop_map(Operation::End),

@@ -16,6 +16,8 @@ pub(crate) enum Operation {
     Arrive { class: u32, user: u64 },
     /// A client leaves before its request is released, or gives up an old ticket.
     Withdraw(usize),
+    /// A response goes on that was taken for over, after so much of it.
+    Resume { class: u32, user: u64, received: Bytes },
     /// A part of a response is read.
     Receive { response: usize, size: Bytes },
     /// A response is over, for whatever reason.
@@ -42,6 +44,10 @@ pub(crate) enum Event {
     Withdrawn {
         ticket: u64,
         found: bool,
+    },
+    Resumed {
+        request: Request,
+        received: Bytes,
     },
     Received {
         handle: u64,
@@ -117,6 +123,7 @@ impl Gateway {
         let event = match operation {
             Operation::Arrive { class, user } => Some(self.arrive(class, user)),
             Operation::Withdraw(which) => self.withdraw(which),
+            Operation::Resume { class, user, received } => self.resume(class, user, received),
             Operation::Receive { response, size } => self.receive(response, size),
             Operation::End(which) => self.end(which),
             Operation::Unasked { whose, size } => {
@@ -176,6 +183,16 @@ impl Gateway {
         let event = Event::Withdrawn { ticket: *handle, found: *waits };
         *waits = false;
         Some(event)
+    }
+
+    fn resume(&mut self, class: u32, user: u64, received: Bytes) -> Option<Event> {
+        let handle = self.handles;
+        self.handles += 1;
+        let request = Request { handle, class: ClassId(class), user: UserId(user) };
+        let resumed = self.scheduler.resume(request, received);
+        assert_eq!(resumed.is_ok(), (class as usize) < self.classes, "{resumed:?}");
+        self.responses.push(Response { handle, permit: resumed.ok()?, long: false });
+        Some(Event::Resumed { request, received })
     }
 
     fn receive(&mut self, which: usize, size: Bytes) -> Option<Event> {

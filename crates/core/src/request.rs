@@ -42,7 +42,7 @@
 //! scheduler.received(Time::ZERO, &permit, Bytes(1_000));
 //! drop(permit);
 //! assert!(scheduler.next(Time::ZERO).is_some());
-//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
 mod alarms;

@@ -52,12 +52,12 @@ fn tunnel_operation() -> impl Strategy<Value = Operation> {
 }
 
 fn config() -> impl Strategy<Value = ProxyConfig> {
-    let patience = prop::option::of((1..5_000_u64).prop_map(Span::millis));
+    let patience = prop::option::of((50..5_000_u64).prop_map(Span::millis));
     let pools = prop_oneof![
         2 => Just(Vec::new()),
         1 => prop::collection::vec((0..200_000_u64).prop_map(Rate), 1..4),
     ];
-    let tunnels = (1..500_u64, 1..5_000_u64, 1..9_000_u64, 0..5_000_u64, 0..200_000_u64);
+    let tunnels = (20..500_u64, 20..5_000_u64, 20..9_000_u64, 0..5_000_u64, 0..200_000_u64);
     let tunnels = tunnels.prop_map(|(quiet, silence, max_hold, few, steady)| TunnelConfig {
         quiet: Span::millis(quiet),
         silence: Span::millis(silence),

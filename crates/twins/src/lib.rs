@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | [`audit`] | a discipline whose every answer is checked against the rules of all disciplines |
 //! | [`disciplines`] | the twin of every registered discipline |
-//! | [`requests`] | the twin of the request schedulers, and a gateway that keeps their books |
+//! | [`requests`] | the twins of the request schedulers and of the proxy, and drivers that keep their books |
 
 pub mod audit;
 pub mod disciplines;

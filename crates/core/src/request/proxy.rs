@@ -10,10 +10,11 @@
 //!   names it after that. What the driver says of it later changes nothing.
 //! - The driver holds no place in the window: places are inside the exchanges.
 //!
-//! Tunnels are in [`tunnels`].
+//! Tunnels, through which a gateway sees bytes and no requests, are at the end of
+//! this type's methods.
 //!
-//! *Memory* is that of the exchanges that live, of the actions not asked for yet,
-//! and of a bounded number of origins.
+//! *Memory* is that of the exchanges and tunnels that live, of the actions not asked
+//! for yet, and of a bounded number of origins.
 
 mod tunnels;
 

@@ -155,8 +155,8 @@ pub struct Pauses {
 /// let mut proxy = Proxy::new(Time::ZERO, scheduler, config);
 ///
 /// let mut now = Time::ZERO;
-/// let first = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
-/// let second = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let first = proxy.hear(ClassId(0), UserId(7))?;
+/// let second = proxy.hear(ClassId(0), UserId(7))?;
 /// let reading = Reading::Freely;
 /// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: first, reading }));
 /// // The window has one place.
@@ -177,7 +177,7 @@ pub struct Pauses {
 /// let ending = Ending::Stalled;
 /// assert_eq!(proxy.next_action(at), Some(Action::End { exchange: second, ending }));
 /// assert_eq!(proxy.held(), 0);
-/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Proxy {

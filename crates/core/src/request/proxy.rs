@@ -10,10 +10,11 @@
 //!   names it after that. What the driver says of it later changes nothing.
 //! - The driver holds no place in the window: places are inside the exchanges.
 //!
-//! Tunnels are in [`tunnels`].
+//! Tunnels, through which a gateway sees bytes and no requests, are at the end of
+//! this type's methods.
 //!
-//! *Memory* is that of the exchanges that live, of the actions not asked for yet,
-//! and of a bounded number of origins.
+//! *Memory* is that of the exchanges and tunnels that live, of the actions not asked
+//! for yet, and of a bounded number of origins.
 
 mod tunnels;
 
@@ -154,8 +155,8 @@ pub struct Pauses {
 /// let mut proxy = Proxy::new(Time::ZERO, scheduler, config);
 ///
 /// let mut now = Time::ZERO;
-/// let first = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
-/// let second = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let first = proxy.hear(ClassId(0), UserId(7))?;
+/// let second = proxy.hear(ClassId(0), UserId(7))?;
 /// let reading = Reading::Freely;
 /// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: first, reading }));
 /// // The window has one place.
@@ -176,7 +177,7 @@ pub struct Pauses {
 /// let ending = Ending::Stalled;
 /// assert_eq!(proxy.next_action(at), Some(Action::End { exchange: second, ending }));
 /// assert_eq!(proxy.held(), 0);
-/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
@@ -195,6 +196,8 @@ pub struct Proxy {
     alarms: Alarms,
     round_trips: RoundTrips,
     pauses: Pauses,
+    /// Whether the scheduler has not been asked to the end since a timer was due.
+    is_woken: bool,
 }
 
 impl Proxy {
@@ -214,6 +217,7 @@ impl Proxy {
             alarms: Alarms::default(),
             round_trips: RoundTrips::default(),
             pauses: Pauses::default(),
+            is_woken: false,
         }
     }
 
@@ -300,17 +304,22 @@ impl Proxy {
     /// and at [`next_timeout`](Proxy::next_timeout), until it says `None`. A call
     /// too many changes nothing.
     pub fn next_action(&mut self, now: Time) -> Option<Action> {
-        self.wake(now);
         loop {
             if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            let Some(decision) = self.scheduler.next(now) else {
+            // What one timer brings about is done before the next is looked at.
+            if !self.is_woken && self.wake(now) {
+                self.is_woken = true;
+            } else if let Some(decision) = self.scheduler.next(now) {
+                self.obey(now, decision);
+            } else {
                 let long = self.scheduler.outstanding() - self.scheduler.held() as usize;
                 self.pauses.long = self.pauses.long.max(long);
-                return None;
-            };
-            self.obey(now, decision);
+                if !std::mem::take(&mut self.is_woken) {
+                    return None;
+                }
+            }
         }
     }
 
@@ -318,7 +327,7 @@ impl Proxy {
     /// event; `None` when never.
     #[must_use]
     pub fn next_timeout(&mut self, now: Time) -> Option<Time> {
-        if !self.actions.is_empty() {
+        if !self.actions.is_empty() || self.is_woken || self.pools.is_serving() {
             return Some(now);
         }
         let times = [self.scheduler.next_ready(now), self.alarms.next(), self.pools.next_refill()];
@@ -441,21 +450,22 @@ impl Proxy {
         }
     }
 
-    /// Does what is due.
-    fn wake(&mut self, now: Time) {
-        while let Some(number) = self.alarms.take_due(now) {
+    /// Does one thing that is due, if any is.
+    fn wake(&mut self, now: Time) -> bool {
+        if let Some(number) = self.alarms.take_due(now) {
             if self.tunnels.contains_key(&number) {
                 self.look_at_tunnel(now, TunnelId(number));
             } else {
                 self.watch(now, ExchangeId(number));
             }
-        }
-        if self.pools.next_refill().is_some_and(|at| at <= now) {
+        } else if let Some(number) = self.pools.next_in_line() {
+            self.draw(now, ExchangeId(number));
+        } else if self.pools.next_refill().is_some_and(|at| at <= now) {
             self.pools.refill(now);
-            while let Some(number) = self.pools.next_in_line() {
-                self.draw(now, ExchangeId(number));
-            }
+        } else {
+            return false;
         }
+        true
     }
 
     /// Gives a response up that has been silent for too long.

@@ -23,6 +23,7 @@
 pub mod comparison;
 mod estimate;
 pub mod experiment;
+pub mod measure;
 pub mod pool;
 pub mod shipped;
 

@@ -9,14 +9,14 @@ use crate::report::markup::Element;
 use crate::report::number::{Quantity, count, short};
 use crate::report::page::capitalised;
 use crate::report::summary::Better;
-use crate::report::tables::{Folded, Measure, Table, cell, columns, row_name, side_by_side};
+use crate::report::tables::{Folded, MainRow, Table, cell, columns, row_name, side_by_side};
 
 /// Every measure in a row, every way in a column.
 pub(super) fn main(results: Results) -> Element {
-    use Better::Lower;
+    use Better::{Less, Neither};
     use Quantity::{Rate, Share, Time};
     let Results { summary, standard, .. } = results;
-    let measure = |name: &str, quantity, better, values| Measure {
+    let measure = |name: &str, quantity, better, values| MainRow {
         name: name.into(),
         quantity,
         better,
@@ -26,12 +26,12 @@ pub(super) fn main(results: Results) -> Element {
     let mut groups = vec![(
         "All classes".to_string(),
         vec![
-            measure("Small responses, median", Time, Some(Lower), of_ways(&|it| it.small_p50_s)),
-            measure("Link used", Share, None, of_ways(&|it| it.utilisation)),
+            measure("Small responses, median", Time, Less, of_ways(&|it| it.small_p50_s)),
+            measure("Link used", Share, Neither, of_ways(&|it| it.utilisation)),
             measure(
                 "Time in the provider’s queue, 95th percentile",
                 Time,
-                Some(Lower),
+                Less,
                 of_ways(&|it| it.queueing_p95_s),
             ),
         ],
@@ -51,13 +51,13 @@ pub(super) fn main(results: Results) -> Element {
         groups.push((
             format!("‘{name}’, weight {weight}: {due}"),
             vec![
-                row("Share", Share, None, &|it| it.share),
-                row("Throughput", Rate, None, &|it| it.throughput_bps),
-                row("Small responses, median", Time, Some(Lower), &|it| it.small_p50_s),
-                row("Response time, mean", Time, Some(Lower), &|it| it.response_mean_s),
-                row("Response time, median", Time, Some(Lower), &|it| it.response_p50_s),
-                row("Response time, 95th percentile", Time, Some(Lower), &|it| it.response_p95_s),
-                row("Response time, 99th percentile", Time, Some(Lower), &|it| it.response_p99_s),
+                row("Share", Share, Neither, &|it| it.share),
+                row("Throughput", Rate, Neither, &|it| it.throughput_bps),
+                row("Small responses, median", Time, Less, &|it| it.small_p50_s),
+                row("Response time, mean", Time, Less, &|it| it.response_mean_s),
+                row("Response time, median", Time, Less, &|it| it.response_p50_s),
+                row("Response time, 95th percentile", Time, Less, &|it| it.response_p95_s),
+                row("Response time, 99th percentile", Time, Less, &|it| it.response_p99_s),
             ],
         ));
     }

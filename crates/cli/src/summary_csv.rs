@@ -7,16 +7,28 @@ use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, LinkResult, RatioResult, TrafficResult,
 };
 use tidegate_study::measure::{Measure, Value};
+use tidegate_study::requests::{Class, Summary, Way};
 
-const COLUMNS: [&str; 8] =
-    ["discipline", "kind", "name", "metric", "mean", "half_width_95", "runs", "note"];
+/// The columns behind the first, which names what was compared.
+const COLUMNS: [&str; 7] = ["kind", "name", "metric", "mean", "half_width_95", "runs", "note"];
 
 /// The content of the file.
 pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
-    let mut rows = Rows(Writer::from_writer(Vec::new()));
-    rows.write(COLUMNS);
+    let mut rows = Rows::under("discipline");
     for discipline in &comparison.disciplines {
         rows.discipline(discipline);
+    }
+    rows.0.into_inner().expect(MEMORY)
+}
+
+/// The same of ways to share a gateway's link.
+pub(crate) fn of_ways(summary: &Summary) -> Vec<u8> {
+    let mut rows = Rows::under("way");
+    for way in &summary.ways {
+        rows.measures(About(&way.label, "all classes", ""), Way::MEASURES, way);
+        for class in &way.classes {
+            rows.measures(About(&way.label, "class", &class.name), Class::MEASURES, class);
+        }
     }
     rows.0.into_inner().expect(MEMORY)
 }
@@ -26,11 +38,19 @@ const MEMORY: &str = "memory takes everything, and all rows have the same length
 
 struct Rows(Writer<Vec<u8>>);
 
-/// What a row is about: discipline, kind (size class, traffic, traffic ratio, link), name.
+/// What a row is about: discipline or way; kind (size class, traffic, link, class); name.
 #[derive(Clone, Copy)]
 struct About<'a>(&'a str, &'a str, &'a str);
 
 impl Rows {
+    /// A table whose first column is called `contender`.
+    fn under(contender: &str) -> Rows {
+        let mut rows = Rows(Writer::from_writer(Vec::new()));
+        let heading = [contender].into_iter().chain(COLUMNS);
+        rows.0.write_record(heading).expect(MEMORY);
+        rows
+    }
+
     fn write<const N: usize>(&mut self, fields: [&str; N]) {
         self.0.write_record(fields).expect(MEMORY);
     }

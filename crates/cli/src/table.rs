@@ -335,7 +335,8 @@ fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group
     match &first.ratios[..] {
         [] => return None,
         [_] => {
-            columns.push(Values::of(comparison, "ratio", &RatioResult::MEASURE, |it| &it.ratios[0]));
+            columns
+                .push(Values::of(comparison, "ratio", &RatioResult::MEASURE, |it| &it.ratios[0]));
         }
         _ => {}
     }

@@ -183,9 +183,20 @@ fn a_recovery_is_told_in_order() {
         })
         .collect();
     let expected = [
-        "Open 1/1", "Open 1/1", "Open 0/1", "Open 0/1", "Recovery 0/1", "loss 10/12",
-        "Recovery 0/1", "Recovery 0/1", "Recovery 0/1", "Recovery 0/1", "Recovery 0/1",
-        "Recovery 0/1", "Recovery 10/1", "recovered 5",
+        "Open 1/1",
+        "Open 1/1",
+        "Open 0/1",
+        "Open 0/1",
+        "Recovery 0/1",
+        "loss 10/12",
+        "Recovery 0/1",
+        "Recovery 0/1",
+        "Recovery 0/1",
+        "Recovery 0/1",
+        "Recovery 0/1",
+        "Recovery 0/1",
+        "Recovery 10/1",
+        "recovered 5",
     ];
     assert_eq!(heard, expected);
 }

@@ -98,14 +98,13 @@ pub(super) struct MainRow {
     pub(super) values: Vec<Option<Estimate>>,
 }
 
-/// A row for each measure that what is compared is judged by, of those that belong to
-/// one of `tables`; `of` gives the results, one for each of what is compared.
+/// A row for each measure that what is compared is judged by, of those that `belong`;
+/// `of` gives the results, one for each of what is compared.
 pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
     measures: &'static [Measure<R>],
-    tables: &[measure::Table],
+    belongs: impl Fn(&Measure<R>) -> bool,
     of: impl Fn() -> I,
 ) -> Vec<MainRow> {
-    let belongs = |measure: &&Measure<R>| tables.contains(&measure.tables[0]);
     let row = |measure: &'static Measure<R>| {
         Some(MainRow {
             name: measure.headline?.into(),
@@ -114,7 +113,7 @@ pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
             values: of().map(|result| (measure.value)(result?).mean()).collect(),
         })
     };
-    measures.iter().filter(belongs).filter_map(row).collect()
+    measures.iter().filter(|it| belongs(it)).filter_map(row).collect()
 }
 
 /// The main figures: a row for each, a column for each discipline.
@@ -154,23 +153,22 @@ pub(super) fn side_by_side(
 
 fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
     let all = || comparison.disciplines.iter();
-    let classes = [ClassResult::CLASSES];
     let up_to = short(Quantity::Size, comparison.short_flow_bytes as f64);
     let mut out = vec![
         (
             format!("Short transfers, up to {up_to}"),
-            headlines(ClassResult::MEASURES, &classes, || all().map(|it| Some(&it.short))),
+            headlines(ClassResult::MEASURES, |_| true, || all().map(|it| Some(&it.short))),
         ),
         (
             "All transfers that have an end".into(),
-            headlines(ClassResult::MEASURES, &classes, || all().map(|it| Some(&it.all))),
+            headlines(ClassResult::MEASURES, |_| true, || all().map(|it| Some(&it.all))),
         ),
     ];
     for (index, name) in sources(comparison, |_| true) {
         let source = || all().map(move |it| it.traffic.get(index));
         let datagrams = source().flatten().any(|source| source.datagrams);
         let table = if datagrams { TrafficResult::DATAGRAMS } else { TrafficResult::TRANSFERS };
-        let rows = headlines(TrafficResult::MEASURES, &[table], source);
+        let rows = headlines(TrafficResult::MEASURES, |it| it.tables[0] == table, source);
         out.push((format!("‘{name}’"), rows));
     }
     let ratios = comparison.disciplines.first().map_or(&[][..], |first| &first.ratios);
@@ -183,9 +181,8 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
     let rows = ratios.iter().enumerate().map(ratio).collect();
     out.push(("Throughput of one source over another’s".into(), rows));
     for (index, link) in shown_links(comparison) {
-        let tables = [LinkResult::PACKETS, LinkResult::QUEUES];
         let links = || all().map(move |it| it.links.get(index));
-        let rows = headlines(LinkResult::MEASURES, &tables, links);
+        let rows = headlines(LinkResult::MEASURES, |_| true, links);
         out.push((format!("Link ‘{}’", link.name), rows));
     }
     out

@@ -8,10 +8,10 @@
 //! shares are told, and nothing is claimed.
 
 use tidegate_study::Estimate;
+use tidegate_study::requests::{Class, Counts, Way};
 
 use super::{Results, classes};
 use crate::gateways::standard::Standard;
-use crate::gateways::summary::{Class, Counts, Way};
 use crate::report::figures::listed;
 use crate::report::markup::{Element, element};
 use crate::report::number::{Quantity, pair, short};
@@ -175,7 +175,7 @@ impl<'a> Shares<'a> {
     /// `None` when nothing was received.
     fn of(results: Results<'a>, place: usize) -> Option<Shares<'a>> {
         let classes = results.summary.ways[place].classes.iter();
-        let received = classes.map(|class| class.measures.share).collect::<Option<_>>()?;
+        let received = classes.map(|class| class.share).collect::<Option<_>>()?;
         Some(Shares { due: results.standard.due(place), received })
     }
 

@@ -49,8 +49,7 @@ impl Controller for Cubic {
             window.grow(ack);
         } else {
             let round_trip = ack.smoothed_round_trip.unwrap_or(Span::ZERO);
-            window.size =
-                self.curve.avoid(ack.now, window.size, window.mss, ack.acked, round_trip);
+            window.size = self.curve.avoid(ack.now, window.size, window.mss, ack.acked, round_trip);
         }
     }
 
@@ -109,14 +108,7 @@ struct Epoch {
 
 impl Curve {
     /// Window after an acknowledgement of `acked` bytes (sections 4.2 to 4.5).
-    fn avoid(
-        &mut self,
-        now: Time,
-        window: u64,
-        mss: u64,
-        acked: u64,
-        round_trip: Span,
-    ) -> u64 {
+    fn avoid(&mut self, now: Time, window: u64, mss: u64, acked: u64, round_trip: Span) -> u64 {
         let (maximum, prior) = (&mut self.maximum, self.prior);
         let epoch = self.epoch.get_or_insert_with(|| {
             // Section 4.10: without a reduction before (slow start left by its

@@ -1,11 +1,12 @@
 //! The network around a gateway: the nodes and links of a [`Setup`] under a [`Way`].
 //!
 //! ```text
-//! clients --- [switch ==shaper==] gateway === access link === provider --- servers
+//! clients --- switch === gateway === access link === provider --- servers
 //! ```
 //!
-//! The switch is there with a shaper only. Clients hang on wires, or are the
-//! stations of one wireless cell, whose access point is the node that they hang on.
+//! A shaper, if the way has one, stands between gateway and switch; otherwise packets
+//! pass there at once. Clients hang on wires, or are the stations of one wireless
+//! cell, whose access point is the switch.
 
 use std::sync::Arc;
 
@@ -48,27 +49,23 @@ impl Setup {
             queue: QueueSpec::Fixed(self.provider.clone(), self.buffer),
         });
         let clients = self.client_names();
-        let is_shaped = way.is_shaped();
-        let hub = if is_shaped { "switch" } else { "gateway" };
-        let shaper = is_shaped.then(|| {
-            layout.one_way("switch", "gateway", &Capacity::Unlimited, Span::ZERO);
-            // Its classes are known when all hosts have numbers.
-            layout.add(NewLink {
-                name: "shaper".into(),
-                from: "gateway",
-                to: "switch",
-                capacity: Capacity::Unlimited,
-                delay: Span::ZERO,
-                loss: 0.0,
-                queue: QueueSpec::Unbounded,
-            })
+        layout.one_way("switch", "gateway", &Capacity::Unlimited, Span::ZERO);
+        // The classes of a shaper are known when all hosts have numbers.
+        let shaper = layout.add(NewLink {
+            name: SHAPER.into(),
+            from: "gateway",
+            to: "switch",
+            capacity: Capacity::Unlimited,
+            delay: Span::ZERO,
+            loss: 0.0,
+            queue: QueueSpec::Unbounded,
         });
         match &self.wifi {
-            Some(cell) => cell.lay_out(&mut layout, hub, &clients),
+            Some(cell) => cell.lay_out(&mut layout, "switch", &clients),
             None => {
                 let wire = Capacity::Fixed(self.client_rate);
                 for client in &clients {
-                    layout.both_ways(client, hub, &wire, self.client_delay);
+                    layout.both_ways(client, "switch", &wire, self.client_delay);
                 }
             }
         }
@@ -76,23 +73,37 @@ impl Setup {
         let number =
             |layout: &Layout, name: &str| layout.node_called(name).expect("every host has a link");
         let clients: Vec<_> = clients.iter().map(|name| number(&layout, name)).collect();
-        if let Some(shaper) = shaper {
-            let mut classes = vec![0; layout.nodes.len()];
-            for (client, node) in clients.iter().enumerate() {
-                let class = self.class_of(client);
-                classes[usize::from(node.0)] = u16::try_from(class).expect("classes are few");
-            }
-            layout.links[shaper].queue = way.shaper_queue(self, Arc::from(classes));
+        let mut classes = vec![0; layout.nodes.len()];
+        for (client, node) in clients.iter().enumerate() {
+            let class = self.class_of(client);
+            classes[usize::from(node.0)] = u16::try_from(class).expect("classes are few");
         }
+        layout.links[shaper].queue = way.shaper_queue(self, Arc::from(classes));
         let hosts = Hosts {
             gateway: number(&layout, "gateway"),
             servers: servers.iter().map(|name| number(&layout, name)).collect(),
             clients,
             downlink,
-            shaper,
+            shaper: way.is_shaped().then_some(shaper),
         };
         let provider = number(&layout, "provider");
         (self.scenario(layout, &hosts, provider, way), hosts)
+    }
+
+    /// The names of the links that a run's rows speak of, by their numbers; the same under
+    /// every way.
+    #[must_use]
+    pub fn link_names(&self) -> Vec<String> {
+        let (scenario, _) = self.network(&Way::direct(), 0);
+        scenario.links.into_iter().map(|link| link.name).collect()
+    }
+
+    /// The names of the sources of a run's rows, by their numbers: the classes, and then
+    /// the traffic that belongs to none.
+    #[must_use]
+    pub fn source_names(&self) -> Vec<String> {
+        let (scenario, _) = self.network(&Way::direct(), 0);
+        scenario.traffic.into_iter().map(|source| source.name).collect()
     }
 
     /// A name for each client's host.
@@ -166,8 +177,10 @@ impl Setup {
     }
 }
 
-/// The name of the downlink in tables and files.
-pub(super) const DOWNLINK: &str = "downlink";
+/// The name of the access link's downlink in tables and files.
+const DOWNLINK: &str = "access";
+/// The name of the link that a shaper holds back.
+const SHAPER: &str = "shaper";
 
 /// Who talks to whom. All clients hang on one node and all servers on another, so a
 /// link on the way sees at most what two of the far side bring.

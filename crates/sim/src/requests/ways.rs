@@ -175,6 +175,12 @@ impl Way {
         Ok(Some(Way { label: label.into(), kind }))
     }
 
+    /// No gateway at all.
+    #[must_use]
+    pub fn direct() -> Way {
+        Way { label: DIRECT.name.into(), kind: Kind::Direct }
+    }
+
     /// Whose weights it goes by.
     #[must_use]
     pub fn weights(&self) -> Weights {

@@ -23,6 +23,7 @@ pub mod disciplines;
 pub mod requests;
 pub mod scenarios;
 mod settings;
+pub mod shapers;
 pub mod traces;
 
 /// A fuzz target.
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "page_table", fuzz_one: traces::page_table },
     Target { name: "requests", fuzz_one: requests::fuzz_one },
     Target { name: "scenario", fuzz_one: scenarios::scenario },
+    Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
 ];

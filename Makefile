@@ -1,6 +1,6 @@
-# `make demo` and `make test` install what they lack on Debian; the rest expects it.
+# `make demo` and `make test` install what is missing on Debian; the other targets expect it.
 
-# rustup puts cargo here, and not every shell knows.
+# rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help demo test lint checks fmt bench pages clean compiler
@@ -11,8 +11,8 @@ help:
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links and citations'
 	@echo 'make fmt     format the code'
-	@echo 'make bench   say how to measure'
-	@echo 'make pages   measure the papers and the survey again (half an hour on two cores)'
+	@echo 'make bench   list the benchmarks'
+	@echo 'make pages   repeat the measurements of the papers and the survey (half an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler

@@ -36,7 +36,7 @@ impl<'a> Unloaded<'a> {
         Unloaded { scenario, known: vec![[None; SIZES]; scenario.traffic.len()] }
     }
 
-    /// The response time of a flow of `size` of this source that is alone;
+    /// The response time of a flow of `size` of this source when it is alone;
     /// `None` for sources without transfers.
     pub(crate) fn response(&mut self, traffic: usize, size: Bytes) -> Option<Span> {
         let above = (1..SIZES).find(|step| step_size(*step) >= size.0).unwrap_or(SIZES - 1);

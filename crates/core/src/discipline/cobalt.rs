@@ -70,8 +70,7 @@ impl Cobalt {
             let (packet, is_last) = pop()?;
             let is_due = self.is_due(parameters, now, now.since(packet.arrived));
             let is_markable = packet.ecn != Ecn::NotCapable;
-            // BLUE ignores marks: the senders on which it acts have not heeded
-            // them.
+            // BLUE ignores marks: whom it acts on has not heeded them.
             let is_struck = self.probability > 0 && random.bits() >> 32 < self.probability;
             let is_hit = is_struck || is_due && !is_markable;
             self.reschedule(parameters, now, is_hit);

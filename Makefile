@@ -3,11 +3,12 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint checks fmt bench pages clean compiler
+.PHONY: help demo test golden lint checks fmt bench pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
+	@echo 'make golden  hold the golden runs against what was kept of them, to the byte'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links and citations'
 	@echo 'make fmt     format the code'
@@ -22,6 +23,9 @@ demo: compiler
 test: lint checks
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory demo
+
+golden: compiler
+	cargo test --package tidegate --test golden --locked
 
 lint: compiler
 	@if tools/require.sh rustfmt; then set -x; cargo fmt --all --check; fi
@@ -47,7 +51,7 @@ bench:
 
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
-	cargo run --release --locked --package tidegate-sim --example survey -- docs/comparison
+	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
 
 clean: compiler
 	cargo clean

@@ -14,14 +14,8 @@
 
 use tidegate_core::registry::DISCIPLINES;
 use tidegate_core::{Buffer, Bytes, Span};
-
-// The audit and the twins are those of the conformance tests.
-#[path = "../../crates/core/tests/disciplines/model.rs"]
-mod model;
-#[path = "../../crates/core/tests/disciplines/twins/mod.rs"]
-mod twins;
-
-use model::Operation;
+use tidegate_twins::audit::Operation;
+use tidegate_twins::disciplines;
 
 use crate::settings::{Steps, setting};
 
@@ -46,7 +40,7 @@ pub fn fuzz_one(input: &[u8]) {
         let values: Vec<_> = entry.parameters.iter().map(|p| setting(p, dial, STEPS)).collect();
         let names = entry.parameters.iter().map(|parameter| parameter.name);
         let given: Vec<_> = names.zip(values.iter().map(String::as_str)).collect();
-        twins::compare(entry, &given, buffer, u64::from(dial), &operations);
+        disciplines::compare(entry, &given, buffer, u64::from(dial), &operations);
     }
 }
 

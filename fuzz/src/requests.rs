@@ -19,14 +19,8 @@ use std::num::NonZeroU32;
 
 use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_core::{Bytes, Rate, Span};
-
-// The audit and the twin are those of the tests.
-#[path = "../../crates/core/tests/requests/gateway.rs"]
-mod gateway;
-#[path = "../../crates/core/tests/requests/twin.rs"]
-mod twin;
-
-use gateway::{Gateway, Operation};
+use tidegate_twins::requests;
+use tidegate_twins::requests::gateway::{Gateway, Operation};
 
 use crate::settings::{Steps, setting};
 
@@ -53,7 +47,7 @@ pub fn fuzz_one(input: &[u8]) {
         let mut gateway = Gateway::new(config, rate, &weights);
         operations.iter().take(MOST_OPERATIONS).for_each(|operation| gateway.apply(*operation));
         gateway.close();
-        twin::compare(&config, rate, &WEIGHTS.map(u64::from), &gateway.log);
+        requests::compare(&config, rate, &WEIGHTS.map(u64::from), &gateway.log);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values of parameters, drawn by one byte.
 
 use tidegate_core::Span;
-use tidegate_core::registry::{Kind, Parameter};
+use tidegate_core::setting::{Kind, Parameter};
 
 /// How far apart two values near the least are.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,7 @@ pub(crate) fn setting(parameter: &Parameter, dial: u8, steps: Steps) -> String {
         Kind::Number { least, most } => {
             (least + (most - least) * f64::from(dial) / 255.0).to_string()
         }
+        Kind::Switch => if dial.is_multiple_of(2) { "on" } else { "off" }.into(),
         Kind::Choice(words) => words[usize::from(dial) % words.len()].into(),
         Kind::Contracts => format!(
             "link 100 Mbit/s; one = class 1: {} B + {dial} kbit/s within {dial} ms; \

@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::registry::DISCIPLINES;
 use tidegate_core::request::catalogue::SCHEDULERS;
+use tidegate_core::setting;
 use tidegate_sim::scenario::nearest;
 
 use crate::arguments::{DisciplinesArguments, RequestsArguments};
@@ -30,8 +31,8 @@ struct Parameter {
 }
 
 impl Parameter {
-    fn all(parameters: &'static [registry::Parameter]) -> Vec<Parameter> {
-        let parameter = |parameter: &'static registry::Parameter| Parameter {
+    fn all(parameters: &'static [setting::Parameter]) -> Vec<Parameter> {
+        let parameter = |parameter: &'static setting::Parameter| Parameter {
             name: parameter.name,
             help: parameter.help,
             default: parameter.default,

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tidegate_core::Time;
-use tidegate_sim::experiment::{self, Job, Output};
 use tidegate_sim::metrics::RunSummary;
-use tidegate_sim::metrics::comparison::Comparison;
 use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_study::comparison::Comparison;
+use tidegate_study::experiment::{self, Job, Output};
 
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
 use crate::builtin::SCENARIOS;

@@ -22,7 +22,7 @@ use tidegate_sim::scenario::file::flows;
 use tidegate_sim::scenario::nearest;
 
 use crate::arguments::{Arguments, CurvesArguments, CurvesCommand};
-use crate::builtin::FLOWS;
+use crate::builtin::{self, FLOWS};
 use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::report;
@@ -127,12 +127,11 @@ fn help() -> Failure {
 
 /// The text of the file called `name`, or of the built-in one.
 fn text_of(name: &str) -> Result<String, Failure> {
-    let builtin = FLOWS.iter().find(|(known, _)| *known == name);
-    if let (Some((_, text)), false) = (builtin, Path::new(name).is_file()) {
-        return Ok((*text).into());
+    if let (Some(builtin), false) = (builtin::find(FLOWS, name), Path::new(name).is_file()) {
+        return Ok(builtin.text().into());
     }
     fs::read_to_string(name).map_err(|reason| {
-        let names = || FLOWS.iter().map(|(name, _)| *name);
+        let names = || FLOWS.iter().map(|builtin| builtin.name);
         let or = match nearest(name, names()) {
             _ if Path::new(name).extension().is_some() => String::new(),
             Some(near) => format!("; built in: '{near}'"),
@@ -177,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_packet_that_comes_alone_gets_the_deadline_that_is_shown() {
-        for (name, text) in FLOWS {
-            let contracts = flows::parse(name, text).expect("built in");
-            let analysis = Analysis::of(name, contracts, &[Bytes(300)]);
+        for builtin in FLOWS {
+            let contracts = flows::parse(builtin.name, builtin.text()).expect("built in");
+            let analysis = Analysis::of(builtin.name, contracts, &[Bytes(300)]);
             let left = analysis.outcome.expect("a test of the files says so");
             let packet = left.residual.largest_packet();
             let typical = Typical { packet, burst: packet * TYPICAL_PACKETS };

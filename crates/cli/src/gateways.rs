@@ -16,9 +16,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::Time;
-use tidegate_sim::parallel;
 use tidegate_sim::requests::{Outcome, run_way};
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
+use tidegate_study::pool;
 
 use self::standard::Standard;
 use self::summary::Summary;
@@ -150,7 +150,7 @@ fn outcomes(
     let progress = Progress::new(runs, setup.duration);
     let all: Vec<_> =
         ways.iter().flat_map(|way| seeds.iter().map(move |seed| (way, *seed))).collect();
-    let outcomes = parallel::map(&all, threads, stop, |(way, seed)| {
+    let outcomes = pool::map(&all, threads, stop, |(way, seed)| {
         let outcome = run_way(setup, way, *seed, stop);
         progress.advance(outcome.reached.since(Time::ZERO));
         outcome

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
+use tidegate_study::shipped::Beside;
 
-use crate::builtin::{self, Builtin, Embedded};
+use crate::builtin::{self, Builtin};
 use crate::failure::Failure;
 
 /// Text files up to this size go into the manifest; of others it has place and hash.
@@ -60,8 +61,8 @@ impl Input {
             return Ok(Input {
                 name: builtin.name.into(),
                 stem: builtin.name.into(),
-                text: builtin.text.into(),
-                data: Box::new(Embedded(builtin.data)),
+                text: builtin.text().into(),
+                data: Box::new(Beside(builtin.path)),
                 folder: None,
             });
         }

@@ -29,7 +29,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_sim::metrics::comparison::Comparison;
+use tidegate_study::comparison::Comparison;
 
 use figures::Figure;
 

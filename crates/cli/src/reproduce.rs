@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tidegate_core::Span;
-use tidegate_sim::reproduce::{CLAIMS, Claim, Effort, Finding, Lab, Observer, select};
+use tidegate_papers::{CLAIMS, Claim, Effort, Finding, Lab, Observer, select};
 
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;

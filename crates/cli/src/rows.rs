@@ -7,9 +7,9 @@ use std::io::{self, BufWriter};
 
 use csv::{Writer, WriterBuilder};
 use tidegate_core::{Span, Time};
-use tidegate_sim::experiment::Job;
 use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
 use tidegate_sim::scenario::Scenario;
+use tidegate_study::experiment::Job;
 
 use crate::folder::ResultFolder;
 use crate::progress::Progress;

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
                 builtin::names(SCENARIOS)
             ))
         })?;
-        return if arguments.json { print_json(&listed(scenario)) } else { print(scenario.text) };
+        return if arguments.json { print_json(&listed(scenario)) } else { print(scenario.text()) };
     }
     let all: Vec<_> = SCENARIOS.iter().map(listed).collect();
     if arguments.json {
@@ -44,12 +44,12 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
     print(&text)
 }
 
-fn listed(scenario: &builtin::Builtin) -> Listed {
-    let parsed = scenario.parse();
+fn listed(builtin: &builtin::Builtin) -> Listed {
+    let parsed = builtin.scenario();
     Listed {
-        name: scenario.name,
+        name: builtin.name,
         title: parsed.title,
         description: parsed.description,
-        text: scenario.text,
+        text: builtin.text(),
     }
 }

@@ -2,10 +2,10 @@
 //! that pivot. Names of metrics carry the unit.
 
 use csv::Writer;
-use tidegate_sim::metrics::comparison::{
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, LinkResult, TrafficResult,
 };
-use tidegate_sim::metrics::statistics::Estimate;
 
 const COLUMNS: [&str; 8] =
     ["discipline", "kind", "name", "metric", "mean", "half_width_95", "runs", "note"];

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, RatioResult, TrafficResult};
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{Comparison, DisciplineResult, RatioResult, TrafficResult};
 
 /// Nothing is wider than this.
 const WIDTH: usize = 100;

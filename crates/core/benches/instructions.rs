@@ -14,7 +14,8 @@ use std::env;
 use std::process::{Command, ExitCode};
 
 use load::{Load, POINTS, Point};
-use tidegate_core::registry::{self, DISCIPLINES, Entry};
+use tidegate_core::entry::Entry;
+use tidegate_core::registry::{self, DISCIPLINES};
 
 const PAIRS: u64 = 100_000;
 

@@ -76,7 +76,7 @@ pub enum Service {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     /// The packet's class.
-    pub class: Option<u8>,
+    pub class: Option<u16>,
     /// IANA protocol number.
     pub protocol: Option<u8>,
     /// Port at either end.

@@ -195,12 +195,12 @@ impl Losses {
     /// section 5).
     #[must_use]
     pub fn signal(&mut self, packet: Packet) -> Option<Packet> {
-        if packet.ecn == Ecn::NotCapable {
+        if !packet.ecn.is_markable() {
             self.push(packet, LossReason::Early);
             return None;
         }
         self.marked += 1;
-        Some(Packet { ecn: Ecn::Congested, ..packet })
+        Some(Packet { ecn: Ecn::Ce, ..packet })
     }
 
     /// Records what a full buffer gives up while `arriving` comes in: the

@@ -16,7 +16,9 @@
 //! | [`residual`] | whether all deadlines can be met, and what is left for best-effort packets |
 //! | [`assignment`] | deadlines for best-effort packets in what is left |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
-//! | [`registry`] | the one list of disciplines, with their parameters |
+//! | [`setting`] | parameters with their kinds and defaults, and the settings read for them |
+//! | [`entry`] | what a discipline says about itself |
+//! | [`registry`] | the one list of disciplines |
 //! | [`request`] | scheduling of requests, where responses cannot be scheduled |
 //! | [`port`] | a discipline with its counters: what an egress of a link is made of |
 //!
@@ -31,7 +33,7 @@
 //! port.offer(Time::ZERO, Packet::new(0, flow, Bytes(1_500)));
 //! assert_eq!(port.backlog().packets, 1);
 //! assert_eq!(port.take(Time::ZERO).map(|packet| packet.size), Some(Bytes(1_500)));
-//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
 pub mod assignment;
@@ -40,6 +42,7 @@ pub mod contract;
 pub mod curve;
 pub mod discipline;
 mod double_ended_heap;
+pub mod entry;
 pub mod flow_table;
 pub mod packet;
 pub mod port;
@@ -47,12 +50,13 @@ pub mod random;
 pub mod registry;
 pub mod request;
 pub mod residual;
+pub mod setting;
 pub mod units;
 
 pub use buffer::Buffer;
 pub use discipline::{Backlog, Discipline, Loss, LossReason, Losses};
 pub use flow_table::FlowTable;
-pub use packet::{Ecn, FlowKey, Packet, TcpFacts};
+pub use packet::{Dscp, Ecn, FlowKey, Packet, TcpFacts};
 pub use port::{Counters, Port};
 pub use random::Stream;
 pub use units::{Bytes, Rate, Span, Time};

@@ -148,16 +148,102 @@ impl fmt::Debug for FlowKey {
     }
 }
 
-/// The congestion field of the IP header (RFC 3168 section 5).
+/// The congestion field of the IP header: the two lowest bits of what IPv4 called
+/// type of service and IPv6 calls traffic class (RFC 3168 section 5).
+///
+/// ```
+/// use tidegate_core::Ecn;
+///
+/// let octet = 0xb9; // expedited forwarding, ECT(1)
+/// assert_eq!(Ecn::of_octet(octet), Ecn::Ect1);
+/// assert_eq!(Ecn::Ce.on(octet), 0xbb);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Ecn {
-    /// The sender does not understand marks: congestion is told by loss.
+    /// Not-ECT: the sender does not understand marks, and learns of congestion by loss.
     #[default]
-    NotCapable,
-    /// The sender understands marks.
-    Capable,
-    /// A queue on the way has marked the packet.
-    Congested,
+    NotEct = 0b00,
+    /// ECT(1): the sender understands marks. By it senders ask for the treatment of
+    /// low-latency, low-loss, scalable traffic (RFC 9331 section 2); disciplines
+    /// that do not offer it treat ECT(1) as ECT(0).
+    Ect1 = 0b01,
+    /// ECT(0): the sender understands marks.
+    Ect0 = 0b10,
+    /// CE, congestion experienced: a queue on the way has marked the packet.
+    Ce = 0b11,
+}
+
+impl Ecn {
+    /// The field of an octet that holds it beside the DSCP.
+    #[must_use]
+    pub const fn of_octet(octet: u8) -> Ecn {
+        match octet & 0b11 {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The octet with this field in place of its own; the DSCP stays.
+    #[must_use]
+    pub const fn on(self, octet: u8) -> u8 {
+        octet & !0b11 | self as u8
+    }
+
+    /// Whether a queue may mark the packet: any codepoint but Not-ECT. A mark
+    /// leaves CE as it is (RFC 3168 section 5).
+    #[must_use]
+    pub const fn is_markable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// The differentiated services codepoint: the six bits above [`Ecn`], by which
+/// senders ask for a treatment (RFC 2474 section 3).
+///
+/// ```
+/// use tidegate_core::Dscp;
+///
+/// assert_eq!(Dscp::of_octet(0xb9), Dscp::EF);
+/// assert_eq!(Dscp::EF.on(0x01), 0xb9);
+/// assert_eq!((Dscp::new(46), Dscp::new(64)), (Some(Dscp::EF), None));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dscp(u8);
+
+impl Dscp {
+    /// The default: best effort (RFC 2474 section 4.1).
+    pub const DEFAULT: Dscp = Dscp(0);
+    /// Lower effort: goes behind all else (RFC 8622).
+    pub const LE: Dscp = Dscp(1);
+    /// Expedited forwarding: calls and the like (RFC 3246).
+    pub const EF: Dscp = Dscp(46);
+
+    /// A codepoint by its number; nothing beyond 63.
+    #[must_use]
+    pub const fn new(number: u8) -> Option<Dscp> {
+        if number < 64 { Some(Dscp(number)) } else { None }
+    }
+
+    /// The codepoint of an octet that holds it beside the congestion field.
+    #[must_use]
+    pub const fn of_octet(octet: u8) -> Dscp {
+        Dscp(octet >> 2)
+    }
+
+    /// The octet with this codepoint in place of its own; the congestion field stays.
+    #[must_use]
+    pub const fn on(self, octet: u8) -> u8 {
+        self.0 << 2 | octet & 0b11
+    }
+
+    /// The number, below 64.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
 }
 
 /// What the TCP header of a packet says, for disciplines that read it.
@@ -194,7 +280,9 @@ pub struct Packet {
     /// Size on the wire, with all headers that the link's rate pays for.
     pub size: Bytes,
     /// Configured class; 0 unless something sets it.
-    pub class: u8,
+    pub class: u16,
+    /// Codepoint of the IP header.
+    pub dscp: Dscp,
     /// Congestion field of the IP header.
     pub ecn: Ecn,
     /// Facts of the TCP header, for TCP packets.
@@ -204,10 +292,19 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A packet of the default class without ECN and TCP facts.
+    /// A packet of the default class and codepoint, without ECN and TCP facts.
     #[must_use]
     pub fn new(handle: u64, flow: FlowKey, size: Bytes) -> Packet {
-        Packet { handle, flow, size, class: 0, ecn: Ecn::default(), tcp: None, arrived: Time::ZERO }
+        Packet {
+            handle,
+            flow,
+            size,
+            class: 0,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            tcp: None,
+            arrived: Time::ZERO,
+        }
     }
 }
 
@@ -228,6 +325,21 @@ mod tests {
         );
         assert_eq!(v6.to_string(), "[2001:db8::1]:53 > [2001:db8::2]:5353 udp");
         assert_eq!(size_of::<FlowKey>(), 37);
+    }
+
+    #[test]
+    fn every_octet_falls_into_codepoint_and_congestion_field_and_comes_together_again() {
+        for octet in 0..=u8::MAX {
+            let (dscp, ecn) = (Dscp::of_octet(octet), Ecn::of_octet(octet));
+            assert_eq!(dscp.on(ecn.on(!octet)), octet);
+            assert_eq!(ecn.on(dscp.on(!octet)), octet);
+            assert_eq!(Dscp::new(dscp.number()), Some(dscp));
+        }
+    }
+
+    #[test]
+    fn a_packet_takes_88_bytes() {
+        assert_eq!(size_of::<Packet>(), 88);
     }
 
     #[test]

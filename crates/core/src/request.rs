@@ -42,21 +42,28 @@
 //! scheduler.received(Time::ZERO, &permit, Bytes(1_000));
 //! drop(permit);
 //! assert!(scheduler.next(Time::ZERO).is_some());
-//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
+mod alarms;
 pub mod catalogue;
 mod classes;
+mod exchange;
 mod lines;
 mod permit;
+mod pools;
+mod proxy;
 mod room;
+mod round_trips;
 mod scheduler;
 mod slab;
 mod window;
 
 pub use classes::{ClassOrder, SERVICE_SCALE};
+pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};
 pub use permit::Permit;
+pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY};
 pub use room::ReadGateConfig;
 pub use scheduler::{Config, Scheduler};
 pub use window::{LinkReport, WindowConfig, WindowMode};

@@ -49,7 +49,10 @@ fn promised(port: &mut Port, now: &mut Time, packets: u32) {
         let [_, a, b, c] = (number / 16).to_be_bytes();
         let flow = FlowKey::v4([10, a, b, c], 443, [192, 0, 2, class], 50_000, FlowKey::UDP);
         let size = Bytes(40 + u64::from(number * 97 % 1_461));
-        port.offer(*now, Packet { class, ..Packet::new(u64::from(number), flow, size) });
+        port.offer(
+            *now,
+            Packet { class: class.into(), ..Packet::new(u64::from(number), flow, size) },
+        );
         if number % 2 == 0 {
             port.take(*now);
         }

@@ -8,13 +8,10 @@
 mod air;
 mod connections;
 mod datagrams;
-pub mod experiment;
 pub mod kernel;
 mod lot;
 pub mod metrics;
 mod network;
-pub mod parallel;
-pub mod reproduce;
 pub mod requests;
 pub mod scenario;
 pub mod simulation;

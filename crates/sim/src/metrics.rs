@@ -1,13 +1,10 @@
 //! What a run measures.
 //!
 //! Rows are passed on as things happen, to a [`Recorder`] that writes them to
-//! files; memory does not grow with the flows ever seen. What is needed for tables
-//! and plots is condensed on the way into a [`RunSummary`], and the summaries of
-//! all seeds of a discipline into a [`comparison::Comparison`].
+//! files; memory does not grow with the flows ever seen. A [`RunSummary`] condenses
+//! meanwhile what tables and plots need; `tidegate-study` sums it up over seeds.
 
-pub mod comparison;
 pub mod run_summary;
-pub mod statistics;
 
 use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Span, Time};
 

@@ -25,7 +25,7 @@
 //! let msf = SchedulerChoice::new("msf", "msf", &[])?.expect("it is in the catalogue");
 //! let outcome = run(&setup, &msf, 1, &AtomicBool::new(false));
 //! assert!(outcome.classes.iter().all(|class| class.completed > 0 && class.failures.all() == 0));
-//! # Ok::<(), tidegate_core::registry::SettingError>(())
+//! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
 mod connection;

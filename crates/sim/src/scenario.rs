@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::contract::Envelope;
-use tidegate_core::registry::{Entry, Settings};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Settings;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
@@ -209,7 +210,7 @@ pub struct TrafficSpec {
     pub stop: Time,
     /// The class of its packets: 0 is ordinary, others have priority under
     /// disciplines that know classes.
-    pub class: u8,
+    pub class: u16,
     /// Datagrams that take longer from end to end than this are late, and so are
     /// lost ones; `None` when nobody waits for them. Not used by transfers.
     pub deadline: Option<Span>,

@@ -13,7 +13,7 @@ mod datagrams;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::{Bytes, Counters, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
+use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use crate::connections::{Connection, ConnectionId, Connections, Side};
 use crate::datagrams::DatagramFlows;
@@ -54,7 +54,7 @@ struct Segment {
     key: FlowKey,
     destination: NodeId,
     size: Bytes,
-    class: u8,
+    class: u16,
     ecn: Ecn,
     lot: Lot,
     content: Content,
@@ -237,6 +237,7 @@ impl<'a> Simulation<'a> {
             flow: record.key,
             size: record.size,
             class: record.class,
+            dscp: Dscp::DEFAULT,
             ecn: record.ecn,
             tcp: record.content.tcp_facts(),
             arrived: at,
@@ -349,7 +350,7 @@ impl<'a> Simulation<'a> {
         match record.content {
             Content::Tcp { connection, to, header } => {
                 let Some(state) = self.connections.live(connection) else { return };
-                let marked = record.ecn == Ecn::Congested;
+                let marked = record.ecn == Ecn::Ce;
                 state.on_segment(now, to, &header, marked, &mut self.headers);
                 self.after_activity(connection, to);
             }
@@ -382,7 +383,7 @@ impl<'a> Simulation<'a> {
             let header = self.headers[index];
             let to = side.other();
             let size = header.wire_size();
-            let ecn = if header.ecn_capable { Ecn::Capable } else { Ecn::NotCapable };
+            let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
             let content = Content::Tcp { connection, to, header };
             let state = self.connections.live(connection).expect("it has just been there");
             let lot = state.next_lot(side);

@@ -108,5 +108,5 @@ fn stream_of_datagrams(from: NodeId, to: NodeId, size: Bytes, index: usize) -> D
     // One port pair for each source keeps the flows of several calls apart.
     let port = 16_384 + index as u16;
     let key = FlowKey::v4(address(from), port, address(to), port, FlowKey::UDP);
-    Datagram { from, to, size, key, flow: 0, tcp: None, ecn: Ecn::NotCapable }
+    Datagram { from, to, size, key, flow: 0, tcp: None, ecn: Ecn::NotEct }
 }

@@ -39,7 +39,7 @@ fn arrivals(seed: u64, size: impl Fn(&mut Stream) -> f64) -> Capture {
     while at < Time(Span::seconds(SECONDS).0) {
         at += stream.exponential_span(between);
         let size = Bytes(size(&mut stream).round().max(1.0) as u64);
-        packets.push(CapturedPacket { at, flow, size, tcp: None, ecn: Ecn::NotCapable });
+        packets.push(CapturedPacket { at, flow, size, tcp: None, ecn: Ecn::NotEct });
     }
     Capture { packets, ..Capture::default() }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_core::registry::Parameter;
+use tidegate_core::setting::Parameter;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::requests::{Demand, Outcome, RIVALS, Setup, Way, names, run_way};
 

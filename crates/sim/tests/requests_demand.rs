@@ -58,12 +58,12 @@ fn recorded_pages_bring_their_objects_and_bytes() {
 
 #[test]
 fn pages_of_a_table_bring_its_bytes_whatever_sizes_are_drawn() {
-    let table = include_bytes!("../../../scenarios/data/page-loads.csv");
+    let table = tidegate_scenarios::bytes("data/page-loads.csv").unwrap();
     let table = PageTable::parse("page-loads.csv", table).expect("it ships");
     // One page of it, so that its bytes are known.
     let page = table.pages[8];
     let one = PageTable { pages: vec![page] };
-    let sizes = include_bytes!("../../../scenarios/data/web-objects.csv");
+    let sizes = tidegate_scenarios::bytes("data/web-objects.csv").unwrap();
     let sizes = SizeDistribution::parse("web-objects.csv", sizes).expect("it ships");
     let mut setup = idle(&Pages::Outlined(Arc::new(one)));
     setup.sizes = SizeLaw::Empirical(Arc::new(sizes));

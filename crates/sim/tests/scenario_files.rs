@@ -32,7 +32,9 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
             if path != root().join(FLOWS) && path != root().join(GATEWAYS) {
                 found.extend(toml_files(&path));
             }
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+        } else if path.extension().is_some_and(|extension| extension == "toml")
+            && path.file_name().is_some_and(|name| name != "Cargo.toml")
+        {
             found.push(path);
         }
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::tcp::{Congestion, Endpoint, Header, TcpConfig};
+use tidegate_sim::tcp::congestion::CUBIC;
+use tidegate_sim::tcp::{Endpoint, Header, TcpConfig};
 
 const SEGMENTS: u64 = 660_000;
 const ONE_WAY: Span = Span::millis(5);
@@ -83,7 +84,7 @@ fn nanoseconds_per_call() {
     let papers = TcpConfig::papers();
     let large = TcpConfig { receive_window: Bytes(1 << 20), ..papers.clone() };
     let sack = TcpConfig { sack: true, ..large.clone() };
-    let cubic = TcpConfig { congestion: Congestion::Cubic, ..papers.clone() };
+    let cubic = TcpConfig { congestion: CUBIC, ..papers.clone() };
     for (name, config, loss) in [
         ("NewReno, window 65 535", papers, 0),
         ("CUBIC, window 65 535", cubic, 0),

@@ -9,17 +9,26 @@ mod tcp;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tcp::controllers::{paced_reno, take_log};
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::tcp::{Congestion, DelayedAck, Endpoint, Flags, Header, SackBlock, TcpConfig};
+use tidegate_sim::tcp::congestion::{CONTROLLERS, Entry};
+use tidegate_sim::tcp::{DelayedAck, Endpoint, Flags, Header, SackBlock, TcpConfig};
+
+/// Every controller of the list, and one that is paced, slowly or fast.
+fn controller() -> impl Strategy<Value = &'static Entry> {
+    let paced = [paced_reno::<200_000>(), paced_reno::<20_000_000>()];
+    prop::sample::select(CONTROLLERS.iter().chain(paced).collect::<Vec<_>>())
+}
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = prop::array::uniform6(any::<bool>());
+    let switches = (prop::array::uniform5(any::<bool>()), controller());
     let delayed = prop::option::of(
         (2_u32..4).prop_map(|segments| DelayedAck { segments, timeout: Span::millis(40) }),
     );
     let sizes = (1_u32..12, prop_oneof![Just(536_u32), Just(1_460)], 3_000_u64..200_000);
-    (switches, delayed, sizes).prop_map(|(on, delayed_ack, (initial_window, mss, window))| {
+    (switches, delayed, sizes).prop_map(|(switches, delayed_ack, (initial_window, mss, window))| {
+        let (on, congestion) = switches;
         TcpConfig {
             mss,
             mss_option: true,
@@ -27,10 +36,10 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             receive_window: Bytes(window),
             sack: on[0],
             rack_tlp: on[1],
-            congestion: if on[2] { Congestion::Cubic } else { Congestion::NewReno },
-            ecn: on[3],
-            limited_transmit: on[4],
-            timestamps_option: on[5],
+            congestion,
+            ecn: on[2],
+            limited_transmit: on[3],
+            timestamps_option: on[4],
             delayed_ack,
             min_rto: Span::millis(200),
             initial_rto: Span::seconds(1),
@@ -198,6 +207,7 @@ proptest! {
             prop_assert_eq!(end.acknowledged(), written);
             prop_assert!(end.peer_finished() && end.is_closed() && !end.has_failed());
         }
+        take_log();
     }
 }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::tcp::{Congestion, DelayedAck, TcpConfig};
+use tidegate_sim::tcp::congestion::CUBIC;
+use tidegate_sim::tcp::{DelayedAck, TcpConfig};
 
 const MSS: u64 = 1_460;
 
@@ -92,7 +93,7 @@ fn reno_follows_the_square_root_law() {
 fn cubic_windows(rtt: Span, initial: u64, until: Span) -> (f64, Vec<(f64, f64)>) {
     let config = TcpConfig {
         sack: true,
-        congestion: Congestion::Cubic,
+        congestion: CUBIC,
         initial_ssthresh: Some(Bytes(initial * MSS)),
         initial_window: initial as u32,
         delayed_ack: None,

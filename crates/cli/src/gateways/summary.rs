@@ -4,9 +4,9 @@
 use csv::Writer;
 use serde::Serialize;
 use tidegate_sim::metrics::run_summary::Times;
-use tidegate_sim::metrics::statistics::Estimate;
 use tidegate_sim::requests::{ClassOutcome, Outcome};
 use tidegate_sim::scenario::file::gateway::Comparison;
+use tidegate_study::Estimate;
 
 /// What came out of a comparison.
 #[derive(Serialize)]

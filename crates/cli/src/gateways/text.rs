@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 use super::summary::{Class, Summary};
 

@@ -8,7 +8,7 @@ pub(super) mod distributions;
 mod series;
 pub(super) mod shares;
 
-use tidegate_sim::metrics::comparison::{Comparison, LinkResult, TrafficResult};
+use tidegate_study::comparison::{Comparison, LinkResult, TrafficResult};
 
 use super::number::Quantity;
 use super::plot::{Axis, Drawing, Key, Line, LineChart};
@@ -131,14 +131,14 @@ fn labels(comparison: &Comparison) -> String {
 
 fn response_by_size(comparison: &Comparison) -> Figure {
     let line = |(style, discipline): (usize, &_)| {
-        let discipline: &tidegate_sim::metrics::comparison::DisciplineResult = discipline;
+        let discipline: &tidegate_study::comparison::DisciplineResult = discipline;
         let points = || {
             let bins = discipline.response_by_size.iter();
             // The middle of a bin, as the logarithmic axis sees it.
             bins.map(|bin| ((bin.from_bytes * bin.to_bytes).sqrt(), &bin.mean_s))
                 .filter(|(size, mean)| *size > 0.0 && mean.mean > 0.0 && mean.mean.is_finite())
         };
-        let band = |(size, mean): (f64, &tidegate_sim::metrics::statistics::Estimate)| {
+        let band = |(size, mean): (f64, &tidegate_study::Estimate)| {
             let (from, to) = mean.interval();
             (size, from, to)
         };

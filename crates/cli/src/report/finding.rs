@@ -1,6 +1,6 @@
 //! Figures of the papers' claims, drawn.
 
-use tidegate_sim::reproduce::{Figure, Measure, Scale};
+use tidegate_papers::{Figure, Measure, Scale};
 
 use super::number::Quantity;
 use super::plot::{Axis, Key, Line, LineChart};
@@ -11,7 +11,7 @@ pub(crate) fn draw(figure: &Figure) -> String {
     let bands = || figure.lines.iter().flat_map(|line| &line.band);
     let highs = bands().map(|(_, _, to)| *to);
     let heights: Vec<f64> = points().map(|(_, y)| *y).chain(highs).collect();
-    let line = |(style, line): (usize, &tidegate_sim::reproduce::Line)| Line {
+    let line = |(style, line): (usize, &tidegate_papers::Line)| Line {
         label: line.label.clone(),
         style,
         points: line.points.clone(),

@@ -1,11 +1,11 @@
 //! A comparison as a household link might give it: short web transfers, a
 //! call, long downloads, and disciplines that treat them differently.
 
-use tidegate_sim::metrics::comparison::{
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkPoint,
     LinkResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
 };
-use tidegate_sim::metrics::statistics::Estimate;
 
 use super::Provenance;
 

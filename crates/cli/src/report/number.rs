@@ -1,7 +1,7 @@
 //! Numbers as people read them: two or three significant digits and a unit
 //! that fits.
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 /// Keeps a number and its unit on one line.
 const NO_BREAK: char = '\u{a0}';

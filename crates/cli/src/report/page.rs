@@ -1,6 +1,6 @@
 //! The page: what stands where.
 
-use tidegate_sim::metrics::comparison::Comparison;
+use tidegate_study::comparison::Comparison;
 
 use super::Provenance;
 use super::figures::{Figure, listed, sources};

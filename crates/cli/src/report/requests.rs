@@ -15,7 +15,7 @@ mod tests;
 use std::io;
 use std::path::Path;
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 use super::Provenance;
 use super::figures::Figure;

@@ -7,8 +7,8 @@
 //! Everything else is "no clear difference". With one seed there are no
 //! intervals, so the numbers stand side by side without a claim.
 
-use tidegate_sim::metrics::comparison::{ClassResult, Comparison, DisciplineResult, TrafficResult};
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{ClassResult, Comparison, DisciplineResult, TrafficResult};
 
 use super::figures::listed;
 use super::number::{Quantity, brief, counted, pair, short};

@@ -1,10 +1,10 @@
 //! The tables: the main figures side by side, and the numbers behind the plots.
 
-use tidegate_sim::metrics::comparison::{
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkResult,
     RatioResult, TrafficResult,
 };
-use tidegate_sim::metrics::statistics::Estimate;
 
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use roxmltree::{Document, Node, ParsingOptions};
-use tidegate_sim::metrics::comparison::Comparison;
+use tidegate_study::comparison::Comparison;
 
 use super::fixture;
 use super::page;

@@ -1,6 +1,6 @@
 //! What was found, as pages: an index, and a page for each paper.
 
-use tidegate_sim::reproduce::{Claim, Effort, Finding, Outcome, Paper, Table};
+use tidegate_papers::{Claim, Effort, Finding, Outcome, Paper, Table};
 
 /// The page that leads to the others.
 pub(super) const INDEX: &str = "README.md";

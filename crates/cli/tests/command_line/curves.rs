@@ -105,8 +105,9 @@ fn check_page(bench: &Bench, page: &str, file: &str) {
 #[test]
 fn the_guide_to_deadlines_shows_what_its_commands_print() {
     let bench = Bench::new("guide-deadlines");
-    bench.write("call-g711.csv", include_str!("../../../../scenarios/data/call-g711.csv"));
-    check_page(&bench, include_str!("../../../../docs/deadlines.md"), "calls.toml");
+    bench.write("call-g711.csv", tidegate_scenarios::text("data/call-g711.csv").unwrap());
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/deadlines.md");
+    check_page(&bench, &std::fs::read_to_string(page).unwrap(), "calls.toml");
 }
 
 #[test]

@@ -33,7 +33,7 @@ const SOURCES: [Row; 6] = [
     ("mail", 6, "1536 B + 800 kbit/s, 12288 B + 368.64 kbit/s", (1_700, 200), (5, 50), (100, 300)),
 ];
 
-type Row = (&'static str, u8, &'static str, (u64, u64), (u64, u64), (u64, u64));
+type Row = (&'static str, u16, &'static str, (u64, u64), (u64, u64), (u64, u64));
 
 /// What an assignment is asked.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ impl Assignment for Recorder {
 
 /// A source that sends as early as it may, in bursts.
 struct Greedy {
-    class: u8,
+    class: u16,
     key: FlowKey,
     policer: Policer,
     packet: (u64, u64),
@@ -125,7 +125,7 @@ struct Greedy {
 impl Greedy {
     fn new((name, class, curve, packet, burst, spacing): Row) -> Greedy {
         let envelope: Envelope = curve.parse().expect("the curve is well-formed");
-        let port = 50_000 + u16::from(class);
+        let port = 50_000 + class;
         let mut source = Greedy {
             class,
             key: FlowKey::v4([192, 0, 2, 1], port, [198, 51, 100, 1], 443, FlowKey::UDP),

@@ -5,7 +5,8 @@
 
 use std::hint::black_box;
 
-use tidegate_core::registry::{Entry, Kind};
+use tidegate_core::entry::Entry;
+use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Span, Time};
 
 /// How long the queue is, and how many flows it has seen.
@@ -77,7 +78,7 @@ impl Load {
         self.now += Span::micros(1);
         let [a, b, c, d] = flow.to_be_bytes();
         let key = FlowKey::v4([10, b, c, d], 443, [192, 0, 2, a], 50_000, FlowKey::TCP);
-        let class = (flow % self.classes) as u8;
+        let class = (flow % self.classes) as u16;
         let packet = Packet { class, ..Packet::new(u64::from(flow), key, Bytes(1_500)) };
         self.discipline.enqueue(self.now, black_box(packet), &mut self.losses);
     }

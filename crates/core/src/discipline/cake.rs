@@ -37,10 +37,11 @@ use super::flow_queues::FlowQueues;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::{FlowHash, FlowId, FlowTable};
 use crate::packet::{FlowKey, Packet};
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Span, Time};
 
 /// The registry's entry for [`Cake`].

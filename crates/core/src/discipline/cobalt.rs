@@ -19,7 +19,7 @@
 use super::Losses;
 use super::codel_law::drop_spacing;
 use crate::discipline::LossReason;
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::random::Stream;
 use crate::units::{Span, Time};
 
@@ -69,7 +69,7 @@ impl Cobalt {
         loop {
             let (packet, is_last) = pop()?;
             let is_due = self.is_due(parameters, now, now.since(packet.arrived));
-            let is_markable = packet.ecn != Ecn::NotCapable;
+            let is_markable = packet.ecn.is_markable();
             // BLUE ignores marks: whom it acts on has not heeded them.
             let is_struck = self.probability > 0 && random.bits() >> 32 < self.probability;
             let is_hit = is_struck || is_due && !is_markable;
@@ -156,7 +156,7 @@ impl Cobalt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::FlowKey;
+    use crate::packet::{Ecn, FlowKey};
     use crate::units::Bytes;
 
     const PARAMETERS: CobaltParameters =
@@ -190,13 +190,13 @@ mod tests {
             let Standing { cobalt, random, losses, .. } = self;
             let pop = || Some((packet, is_last));
             let sent = cobalt.dequeue(&PARAMETERS, now, random, losses, pop).unwrap();
-            (losses.drain().count(), sent.ecn == Ecn::Congested)
+            (losses.drain().count(), sent.ecn == Ecn::Ce)
         }
 
         /// Milliseconds from `from` to `to` at which packets were dropped, when
         /// one is sent each millisecond.
         fn drops(&mut self, from: u64, to: u64) -> Vec<u64> {
-            (from..to).filter(|ms| self.send(*ms, Ecn::NotCapable, false).0 > 0).collect()
+            (from..to).filter(|ms| self.send(*ms, Ecn::NotEct, false).0 > 0).collect()
         }
     }
 
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn a_capable_packet_is_marked_and_the_last_one_is_not_dropped() {
         for (ecn, is_last, fate) in [
-            (Ecn::Capable, false, (0, true)),
-            (Ecn::Capable, true, (0, true)),
-            (Ecn::NotCapable, true, (0, false)),
+            (Ecn::Ect0, false, (0, true)),
+            (Ecn::Ect0, true, (0, true)),
+            (Ecn::NotEct, true, (0, false)),
         ] {
             let mut queue = Standing::new(Span::millis(20));
             assert_eq!(queue.drops(1_000, 1_100), []);
@@ -265,7 +265,7 @@ mod tests {
     fn blue_drops_as_often_as_it_says_and_marks_do_not_help() {
         let mut queue = Standing::new(Span::ZERO);
         queue.cobalt.probability = CERTAIN / 4;
-        let dropped: usize = (1..=9_000).map(|ms| queue.send(ms, Ecn::Capable, false).0).sum();
+        let dropped: usize = (1..=9_000).map(|ms| queue.send(ms, Ecn::Ect0, false).0).sum();
         // One in four of all, so one for every three sent; five standard
         // deviations of a sum of 9 000 geometric numbers: 5 * sqrt(9 000 * 4 / 9).
         assert!(dropped.abs_diff(3_000) < 316, "{dropped}");

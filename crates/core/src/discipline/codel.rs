@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry};
 use crate::units::Time;
 
 /// The registry's entry for [`Codel`].
@@ -23,12 +23,7 @@ pub const ENTRY: Entry = Entry {
     summary: "controlled delay: drops or marks at the head while packets wait for too long",
     source: "RFC 8289",
     drops: Drops::Early,
-    parameters: &[
-        CodelParameters::TARGET,
-        CodelParameters::INTERVAL,
-        CodelParameters::MTU,
-        CodelParameters::ECN,
-    ],
+    parameters: CodelParameters::ALL,
     build: |settings, buffer, _| {
         Box::new(Codel::new(CodelParameters::from_settings(settings), buffer))
     },
@@ -117,7 +112,7 @@ mod tests {
         for (ecn, marked, lost) in [(true, 3, 0), (false, 0, 3)] {
             let mut trial = codel(ecn);
             for _ in 0..20 {
-                trial.arrive_as('a', 1_500, Ecn::Capable);
+                trial.arrive_as('a', 1_500, Ecn::Ect0);
             }
             // Late from 105 on; then 100 ms, then 70.7 ms.
             for (sent, ms) in (0..).zip([5, 105, 204, 205, 275, 276]) {

@@ -19,7 +19,7 @@
 
 use super::{LossReason, Losses};
 use crate::packet::Packet;
-use crate::registry::{Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Span, Time};
 
 /// What can be set.
@@ -65,9 +65,12 @@ impl CodelParameters {
     pub(crate) const ECN: Parameter = Parameter {
         name: "ecn",
         help: "on: packets whose senders understand marks are marked instead of dropped",
-        kind: Kind::Choice(&["on", "off"]),
+        kind: Kind::Switch,
         default: "on",
     };
+
+    /// All four, for entries that have no others.
+    pub(crate) const ALL: &[Parameter] = &[Self::TARGET, Self::INTERVAL, Self::MTU, Self::ECN];
 
     /// The values of the four parameters.
     pub(crate) fn from_settings(settings: &Settings) -> CodelParameters {
@@ -75,7 +78,7 @@ impl CodelParameters {
             target: settings.span(Self::TARGET.name),
             interval: settings.span(Self::INTERVAL.name),
             mtu: settings.bytes(Self::MTU.name),
-            ecn: settings.choice(Self::ECN.name) == "on",
+            ecn: settings.switch(Self::ECN.name),
         }
     }
 
@@ -90,14 +93,9 @@ impl CodelParameters {
 }
 
 impl Default for CodelParameters {
-    /// 5 ms in 100 ms, with marks (`RFC 8289 section 5.3`).
+    /// The defaults of the registered parameters: 5 ms in 100 ms, with marks.
     fn default() -> CodelParameters {
-        CodelParameters {
-            target: Span::millis(5),
-            interval: Span::millis(100),
-            mtu: Bytes(1_514),
-            ecn: true,
-        }
+        CodelParameters::from_settings(&Settings::defaults(Self::ALL))
     }
 }
 

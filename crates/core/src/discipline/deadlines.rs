@@ -38,10 +38,11 @@ use super::{Backlog, Discipline, Level, LossReason, Losses};
 use crate::assignment::{Assignment, Scheme, Typical};
 use crate::buffer::Buffer;
 use crate::contract::{Contracts, Policer, Service};
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
 use crate::residual::{Residual, SMALLEST_PACKET};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Deadlines`].
@@ -370,10 +371,10 @@ mod tests {
         calls = class 1: 1000 B + 2 Mbit/s within 20 ms; \
         web = class 2: weight 2; mail = class 3: weight 1";
 
-    const CALLS: u8 = 1;
-    const WEB: u8 = 2;
-    const MAIL: u8 = 3;
-    const OTHER: u8 = 0;
+    const CALLS: u16 = 1;
+    const WEB: u16 = 2;
+    const MAIL: u16 = 3;
+    const OTHER: u16 = 0;
 
     fn trial(excess: Excess, packets: u32) -> Trial<Deadlines> {
         let contracts: Contracts = FLOWS.parse().unwrap();
@@ -382,7 +383,7 @@ mod tests {
         Trial::new(Deadlines::new(Arc::new(contracts), Box::new(bounded), excess, buffer, 1))
     }
 
-    fn arrive(trial: &mut Trial<Deadlines>, class: u8, flow: char, sizes: &[u64]) {
+    fn arrive(trial: &mut Trial<Deadlines>, class: u16, flow: char, sizes: &[u64]) {
         trial.class = class;
         trial.arrive_all(sizes.iter().map(|size| (flow, *size)));
     }

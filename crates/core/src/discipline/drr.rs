@@ -21,9 +21,10 @@
 use super::deficits::DeficitRoundRobin;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::{FlowId, FlowTable};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Drr`].

@@ -22,8 +22,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Amount, Time};
 
 /// The registry's entry for [`Efd`].

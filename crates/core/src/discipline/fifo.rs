@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry};
 use crate::units::Time;
 
 /// The registry's entry for [`Fifo`].

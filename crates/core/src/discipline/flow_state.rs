@@ -8,7 +8,7 @@
 
 use crate::flow_table::{FlowId, FlowTable};
 use crate::packet::FlowKey;
-use crate::registry::{Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
 /// A table of flows that knows how many packets each of them has queued.
@@ -144,9 +144,10 @@ impl Memory {
 }
 
 impl Default for Memory {
-    /// A sweep every 5 s, which forgets flows idle for 30 s (`EFD section 5.1`).
+    /// The defaults of the registered parameters: a sweep every 5 s, which
+    /// forgets flows idle for 30 s (`EFD section 5.1`).
     fn default() -> Memory {
-        Memory { sweep: Span::seconds(5), idle: Span::seconds(30) }
+        Memory::from_settings(&Settings::defaults(&[Self::SWEEP, Self::IDLE]))
     }
 }
 

@@ -30,9 +30,10 @@ use super::flow_queues::FlowQueues;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`FqCodel`].
@@ -102,9 +103,9 @@ impl Turns {
 }
 
 impl Default for Turns {
-    /// The values of `RFC 8290 section 5.2`.
+    /// The defaults of the registered parameters, those of `RFC 8290 section 5.2`.
     fn default() -> Turns {
-        Turns { flows: 1_024, quantum: Bytes(1_514), drop_batch: 64 }
+        Turns::from_settings(&Settings::defaults(ENTRY.parameters))
     }
 }
 

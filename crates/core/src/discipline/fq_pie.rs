@@ -20,10 +20,11 @@ use super::pie::{Controller, Tuning};
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`FqPie`].

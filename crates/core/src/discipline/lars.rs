@@ -21,8 +21,9 @@
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Lars`].

@@ -14,8 +14,8 @@ use super::attained::AttainedQueue;
 use super::bidirectional::BidirectionalVolume;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`LasAck`].

@@ -23,8 +23,9 @@
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::Time;
 
 /// The registry's entry for [`LasLog`].
@@ -98,7 +99,7 @@ impl LasLog {
 }
 
 /// `P(x)` of `LAS section 6` for the class. At most 64^10 = 2^60: no overflow.
-fn rank(attained: u64, class: u8, power: f64) -> Rank {
+fn rank(attained: u64, class: u16, power: f64) -> Rank {
     const STEPS: u32 = 64;
     if class == 0 {
         return u128::from(attained) << STEPS;

@@ -29,9 +29,10 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
 /// The registry's entry for [`Pie`].
@@ -500,7 +501,7 @@ mod tests {
             let mut losses = Losses::new();
             for handle in 100..1_000 {
                 let plain = Packet::new(handle, key, Bytes(1_000));
-                let packet = Packet { ecn: Ecn::Capable, ..plain };
+                let packet = Packet { ecn: Ecn::Ect0, ..plain };
                 discipline.enqueue(Time::ZERO, packet, &mut losses);
             }
             (losses.marked(), losses.as_slice().len())

@@ -26,9 +26,10 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter, Settings};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Amount, Span, Time};
 
 /// The registry's entry for [`Red`].
@@ -80,7 +81,7 @@ const WEIGHT: Parameter = Parameter {
 const GENTLE: Parameter = Parameter {
     name: "gentle",
     help: "on: between max and twice max the share rises to all; off: from max on all are dropped",
-    kind: Kind::Choice(&["on", "off"]),
+    kind: Kind::Switch,
     default: "on",
 };
 
@@ -98,7 +99,7 @@ const PACKET_TIME: Parameter = Parameter {
 const ECN: Parameter = Parameter {
     name: "ecn",
     help: "on: packets whose senders understand marks are marked instead of dropped by chance",
-    kind: Kind::Choice(&["on", "off"]),
+    kind: Kind::Switch,
     default: "on",
 };
 
@@ -129,25 +130,18 @@ impl Detection {
             max: settings.amount(MAX.name),
             probability: settings.number(PROBABILITY.name),
             weight: settings.number(WEIGHT.name),
-            gentle: settings.choice(GENTLE.name) == "on",
+            gentle: settings.switch(GENTLE.name),
             packet_time: settings.span(PACKET_TIME.name),
-            ecn: settings.choice(ECN.name) == "on",
+            ecn: settings.switch(ECN.name),
         }
     }
 }
 
 impl Default for Detection {
-    /// Thresholds by the buffer, a tenth at `max`, gentle, with marks.
+    /// The defaults of the registered parameters: thresholds by the buffer, a
+    /// tenth at `max`, gentle, with marks.
     fn default() -> Detection {
-        Detection {
-            min: Amount::Packets(0),
-            max: Amount::Packets(0),
-            probability: 0.1,
-            weight: 0.002,
-            gentle: true,
-            packet_time: Span::millis(1),
-            ecn: true,
-        }
+        Detection::from_settings(&Settings::defaults(ENTRY.parameters))
     }
 }
 
@@ -423,7 +417,7 @@ mod tests {
             // The average is what a packet finds: 0 and 1 pass; while it finds 2 or
             // 3 chance has a probability of one; 4 is twice `max`.
             for _ in 0..5 {
-                trial.arrive_as('a', 1_500, Ecn::Capable);
+                trial.arrive_as('a', 1_500, Ecn::Ect0);
             }
             assert_eq!(trial.marked(), marked);
             let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();

@@ -17,8 +17,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses, Memory};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Run2c`].

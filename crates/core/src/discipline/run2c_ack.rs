@@ -14,8 +14,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses, Memory, run2c};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry, Parameter};
+use crate::setting::Parameter;
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Run2cAck`].

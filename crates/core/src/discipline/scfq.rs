@@ -22,8 +22,8 @@ use super::flow_state::Backlogged;
 use super::ranked::RankedQueue;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::packet::Packet;
-use crate::registry::{Drops, Entry};
 use crate::units::Time;
 
 /// The registry's entry for [`Scfq`].

@@ -10,7 +10,7 @@ pub(crate) struct Trial<D> {
     pub(crate) discipline: D,
     pub(crate) now: Time,
     /// The class of packets to come.
-    pub(crate) class: u8,
+    pub(crate) class: u16,
     arrivals: u64,
     losses: Losses,
 }
@@ -21,7 +21,7 @@ impl<D: Discipline> Trial<D> {
     }
 
     pub(crate) fn arrive(&mut self, flow: char, size: u64) {
-        self.arrive_as(flow, size, Ecn::NotCapable);
+        self.arrive_as(flow, size, Ecn::NotEct);
     }
 
     pub(crate) fn arrive_as(&mut self, flow: char, size: u64, ecn: Ecn) {

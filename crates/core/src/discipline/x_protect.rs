@@ -18,10 +18,11 @@ use super::flow_state::Remembered;
 use super::two_level::{Priority, TwoLevelQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses, Memory};
 use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::registry::{Drops, Entry, Kind, Parameter};
+use crate::setting::{Kind, Parameter};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`XProtect`].

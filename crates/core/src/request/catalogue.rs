@@ -1,4 +1,7 @@
-//! The one list of request schedulers, in the manner of [`crate::registry`].
+//! The one list of request schedulers.
+//!
+//! Each describes itself as a discipline does, in the vocabulary of
+//! [`setting`](crate::setting).
 
 use std::num::NonZeroU32;
 
@@ -7,7 +10,7 @@ use super::{
     ClassOrder, Config, ReadGateConfig, Scheduler, UserOrder, WaitingLimits, WindowConfig,
     WindowMode,
 };
-use crate::registry::{Kind, Parameter, SettingError, Settings};
+use crate::setting::{Kind, Parameter, SettingError, Settings};
 use crate::units::{Bytes, Rate, Span};
 
 /// Every request scheduler, in the order in which they are shown.

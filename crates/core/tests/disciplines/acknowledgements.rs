@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_core::{Buffer, Bytes, Discipline, LossReason, Losses, Packet, TcpFacts, Time};
+use tidegate_twins::audit::{self, Operation};
 
 use super::conformance::buffer;
 use super::laws::{build, run, usual_operations};
-use super::model::{self, Operation};
 
 /// One step of a queue of bare acknowledgements.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +125,7 @@ fn check_that_both_serve_alike(derived: Derived, steps: &[Step], first: u32, pac
             furthest.insert(flow, number);
         }
         let size = Bytes(if has_entry { news.into() } else { 0 });
-        let packet = Packet::new(flows.len() as u64, model::key(flow), size);
+        let packet = Packet::new(flows.len() as u64, audit::key(flow), size);
         flows.push(flow);
         data.arrive(packet);
         let tcp = Some(bare_acknowledgement(number));

@@ -4,11 +4,11 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::registry::{DISCIPLINES, Kind, Parameter};
+use tidegate_core::registry::DISCIPLINES;
+use tidegate_core::setting::{Kind, Parameter};
 use tidegate_core::{Buffer, Bytes, Span};
-
-use super::model::Operation;
-use super::twins;
+use tidegate_twins::audit::Operation;
+use tidegate_twins::disciplines;
 
 /// Sizes as on a link, and the ends of the range, which must do no harm.
 fn size() -> impl Strategy<Value = Bytes> {
@@ -78,13 +78,14 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             .prop_map(|count| count.to_string())
             .boxed(),
         Kind::Number { least, most } => (*least..=*most).prop_map(|x| x.to_string()).boxed(),
+        Kind::Switch => select(&["on", "off"][..]).prop_map(String::from).boxed(),
         Kind::Choice(words) => select(*words).prop_map(String::from).boxed(),
         Kind::Contracts => select(CONTRACTS).prop_map(String::from).boxed(),
     };
     prop_oneof![1 => Just(parameter.default.to_owned()), 3 => drawn].boxed()
 }
 
-/// Promises to flows of the model: by class, by protocol, and to none.
+/// Promises to flows of the audit: by class, by protocol, and to none.
 const CONTRACTS: &[&str] = &[
     "link 1 Mbit/s",
     "link 10 Mbit/s; calls = class 1: 2 kB + 1 Mbit/s, 9 kB + 100 kbit/s within 60 ms",
@@ -101,7 +102,7 @@ fn every_registered_discipline_keeps_the_rules_and_agrees_with_its_twin() {
             .run(&inputs, |(values, buffer, seed, operations)| {
                 let names = entry.parameters.iter().map(|parameter| parameter.name);
                 let given: Vec<_> = names.zip(values.iter().map(String::as_str)).collect();
-                twins::compare(entry, &given, buffer, seed, &operations);
+                disciplines::compare(entry, &given, buffer, seed, &operations);
                 Ok(())
             })
             .unwrap_or_else(|failure| panic!("{}: {failure}", entry.name));

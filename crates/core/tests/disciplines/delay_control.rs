@@ -8,9 +8,8 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tidegate_core::registry;
 use tidegate_core::{Buffer, Bytes, Ecn, LossReason, Span};
-
-use super::model::{Audited, Event, Operation};
-use super::twins;
+use tidegate_twins::audit::{Audited, Event, Operation};
+use tidegate_twins::disciplines;
 
 /// A queue that grows and shrinks over some hundred milliseconds.
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
@@ -45,7 +44,7 @@ fn early_and_marked(name: &str, values: &[(&'static str, BoxedStrategy<String>)]
         .run(&(values, buffer(), any::<u64>(), operations()), |(values, buffer, seed, operations)| {
             let values = values.iter().map(String::as_str);
             let given: Vec<_> = names.iter().copied().zip(values).collect();
-            twins::compare(entry, &given, buffer, seed, &operations);
+            disciplines::compare(entry, &given, buffer, seed, &operations);
             let discipline = entry.build(&given, buffer, seed).expect("values are within range");
             let mut audited = Audited::new(discipline, buffer);
             let mut events: Vec<_> =
@@ -55,7 +54,7 @@ fn early_and_marked(name: &str, values: &[(&'static str, BoxedStrategy<String>)]
                 matches!(event, Event::Lost(loss) if loss.reason == LossReason::Early)
             };
             let is_marked = |event: &Event| {
-                matches!(event, Event::Sent(packet) if packet.ecn == Ecn::Congested)
+                matches!(event, Event::Sent(packet) if packet.ecn == Ecn::Ce)
             };
             early.set(early.get() + u32::from(events.iter().any(is_early)));
             marked.set(marked.get() + u32::from(events.iter().any(is_marked)));

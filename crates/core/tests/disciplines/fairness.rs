@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tidegate_core::{Buffer, Bytes, FlowKey};
+use tidegate_twins::audit::{self, Audited, Event, Operation};
 
 use super::laws::{build, usual_operations, usual_size};
-use super::model::{self, Audited, Event, Operation};
 
 const UNLIMITED: Buffer = Buffer::packets(u32::MAX);
 
@@ -41,7 +41,7 @@ fn serves_alike(
     for operation in operations {
         let events = audited.apply(*operation);
         if let Operation::Arrive { flow, size } = *operation {
-            let flow = model::key(flow);
+            let flow = audit::key(flow);
             *queued.entry(flow).or_default() += 1;
             served.entry(flow).or_default();
             let largest = largest.entry(flow).or_default();

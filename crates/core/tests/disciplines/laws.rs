@@ -2,12 +2,14 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::registry::{self, DISCIPLINES, Drops, Entry, Kind, Parameter, Settings};
+use tidegate_core::entry::{Drops, Entry};
+use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::setting::{Parameter, Settings, Value};
 use tidegate_core::units::Amount;
 use tidegate_core::{Buffer, Bytes, Discipline, LossReason, Span};
+use tidegate_twins::audit::{Audited, Event, Operation};
 
 use super::conformance::{buffer, operations, value};
-use super::model::{Audited, Event, Operation};
 
 pub(crate) fn usual_size() -> impl Strategy<Value = Bytes> {
     prop_oneof![1..=1_500_u64, select(&[40, 1_500][..])].prop_map(Bytes)
@@ -275,17 +277,10 @@ fn scale_free() -> Vec<&'static Entry> {
 const HAVE_A_SCALE: [&str; 5] = ["las-log", "lars", "las-ack", "run2c-ack", "efd-ack"];
 
 fn scaled_value(parameter: &Parameter, settings: &Settings, times: u64, sizes: u64) -> String {
-    let name = parameter.name;
-    match &parameter.kind {
-        Kind::Span { .. } => format!("{} ns", (settings.span(name) * times).0),
-        Kind::Bytes { .. } => format!("{} B", (settings.bytes(name) * sizes).0),
-        Kind::Amount => match settings.amount(name) {
-            Amount::Packets(count) => format!("{count} packets"),
-            Amount::Bytes(size) => format!("{} B", (size * sizes).0),
-        },
-        Kind::Count { .. } => settings.count(name).to_string(),
-        Kind::Number { .. } => settings.number(name).to_string(),
-        Kind::Choice(_) => settings.choice(name).to_owned(),
-        Kind::Contracts => settings.contracts(name).to_string(),
+    match settings.value(parameter.name) {
+        Value::Span(span) => format!("{} ns", (*span * times).0),
+        Value::Bytes(size) => format!("{} B", (*size * sizes).0),
+        Value::Amount(Amount::Bytes(size)) => format!("{} B", (*size * sizes).0),
+        other => other.to_string(),
     }
 }

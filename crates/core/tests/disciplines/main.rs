@@ -8,7 +8,5 @@ mod conformance;
 mod delay_control;
 mod fairness;
 mod laws;
-mod model;
 mod pages;
 mod recent_service;
-mod twins;

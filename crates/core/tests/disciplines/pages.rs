@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use tidegate_core::registry::{DISCIPLINES, Entry};
+use tidegate_core::entry::Entry;
+use tidegate_core::registry::DISCIPLINES;
 
 const HEADINGS: [&str; 6] =
     ["Description", "References", "Parameters", "Example", "Validation", "When to use"];

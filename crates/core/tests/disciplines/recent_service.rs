@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use tidegate_core::{
     Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Rate, Span, Time, registry,
 };
+use tidegate_twins::audit::{self, Operation};
 
 use super::laws::usual_operations;
-use super::model::{self, Operation};
 
 const UNLIMITED: Buffer = Buffer::packets(u32::MAX);
 
@@ -43,7 +43,7 @@ proptest! {
             match operation {
                 Operation::Wait(span) => now += span,
                 Operation::Arrive { flow, size } => {
-                    let flow = model::key(flow);
+                    let flow = audit::key(flow);
                     let (service, at) = services.entry(flow).or_insert((0.0, now));
                     let decayed = *service * left(now.since(*at), half_life);
                     queued.insert(handle, (decayed, now));
@@ -73,7 +73,7 @@ fn lock_out(rate: Rate, size: Bytes, half_life: Span) -> Span {
     let (mut discipline, mut losses) = (lars(half_life), Losses::new());
     let (mut now, mut handle) = (Time::ZERO, 0);
     let mut arrive = |discipline: &mut Box<dyn Discipline>, now, flow| {
-        discipline.enqueue(now, Packet::new(handle, model::key(flow), size), &mut losses);
+        discipline.enqueue(now, Packet::new(handle, audit::key(flow), size), &mut losses);
         handle += 1;
     };
     let mut began = None;
@@ -86,10 +86,10 @@ fn lock_out(rate: Rate, size: Bytes, half_life: Span) -> Span {
             arrive(&mut discipline, now, NEW);
         }
         let sent = discipline.dequeue(now, &mut Losses::new()).expect("both are backlogged");
-        if let Some(began) = began.filter(|_| sent.flow == model::key(OLD)) {
+        if let Some(began) = began.filter(|_| sent.flow == audit::key(OLD)) {
             return now.since(began);
         }
-        let flow = if sent.flow == model::key(OLD) { OLD } else { NEW };
+        let flow = if sent.flow == audit::key(OLD) { OLD } else { NEW };
         now += rate.transmission(size);
         arrive(&mut discipline, now, flow);
     }

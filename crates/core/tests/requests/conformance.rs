@@ -8,9 +8,8 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tidegate_core::request::catalogue;
 use tidegate_core::{Bytes, Rate, Span};
-
-use super::gateway::{Gateway, Operation};
-use super::twin;
+use tidegate_twins::requests;
+use tidegate_twins::requests::gateway::{Gateway, Operation};
 
 /// Sequences of operations on a few classes and users.
 fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>> {
@@ -85,7 +84,7 @@ fn every_scheduler_decides_as_its_twin_does() {
             operations.into_iter().for_each(|operation| gateway.apply(operation));
             gateway.close();
             let weights: Vec<_> = weights.into_iter().map(u64::from).collect();
-            twin::compare(&config, rate, &weights, &gateway.log);
+            requests::compare(&config, rate, &weights, &gateway.log);
             Ok(())
         });
         run.unwrap_or_else(|error| panic!("{}: {error}", entry.name));

@@ -4,7 +4,5 @@
 mod bounds;
 mod conformance;
 mod examples;
-mod gateway;
 mod pages;
 mod places;
-mod twin;

@@ -5,8 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tidegate_core::request::{ClassId, Decision, Request, Scheduler, UserId, catalogue};
 use tidegate_core::{Bytes, Rate, Span, Stream, Time};
-
-use super::gateway::{Gateway, Operation};
+use tidegate_twins::requests::gateway::{Gateway, Operation};
 
 const RATE: Rate = Rate(2_000_000);
 

@@ -3,7 +3,6 @@
 use hdrhistogram::Histogram;
 use tidegate_core::{Bytes, Counters, Span, Time};
 
-use super::statistics::jain_index;
 use super::{FlowRecord, LinkSample, ProgressSample};
 use crate::scenario::Scenario;
 
@@ -340,6 +339,15 @@ pub fn bin_start(bin: usize) -> f64 {
     decade * STEPS[bin % BINS_PER_DECADE]
 }
 
+/// Jain's index of fairness: 1 when all are alike, 1/n when one has everything.
+/// `None` without values or when all are zero.
+pub fn jain_index(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (count, sum, squares) = values
+        .into_iter()
+        .fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,5 +386,13 @@ mod tests {
         assert!((times.mean().unwrap() - 0.5005).abs() < 1e-12);
         assert!((times.quantile(0.95).unwrap() - 0.95).abs() < 0.001);
         assert_eq!(times.distribution().last().unwrap().1, 1.0);
+    }
+
+    #[test]
+    fn fairness_runs_from_one_over_n_to_one() {
+        assert_eq!(jain_index([2.0, 2.0, 2.0]), Some(1.0));
+        assert_eq!(jain_index([3.0, 0.0, 0.0]), Some(1.0 / 3.0));
+        assert_eq!(jain_index([]), None);
+        assert_eq!(jain_index([0.0]), None);
     }
 }

@@ -189,14 +189,14 @@ mod tests {
         Port::new(Box::new(Htb::new(RATE, [4, 2, 1].map(leaf).into_iter().collect())))
     }
 
-    fn packet(number: u64, class: u8, size: u64) -> Packet {
-        let key = FlowKey::v4([192, 0, 2, 1], 80, [10, 0, class, 1], 50_000, FlowKey::TCP);
+    fn packet(number: u64, class: u16, size: u64) -> Packet {
+        let key = FlowKey::v4([192, 0, 2, 1], 80, [10, 0, class as u8, 1], 50_000, FlowKey::TCP);
         Packet { class, ..Packet::new(number, key, Bytes(size)) }
     }
 
     /// Sends for ten seconds with the queues of these classes never empty; the
     /// bytes that each of three received.
-    fn served(backlogged: &[u8]) -> [u64; 3] {
+    fn served(backlogged: &[u16]) -> [u64; 3] {
         let mut port = shaper();
         let mut bytes = [0; 3];
         let (mut now, mut number) = (Time::ZERO, 0);
@@ -260,7 +260,7 @@ mod tests {
             let (mut now, mut lost, mut sent) = (Time::ZERO, 0, 0);
             for number in 1..=5_000 {
                 now += stream.exponential_span(Span::micros(900));
-                let class = stream.index(3) as u8;
+                let class = stream.index(3) as u16;
                 let size = 40 + stream.index(1_461) as u64;
                 lost += port.offer(now, packet(number, class, size)).len();
                 while port.next_ready(now) == Some(now) {

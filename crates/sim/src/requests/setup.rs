@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tidegate_core::registry::{SettingError, Settings};
 use tidegate_core::request::catalogue::{self, Entry};
+use tidegate_core::setting::{SettingError, Settings};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use super::demand::RequestLog;

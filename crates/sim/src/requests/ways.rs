@@ -5,11 +5,11 @@
 //! for, and of whom, comes from random streams that no way draws from.
 
 use tidegate_core::discipline::Discipline;
-use tidegate_core::registry::{
-    self, DISCIPLINES, Entry, Kind as Of, Parameter, SettingError, Settings,
-};
+use tidegate_core::entry::Entry;
+use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
+use tidegate_core::setting::{Kind as Of, Parameter, SettingError, Settings};
 use tidegate_core::{Buffer, Bytes, Port, Rate, Span};
 
 use super::htb::Htb;

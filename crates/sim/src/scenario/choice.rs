@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use tidegate_core::Rate;
 use tidegate_core::contract::Contracts;
-use tidegate_core::registry::{self, DISCIPLINES, Entry, Kind, SettingError, Settings};
+use tidegate_core::entry::Entry;
+use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::setting::{Kind, Parameter, SettingError};
 
 use super::DisciplineChoice;
 use super::file::{DataFiles, Folder, flows};
@@ -80,8 +82,7 @@ impl DisciplineChoice {
     /// What it was set to promise, if it promises anything.
     #[must_use]
     pub fn contracts(&self) -> Option<Arc<Contracts>> {
-        let promising =
-            |parameter: &&registry::Parameter| matches!(parameter.kind, Kind::Contracts);
+        let promising = |parameter: &&Parameter| matches!(parameter.kind, Kind::Contracts);
         let parameter = self.entry.parameters.iter().find(promising)?;
         Some(self.settings.contracts(parameter.name))
     }
@@ -107,23 +108,8 @@ impl DisciplineChoice {
     /// read again, they give the same settings to the last digit.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        let text = |parameter: &registry::Parameter| written(&self.settings, parameter);
-        self.entry.parameters.iter().map(|parameter| (parameter.name, text(parameter))).collect()
-    }
-}
-
-fn written(settings: &Settings, parameter: &registry::Parameter) -> String {
-    use registry::Kind;
-
-    let name = parameter.name;
-    match parameter.kind {
-        Kind::Span { .. } => format!("{:#}", settings.span(name)),
-        Kind::Bytes { .. } => format!("{:#}", settings.bytes(name)),
-        Kind::Amount => format!("{:#}", settings.amount(name)),
-        Kind::Count { .. } => settings.count(name).to_string(),
-        Kind::Number { .. } => settings.number(name).to_string(),
-        Kind::Choice(_) => settings.choice(name).into(),
-        Kind::Contracts => settings.contracts(name).to_string(),
+        let names = self.entry.parameters.iter().map(|parameter| parameter.name);
+        names.map(|name| (name, format!("{:#}", self.settings.value(name)))).collect()
     }
 }
 
@@ -183,7 +169,7 @@ impl FromStr for DisciplineChoice {
 pub(super) mod tests {
     use std::io;
 
-    use tidegate_core::registry::Drops;
+    use tidegate_core::entry::Drops;
 
     use super::*;
 
@@ -202,7 +188,7 @@ pub(super) mod tests {
         summary: "for this test",
         source: "none",
         drops: Drops::WhenFull,
-        parameters: &[registry::Parameter {
+        parameters: &[Parameter {
             name: "flows",
             help: "what flows were promised",
             kind: Kind::Contracts,

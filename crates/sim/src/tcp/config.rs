@@ -2,14 +2,7 @@
 
 use tidegate_core::{Bytes, Span};
 
-/// Which algorithm sets the congestion window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// Slow start and congestion avoidance of RFC 5681.
-    NewReno,
-    /// CUBIC (RFC 9438).
-    Cubic,
-}
+use super::congestion::{CUBIC, Entry, NEW_RENO};
 
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +55,8 @@ pub struct TcpConfig {
     /// Loss detection by time and tail loss probes (RFC 8985); needs
     /// [`sack`](TcpConfig::sack).
     pub rack_tlp: bool,
-    /// Congestion control algorithm.
-    pub congestion: Congestion,
+    /// What sets the congestion window and the pacing rate.
+    pub congestion: &'static Entry,
     /// Explicit congestion notification (RFC 3168), if the peer has it.
     pub ecn: bool,
     /// Whether segments carry the timestamps option: 12 bytes in each. Their
@@ -124,7 +117,7 @@ impl TcpConfig {
             limited_transmit: false,
             sack: false,
             rack_tlp: false,
-            congestion: Congestion::NewReno,
+            congestion: NEW_RENO,
             ecn: false,
             timestamps_option: false,
             time_resent_syn: false,
@@ -154,7 +147,7 @@ impl TcpConfig {
             limited_transmit: true,
             sack: true,
             rack_tlp: true,
-            congestion: Congestion::Cubic,
+            congestion: CUBIC,
             timestamps_option: true,
             // With timestamps every acknowledgement is a measurement.
             any_ack_ends_backoff: true,

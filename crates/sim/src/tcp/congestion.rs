@@ -1,107 +1,298 @@
-//! The congestion window: how it grows with acknowledgements and shrinks with
-//! losses.
+//! Congestion control: how much may be in the network, and how fast it leaves.
 //!
-//! What recovery does to the window while it lasts (inflation, deflation, the
-//! pipe) is not here but with the recovery algorithms, because it is the same
-//! for every congestion control. An algorithm says two things: what one
-//! acknowledgement adds in congestion avoidance, and what is left after a loss.
-//! Both are enum arms, not trait objects: the call is made for every
-//! acknowledgement.
+//! A [`Controller`] hears what acknowledgements say, what was lost and what a
+//! queue has marked. It answers with a window and, if it wants segments spaced,
+//! with a pacing rate. [`CONTROLLERS`] is the one list of them: configuration,
+//! scenario files, their schema, documentation and tests read it, and a
+//! controller describes itself by an [`Entry`] in its own file.
+//!
+//! A fast recovery sets the window itself while it lasts (by inflation or by
+//! proportional rate reduction), because that is the same for every controller.
+//! At its end it tells the controller the window that it leaves.
+//!
+//! The sender reads window and rate once per segment, so they are copied out of
+//! the controller after each event. That leaves one dynamic call per event and
+//! none per segment.
 
 mod cubic;
+mod loss_based;
 mod reno;
 
-use tidegate_core::{Span, Time};
+use std::fmt;
 
-use self::cubic::Cubic;
-use super::config::{Congestion, TcpConfig};
+use tidegate_core::{Rate, Span, Time};
 
-#[derive(Clone, Debug)]
-pub(super) struct CongestionWindow {
-    /// `cwnd`, in bytes; inflated during NewReno's fast recovery.
+use super::config::TcpConfig;
+pub use super::sender::Phase;
+
+/// Every controller, in the order in which they are shown.
+pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY];
+
+/// The controller of RFC 5681, which the papers used.
+pub const NEW_RENO: &Entry = &reno::ENTRY;
+/// The controller of RFC 9438, which current systems use by default.
+pub const CUBIC: &Entry = &cubic::ENTRY;
+
+/// One controller: what it is called and how a connection gets one.
+///
+/// Two entries are equal when their names are.
+pub struct Entry {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+    /// Makes one for a new connection.
+    pub start: fn(&Start) -> Box<dyn Controller>,
+}
+
+impl Entry {
+    /// The controller of this name in [`CONTROLLERS`].
+    ///
+    /// ```
+    /// use tidegate_sim::tcp::congestion::{CUBIC, Entry};
+    /// assert_eq!(Entry::named("cubic"), Some(CUBIC));
+    /// assert_eq!(Entry::named("vegas"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Entry> {
+        CONTROLLERS.iter().find(|entry| entry.name == name)
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Entry {}
+
+/// What a connection starts with; all sizes are in bytes of payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// `SMSS`: the most payload that one segment carries.
+    pub mss: u64,
+    /// The initial window.
+    pub window: u64,
+    /// The initial slow start threshold; the largest number when there is none.
+    pub threshold: u64,
+    /// The most that one acknowledgement adds to the window in slow start.
+    pub slow_start_limit: u64,
+}
+
+/// What an acknowledgement says, after the sender has taken it in.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came in.
+    pub now: Time,
+    /// Bytes by which it moves the cumulative acknowledgement on.
+    pub acked: u64,
+    /// Bytes that it reports for the first time, cumulatively or by SACK. Over a
+    /// connection these add up to what the peer has received.
+    pub delivered: u64,
+    /// The round trip that it measures. It measures none if a segment that it
+    /// acknowledges was sent more than once (Karn's algorithm).
+    pub round_trip: Option<Span>,
+    /// `SRTT` (RFC 6298), this measurement included.
+    pub smoothed_round_trip: Option<Span>,
+    /// Bytes in the network now: FlightSize, or `pipe` with SACK (RFC 6675).
+    pub in_flight: u64,
+    /// Whether the window held the sender back, or would have without pacing
+    /// (RFC 9002 section 7.8). When it did not, the application or the peer's
+    /// window did, and the window must not grow (RFC 7661, RFC 9438 section 5.8).
+    /// An acknowledgement that carries ECE counts as one of those.
+    pub window_limited: bool,
+    /// What the sender does about losses. It is in recovery also when this
+    /// acknowledgement is the first to tell of a loss.
+    pub phase: Phase,
+}
+
+impl Ack {
+    /// Whether a window that answers losses grows by this acknowledgement: it
+    /// covers new data, and no fast recovery is under way.
+    #[must_use]
+    pub fn may_grow(&self) -> bool {
+        self.acked > 0 && self.phase != Phase::Recovery
+    }
+}
+
+/// What the sender knows when it finds a loss or a mark.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// The window in force, in bytes. It differs from the controller's own when a
+    /// timeout ends a fast recovery.
+    pub window: u64,
+    /// FlightSize (RFC 5681): bytes outstanding, without those of limited transmit.
+    pub flight: u64,
+}
+
+/// A congestion controller of one connection.
+///
+/// It owns no clock and draws nothing at random, so equal events give equal
+/// answers. Sizes are in bytes of payload. A constant window is the smallest one:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidegate_core::Rate;
+/// use tidegate_sim::tcp::congestion::{Ack, Controller, Entry, Loss};
+/// use tidegate_sim::tcp::{Endpoint, TcpConfig};
+///
+/// #[derive(Debug)]
+/// struct Constant(u64);
+///
+/// impl Controller for Constant {
+///     fn on_ack(&mut self, _: &Ack) {}
+///     fn on_loss(&mut self, _: &Loss) {}
+///     fn on_timeout(&mut self) {}
+///     fn on_idle(&mut self, _: u64) {}
+///     fn on_recovered(&mut self, _: u64) {}
+///     fn window(&self) -> u64 {
+///         self.0
+///     }
+///     fn threshold(&self) -> u64 {
+///         self.0
+///     }
+///     fn pacing_rate(&self) -> Option<Rate> {
+///         Some(Rate(10_000_000))
+///     }
+/// }
+///
+/// const CONSTANT: &Entry = &Entry {
+///     name: "constant",
+///     summary: "20 segments at 10 Mbit/s, whatever happens",
+///     source: "an example",
+///     start: |start| Box::new(Constant(20 * start.mss)),
+/// };
+///
+/// let config = TcpConfig { congestion: CONSTANT, ..TcpConfig::today() };
+/// let endpoint = Endpoint::connect(Arc::new(config), 1);
+/// assert_eq!(endpoint.congestion_window(), 20 * 1_448);
+/// ```
+pub trait Controller: fmt::Debug + Send {
+    /// An acknowledgement has reported data. When it also tells of a loss,
+    /// [`on_loss`](Controller::on_loss) comes next.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// A loss has been found: once per fast recovery, and before
+    /// [`on_timeout`](Controller::on_timeout) unless the same segment has timed
+    /// out before.
+    fn on_loss(&mut self, loss: &Loss);
+
+    /// The peer echoes a congestion mark: at most once per window of data
+    /// (RFC 3168 section 6.1.2).
+    fn on_ecn(&mut self, loss: &Loss) {
+        self.on_loss(loss);
+    }
+
+    /// The retransmission timer has run out, and the sender starts again with one
+    /// segment (RFC 5681 section 3.1).
+    fn on_timeout(&mut self);
+
+    /// Data is to be sent after a silence of more than the retransmission
+    /// timeout: `initial` bytes is as much as RFC 5681 section 4.1 trusts the
+    /// network with.
+    fn on_idle(&mut self, initial: u64);
+
+    /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes.
+    fn on_recovered(&mut self, window: u64);
+
+    /// How many bytes may be in the network.
+    fn window(&self) -> u64;
+
+    /// `ssthresh` in bytes: where slow start ends, and the window at which a fast
+    /// recovery aims. The largest number when there is none.
+    fn threshold(&self) -> u64;
+
+    /// How fast segments leave, counted in payload. `None` sends as much as the
+    /// window allows at once; below 1 bit/s the rate is 1 bit/s.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// A sender's controller, and what it last answered.
+#[derive(Debug)]
+pub(super) struct Congestion {
+    /// The window in force, in bytes: the controller's, or a fast recovery's own.
     pub(super) window: u64,
-    /// `ssthresh`, in bytes.
-    pub(super) threshold: u64,
-    /// `SMSS`.
-    mss: u64,
-    /// Most bytes that one acknowledgement adds in slow start.
-    slow_start_limit: u64,
-    algorithm: Algorithm,
+    /// The controller's pacing rate.
+    pub(super) pacing_rate: Option<Rate>,
+    controller: Box<dyn Controller>,
 }
 
-#[derive(Clone, Debug)]
-enum Algorithm {
-    Reno,
-    /// Apart, because it is as large as a fifth of an endpoint.
-    Cubic(Box<Cubic>),
-}
-
-/// Segments that are always allowed after a loss (RFC 5681 equation 4).
-const LEAST_THRESHOLD: u64 = 2;
-
-impl CongestionWindow {
-    pub(super) fn new(config: &TcpConfig, mss: u32) -> CongestionWindow {
+impl Congestion {
+    /// A controller for segments of `mss` bytes that starts with a window of
+    /// `segments`.
+    pub(super) fn new(config: &TcpConfig, mss: u32, segments: u32) -> Congestion {
         let mss = u64::from(mss);
-        CongestionWindow {
-            window: mss * u64::from(config.initial_window.max(1)),
-            threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
+        let controller = (config.congestion.start)(&Start {
             mss,
+            window: mss * u64::from(segments.max(1)),
+            threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
-            algorithm: match config.congestion {
-                Congestion::NewReno => Algorithm::Reno,
-                Congestion::Cubic => Algorithm::Cubic(Box::default()),
-            },
-        }
+        });
+        let mut congestion = Congestion { window: 0, pacing_rate: None, controller };
+        congestion.adopt();
+        congestion
     }
 
-    /// New data has been acknowledged outside fast recovery. `used` says that
-    /// the window was what held the sender back: an unused window must not grow
-    /// (RFC 9438 section 5.8, RFC 7661). After a timeout one acknowledgement
-    /// adds one segment at most (RFC 3465 section 2.3).
+    /// `ssthresh`, in bytes.
+    pub(super) fn threshold(&self) -> u64 {
+        self.controller.threshold()
+    }
+
     #[inline]
-    pub(super) fn on_acknowledgement(
-        &mut self,
-        now: Time,
-        acked: u64,
-        round_trip: Option<Span>,
-        used: bool,
-        after_timeout: bool,
-    ) {
-        if !used {
-            if let Algorithm::Cubic(cubic) = &mut self.algorithm {
-                cubic.idle(now);
-            }
-        } else if self.window < self.threshold {
-            // RFC 5681 equation 2.
-            let limit = if after_timeout { self.mss } else { self.slow_start_limit };
-            self.window += acked.min(limit);
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.controller.on_ack(ack);
+        if ack.phase == Phase::Recovery {
+            self.adopt_rate();
         } else {
-            match &mut self.algorithm {
-                Algorithm::Reno => self.window = reno::avoid(self.window, self.mss),
-                Algorithm::Cubic(cubic) => {
-                    let round_trip = round_trip.unwrap_or(Span::ZERO);
-                    self.window = cubic.avoid(now, self.window, self.mss, acked, round_trip);
-                }
-            }
+            self.adopt();
         }
     }
 
-    /// A loss or a mark, `flight` bytes being outstanding: sets the threshold.
-    /// The caller sets the window, which depends on how the loss was found.
-    pub(super) fn on_congestion(&mut self, flight: u64) {
-        let left = match &mut self.algorithm {
-            Algorithm::Reno => reno::reduced(flight),
-            Algorithm::Cubic(cubic) => cubic.reduced(self.window, flight),
-        };
-        self.threshold = left.max(LEAST_THRESHOLD * self.mss);
+    /// A loss is found with `flight` bytes outstanding.
+    pub(super) fn on_loss(&mut self, flight: u64) {
+        self.controller.on_loss(&Loss { window: self.window, flight });
+        self.adopt();
     }
 
-    /// A retransmission timeout has collapsed the window: the next congestion
-    /// avoidance starts afresh.
+    /// A mark is echoed with `flight` bytes outstanding.
+    pub(super) fn on_ecn(&mut self, flight: u64) {
+        self.controller.on_ecn(&Loss { window: self.window, flight });
+        self.adopt();
+    }
+
     pub(super) fn on_timeout(&mut self) {
-        self.window = self.mss;
-        if let Algorithm::Cubic(cubic) = &mut self.algorithm {
-            cubic.on_timeout();
-        }
+        self.controller.on_timeout();
+        self.adopt();
+    }
+
+    pub(super) fn on_idle(&mut self, initial: u64) {
+        self.controller.on_idle(initial);
+        self.adopt();
+    }
+
+    /// A fast recovery ends and leaves `window` bytes.
+    pub(super) fn on_recovered(&mut self, window: u64) {
+        self.controller.on_recovered(window);
+        self.adopt();
+    }
+
+    fn adopt(&mut self) {
+        self.window = self.controller.window();
+        self.adopt_rate();
+    }
+
+    fn adopt_rate(&mut self) {
+        self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
     }
 }

@@ -42,7 +42,7 @@ pub enum State {
 /// One end of a TCP connection.
 ///
 /// All methods that take a `Time` expect it never to go back.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Endpoint {
     config: Arc<TcpConfig>,
     sender: Sender,
@@ -534,7 +534,7 @@ impl Endpoint {
     /// Slow start threshold in bytes; the largest number when there is none.
     #[must_use]
     pub fn slow_start_threshold(&self) -> u64 {
-        self.sender.congestion.threshold
+        self.sender.congestion.threshold()
     }
 
     /// Smoothed round-trip time, once one has been measured.

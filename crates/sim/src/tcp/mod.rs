@@ -56,9 +56,10 @@
 //! segment. No acknowledgement looks at more segments than it tells of.
 
 mod config;
-mod congestion;
+pub mod congestion;
 mod endpoint;
 mod header;
+mod pacing;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -67,7 +68,7 @@ mod scoreboard;
 mod sender;
 mod statistics;
 
-pub use config::{Congestion, DelayedAck, PROFILES, TcpConfig};
+pub use config::{DelayedAck, PROFILES, TcpConfig};
 pub use endpoint::{Endpoint, State};
 pub use header::{Flags, Header, MAX_SACK_BLOCKS, Options, SackBlock, SackBlocks};
 pub use statistics::Statistics;

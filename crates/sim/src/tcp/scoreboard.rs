@@ -90,6 +90,8 @@ pub(super) struct Taken {
     /// One retransmission spoils the lot (Karn's algorithm): the others were
     /// waiting at the receiver for it, not travelling.
     pub(super) timed: Option<Time>,
+    /// Bytes that no SACK block had reported before.
+    pub(super) delivered: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -173,11 +175,15 @@ impl Scoreboard {
     pub(super) fn acknowledge(&mut self, offset: u64, mut delivered: impl FnMut(&Record)) -> Taken {
         let mut oldest = None;
         let mut spoilt = false;
+        let mut bytes = 0;
         while let Some(record) = self.records.front_mut() {
             if record.end() > offset {
                 if record.start < offset {
                     // Cut inside a segment, as after a window probe.
                     self.pipe -= record.pipe();
+                    if !record.sacked() {
+                        bytes += offset - record.start;
+                    }
                     record.payload -= (offset - record.start) as u16;
                     record.start = offset;
                     self.pipe += record.pipe();
@@ -192,11 +198,12 @@ impl Scoreboard {
             // A record that SACK had reported was delivered then.
             if !record.sacked() {
                 oldest = oldest.or(Some(record.sent_at));
+                bytes += u64::from(record.payload);
                 delivered(record);
             }
             self.records.pop_front();
         }
-        Taken { timed: if spoilt { None } else { oldest } }
+        Taken { timed: if spoilt { None } else { oldest }, delivered: bytes }
     }
 
     /// Changes the flags of a record and keeps the counts.

@@ -17,8 +17,9 @@ use std::mem;
 use tidegate_core::Time;
 
 use super::config::TcpConfig;
-use super::congestion::CongestionWindow;
+use super::congestion::{Ack, Congestion};
 use super::header::{Flags, Header, SequenceSpace};
+use super::pacing::Pacer;
 use super::recovery::sack::Sack;
 use super::rto::RoundTrip;
 use super::scoreboard::{Scoreboard, Taken};
@@ -37,9 +38,9 @@ pub(super) struct Outgoing {
     pub(super) new_data: bool,
 }
 
-/// What the sender is doing about losses.
+/// What a sender is doing about losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
     /// Nothing.
     Open,
     /// Fast recovery, until `recover` is acknowledged.
@@ -48,7 +49,7 @@ pub(super) enum Phase {
     Loss,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Sender {
     /// SND.UNA.
     pub(super) unacknowledged: u64,
@@ -66,7 +67,8 @@ pub(super) struct Sender {
     window_sequence: u64,
     window_acknowledgement: u64,
     pub(super) board: Scoreboard,
-    pub(super) congestion: CongestionWindow,
+    pub(super) congestion: Congestion,
+    pub(super) pacer: Pacer,
     pub(super) round_trip: RoundTrip,
     /// Retransmission or persist timer.
     pub(super) retransmit_at: Time,
@@ -74,6 +76,8 @@ pub(super) struct Sender {
     pub(super) probe_at: Time,
     /// End of the reordering window (RFC 8985 section 6.3).
     pub(super) reorder_at: Time,
+    /// When pacing lets the next segment go, if nothing else holds it back.
+    pub(super) release_at: Time,
     /// When data was last sent, for the first time or again.
     last_sent: Time,
     /// Recovery is over, or may begin again, at this offset.
@@ -88,8 +92,9 @@ pub(super) struct Sender {
     timeouts: u32,
     pub(super) mss: u32,
     pub(super) phase: Phase,
-    /// The window, and nothing else, held back the last segment.
-    window_used: bool,
+    /// The window, and nothing else, held back the last segment, or would have
+    /// without pacing.
+    window_limited: bool,
     /// The first lost segment goes out whatever the window says.
     pub(super) urgent: bool,
     /// The application has closed.
@@ -117,11 +122,13 @@ impl Sender {
             window_sequence: 0,
             window_acknowledgement: 0,
             board: Scoreboard::default(),
-            congestion: CongestionWindow::new(config, config.segment_size()),
+            congestion: Congestion::new(config, config.segment_size(), config.initial_window),
+            pacer: Pacer::default(),
             round_trip: RoundTrip::new(config),
             retransmit_at: Time::FAR_FUTURE,
             probe_at: Time::FAR_FUTURE,
             reorder_at: Time::FAR_FUTURE,
+            release_at: Time::FAR_FUTURE,
             last_sent: Time::ZERO,
             recover: 0,
             reduced_until: 0,
@@ -130,7 +137,7 @@ impl Sender {
             timeouts: 0,
             mss: config.segment_size(),
             phase: Phase::Open,
-            window_used: false,
+            window_limited: false,
             urgent: false,
             closing: false,
             fin_sent: false,
@@ -199,14 +206,17 @@ impl Sender {
         sequence: u64,
     ) {
         self.unacknowledged = 1;
-        self.mss = mss;
-        self.congestion = CongestionWindow::new(config, mss);
+        let mut initial_window = config.initial_window;
         if self.timeouts == 0 || config.time_resent_syn {
             self.round_trip.sample(config, now.since(self.last_sent));
         } else {
             // RFC 5681 section 3.1 and RFC 6298 (5.7).
-            self.congestion.window = u64::from(mss);
+            initial_window = 1;
             self.round_trip.syn_was_lost();
+        }
+        if (mss, initial_window) != (self.mss, config.initial_window) {
+            self.mss = mss;
+            self.congestion = Congestion::new(config, mss, initial_window);
         }
         self.timeouts = 0;
         self.last_sent = now;
@@ -244,7 +254,7 @@ impl Sender {
         if header.flags.contains(Flags::ECE) && config.ecn {
             self.on_echo(config, now);
             // No growth on such an acknowledgement (RFC 3168 section 6.1.2).
-            self.window_used = false;
+            self.window_limited = false;
         }
         if self.sack.is_some() {
             self.on_selective(config, now, offset, header, space);
@@ -287,15 +297,27 @@ impl Sender {
         acked
     }
 
+    /// Tells the controller of an acknowledgement by which `acked` bytes more are
+    /// covered and `delivered` bytes more have arrived.
     #[inline]
-    pub(super) fn grow(&mut self, now: Time, acked: u64) {
-        self.congestion.on_acknowledgement(
+    pub(super) fn tell(
+        &mut self,
+        now: Time,
+        acked: u64,
+        delivered: u64,
+        taken: Taken,
+        phase: Phase,
+    ) {
+        self.congestion.on_ack(&Ack {
             now,
             acked,
-            self.round_trip.smoothed(),
-            self.window_used,
-            self.phase == Phase::Loss,
-        );
+            delivered,
+            round_trip: taken.timed.map(|sent_at| now.since(sent_at)),
+            smoothed_round_trip: self.round_trip.smoothed(),
+            in_flight: self.board.pipe(),
+            window_limited: self.window_limited,
+            phase,
+        });
     }
 
     /// Starts the retransmission timer anew, or stops it when nothing is
@@ -305,7 +327,7 @@ impl Sender {
         self.retransmit_at = if self.board.is_empty() {
             Time::FAR_FUTURE
         } else {
-            self.round_trip.deadline(config, now)
+            self.round_trip.deadline(config, self.next_departure(now))
         };
     }
 
@@ -330,7 +352,7 @@ impl Sender {
         // A window that a mark has just reduced is not reduced for a loss
         // among the same segments.
         if self.unacknowledged >= self.reduced_until {
-            self.congestion.on_congestion(self.flight());
+            self.congestion.on_loss(self.flight());
             self.reduction_untold = true;
         }
         self.phase = Phase::Recovery;
@@ -353,8 +375,7 @@ impl Sender {
             // The window cannot shrink any more: the rate does, by the timer.
             self.restart_timer(config, now);
         }
-        self.congestion.on_congestion(self.flight());
-        self.congestion.window = self.congestion.threshold;
+        self.congestion.on_ecn(self.flight());
         self.reduced_until = self.next;
         self.reduction_untold = true;
         self.statistics.ecn_reductions += 1;
@@ -382,8 +403,8 @@ impl Sender {
                 // In fast recovery FlightSize counts new data sent for duplicates,
                 // though as much has left: what is out is the plain window.
                 let recovering = self.phase == Phase::Recovery;
-                let most = if recovering { self.congestion.threshold } else { u64::MAX };
-                self.congestion.on_congestion(self.flight().min(most));
+                let most = if recovering { self.congestion.threshold() } else { u64::MAX };
+                self.congestion.on_loss(self.flight().min(most));
                 self.reduction_untold = true;
             }
             self.congestion.on_timeout();
@@ -395,7 +416,7 @@ impl Sender {
             self.urgent = true;
         }
         self.round_trip.back_off();
-        self.retransmit_at = self.round_trip.deadline(config, now);
+        self.retransmit_at = self.round_trip.deadline(config, self.next_departure(now));
         true
     }
 
@@ -433,19 +454,20 @@ impl Sender {
     #[inline]
     fn start_timer(&mut self, config: &TcpConfig, now: Time) {
         if self.retransmit_at == Time::FAR_FUTURE {
-            self.retransmit_at = self.round_trip.deadline(config, now);
+            self.retransmit_at = self.round_trip.deadline(config, self.next_departure(now));
         }
     }
 
     /// The earliest of this half's timers.
     #[inline]
     pub(super) fn next_timer(&self) -> Time {
-        self.retransmit_at.min(self.probe_at).min(self.reorder_at)
+        self.retransmit_at.min(self.probe_at).min(self.reorder_at).min(self.release_at)
     }
 
     pub(super) fn stop_timers(&mut self) {
         self.retransmit_at = Time::FAR_FUTURE;
         self.probe_at = Time::FAR_FUTURE;
         self.reorder_at = Time::FAR_FUTURE;
+        self.release_at = Time::FAR_FUTURE;
     }
 }

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_table_that_ships_is_that_of_its_page() {
-        let text = include_bytes!("../../../../scenarios/data/page-loads.csv");
+        let text = tidegate_scenarios::bytes("data/page-loads.csv").unwrap();
         let pages = PageTable::parse("page-loads.csv", text).unwrap().pages;
         // scenarios/data/README.md: 17 page loads, 11 to 246 objects, median 40.
         let mut objects: Vec<u32> = pages.iter().map(|page| page.objects).collect();

@@ -16,6 +16,8 @@
 // Every test binary compiles this file and uses its own part of it.
 #![allow(dead_code)]
 
+pub(crate) mod controllers;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Distributions of response times and delays.
 
-use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult, DistributionPoint};
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint};
 
 use super::{Figure, id, labels, not_drawn, sources};
 use crate::report::number::{Quantity, estimate, short, significant};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate_sim::metrics::comparison::{
+use tidegate_study::comparison::{
     Comparison, DisciplineResult, LinkPoint, LinkResult, ProgressPoint,
 };
 

@@ -1,7 +1,7 @@
 //! One number for each discipline: loss, throughput, fairness, utilisation.
 
-use tidegate_sim::metrics::comparison::{Comparison, DisciplineResult};
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
+use tidegate_study::comparison::{Comparison, DisciplineResult};
 
 use super::{Figure, shown_links, sources};
 use crate::report::number::{Quantity, count, counted, estimate};

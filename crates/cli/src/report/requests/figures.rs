@@ -1,6 +1,6 @@
 //! The figures of a gateway's report: small responses, shares, response times.
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 use super::{Results, classes, of_class};
 use crate::gateways::summary::Summary;

@@ -7,7 +7,7 @@
 //! weights of classes or of users, as the way has it. Of a way that knows no weights
 //! shares are told, and nothing is claimed.
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 use super::{Results, classes};
 use crate::gateways::standard::Standard;

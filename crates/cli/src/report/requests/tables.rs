@@ -1,7 +1,7 @@
 //! The tables of a gateway's report: all measures side by side, and how requests
 //! ended.
 
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
 
 use super::{Results, classes, of_class};
 use crate::gateways::summary::{Class, Counts, Measures, Summary, Way};

@@ -2,8 +2,8 @@
 //! that says what the numbers do.
 
 use roxmltree::Node;
-use tidegate_sim::metrics::statistics::Estimate;
 use tidegate_sim::requests::Weights;
+use tidegate_study::Estimate;
 
 use super::{Results, figures, finding};
 use crate::gateways::standard::Standard;

@@ -1,7 +1,7 @@
 //! The wording, case by case.
 
-use tidegate_sim::metrics::comparison::Comparison;
-use tidegate_sim::metrics::statistics::Estimate;
+use tidegate_study::Estimate;
+use tidegate_study::comparison::Comparison;
 
 use super::{Better, Verdict, of, verdict};
 use crate::report::fixture;

@@ -100,6 +100,6 @@ fn as_packet(
     let (from, to) = (address(198, server), address(10, client));
     let port = segment.connection as u16;
     let key = FlowKey::v4(from, 443, to, port, FlowKey::TCP);
-    let class = u8::try_from(setup.class_of(client)).unwrap_or(u8::MAX);
+    let class = u16::try_from(setup.class_of(client)).unwrap_or(u16::MAX);
     Packet { class, ..Packet::new(u64::from(handle), key, segment.header.wire_size()) }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use tidegate_core::registry::{self, DISCIPLINES, SettingError};
+use tidegate_core::registry::{self, DISCIPLINES};
+use tidegate_core::setting::SettingError;
 
 use super::data::DataFiles;
 use super::error::Mistake;
@@ -87,8 +88,8 @@ pub(super) fn check_promises(
 fn in_settings(error: SettingError, named: &Named, place: &Range<usize>) -> Mistake {
     let given = |name: &str| named.settings.iter().find(|(key, _)| key.as_str() == name);
     match error {
-        SettingError::UnknownParameter { discipline, found, .. } => {
-            let parameters = registry::find(discipline).map_or(&[][..], |entry| entry.parameters);
+        SettingError::UnknownParameter { owner, found, .. } => {
+            let parameters = registry::find(owner).map_or(&[][..], |entry| entry.parameters);
             let known = parameters.iter().map(|parameter| parameter.name).chain(["label"]);
             let place = given(&found).map_or(place, |(key, _)| &key.place);
             Mistake::at(place, format!("unknown '{found}'"), expectation(&found, known))

@@ -134,7 +134,7 @@ struct BestEffort {
     weight: Weight,
 }
 
-type Class = Count<0, 255>;
+type Class = Count<0, 65_535>;
 type Port = Count<1, 65_535>;
 type Weight = Count<1, 1_000_000>;
 
@@ -208,7 +208,7 @@ fn one_line(text: &str) -> String {
 macro_rules! selector {
     ($flow:expr) => {
         Selector {
-            class: $flow.class.map(|class| class.0 as u8),
+            class: $flow.class.map(|class| class.0 as u16),
             protocol: $flow.protocol.map(|protocol| protocol.0),
             port: $flow.port.map(|port| port.0 as u16),
             source: $flow.from.map(|address| address.0),

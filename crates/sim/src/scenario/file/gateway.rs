@@ -35,7 +35,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use tidegate_core::registry::SettingError;
+use tidegate_core::setting::SettingError;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 use self::syntax::{Cbr, Class, Document, Failures, Interval, Link, Servers, WayText};

@@ -17,7 +17,7 @@ mod greedy;
 mod traffic;
 
 use super::values::{
-    At, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text, WifiRate,
+    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text, WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use traffic::{
@@ -299,16 +299,6 @@ pub(super) enum Profile {
     Papers,
     /// CUBIC, SACK, RACK-TLP, initial window 10, first timeout 1 s.
     Today,
-}
-
-/// What sets the congestion window.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Congestion {
-    /// RFC 5681 and 6582.
-    NewReno,
-    /// RFC 9438.
-    Cubic,
 }
 
 /// A size law: exactly one of these.

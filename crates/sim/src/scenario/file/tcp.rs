@@ -5,9 +5,9 @@ use std::ops::Range;
 use tidegate_core::{Bytes, Span};
 
 use super::error::Mistake;
-use super::syntax::{self, Profile, Tcp};
+use super::syntax::{Profile, Tcp};
 use super::values::Quantity;
-use crate::tcp::{Congestion, DelayedAck, TcpConfig};
+use crate::tcp::{DelayedAck, TcpConfig};
 
 /// The smallest segments that any host has to take (`RFC 879`: 576 less two
 /// headers is the usual least, modems went lower), and what fits an IP packet.
@@ -49,16 +49,11 @@ impl Tcp {
         set(&mut config.timestamps_option, self.timestamps_option);
         config.initial_ssthresh =
             self.initial_ssthresh.map(|size| size.0).or(config.initial_ssthresh);
-        if let Some(congestion) = self.congestion {
-            config.congestion = match congestion {
-                syntax::Congestion::NewReno => Congestion::NewReno,
-                syntax::Congestion::Cubic => Congestion::Cubic,
-            };
-        }
+        set(&mut config.congestion, self.congestion.map(|name| name.0));
         self.timeouts(&mut config)?;
         self.acknowledgements(&mut config)?;
-        // Without SACK there is nothing for RACK to look at; who turns SACK off
-        // in a profile that has both means both.
+        // Without SACK there is nothing for RACK to look at: turning SACK off in a
+        // profile that has both turns off both.
         match &self.rack_tlp {
             Some(rack) if rack.value && !config.sack => {
                 return Err(Mistake::at(&rack.place, "true without SACK", "sack = true beside it"));

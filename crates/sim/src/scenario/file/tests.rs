@@ -283,7 +283,8 @@ fn the_access_link_is_what_somebody_would_write_out() {
 #[test]
 fn tcp_settings_go_over_the_profile() {
     use crate::scenario::TrafficKind;
-    use crate::tcp::{Congestion, DelayedAck, TcpConfig};
+    use crate::tcp::congestion::CUBIC;
+    use crate::tcp::{DelayedAck, TcpConfig};
 
     let text = RIGHT.replacen(
         "[[link]]",
@@ -327,7 +328,7 @@ data_retries = 2
         limited_transmit: true,
         sack: true,
         rack_tlp: true,
-        congestion: Congestion::Cubic,
+        congestion: CUBIC,
         ecn: true,
         timestamps_option: true,
         syn_retries: 1,

@@ -13,7 +13,10 @@ use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
+
+use crate::tcp::congestion::{self, CONTROLLERS};
 
 /// A value and where it stands, in bytes from the start of the file.
 #[derive(Clone, Debug)]
@@ -393,6 +396,48 @@ impl JsonSchema for Names {
     }
 }
 
+/// A congestion controller, by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Congestion(pub(super) &'static congestion::Entry);
+
+impl Congestion {
+    const NAMES: [&str; CONTROLLERS.len()] = {
+        let mut names = [""; CONTROLLERS.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = CONTROLLERS[at].name;
+            at += 1;
+        }
+        names
+    };
+}
+
+impl<'de> Deserialize<'de> for Congestion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Congestion, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        congestion::Entry::named(&name)
+            .map(Congestion)
+            .ok_or_else(|| de::Error::unknown_variant(&name, &Congestion::NAMES))
+    }
+}
+
+impl JsonSchema for Congestion {
+    fn schema_name() -> Cow<'static, str> {
+        "Congestion".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = CONTROLLERS.iter().map(|entry| {
+            let description = format!("{} ({}).", entry.summary, entry.source);
+            json_schema!({ "description": description, "type": "string", "const": entry.name })
+        });
+        json_schema!({
+            "description": "What sets the congestion window.",
+            "oneOf": known.collect::<Vec<_>>(),
+        })
+    }
+}
+
 /// A discipline, by name alone or with settings.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
@@ -450,8 +495,12 @@ impl JsonSchema for Named {
             properties.insert("label".into(), serde_json::json!({ "type": "string" }));
             for parameter in entry.parameters {
                 let description = format!("{}: {}", parameter.help, parameter.kind.expected());
+                let values = match parameter.kind {
+                    Kind::Switch => ("enum", serde_json::json!(["on", "off", true, false])),
+                    _ => ("type", serde_json::json!(["string", "number"])),
+                };
                 let value = serde_json::json!({
-                    "type": ["string", "number"],
+                    (values.0): values.1,
                     "description": description,
                     "default": parameter.default,
                 });
@@ -483,11 +532,15 @@ impl<'de> Deserialize<'de> for Scalar {
             type Value = Scalar;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a number")
+                f.write_str("a string, a number or a boolean")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
                 Ok(Scalar(text.into()))
+            }
+
+            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Scalar, E> {
+                Ok(Scalar(is_on.to_string()))
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {

@@ -8,6 +8,16 @@
 
 use tidegate_core::{Span, Time};
 
+use super::loss_based::Window;
+use super::{Ack, Controller, Entry, Loss};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "cubic",
+    summary: "A cubic function of the time since the last loss, and 0.7 after one",
+    source: "RFC 9438",
+    start: |start| Box::new(Cubic { window: Window::new(start), curve: Curve::default() }),
+};
+
 /// `C` = 0.4 segments/s^3, as a fraction.
 const C: (u64, u64) = (2, 5);
 /// beta_cubic = 0.7: what is left of the window after a loss.
@@ -21,8 +31,58 @@ const TICKS: u32 = 20;
 /// Longest time from K that is told apart: 2^32 ticks, more than an hour.
 const FARTHEST: u64 = u32::MAX as u64;
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cubic {
+#[derive(Debug)]
+struct Cubic {
+    window: Window,
+    curve: Curve,
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.may_grow() {
+            return;
+        }
+        let window = &mut self.window;
+        if !ack.window_limited {
+            self.curve.idle(ack.now);
+        } else if window.in_slow_start() {
+            window.grow(ack);
+        } else {
+            let round_trip = ack.smoothed_round_trip.unwrap_or(Span::ZERO);
+            window.size =
+                self.curve.avoid(ack.now, window.size, window.mss, ack.acked, round_trip);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window.reduce(self.curve.reduced(loss.window, loss.flight));
+    }
+
+    fn on_timeout(&mut self) {
+        self.window.collapse();
+        self.curve.on_timeout();
+    }
+
+    fn on_idle(&mut self, initial: u64) {
+        self.window.size = self.window.size.min(initial);
+    }
+
+    fn on_recovered(&mut self, window: u64) {
+        self.window.size = window;
+    }
+
+    fn window(&self) -> u64 {
+        self.window.size
+    }
+
+    fn threshold(&self) -> u64 {
+        self.window.threshold
+    }
+}
+
+/// Congestion avoidance: the curve and where on it the window is.
+#[derive(Debug, Default)]
+struct Curve {
     /// `W_max`: window before the last reduction, zero before the first one.
     /// With fast convergence, a little less.
     maximum: u64,
@@ -32,7 +92,7 @@ pub(super) struct Cubic {
     epoch: Option<Epoch>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Epoch {
     /// `t_epoch`, moved on by the time in which the window was not used.
     start: Time,
@@ -47,9 +107,9 @@ struct Epoch {
     window_rest: u64,
 }
 
-impl Cubic {
+impl Curve {
     /// Window after an acknowledgement of `acked` bytes (sections 4.2 to 4.5).
-    pub(super) fn avoid(
+    fn avoid(
         &mut self,
         now: Time,
         window: u64,
@@ -103,7 +163,7 @@ impl Cubic {
 
     /// The window was not used: time in which it could not grow does not count
     /// (end of section 4.2).
-    pub(super) fn idle(&mut self, now: Time) {
+    fn idle(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += now.since(epoch.last);
             epoch.last = now;
@@ -111,7 +171,7 @@ impl Cubic {
     }
 
     /// What a loss leaves of `flight` (section 4.6), with fast convergence (4.7).
-    pub(super) fn reduced(&mut self, window: u64, flight: u64) -> u64 {
+    fn reduced(&mut self, window: u64, flight: u64) -> u64 {
         self.maximum = if window < self.maximum { window * RELEASE.0 / RELEASE.1 } else { window };
         self.prior = window;
         self.epoch = None;
@@ -120,7 +180,7 @@ impl Cubic {
 
     /// After a timeout the curve starts at the window at which slow start ends
     /// (section 4.8).
-    pub(super) fn on_timeout(&mut self) {
+    fn on_timeout(&mut self) {
         self.maximum = 0;
         self.epoch = None;
     }
@@ -196,23 +256,23 @@ mod tests {
     /// 0.15 of it, and no epoch survives a loss.
     #[test]
     fn a_shrinking_share_is_released_faster() {
-        let mut cubic = Cubic::default();
-        assert_eq!(cubic.reduced(100_000, 90_000), 63_000);
-        assert_eq!((cubic.maximum, cubic.prior), (100_000, 100_000));
-        assert_eq!(cubic.reduced(90_000, 90_000), 63_000);
-        assert_eq!((cubic.maximum, cubic.prior), (76_500, 90_000));
-        assert_eq!(cubic.reduced(90_000, 90_000), 63_000);
-        assert_eq!((cubic.maximum, cubic.prior), (90_000, 90_000));
+        let mut curve = Curve::default();
+        assert_eq!(curve.reduced(100_000, 90_000), 63_000);
+        assert_eq!((curve.maximum, curve.prior), (100_000, 100_000));
+        assert_eq!(curve.reduced(90_000, 90_000), 63_000);
+        assert_eq!((curve.maximum, curve.prior), (76_500, 90_000));
+        assert_eq!(curve.reduced(90_000, 90_000), 63_000);
+        assert_eq!((curve.maximum, curve.prior), (90_000, 90_000));
     }
 
     #[test]
     fn extreme_times_do_not_overflow() {
-        let mut cubic = Cubic::default();
+        let mut curve = Curve::default();
         let far = Time(u64::MAX);
-        let mut window = cubic.avoid(Time::ZERO, 1_460, 1_460, 1_460, Span::ZERO);
+        let mut window = curve.avoid(Time::ZERO, 1_460, 1_460, 1_460, Span::ZERO);
         for _ in 0..100 {
-            window = cubic.avoid(far, window, 1_460, 1_460, Span::seconds(1_000_000));
+            window = curve.avoid(far, window, 1_460, 1_460, Span::seconds(1_000_000));
         }
-        assert!(cubic.reduced(window, window) <= window);
+        assert!(curve.reduced(window, window) <= window);
     }
 }

@@ -22,11 +22,11 @@ impl Sender {
         taken: Taken,
     ) {
         let acked = self.advance(config, now, offset, taken);
+        self.tell(now, acked, taken.delivered, taken, self.phase);
         if self.phase == Phase::Recovery {
             self.on_recovery_progress(config, now, acked);
             return;
         }
-        self.grow(now, acked);
         self.restart_timer(config, now);
         if self.phase == Phase::Loss && offset >= self.recover {
             self.phase = Phase::Open;
@@ -39,7 +39,7 @@ impl Sender {
         if self.unacknowledged >= self.recover {
             // Full acknowledgement, option (1), which sends no burst.
             let flight = self.flight().max(mss) + mss;
-            self.congestion.window = self.congestion.threshold.min(flight);
+            self.congestion.on_recovered(self.congestion.threshold().min(flight));
             self.phase = Phase::Open;
             self.restart_timer(config, now);
             return;
@@ -73,7 +73,7 @@ impl Sender {
             {
                 self.enter_recovery();
                 self.congestion.window =
-                    self.congestion.threshold + u64::from(DUPLICATE_THRESHOLD) * mss;
+                    self.congestion.threshold() + u64::from(DUPLICATE_THRESHOLD) * mss;
             }
             Phase::Open | Phase::Loss => {}
         }

@@ -287,7 +287,7 @@ impl Sender {
     /// reordering timer. `safe` as in [`Reduction::window`].
     pub(super) fn pace_recovery(&mut self, safe: bool) {
         let (pipe, mss) = (self.board.pipe(), u64::from(self.mss));
-        let threshold = self.congestion.threshold;
+        let threshold = self.congestion.threshold();
         let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) else { return };
         let delivered = std::mem::take(&mut rack.delivered);
         if self.phase == Phase::Recovery {
@@ -309,8 +309,7 @@ impl Sender {
         if self.unacknowledged < self.reduced_until {
             return;
         }
-        self.congestion.on_congestion(flight);
-        self.congestion.window = self.congestion.threshold;
+        self.congestion.on_loss(flight);
         self.reduction_untold = true;
     }
 
@@ -332,7 +331,7 @@ impl Sender {
             Some(smoothed) if self.board.len() == 1 => smoothed * 2 + MAX_ACK_DELAY,
             Some(smoothed) => smoothed * 2,
         };
-        self.probe_at = (now + timeout).min(self.retransmit_at);
+        self.probe_at = (self.next_departure(now) + timeout).min(self.retransmit_at);
     }
 
     /// The probe timer is due (section 7.3).

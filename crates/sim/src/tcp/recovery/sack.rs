@@ -39,6 +39,8 @@ pub(super) struct Report {
     pub(super) duplicate: Option<(u64, u64)>,
     /// Whether there are SACK blocks at all.
     pub(super) has_blocks: bool,
+    /// Bytes that they are the first to report.
+    pub(super) delivered: u64,
 }
 
 impl Sack {
@@ -91,7 +93,9 @@ impl Sack {
             }
             if let (run, Some(fresh)) = self.sacked.insert(start, end, 0) {
                 let rack = &mut self.rack;
+                let delivered = &mut report.delivered;
                 report.fresh |= board.sack((run.start, run.end), fresh, |record| {
+                    *delivered += u64::from(record.payload());
                     if let Some(rack) = rack {
                         rack.on_delivered(now, record);
                     }
@@ -141,9 +145,10 @@ impl Sender {
         let flight = self.flight();
         let progress = offset > self.unacknowledged;
         let mut acked = 0;
+        let mut taken = Taken::default();
         if progress {
             let rack = &mut sack.rack;
-            let taken: Taken = self.board.acknowledge(offset, |record| {
+            taken = self.board.acknowledge(offset, |record| {
                 if let Some(rack) = rack {
                     rack.on_delivered(now, record);
                 }
@@ -172,7 +177,7 @@ impl Sender {
         }
         self.sack = Some(sack);
         let safe = progress && self.board.awaiting() <= awaiting;
-        self.change_phase(now, acked, progress);
+        self.change_phase(now, acked, taken.delivered + report.delivered, taken);
         self.pace_recovery(safe);
         if progress {
             self.restart_timer(config, now);
@@ -180,13 +185,14 @@ impl Sender {
         self.schedule_probe(now);
     }
 
-    fn change_phase(&mut self, now: Time, acked: u64, progress: bool) {
-        if progress && self.phase != Phase::Recovery && !self.has_new_loss() {
-            self.grow(now, acked);
+    fn change_phase(&mut self, now: Time, acked: u64, delivered: u64, taken: Taken) {
+        if acked > 0 || delivered > 0 {
+            let phase = if self.has_new_loss() { Phase::Recovery } else { self.phase };
+            self.tell(now, acked, delivered, taken, phase);
         }
         if self.phase != Phase::Open && self.unacknowledged >= self.recover {
             if self.phase == Phase::Recovery {
-                self.congestion.window = self.congestion.threshold;
+                self.congestion.on_recovered(self.congestion.threshold());
             }
             self.phase = Phase::Open;
             if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
@@ -212,7 +218,7 @@ impl Sender {
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
         self.enter_recovery();
-        self.congestion.window = self.congestion.threshold;
+        self.congestion.window = self.congestion.threshold();
         self.begin_reduction(flight);
         if !self.board.has_awaiting() {
             self.board.mark_lost(0);
@@ -265,6 +271,10 @@ impl Sender {
             && record.start < highest
         {
             if !record.sacked() && !record.repeated() {
+                let payload = u64::from(record.payload());
+                if self.is_paced_out(now, payload, payload) {
+                    return None;
+                }
                 return Some(self.retransmit(config, now, index, true));
             }
             index += 1;
@@ -277,6 +287,9 @@ impl Sender {
             .rev()
             .find(|index| self.board.get(*index).is_some_and(|record| !record.sacked()))?;
         let high_retransmitted = sack.high_retransmitted;
+        if self.is_paced_out(now, u64::from(self.mss), 0) {
+            return None;
+        }
         let segment = self.retransmit(config, now, last, true);
         if let Some(sack) = &mut self.sack {
             sack.rescued = self.recover;

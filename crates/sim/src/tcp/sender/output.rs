@@ -2,7 +2,8 @@
 //!
 //! What is urgent comes first, then what was lost, then new data as far as the
 //! congestion window and the peer's allow; with SACK and neither of them, what may
-//! have been lost. A segment that is handed out is on the board, and a timer runs.
+//! have been lost. Pacing holds back all but what is urgent. A segment that is
+//! handed out is on the board, and a timer runs.
 
 use tidegate_core::Time;
 
@@ -17,6 +18,7 @@ impl Sender {
         config: &TcpConfig,
         now: Time,
     ) -> Option<Outgoing> {
+        self.release_at = Time::FAR_FUTURE;
         if self.urgent {
             self.urgent = false;
             return self.urgent_segment(config, now);
@@ -25,14 +27,57 @@ impl Sender {
             let index = self.board.first_awaiting()?;
             let payload = self.board.get(index).map_or(0, |record| u64::from(record.payload()));
             if self.board.pipe() + payload > self.congestion.window {
-                self.window_used = true;
+                self.window_limited = true;
+                return None;
+            }
+            let waiting = u64::from(self.board.awaiting()) * u64::from(self.mss);
+            if self.is_paced_out(now, payload, waiting) {
                 return None;
             }
             return Some(self.retransmit(config, now, index, true));
         }
         match self.next_new(config, now) {
-            None if self.sack.is_some() => self.next_doubtful(config, now),
+            None if self.sack.is_some() && self.release_at == Time::FAR_FUTURE => {
+                self.next_doubtful(config, now)
+            }
             segment => segment,
+        }
+    }
+
+    /// Whether pacing holds back a segment of `payload` bytes, of `waiting` that
+    /// would be sent one after the other. If so, the release timer runs.
+    #[inline]
+    pub(in crate::tcp) fn is_paced_out(&mut self, now: Time, payload: u64, waiting: u64) -> bool {
+        if self.congestion.pacing_rate.is_none() {
+            return false;
+        }
+        let departure = self.pacer.departure(now, payload, self.statistics.data_segments_sent);
+        if departure <= now {
+            return false;
+        }
+        self.release_at = departure;
+        self.window_limited = self.board.pipe() + waiting > self.congestion.window;
+        true
+    }
+
+    /// From when on the retransmission timer and the probe timer count: what waits
+    /// for its departure is not overdue.
+    #[inline]
+    pub(in crate::tcp) fn next_departure(&self, now: Time) -> Time {
+        match self.congestion.pacing_rate {
+            Some(_) => self.pacer.idle_from(now),
+            None => now,
+        }
+    }
+
+    /// Has the rate pay for a segment that leaves, urgent ones included.
+    #[inline]
+    fn charge(&mut self, now: Time, payload: u32) {
+        if let Some(rate) = self.congestion.pacing_rate
+            && payload > 0
+        {
+            let (bytes, mss) = (u64::from(payload), u64::from(self.mss));
+            self.pacer.on_sent(now, rate, bytes, mss, self.statistics.data_segments_sent);
         }
     }
 
@@ -65,6 +110,7 @@ impl Sender {
         if let Some(sack) = &mut self.sack {
             sack.on_retransmission(&record);
         }
+        self.charge(now, record.payload());
         self.start_timer(config, now);
         Outgoing {
             start: record.start,
@@ -77,7 +123,7 @@ impl Sender {
     /// New data, as far as both windows allow.
     #[inline]
     fn next_new(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
-        self.window_used = false;
+        self.window_limited = false;
         let unsent = self.end.saturating_sub(self.next);
         if unsent == 0 {
             // The FIN alone: it is neither data nor subject to the windows.
@@ -95,7 +141,10 @@ impl Sender {
             self.restart_after_idle(config, now);
         }
         if self.board.pipe() + length > self.congestion.window + self.extra() {
-            self.window_used = true;
+            self.window_limited = true;
+            return None;
+        }
+        if self.is_paced_out(now, length, unsent.min(self.usable())) {
             return None;
         }
         if self.duplicates > 0 && self.phase == Phase::Open {
@@ -132,7 +181,7 @@ impl Sender {
     fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
         if now.since(self.last_sent) > self.round_trip.timeout(config) {
             let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
-            self.congestion.window = self.congestion.window.min(initial);
+            self.congestion.on_idle(initial);
         }
     }
 
@@ -160,6 +209,7 @@ impl Sender {
         self.next = stop + u64::from(fin);
         self.board.push(now, start, payload as u16, fin);
         self.last_sent = now;
+        self.charge(now, payload);
         self.start_timer(config, now);
         if let Some(sack) = &mut self.sack {
             sack.on_sent(payload);

@@ -157,11 +157,7 @@ fn ip(packet: &[u8], wire_length: u64) -> Result<CapturedPacket, NoPacket> {
         ),
         size: Bytes(size),
         tcp: (protocol == ip_number::TCP).then(|| tcp(payload, payload_length)).flatten(),
-        ecn: match ecn.value() {
-            0 => Ecn::NotCapable,
-            3 => Ecn::Congested,
-            _ => Ecn::Capable,
-        },
+        ecn: Ecn::of_octet(ecn.value()),
     })
 }
 

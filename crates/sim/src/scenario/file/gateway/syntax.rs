@@ -259,7 +259,7 @@ impl JsonSchema for WayText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names: Vec<String> = requests::names().map(|(name, _)| name).collect();
-        let settings = serde_json::json!({ "type": ["string", "number"] });
+        let settings = serde_json::json!({ "type": ["string", "number", "boolean"] });
         json_schema!({
             "description": "A way of sharing the link, by name alone or with settings.",
             "anyOf": [

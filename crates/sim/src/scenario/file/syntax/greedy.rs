@@ -41,7 +41,7 @@ pub(in crate::scenario::file) struct GreedySource {
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }
 
 impl InText for Envelope {

@@ -70,7 +70,7 @@ pub(in crate::scenario::file) struct TransferSource {
     pub(in crate::scenario::file) follow: bool,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }
 
 /// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
@@ -113,7 +113,7 @@ pub(in crate::scenario::file) struct WebSource {
     pub(in crate::scenario::file) follow: bool,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }
 
 /// UDP datagrams of one size at a constant rate.
@@ -139,7 +139,7 @@ pub(in crate::scenario::file) struct CbrSource {
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }
 
 /// The frames of a recorded stream, as UDP datagrams: a video, or a call.
@@ -173,7 +173,7 @@ pub(in crate::scenario::file) struct FrameSource {
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }
 
 /// The packets of a capture: those of the user's hosts one way, the others the
@@ -201,5 +201,5 @@ pub(in crate::scenario::file) struct PacketSource {
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines that know classes; 0 is ordinary.
     #[serde(default)]
-    pub(in crate::scenario::file) class: u8,
+    pub(in crate::scenario::file) class: u16,
 }

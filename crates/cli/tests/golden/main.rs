@@ -1,0 +1,159 @@
+//! Golden runs: what the program printed and wrote, kept to the byte.
+//!
+//! A change that is meant to change no result leaves all of them as they are. Each
+//! run is a file beside this one: its command, what it prints, and the SHA-256 of
+//! each table that it writes. What it prints is kept as text so that a difference
+//! can be read; the tables are too large for that.
+//!
+//! ```sh
+//! make golden                                          # checks them
+//! UPDATE_GOLDEN=1 cargo test -p tidegate --test golden # keeps what comes out now
+//! ```
+//!
+//! A commit that updates a golden run says why its figures moved.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sha2::{Digest, Sha256};
+
+/// What a run leaves behind.
+enum Leaves {
+    /// A folder of tables, of which these are kept.
+    Tables(&'static [&'static str]),
+    /// Figures on standard output, as JSON, of which the numbers are kept.
+    Numbers,
+}
+
+/// Where a comparison puts its rows and figures. Its report repeats them in words
+/// and plots, whose wording is no result.
+const TABLES: &[&str] =
+    &["flows.csv", "links.csv", "progress.csv", "summary.csv", "summary.json"];
+
+#[test]
+fn a_household_and_an_office_are_as_they_were() {
+    compare("household", &["household", "--seeds", "2", "--duration", "20 s"]);
+    compare("office", &["office", "--seeds", "1", "--duration", "20 s"]);
+}
+
+#[test]
+fn calls_with_deadlines_are_as_they_were() {
+    compare("calls", &["calls", "--seeds", "1", "--duration", "20 s"]);
+}
+
+#[test]
+fn a_wireless_cell_is_as_it_was() {
+    compare("wifi-54", &["wifi-54", "--seeds", "1", "--duration", "20 s"]);
+}
+
+#[test]
+fn a_claim_of_each_paper_is_as_it_was() {
+    for claim in ["EFD-1b", "LAS-1", "BE-T1", "MSF-11", "WLAN-5"] {
+        check(claim, &["reproduce", claim, "--quick", "--json"], &Leaves::Numbers);
+    }
+}
+
+#[test]
+fn gateways_are_as_they_were() {
+    gateways("school", "school", &["--seeds", "1"]);
+    gateways("saturated", &shipped("saturated.toml"), &[]);
+}
+
+fn compare(name: &str, arguments: &[&str]) {
+    check(name, &[&["compare"], arguments].concat(), &Leaves::Tables(TABLES));
+}
+
+fn gateways(name: &str, file: &str, arguments: &[&str]) {
+    let tables = &["summary.csv", "runs.csv", "comparison.json"];
+    check(name, &[&["requests", "compare", file], arguments].concat(), &Leaves::Tables(tables));
+}
+
+/// The kept file of this name.
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// The same as an argument.
+fn shipped(name: &str) -> String {
+    kept(name).display().to_string()
+}
+
+/// Runs the program, and holds what comes out against the file that is kept.
+fn check(name: &str, arguments: &[&str], leaves: &Leaves) {
+    let now = run(name, arguments, leaves);
+    let path = kept(&format!("{name}.txt"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return fs::write(&path, now).unwrap();
+    }
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let differs = before.lines().zip(now.lines()).find(|(before, now)| before != now);
+    assert!(
+        before == now,
+        "{name} is not as it was; the first line that differs: {differs:?}.\n\
+         If it should differ, keep what comes out now with UPDATE_GOLDEN=1 and say why.\n{now}"
+    );
+}
+
+fn run(name: &str, arguments: &[&str], leaves: &Leaves) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("golden-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(arguments).stdin(Stdio::null());
+    if let Leaves::Tables(_) = leaves {
+        command.arg("--out").arg(&folder);
+    }
+    let output = command.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    let shown: Vec<_> = arguments.iter().map(|argument| in_words(argument)).collect();
+    let mut text = format!("$ tidegate {}\n\n", shown.join(" "));
+    match leaves {
+        Leaves::Tables(tables) => {
+            // The last line says how long it took, and where it is.
+            let is_result = |line: &&str| !line.contains(" Report: ");
+            printed.lines().filter(is_result).for_each(|line| writeln!(text, "{line}").unwrap());
+            for table in *tables {
+                let content = fs::read(folder.join(table)).unwrap();
+                writeln!(text, "{}  {table}", digest(&content)).unwrap();
+            }
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        Leaves::Numbers => {
+            let mut numbers = String::new();
+            collect(&serde_json::from_str(&printed).unwrap(), &mut numbers);
+            let count = numbers.lines().count();
+            writeln!(text, "{}  {count} numbers", digest(numbers.as_bytes())).unwrap();
+        }
+    }
+    text
+}
+
+/// An argument as it would be typed beside this file.
+fn in_words(argument: &str) -> String {
+    let file = Path::new(argument).file_name().map(|name| name.to_string_lossy().into_owned());
+    match file {
+        Some(name) if argument.contains(std::path::MAIN_SEPARATOR) => name,
+        _ if argument.contains(' ') => format!("'{argument}'"),
+        _ => argument.into(),
+    }
+}
+
+fn digest(content: &[u8]) -> String {
+    let hash = Sha256::digest(content);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The numbers of a document, one a line.
+fn collect(value: &serde_json::Value, numbers: &mut String) {
+    match value {
+        serde_json::Value::Number(number) => writeln!(numbers, "{number}").unwrap(),
+        serde_json::Value::Array(values) => values.iter().for_each(|v| collect(v, numbers)),
+        serde_json::Value::Object(members) => members.values().for_each(|v| collect(v, numbers)),
+        _ => {}
+    }
+}

@@ -1,0 +1,256 @@
+//! The life of a request, from its arrival at a gateway to the end of its response.
+//!
+//! ```text
+//!        heard
+//!          |
+//!          v
+//!     +----------+
+//!     | Waiting  |--- left, broken -----------------------------+
+//!     +----------+                                              |
+//!          | released: it takes a place                         |
+//!          v                                                    |
+//!     +----------+                                              |
+//!     | Dialling |--- left, broken, reset, silence ------------>+
+//!     +----------+                                              |
+//!          | connected, or the first bytes                      |
+//!          v                                                    |
+//!     +----------+                                              v
+//!  +->| Reading  |--- left, broken, reset, silence, complete -> (over)
+//!  |  +----------+
+//!  |       | a part is read, or a grant comes: whether the response is
+//!  +-------+ read freely, up to so much, or not now is its `Reading`
+//! ```
+//!
+//! The place in the window is part of the states in which a response is
+//! outstanding. An exchange that is over is dropped, and its place with it, so no
+//! order of events can lose one. An event that has no arrow from a state, such
+//! as a connection that comes up after the client has left, changes nothing.
+
+use super::{ClassId, Permit, Reading, Scheduler, Ticket};
+use crate::units::{Bytes, Span, Time};
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// All of the response has been read.
+    Completed,
+    /// A connection of either side was lost, or none could be made.
+    Broken,
+    /// The server broke the response off.
+    Reset,
+    /// Nothing came for as long as the gateway is patient, and nothing was held back.
+    Stalled,
+    /// The client is gone.
+    Abandoned,
+}
+
+/// Where an exchange is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The scheduler has not released the request yet.
+    Waiting,
+    /// The request is released, and its server is not connected yet.
+    Dialling,
+    /// The server is connected, and the response is read as this says.
+    Reading(Reading),
+}
+
+/// Something that happens to an exchange.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The scheduler lets it go. A pool may decide what is read of its response.
+    Released { permit: Permit, pooled: bool },
+    /// The connection to the server is up.
+    Connected,
+    /// So much is there that has not been read.
+    Came(Bytes),
+    /// So much was read, which may have been the last.
+    Read { size: Bytes, complete: bool },
+    /// So much more may be read.
+    Granted(Bytes),
+    /// Somebody looks whether it has been silent for so long.
+    Watched(Span),
+    /// A connection of either side is lost, or none could be made.
+    Broken,
+    /// The server broke the response off.
+    Reset,
+    /// The client is gone.
+    Left,
+}
+
+/// A request that was heard and is not over.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    class: ClassId,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(Ticket),
+    Outstanding(Outstanding),
+}
+
+/// A response that is outstanding: it is dialled for, or read.
+#[derive(Debug)]
+struct Outstanding {
+    permit: Permit,
+    connected: bool,
+    /// Whether a pool, and not the scheduler, says how much may be read.
+    pooled: bool,
+    reading: Reading,
+    /// What has come and is not read.
+    unread: Bytes,
+    /// When something was read last, or was there and might not be read; before
+    /// either, the release.
+    moved: Time,
+    /// Since when all is read that the scheduler granted.
+    ungranted: Option<Time>,
+}
+
+impl Exchange {
+    pub(super) fn new(class: ClassId, ticket: Ticket) -> Exchange {
+        Exchange { class, state: State::Waiting(ticket) }
+    }
+
+    /// Every transition there is. After an ending the exchange is to be dropped.
+    pub(super) fn step(
+        &mut self,
+        now: Time,
+        event: Event,
+        scheduler: &mut Scheduler,
+    ) -> Option<Ending> {
+        match (&mut self.state, event) {
+            (State::Waiting(_), Event::Released { permit, pooled }) => {
+                self.state = State::Outstanding(Outstanding::new(now, permit, pooled));
+                None
+            }
+            (State::Waiting(ticket), event @ (Event::Left | Event::Broken)) => {
+                scheduler.withdraw(*ticket);
+                Some(if matches!(event, Event::Left) { Ending::Abandoned } else { Ending::Broken })
+            }
+            (State::Outstanding(response), Event::Connected) => {
+                response.connected = true;
+                None
+            }
+            (State::Outstanding(response), Event::Came(unread)) => {
+                response.connected = true;
+                response.unread = unread;
+                None
+            }
+            (State::Outstanding(response), Event::Read { size, complete }) => {
+                response.read(now, size, complete, scheduler);
+                complete.then_some(Ending::Completed)
+            }
+            (State::Outstanding(response), Event::Granted(size)) => {
+                response.grant(size);
+                None
+            }
+            (State::Outstanding(response), Event::Watched(patience)) => {
+                response.is_silent(now, patience).then_some(Ending::Stalled)
+            }
+            (State::Outstanding(_), Event::Left) => Some(Ending::Abandoned),
+            (State::Outstanding(_), Event::Broken) => Some(Ending::Broken),
+            (State::Outstanding(_), Event::Reset) => Some(Ending::Reset),
+            // Too early, too late, or told twice. A permit goes back as it is dropped.
+            (
+                State::Waiting(_),
+                Event::Connected
+                | Event::Came(_)
+                | Event::Read { .. }
+                | Event::Granted(_)
+                | Event::Watched(_)
+                | Event::Reset,
+            )
+            | (State::Outstanding(_), Event::Released { .. }) => None,
+        }
+    }
+
+    pub(super) fn class(&self) -> ClassId {
+        self.class
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match &self.state {
+            State::Waiting(_) => Phase::Waiting,
+            State::Outstanding(response) if !response.connected => Phase::Dialling,
+            State::Outstanding(response) => Phase::Reading(response.reading),
+        }
+    }
+
+    /// Since when nothing has moved; `None` while the request waits.
+    pub(super) fn moved(&self) -> Option<Time> {
+        self.outstanding().map(|response| response.moved)
+    }
+
+    /// Since when it has read all that the scheduler granted, if it has.
+    pub(super) fn ungranted(&self) -> Option<Time> {
+        self.outstanding().and_then(|response| response.ungranted)
+    }
+
+    /// What has come, is not read, and may not be.
+    pub(super) fn held_back(&self) -> Bytes {
+        self.outstanding().map_or(Bytes::ZERO, Outstanding::held_back)
+    }
+
+    fn outstanding(&self) -> Option<&Outstanding> {
+        match &self.state {
+            State::Waiting(_) => None,
+            State::Outstanding(response) => Some(response),
+        }
+    }
+}
+
+impl Outstanding {
+    fn new(now: Time, permit: Permit, pooled: bool) -> Outstanding {
+        Outstanding {
+            permit,
+            connected: false,
+            pooled,
+            reading: if pooled { Reading::UpTo(Bytes::ZERO) } else { Reading::Freely },
+            unread: Bytes::ZERO,
+            moved: now,
+            ungranted: None,
+        }
+    }
+
+    fn read(&mut self, now: Time, size: Bytes, complete: bool, scheduler: &mut Scheduler) {
+        self.connected = true;
+        if size == Bytes::ZERO {
+            return;
+        }
+        self.moved = now;
+        self.unread -= size;
+        let reading = scheduler.received(now, &self.permit, size);
+        self.reading = match self.reading {
+            Reading::UpTo(left) if self.pooled => Reading::UpTo(left - size),
+            _ => reading,
+        };
+        if !self.pooled && self.reading == Reading::UpTo(Bytes::ZERO) && !complete {
+            self.ungranted.get_or_insert(now);
+        }
+    }
+
+    fn grant(&mut self, size: Bytes) {
+        self.ungranted = None;
+        if let Reading::UpTo(left) = self.reading {
+            self.reading = Reading::UpTo(left + size);
+        }
+    }
+
+    /// Whether so long nothing has moved. While something is there that may not be
+    /// read, the server is not to blame.
+    fn is_silent(&mut self, now: Time, patience: Span) -> bool {
+        if self.held_back() > Bytes::ZERO {
+            self.moved = now;
+        }
+        self.moved + patience <= now
+    }
+
+    fn held_back(&self) -> Bytes {
+        match self.reading {
+            Reading::Freely => Bytes::ZERO,
+            Reading::UpTo(may) => self.unread - may,
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What a gateway does with requests, without its sockets.
+//!
+//! A [`Proxy`] owns the [`Scheduler`] and the lives of all requests. What
+//! happens comes in as calls, each with the time; what is to be done goes out as
+//! [`Action`]s. Whoever drives it moves the bytes, and after every event asks for
+//! actions until there are none, and again at [`Proxy::next_timeout`].
+//!
+//! - A request that was heard becomes an exchange, or is refused at once.
+//! - Every exchange ends with one [`Action::End`], whoever ended it, and no action
+//!   names it after that. What the driver says of it later changes nothing.
+//! - The driver holds no place in the window: places are inside the exchanges.
+//!
+//! *Memory* is that of the exchanges that live, of the actions not asked for yet,
+//! and of a bounded number of origins.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::alarms::Alarms;
+use super::exchange::{Ending, Event, Exchange, Phase};
+use super::pools::Pools;
+use super::round_trips::RoundTrips;
+use super::{
+    ClassId, ClassState, Decision, LinkReport, Reading, Refusal, Request, Scheduler, UserId,
+};
+use crate::units::{Bytes, Rate, Span, Time};
+
+/// How often [`Proxy::report`] wants the counters of the access link: many times in
+/// an interval of the window, and within the read gate's memory.
+pub const REPORT_EVERY: Span = Span::millis(100);
+
+/// Names an exchange, also after it is over. No two exchanges of a proxy ever have
+/// the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(u64);
+
+/// A server, or whatever else has a path of its own: any number that is the same for
+/// the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OriginId(pub u64);
+
+/// Settings of a proxy beside those of its scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// A response of which nothing came for so long is given up, unless something
+    /// was held back; `None` waits for ever.
+    pub patience: Option<Span>,
+    /// The rate at which the responses of each class may be read, in the order of
+    /// classes, by buckets that are refilled every second. They decide what is
+    /// read, and a read gate of the scheduler does not. Classes without a rate,
+    /// all of them when this is empty, are read as the scheduler says.
+    pub pools: Vec<Rate>,
+}
+
+/// Something that a gateway has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Connect to the server of this exchange, send the request, and read the
+    /// response in this way.
+    Dial {
+        /// Whose.
+        exchange: ExchangeId,
+        /// How the response may be read until more is said.
+        reading: Reading,
+    },
+    /// So much more of this response may be read than it might before.
+    Read {
+        /// Of which exchange.
+        exchange: ExchangeId,
+        /// How much more.
+        size: Bytes,
+    },
+    /// An exchange is over. Unless it is completed, nobody wants to hear more of it:
+    /// close what is open for it on either side.
+    End {
+        /// Which.
+        exchange: ExchangeId,
+        /// Why.
+        ending: Ending,
+    },
+}
+
+/// For how long responses got nothing, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// The longest time for which a response had read all that it was granted.
+    pub ungranted: Span,
+    /// The most long responses, those outside the window, at any time.
+    pub long: usize,
+}
+
+/// The lives of all requests at a gateway, and the scheduler that they wait for.
+///
+/// *Cost.* O(log n) in the exchanges that live, and that of the scheduler, for each
+/// event and action.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use tidegate_core::request::{
+///     Action, ClassId, Ending, Proxy, ProxyConfig, Reading, UserId, catalogue,
+/// };
+/// use tidegate_core::{Bytes, Rate, Span, Time};
+///
+/// let paper = catalogue::find("paper").expect("it is in the catalogue");
+/// let scheduler = paper.build(&[], Rate(2_000_000), &[NonZeroU32::MIN], 1)?;
+/// let config = ProxyConfig { patience: Some(Span::seconds(60)), ..ProxyConfig::default() };
+/// let mut proxy = Proxy::new(Time::ZERO, scheduler, config);
+///
+/// let mut now = Time::ZERO;
+/// let first = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let second = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let reading = Reading::Freely;
+/// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: first, reading }));
+/// // The window has one place.
+/// assert_eq!(proxy.next_action(now), None);
+///
+/// now += Span::millis(80);
+/// proxy.connected(now, first);
+/// proxy.read(now, first, Bytes(1_000), false);
+/// proxy.read(now, first, Bytes(500), true);
+/// let ending = Ending::Completed;
+/// assert_eq!(proxy.next_action(now), Some(Action::End { exchange: first, ending }));
+/// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: second, reading }));
+/// assert_eq!(proxy.next_action(now), None);
+///
+/// // The second server says nothing.
+/// let at = proxy.next_timeout(now).expect("somebody watches");
+/// assert_eq!(at, now + Span::seconds(60));
+/// let ending = Ending::Stalled;
+/// assert_eq!(proxy.next_action(at), Some(Action::End { exchange: second, ending }));
+/// assert_eq!(proxy.held(), 0);
+/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// ```
+#[derive(Debug)]
+pub struct Proxy {
+    scheduler: Scheduler,
+    patience: Option<Span>,
+    pools: Pools,
+    exchanges: BTreeMap<u64, Exchange>,
+    /// How many names were given.
+    named: u64,
+    /// What is known and not asked for yet.
+    actions: VecDeque<Action>,
+    alarms: Alarms,
+    round_trips: RoundTrips,
+    pauses: Pauses,
+}
+
+impl Proxy {
+    /// A gateway that begins at `now`, without any request.
+    #[must_use]
+    pub fn new(now: Time, scheduler: Scheduler, config: ProxyConfig) -> Proxy {
+        Proxy {
+            scheduler,
+            patience: config.patience,
+            pools: Pools::new(now, &config.pools),
+            exchanges: BTreeMap::new(),
+            named: 0,
+            actions: VecDeque::new(),
+            alarms: Alarms::default(),
+            round_trips: RoundTrips::default(),
+            pauses: Pauses::default(),
+        }
+    }
+
+    /// A request was heard: all of it that is needed to send it on.
+    ///
+    /// # Errors
+    /// Too many requests wait already, or the class does not exist. The request is
+    /// to be refused; nothing is kept of it.
+    pub fn hear(&mut self, class: ClassId, user: UserId) -> Result<ExchangeId, Refusal> {
+        let number = self.named;
+        let ticket = self.scheduler.arrive(Request { handle: number, class, user })?;
+        self.named += 1;
+        self.exchanges.insert(number, Exchange::new(class, ticket));
+        Ok(ExchangeId(number))
+    }
+
+    /// The connection to the server of an exchange is up.
+    pub fn connected(&mut self, now: Time, exchange: ExchangeId) {
+        self.happen(now, exchange, Event::Connected);
+    }
+
+    /// A connection to this origin took so long to come up: one round trip. To be
+    /// told once for each connection; the scheduler's delay signal is made of it.
+    pub fn timed(&mut self, origin: OriginId, round_trip: Span) {
+        self.round_trips.add(origin, round_trip);
+    }
+
+    /// So much of a response, or none, has come and has not been read. To be told
+    /// whenever bytes come that may not be read, as many as there are then in all:
+    /// while there are some the server is not silent, and a pool gives what it has.
+    pub fn came(&mut self, now: Time, exchange: ExchangeId, unread: Bytes) {
+        self.happen(now, exchange, Event::Came(unread));
+        self.draw(now, exchange);
+    }
+
+    /// A part of a response was read, which is `complete` with it; returns how the
+    /// response may be read on. A response of which nothing is known any more may
+    /// not be read.
+    pub fn read(
+        &mut self,
+        now: Time,
+        exchange: ExchangeId,
+        size: Bytes,
+        complete: bool,
+    ) -> Reading {
+        self.happen(now, exchange, Event::Read { size, complete });
+        match self.phase(exchange) {
+            Some(Phase::Reading(reading)) => reading,
+            _ => Reading::UpTo(Bytes::ZERO),
+        }
+    }
+
+    /// The server broke a response off: it reset the connection, or closed it before
+    /// the response was complete.
+    pub fn reset(&mut self, now: Time, exchange: ExchangeId) {
+        self.happen(now, exchange, Event::Reset);
+    }
+
+    /// A connection of an exchange is lost, to the client or the server, or none can
+    /// be made.
+    pub fn broken(&mut self, now: Time, exchange: ExchangeId) {
+        self.happen(now, exchange, Event::Broken);
+    }
+
+    /// The client of an exchange is gone.
+    pub fn left(&mut self, now: Time, exchange: ExchangeId) {
+        self.happen(now, exchange, Event::Left);
+    }
+
+    /// Bytes have come that answer no request: of a user of a class, or of nobody
+    /// that is known (`MSF section 6`).
+    pub fn received_unasked(&mut self, now: Time, whose: Option<(ClassId, UserId)>, size: Bytes) {
+        self.scheduler.received_unasked(now, whose, size);
+    }
+
+    /// All bytes that the access link has ever carried towards the gateway, by its own
+    /// counter: to be told every [`REPORT_EVERY`].
+    pub fn report(&mut self, now: Time, carried: Bytes) {
+        let queueing_delay = self.round_trips.take_delay();
+        self.scheduler.report(now, LinkReport { carried, queueing_delay });
+    }
+
+    /// What is to be done at `now`: to be called again and again, after every event
+    /// and at [`next_timeout`](Proxy::next_timeout), until it says `None`. A call
+    /// too many changes nothing.
+    pub fn next_action(&mut self, now: Time) -> Option<Action> {
+        self.wake(now);
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            let Some(decision) = self.scheduler.next(now) else {
+                let long = self.scheduler.outstanding() - self.scheduler.held() as usize;
+                self.pauses.long = self.pauses.long.max(long);
+                return None;
+            };
+            self.obey(now, decision);
+        }
+    }
+
+    /// When [`next_action`](Proxy::next_action) may have something without another
+    /// event; `None` when never.
+    #[must_use]
+    pub fn next_timeout(&mut self, now: Time) -> Option<Time> {
+        if !self.actions.is_empty() {
+            return Some(now);
+        }
+        let times = [self.scheduler.next_ready(now), self.alarms.next(), self.pools.next_refill()];
+        times.into_iter().flatten().min()
+    }
+
+    /// Where an exchange is in its life; `None` when it is over.
+    #[must_use]
+    pub fn phase(&self, exchange: ExchangeId) -> Option<Phase> {
+        self.exchanges.get(&exchange.0).map(Exchange::phase)
+    }
+
+    /// For how long nothing has been read of a response, or been held back of it, since
+    /// its release; `None` while it is not outstanding.
+    #[must_use]
+    pub fn silence(&self, now: Time, exchange: ExchangeId) -> Option<Span> {
+        Some(now.since(self.exchanges.get(&exchange.0)?.moved()?))
+    }
+
+    /// For how long responses got nothing, those that get nothing at `now` among them.
+    #[must_use]
+    pub fn pauses(&self, now: Time) -> Pauses {
+        let lasting = self.exchanges.values().filter_map(Exchange::ungranted);
+        let longest = lasting.map(|since| now.since(since)).max().unwrap_or_default();
+        Pauses { ungranted: self.pauses.ungranted.max(longest), ..self.pauses }
+    }
+
+    /// *W+*: how many responses may be outstanding; infinity without a limit.
+    #[must_use]
+    pub fn window(&self) -> f64 {
+        self.scheduler.window()
+    }
+
+    /// *W*: responses that hold a place.
+    #[must_use]
+    pub fn held(&mut self) -> u32 {
+        self.scheduler.held()
+    }
+
+    /// How many responses are outstanding, long ones among them.
+    #[must_use]
+    pub fn outstanding(&mut self) -> usize {
+        self.scheduler.outstanding()
+    }
+
+    /// How many requests wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.scheduler.waiting()
+    }
+
+    /// What a class has come to; `None` when there is no such class.
+    #[must_use]
+    pub fn class(&mut self, class: ClassId) -> Option<ClassState> {
+        self.scheduler.class(class)
+    }
+
+    /// Takes the step of one exchange, if it lives, and takes it out when that was
+    /// the last.
+    fn happen(&mut self, now: Time, exchange: ExchangeId, event: Event) {
+        let number = exchange.0;
+        let Some(state) = self.exchanges.get_mut(&number) else { return };
+        let pause = state.ungranted();
+        let ending = state.step(now, event, &mut self.scheduler);
+        if let Some(since) = pause.filter(|_| ending.is_some() || state.ungranted().is_none()) {
+            self.pauses.ungranted = self.pauses.ungranted.max(now.since(since));
+        }
+        if let Some(ending) = ending {
+            self.pools.leave(state.class(), number);
+            self.exchanges.remove(&number);
+            self.alarms.clear(number);
+            self.actions.push_back(Action::End { exchange, ending });
+        }
+    }
+
+    /// Carries out what the scheduler decided.
+    fn obey(&mut self, now: Time, decision: Decision) {
+        match decision {
+            Decision::Release { request, permit } => {
+                let exchange = ExchangeId(request.handle);
+                let pooled = self.pools.limits(request.class);
+                self.happen(now, exchange, Event::Released { permit, pooled });
+                let reading = if pooled { Reading::UpTo(Bytes::ZERO) } else { Reading::Freely };
+                self.actions.push_back(Action::Dial { exchange, reading });
+                if let Some(patience) = self.patience {
+                    self.alarms.set(request.handle, now + patience);
+                }
+            }
+            Decision::Read { handle, size } => {
+                let class = self.exchanges.get(&handle).map(Exchange::class);
+                if class.is_some_and(|class| !self.pools.limits(class)) {
+                    self.grant(now, ExchangeId(handle), size);
+                }
+            }
+        }
+    }
+
+    /// Lets a response read on.
+    fn grant(&mut self, now: Time, exchange: ExchangeId, size: Bytes) {
+        self.happen(now, exchange, Event::Granted(size));
+        self.actions.push_back(Action::Read { exchange, size });
+    }
+
+    /// Lets a response read what has come of it, as far as its class's bucket goes.
+    fn draw(&mut self, now: Time, exchange: ExchangeId) {
+        let Some(state) = self.exchanges.get(&exchange.0) else { return };
+        if !self.pools.limits(state.class()) || state.phase() == Phase::Waiting {
+            return;
+        }
+        let size = self.pools.draw(state.class(), exchange.0, state.held_back());
+        if size > Bytes::ZERO {
+            self.grant(now, exchange, size);
+        }
+    }
+
+    /// Does what is due.
+    fn wake(&mut self, now: Time) {
+        while let Some(number) = self.alarms.take_due(now) {
+            self.watch(now, ExchangeId(number));
+        }
+        if self.pools.next_refill().is_some_and(|at| at <= now) {
+            self.pools.refill(now);
+            while let Some(number) = self.pools.next_in_line() {
+                self.draw(now, ExchangeId(number));
+            }
+        }
+    }
+
+    /// Gives a response up that has been silent for too long.
+    fn watch(&mut self, now: Time, exchange: ExchangeId) {
+        let Some(patience) = self.patience else { return };
+        self.happen(now, exchange, Event::Watched(patience));
+        if let Some(moved) = self.exchanges.get(&exchange.0).and_then(Exchange::moved) {
+            self.alarms.set(exchange.0, moved + patience);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The delay signal: by how much connections to servers take longer than the
+//! path to each server would without queues.
+//!
+//! The handshake of each connection is one sample of its origin's round trip. The
+//! least round trip ever seen of an origin is what its path takes by itself; the mean
+//! of what samples since the last report exceed it by is the queueing delay
+//! that the scheduler's window goes by.
+
+use std::collections::BTreeMap;
+
+use super::proxy::OriginId;
+use crate::units::Span;
+
+/// How many origins each of the two generations remembers. An origin of which no
+/// connection was opened while so many others were is forgotten, so that
+/// strangers cannot fill the memory. An entry takes some 30 bytes.
+const MOST_ORIGINS: usize = 4_096;
+
+/// Least round trips, and the delays since the last report.
+#[derive(Debug, Default)]
+pub(super) struct RoundTrips {
+    young: BTreeMap<OriginId, Span>,
+    old: BTreeMap<OriginId, Span>,
+    excess: Span,
+    samples: u64,
+}
+
+impl RoundTrips {
+    /// A connection to this origin took so long to come up.
+    pub(super) fn add(&mut self, origin: OriginId, round_trip: Span) {
+        let known = self.young.get(&origin).or_else(|| self.old.get(&origin));
+        let least = known.map_or(round_trip, |least| round_trip.min(*least));
+        self.young.insert(origin, least);
+        self.excess += round_trip - least;
+        self.samples += 1;
+        if self.young.len() >= MOST_ORIGINS {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+
+    /// The mean delay since this was asked last; `None` without a sample.
+    pub(super) fn take_delay(&mut self) -> Option<Span> {
+        let (excess, samples) =
+            (std::mem::take(&mut self.excess), std::mem::take(&mut self.samples));
+        (samples > 0).then(|| excess / samples)
+    }
+}

@@ -1,0 +1,326 @@
+//! What can be set, and what it was set to.
+//!
+//! A [`Parameter`] declares a name, a [`Kind`] with its range, and a default, all
+//! as they stand in files. [`Settings`] are the values of all parameters of one
+//! owner, be it a discipline, a request scheduler or a shaper: read and
+//! checked once, so that what is built from them cannot be wrong.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::contract::{ContractError, Contracts};
+use crate::residual::Residual;
+use crate::units::{Amount, Bytes, Span};
+
+/// Something that can be set on its owner: a discipline, a request scheduler, a shaper.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub help: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The default, as it would be written in a file.
+    pub default: &'static str,
+}
+
+/// The type and range of a [`Parameter`]; limits are inclusive.
+#[derive(Debug)]
+pub enum Kind {
+    /// A length of time.
+    Span {
+        /// Shortest.
+        least: Span,
+        /// Longest.
+        most: Span,
+    },
+    /// A size in bytes.
+    Bytes {
+        /// Smallest.
+        least: Bytes,
+        /// Largest.
+        most: Bytes,
+    },
+    /// A number of packets or a size.
+    Amount,
+    /// A whole number.
+    Count {
+        /// Smallest.
+        least: u32,
+        /// Largest.
+        most: u32,
+    },
+    /// A plain number.
+    Number {
+        /// Smallest.
+        least: f64,
+        /// Largest.
+        most: f64,
+    },
+    /// On or off.
+    Switch,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    /// What flows were promised, in the text form of [`Contracts`]: deadlines that
+    /// can all be met.
+    Contracts,
+}
+
+/// A value of a [`Parameter`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Of [`Kind::Span`].
+    Span(Span),
+    /// Of [`Kind::Bytes`].
+    Bytes(Bytes),
+    /// Of [`Kind::Amount`].
+    Amount(Amount),
+    /// Of [`Kind::Count`].
+    Count(u32),
+    /// Of [`Kind::Number`].
+    Number(f64),
+    /// Of [`Kind::Switch`].
+    Switch(bool),
+    /// Of [`Kind::Choice`].
+    Choice(&'static str),
+    /// Of [`Kind::Contracts`].
+    Contracts(Arc<Contracts>),
+}
+
+/// A setting that its owner does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The owner has no parameter of this name.
+    #[error("'{owner}' has no parameter '{found}'; it has {known}")]
+    UnknownParameter {
+        /// What was to be set, by its name in files.
+        owner: &'static str,
+        /// The name as it was found.
+        found: String,
+        /// The names that it has.
+        known: String,
+    },
+    /// The value is not of the parameter's type or outside its range.
+    #[error("{parameter} of '{owner}': '{found}' is not {expected}")]
+    WrongValue {
+        /// What was to be set, by its name in files.
+        owner: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// The value as it was found.
+        found: String,
+        /// What would have been right.
+        expected: String,
+    },
+}
+
+/// Values for all parameters of one owner, defaults filled in and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings(Vec<(&'static str, Value)>);
+
+impl Kind {
+    /// Reads a value; the error says what would have been right.
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        let value = match self {
+            // What is wrong in a longer text has to be said, not only what would be right.
+            Kind::Contracts => {
+                let wrong = |error: &dyn fmt::Display| {
+                    format!("a list of flows whose deadlines can all be met: {error}")
+                };
+                let contracts: Contracts =
+                    text.parse().map_err(|error: ContractError| wrong(&error))?;
+                Residual::new(&contracts).map_err(|error| wrong(&error))?;
+                return Ok(Value::Contracts(Arc::new(contracts)));
+            }
+            Kind::Span { least, most } => {
+                text.parse().ok().filter(|span| (least..=most).contains(&span)).map(Value::Span)
+            }
+            Kind::Bytes { least, most } => {
+                text.parse().ok().filter(|size| (least..=most).contains(&size)).map(Value::Bytes)
+            }
+            Kind::Amount => text.parse().ok().map(Value::Amount),
+            Kind::Count { least, most } => {
+                text.parse().ok().filter(|count| (least..=most).contains(&count)).map(Value::Count)
+            }
+            Kind::Number { least, most } => text
+                .parse()
+                .ok()
+                .filter(|number| (least..=most).contains(&number))
+                .map(Value::Number),
+            // In TOML a switch may also stand as a boolean.
+            Kind::Switch => match text {
+                "on" | "true" => Some(Value::Switch(true)),
+                "off" | "false" => Some(Value::Switch(false)),
+                _ => None,
+            },
+            Kind::Choice(words) => {
+                words.iter().find(|word| **word == text).map(|word| Value::Choice(word))
+            }
+        };
+        value.ok_or_else(|| self.expected())
+    }
+
+    /// What values are right, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Span { least, most } => format!("a time from '{least}' to '{most}'"),
+            Kind::Bytes { least, most } => format!("a size from '{least}' to '{most}'"),
+            Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
+            Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
+            Kind::Number { least, most } => format!("a number from {least} to {most}"),
+            Kind::Switch => "on or off".into(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Contracts => "a file of flows, or such a list in one line".into(),
+        }
+    }
+}
+
+/// As it would be written in a file; in the alternate form, `{:#}`, exact to the
+/// last digit, so that reading it gives the same value.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Span(span) => fmt::Display::fmt(span, f),
+            Value::Bytes(size) => fmt::Display::fmt(size, f),
+            Value::Amount(amount) => fmt::Display::fmt(amount, f),
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Switch(is_on) => f.write_str(if *is_on { "on" } else { "off" }),
+            Value::Choice(word) => f.write_str(word),
+            Value::Contracts(contracts) => write!(f, "{contracts}"),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads `(parameter, value)` pairs as written in a file, for what is called
+    /// `owner` and has these parameters.
+    ///
+    /// # Errors
+    /// A name that is not among the parameters, or a value of the wrong type or out of range.
+    pub fn read(
+        owner: &'static str,
+        parameters: &'static [Parameter],
+        given: &[(&str, &str)],
+    ) -> Result<Settings, SettingError> {
+        if let Some((name, _)) =
+            given.iter().find(|(name, _)| !parameters.iter().any(|p| p.name == *name))
+        {
+            let names: Vec<_> = parameters.iter().map(|p| p.name).collect();
+            return Err(SettingError::UnknownParameter {
+                owner,
+                found: (*name).into(),
+                known: if names.is_empty() { "none".into() } else { names.join(", ") },
+            });
+        }
+        let value_of = |parameter: &'static Parameter| {
+            let text = given.iter().rev().find(|(name, _)| *name == parameter.name);
+            let text = text.map_or(parameter.default, |(_, text)| text);
+            let wrong = |expected| SettingError::WrongValue {
+                owner,
+                parameter: parameter.name,
+                found: text.into(),
+                expected,
+            };
+            parameter.kind.parse(text).map(|value| (parameter.name, value)).map_err(wrong)
+        };
+        parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
+    }
+
+    /// Every parameter's default.
+    ///
+    /// # Panics
+    /// When a default is not a value of its parameter, which a test of each list excludes.
+    #[must_use]
+    pub fn defaults(parameters: &'static [Parameter]) -> Settings {
+        Settings::read("defaults", parameters, &[]).expect("defaults are valid")
+    }
+
+    /// The value of the parameter called `name`, of whatever kind.
+    ///
+    /// # Panics
+    /// When there is no such parameter.
+    #[must_use]
+    pub fn value(&self, name: &str) -> &Value {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        &found.expect("an owner asks for its own parameters only").1
+    }
+
+    /// The value of a [`Kind::Span`] parameter. Like its siblings it is for
+    /// `build` functions, which ask for their own entry's parameters only.
+    ///
+    /// # Panics
+    /// When the entry has no such parameter of this kind.
+    #[must_use]
+    pub fn span(&self, name: &str) -> Span {
+        match self.value(name) {
+            Value::Span(span) => *span,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Bytes`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Bytes {
+        match self.value(name) {
+            Value::Bytes(size) => *size,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Amount`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn amount(&self, name: &str) -> Amount {
+        match self.value(name) {
+            Value::Amount(amount) => *amount,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Count`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn count(&self, name: &str) -> u32 {
+        match self.value(name) {
+            Value::Count(count) => *count,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Number`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(number) => *number,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Switch`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn switch(&self, name: &str) -> bool {
+        match self.value(name) {
+            Value::Switch(is_on) => *is_on,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Contracts`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn contracts(&self, name: &str) -> Arc<Contracts> {
+        match self.value(name) {
+            Value::Contracts(contracts) => contracts.clone(),
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Choice`] parameter; panics as [`Settings::span`].
+    #[must_use]
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Choice(word) => *word,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+}

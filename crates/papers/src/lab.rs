@@ -1,0 +1,425 @@
+//! Runs scenarios for claims, on all cores, each run once.
+//!
+//! Several claims are about the same runs. The lab keeps what it has run, by
+//! setting, discipline and seed: the summary and one short row for each flow.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tidegate_core::{Bytes, Packet, Span, Time};
+use tidegate_sim::metrics::{
+    FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+};
+use tidegate_sim::requests::{self, Outcome, SchedulerChoice, Setup};
+use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
+use tidegate_sim::simulation;
+use tidegate_study::experiment::{self, Job, Output};
+use tidegate_study::pool;
+
+/// A thread that panics takes the pool, and so the program, with it.
+const POISON: &str = "no thread panics while it holds this lock";
+
+/// How much to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Three seeds: a minute for a paper on two cores.
+    Quick,
+    /// Ten seeds: what the published pages are made with.
+    Usual,
+    /// Thirty seeds.
+    Full,
+}
+
+impl Effort {
+    /// How many seeds.
+    #[must_use]
+    pub fn seeds(self) -> u64 {
+        match self {
+            Effort::Quick => 3,
+            Effort::Usual => 10,
+            Effort::Full => 30,
+        }
+    }
+}
+
+/// The runs were stopped before they were done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Told how the work goes on; called from many threads.
+pub trait Observer: Sync {
+    /// So much simulated time more is to be run.
+    fn planned(&self, span: Span);
+    /// So much of it has been.
+    fn advanced(&self, span: Span);
+}
+
+/// A scenario in one variant, by the name that its runs are kept under.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) scenario: Scenario,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) summary: RunSummary,
+    /// In the order in which they ended.
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// What is kept of a transfer: short, since there are a million of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) number: u32,
+    /// Payload bytes to carry, at most 4 GB.
+    pub(crate) size: u32,
+    pub(crate) delivered: u32,
+    /// Seconds from the SYN to the last byte's arrival, of completed flows.
+    pub(crate) response: Option<f32>,
+    /// The same on an empty network.
+    pub(crate) unloaded: Option<f32>,
+    /// Seconds from the SYN to the end of both directions, of completed flows.
+    pub(crate) lasted: Option<f32>,
+    /// The longest time without progress, in seconds.
+    pub(crate) stall: f32,
+    pub(crate) lost: u16,
+    pub(crate) timeouts: u16,
+    pub(crate) traffic: u16,
+}
+
+/// What is known of one connection's packets at the queue of the tested link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passage {
+    /// Its packets that came.
+    pub(crate) packets: u32,
+    /// How many of them found none of the connection's packets queued.
+    pub(crate) fragments: u32,
+    queued: u32,
+}
+
+/// A packet that went through the queue of a tested link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) class: u16,
+    /// When it came to the queue.
+    pub(crate) arrived: Time,
+    /// When the link had sent it.
+    pub(crate) ended: Time,
+}
+
+/// Where claims are measured.
+pub struct Lab<'a> {
+    effort: Effort,
+    threads: usize,
+    stop: &'a AtomicBool,
+    observer: &'a dyn Observer,
+    runs: Mutex<HashMap<Key, Arc<Run>>>,
+}
+
+/// Setting, label of the discipline, seed.
+type Key = (String, String, u64);
+
+impl<'a> Lab<'a> {
+    /// A lab that has run nothing yet; setting `stop` ends its work early.
+    #[must_use]
+    pub fn new(
+        effort: Effort,
+        threads: usize,
+        stop: &'a AtomicBool,
+        observer: &'a dyn Observer,
+    ) -> Lab<'a> {
+        Lab { effort, threads, stop, observer, runs: Mutex::default() }
+    }
+
+    /// The seeds of every experiment.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        (1..=self.effort.seeds()).collect()
+    }
+
+    /// The seeds of an experiment that the paper ran so many times: as many, unless
+    /// only a first impression is wanted.
+    pub(crate) fn seeds_as(&self, papers: u64) -> Vec<u64> {
+        let count = self.effort.seeds();
+        let count = if self.effort == Effort::Quick { count } else { count.max(papers) };
+        (1..=count).collect()
+    }
+
+    /// How long to run what takes `usual`.
+    pub(crate) fn length(&self, usual: Span) -> Span {
+        if self.effort == Effort::Quick { Span(usual.0 / 2) } else { usual }
+    }
+
+    /// The runs of one discipline, by seed.
+    pub(crate) fn runs(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+    ) -> Result<Vec<Arc<Run>>, Stopped> {
+        let mut all = self.all_runs(setting, std::slice::from_ref(discipline))?;
+        Ok(all.pop().expect("one discipline was asked for"))
+    }
+
+    /// The runs of several disciplines, each by seed. All that is missing is
+    /// run at once, so that all cores are busy.
+    pub(crate) fn all_runs(
+        &self,
+        setting: &Setting,
+        disciplines: &[DisciplineChoice],
+    ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
+        self.all_runs_over(&self.seeds(), setting, disciplines)
+    }
+
+    /// As [`Lab::all_runs`], with other seeds.
+    pub(crate) fn all_runs_over(
+        &self,
+        seeds: &[u64],
+        setting: &Setting,
+        disciplines: &[DisciplineChoice],
+    ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
+        let key = |label: &str, seed: u64| (setting.name.clone(), label.to_string(), seed);
+        let mut missing = setting.scenario.clone();
+        missing.seeds = seeds.to_vec();
+        let known = |choice: &DisciplineChoice| {
+            let runs = self.runs.lock().expect(POISON);
+            missing.seeds.iter().all(|seed| runs.contains_key(&key(&choice.label, *seed)))
+        };
+        missing.disciplines = disciplines.iter().filter(|choice| !known(choice)).cloned().collect();
+        if !missing.disciplines.is_empty() {
+            let count = missing.disciplines.len() * missing.seeds.len();
+            self.observer.planned(missing.duration * count as u64);
+            let keeping = Keeping { lab: self, setting, scenario: &missing };
+            let outcome = experiment::run(&missing, self.threads, self.stop, &keeping);
+            outcome.expect("keeping runs does not fail");
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Stopped);
+            }
+        }
+        let runs = self.runs.lock().expect(POISON);
+        let of = |choice: &DisciplineChoice| {
+            seeds.iter().map(|seed| runs[&key(&choice.label, *seed)].clone()).collect()
+        };
+        Ok(disciplines.iter().map(of).collect())
+    }
+
+    /// What passed the tested link, connection by connection, in one run.
+    pub(crate) fn passages(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+    ) -> Result<Vec<Passage>, Stopped> {
+        let mut census = Census { passages: HashMap::new(), clock: self.clock() };
+        self.run_once(setting, discipline, seed, &mut census)?;
+        let mut passages: Vec<_> = census.passages.into_values().collect();
+        passages.sort_unstable_by_key(|passage| (passage.packets, passage.fragments));
+        Ok(passages)
+    }
+
+    /// The packets that a tested link has sent, of those that came from `from`
+    /// until `until`, by arrival, in one run.
+    pub(crate) fn served(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+        from: Time,
+        until: Time,
+    ) -> Result<Vec<Served>, Stopped> {
+        let mut scenario = setting.scenario.clone();
+        // Nothing that comes later is needed, but for what is still queued then.
+        scenario.duration = scenario.duration.min(Span(until.0) + Span::seconds(1));
+        let setting = Setting { name: setting.name.clone(), scenario };
+        let links = &setting.scenario.links;
+        let mut stopwatch = Stopwatch { links, served: Vec::new(), clock: self.clock() };
+        self.run_once(&setting, discipline, seed, &mut stopwatch)?;
+        let mut served = stopwatch.served;
+        served.retain(|packet| (from..until).contains(&packet.arrived));
+        served.sort_unstable_by_key(|packet| (packet.arrived, packet.ended));
+        Ok(served)
+    }
+
+    /// The progress of the followed transfers, in one run.
+    pub(crate) fn progress(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+    ) -> Result<Vec<ProgressSample>, Stopped> {
+        let mut rows = Rows { flows: Vec::new(), scenario: &setting.scenario, clock: self.clock() };
+        Ok(self.run_once(setting, discipline, seed, &mut rows)?.progress)
+    }
+
+    /// The runs of a request gateway, by seed.
+    pub(crate) fn gateway_runs(
+        &self,
+        setup: &Setup,
+        scheduler: &SchedulerChoice,
+    ) -> Result<Vec<Outcome>, Stopped> {
+        self.observer.planned(setup.duration * self.effort.seeds());
+        self.each_seed(|seed| {
+            let outcome = requests::run(setup, scheduler, seed, self.stop);
+            self.observer.advanced(outcome.reached.since(Time::ZERO));
+            outcome
+        })
+    }
+
+    /// What `work` gives for each seed, on all cores.
+    pub(crate) fn each_seed<T: Send>(
+        &self,
+        work: impl Fn(u64) -> T + Sync,
+    ) -> Result<Vec<T>, Stopped> {
+        let seeds = self.seeds();
+        let results = pool::map(&seeds, self.threads, self.stop, |seed| work(*seed));
+        if self.is_stopped() { Err(Stopped) } else { Ok(results) }
+    }
+
+    /// Whether the work is to end early.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A run that is not kept.
+    fn run_once(
+        &self,
+        setting: &Setting,
+        discipline: &DisciplineChoice,
+        seed: u64,
+        recorder: &mut dyn Recorder,
+    ) -> Result<RunSummary, Stopped> {
+        self.observer.planned(setting.scenario.duration);
+        let run = simulation::run(&setting.scenario, discipline, seed, recorder, self.stop);
+        if self.stop.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(run) }
+    }
+
+    fn clock(&self) -> Clock<'_> {
+        Clock { observer: self.observer, reached: Time::ZERO }
+    }
+}
+
+/// Tells the observer how far a run has come.
+struct Clock<'a> {
+    observer: &'a dyn Observer,
+    reached: Time,
+}
+
+impl Clock<'_> {
+    fn reach(&mut self, now: Time) {
+        self.observer.advanced(now.since(self.reached));
+        self.reached = now;
+    }
+}
+
+/// Keeps the runs of an experiment in the lab.
+struct Keeping<'a> {
+    lab: &'a Lab<'a>,
+    setting: &'a Setting,
+    scenario: &'a Scenario,
+}
+
+impl<'a> Output<'a> for Keeping<'a> {
+    type Recorder = Rows<'a>;
+    type Error = Infallible;
+
+    fn begin(&self, _job: &Job<'a>) -> Result<Rows<'a>, Infallible> {
+        Ok(Rows { flows: Vec::new(), scenario: self.scenario, clock: self.lab.clock() })
+    }
+
+    fn end(&self, job: &Job<'a>, rows: Rows<'a>, summary: &RunSummary) -> Result<(), Infallible> {
+        let key = (self.setting.name.clone(), job.discipline.label.clone(), job.seed);
+        let mut summary = summary.clone();
+        // Claims look at tested links over time, and an access point has dozens of others.
+        for (link, spec) in std::iter::zip(&mut summary.links, &self.scenario.links) {
+            if let (Some(link), false) = (link, matches!(spec.queue, QueueSpec::Tested(_))) {
+                link.samples = Vec::new();
+            }
+        }
+        let run = Run { summary, flows: rows.flows };
+        self.lab.runs.lock().expect(POISON).insert(key, Arc::new(run));
+        Ok(())
+    }
+}
+
+/// Keeps the rows of transfers.
+struct Rows<'a> {
+    flows: Vec<Flow>,
+    scenario: &'a Scenario,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Rows<'_> {
+    fn flow(&mut self, row: &FlowRecord) {
+        if !self.scenario.traffic[row.traffic].kind.is_transfers() {
+            return;
+        }
+        let narrow = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+        self.flows.push(Flow {
+            number: row.number as u32,
+            size: row.size.map_or(u32::MAX, narrow),
+            delivered: narrow(row.delivered),
+            response: row.response.filter(|_| row.end.is_some()).map(|r| r.as_seconds() as f32),
+            unloaded: row.unloaded.map(|unloaded| unloaded.as_seconds() as f32),
+            lasted: row.end.map(|end| end.since(row.start).as_seconds() as f32),
+            stall: row.longest_stall.as_seconds() as f32,
+            lost: row.lost.min(u32::from(u16::MAX)) as u16,
+            timeouts: row.timeouts.min(u32::from(u16::MAX)) as u16,
+            traffic: row.traffic as u16,
+        });
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
+/// Takes the times of packets.
+struct Stopwatch<'a> {
+    links: &'a [LinkSpec],
+    served: Vec<Served>,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Stopwatch<'_> {
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        let Capacity::Fixed(rate) = self.links[row.link].capacity else { return };
+        if row.event == PacketEvent::Sent {
+            let Packet { class, arrived, size, .. } = row.packet;
+            self.served.push(Served { class, arrived, ended: row.at + rate.transmission(size) });
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
+/// Counts the packets of each connection at the tested link.
+struct Census<'a> {
+    passages: HashMap<tidegate_core::FlowKey, Passage>,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Census<'_> {
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        let passage = self.passages.entry(row.packet.flow).or_default();
+        match row.event {
+            PacketEvent::Arrived => {
+                passage.packets += 1;
+                passage.fragments += u32::from(passage.queued == 0);
+                passage.queued += 1;
+            }
+            PacketEvent::Sent | PacketEvent::Lost(_) => passage.queued -= 1,
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}

@@ -1,0 +1,185 @@
+//! WLAN section V-1: FIFO or LAS within the levels of EFD.
+
+use super::mixed::{
+    ALL, LOADS, LONG, MEDIUM, MIXED, SHORT, SYMMETRIC, Sizes, by_size, response, some,
+};
+use super::{DOWNLOADS, PAPER, SMALL, UPLOADS};
+use crate::check::{Bound, Check, Written};
+use crate::lab::{Lab, Run};
+use crate::runs::ratio;
+use crate::{Claim, Finding, Stopped};
+use tidegate_sim::scenario::DisciplineChoice;
+
+const METHOD: &str = "As much up as down, a buffer of 30 packets; ten seeds of 500 s, which \
+    together are the paper's 5 000 s. Variants are called after their high and low level. \
+    Uploads and downloads together. Short are up to 20 segments, medium 21 to 200, long over \
+    1 000. 'Similarly' is taken as 0.8 to 1.25 times FIFO+FIFO, 'lower' than FIFO as by a tenth, \
+    'slightly longer' as 1% to 25%. 'Best' is asked of the mean of all transfers and as by 1%, \
+    'close' is within a tenth, 'harm' at least a tenth.";
+
+pub(super) const IN_BYTES: Claim = Claim {
+    id: "WLAN-4",
+    paper: &PAPER,
+    source: "WLAN section V-1, figure 4",
+    text: "Counting bytes, as EFDACK does, four variants with FIFO or LAS in the high and the low \
+           level do similarly at 10 Mbit/s: short transfers take less than under FIFO, long ones \
+           slightly longer. At 20 Mbit/s FIFO+LAS is best and FIFO+FIFO close to it; LAS in the \
+           high level does harm.",
+    method: METHOD,
+    discussion: "At 10 Mbit/s the variants are alike as in the paper, but for long transfers: \
+                 LAS in the low level makes them take 19 to 23% longer than FIFO there does. \
+                 At 20 Mbit/s it is not as in the paper. FIFO+LAS and FIFO+FIFO cannot be told \
+                 apart, and LAS in the high level does good: short transfers take a quarter \
+                 less, and all together 3 to 7% less. Those just above the threshold pay: with \
+                 26 to 32 segments 136 ms under LAS+FIFO and 98 under FIFO+FIFO.\n\n\
+                 The paper blames sizes in the high level that vary little. A threshold of 20 \
+                 packets is large for a buffer of 30, though. That a lower one helps as well \
+                 points to long transfers that stay in the high level, where LAS puts them \
+                 behind: at 20 Mbit/s \
+                 ([trials](../../benches/runs/2026-11-21-wifi-trials/README.md), five seeds) \
+                 short transfers take 61 ± 31 ms under PEFD, 41 ± 10 with a threshold of 10 \
+                 packets, 35 ± 4 with LAS in the high level, and 29 ± 1 under LASACK.",
+    measure: in_bytes,
+};
+
+pub(super) const IN_PACKETS: Claim = Claim {
+    id: "WLAN-5",
+    paper: &PAPER,
+    source: "WLAN section V-1, figure 5",
+    text: "Counting packets, as PEFD does, the four variants do similarly at 10 Mbit/s: short \
+           transfers take less than under FIFO, long ones slightly longer. At 20 Mbit/s FIFO+LAS \
+           is best and LAS in the high level does harm.",
+    method: METHOD,
+    discussion: "As WLAN-4. Short transfers gain more by LAS in the high level here, 34 to 39%, \
+                 and all together 7 to 11%; those of 26 to 32 segments take 138 ms in place of \
+                 114.",
+    measure: in_packets,
+};
+
+fn in_bytes(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    levels(lab, "WLAN-4", "efd-ack", "efd-ack")
+}
+
+fn in_packets(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    levels(lab, "WLAN-5", "pefd", "efd:threshold=20 packets")
+}
+
+/// Other orders in the levels, with the paper's names of the variants.
+const OTHERS: [(&str, &str); 3] = [
+    ("FIFO+LAS", ":high=fifo:low=las"),
+    ("LAS+FIFO", ":high=las:low=fifo"),
+    ("LAS+LAS", ":high=las:low=las"),
+];
+
+/// The claim about variants of `plain`, which is `discipline` in full.
+fn levels(
+    lab: &Lab<'_>,
+    id: &'static str,
+    plain: &str,
+    discipline: &str,
+) -> Result<Finding, Stopped> {
+    let variant = |(name, orders): (&str, &str)| -> DisciplineChoice {
+        let text = format!("{discipline}{orders}:label={plain} {name}");
+        text.parse().expect("levels are parameters of EFD and EFDACK")
+    };
+    let others = OTHERS.map(variant);
+    let label = |name: &str| format!("{plain} {name}");
+    let (mut checks, mut figures) = (Vec::new(), Vec::new());
+    for load in LOADS {
+        let chosen = (&["fifo", plain][..], &others[..]);
+        let cell = some(lab, load, SYMMETRIC, SMALL, chosen)?;
+        let times = |one: &str, other: &str, sizes: Sizes| -> Vec<Option<f64>> {
+            let taken = move |run: &Run| response(run, &[UPLOADS, DOWNLOADS], sizes);
+            ratio(cell.of(one), cell.of(other), taken).collect()
+        };
+        let mut check = |statement: String, paper: &str, values: Vec<Option<f64>>, bound| {
+            let statement = format!("{load} Mbit/s: {statement}");
+            checks.push(Check::new(statement, paper, Written::Ratio, values, bound));
+        };
+        if load == LOADS[0] {
+            for (name, _) in OTHERS {
+                for sizes in [SHORT, MEDIUM, LONG] {
+                    check(
+                        format!(
+                            "{} transfers take 0.8 to 1.25 times as long under {name} as under \
+                             FIFO+FIFO",
+                            sizes.name
+                        ),
+                        "similarly",
+                        times(&label(name), plain, sizes),
+                        Bound::Within(0.8, 1.25),
+                    );
+                }
+            }
+            let all = OTHERS.iter().map(|(name, _)| (*name, label(name)));
+            for (name, one) in std::iter::once(("FIFO+FIFO", plain.to_string())).chain(all) {
+                check(
+                    format!(
+                        "short transfers take at most 0.9 times as long under {name} as under fifo"
+                    ),
+                    "lower",
+                    times(&one, "fifo", SHORT),
+                    Bound::AtMost(0.9),
+                );
+                check(
+                    format!(
+                        "long transfers take 1.01 to 1.25 times as long under {name} as under fifo"
+                    ),
+                    "slight increase",
+                    times(&one, "fifo", LONG),
+                    Bound::Within(1.01, 1.25),
+                );
+            }
+        } else {
+            let best = label("FIFO+LAS");
+            for (name, other) in [
+                ("FIFO+FIFO", plain.to_string()),
+                ("LAS+FIFO", label("LAS+FIFO")),
+                ("LAS+LAS", label("LAS+LAS")),
+            ] {
+                check(
+                    format!(
+                        "transfers take at most 0.99 times as long under FIFO+LAS as under {name}"
+                    ),
+                    "best",
+                    times(&best, &other, ALL),
+                    Bound::AtMost(0.99),
+                );
+            }
+            if id == IN_BYTES.id {
+                check(
+                    "transfers take 0.9 to 1.1 times as long under FIFO+FIFO as under FIFO+LAS"
+                        .into(),
+                    "quite close",
+                    times(plain, &best, ALL),
+                    Bound::Within(0.9, 1.1),
+                );
+            }
+            for (name, with, without) in [
+                ("LAS+FIFO as under FIFO+FIFO", label("LAS+FIFO"), plain.to_string()),
+                ("LAS+LAS as under FIFO+LAS", label("LAS+LAS"), best.clone()),
+            ] {
+                for sizes in [SHORT, ALL] {
+                    let which = if sizes.name == "all" { "" } else { "short " };
+                    check(
+                        format!("{which}transfers take at least 1.1 times as long under {name}"),
+                        "detrimental",
+                        times(&with, &without, sizes),
+                        Bound::AtLeast(1.1),
+                    );
+                }
+            }
+        }
+        let labels: Vec<String> = OTHERS.iter().map(|(name, _)| label(name)).collect();
+        let mut drawn = vec!["fifo", plain];
+        drawn.extend(labels.iter().map(String::as_str));
+        figures.push(by_size(
+            format!("{id}-{load}"),
+            format!("Mean response by size, {load} Mbit/s, {plain} and its variants"),
+            &cell,
+            &drawn,
+            &[UPLOADS, DOWNLOADS],
+        ));
+    }
+    Ok(Finding::new(id, lab, &[MIXED], checks, figures))
+}

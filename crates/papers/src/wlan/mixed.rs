@@ -1,0 +1,168 @@
+//! WLAN section V: short and long transfers, and how long they take.
+
+use super::{Cell, DOWNLOADS, SEGMENT, Stopped, UPLOADS, with_buffer};
+use crate::figure::{Figure, Line, Measure, Scale};
+use crate::lab::{Flow, Lab, Run, Setting};
+use crate::runs::mean;
+use tidegate_sim::scenario::{Arrivals, DisciplineChoice, TrafficKind};
+use tidegate_study::Estimate;
+
+pub(super) const MIXED: &str = "papers/WLAN/mixed.toml";
+
+/// Medium and high load, in Mbit/s (`WLAN section III-B`).
+pub(super) const LOADS: [u32; 2] = [10, 20];
+/// Downloads for each upload.
+pub(super) const SYMMETRIC: u32 = 1;
+/// The same in a residential network (`WLAN section III-B`).
+pub(super) const ASYMMETRIC: u32 = 10;
+
+/// What each direction of the scenario's file offers, in Mbit/s.
+const WRITTEN: f64 = 5.0;
+
+/// Both directions, with their names.
+pub(super) const DIRECTIONS: [(usize, &str); 2] = [(UPLOADS, "uploads"), (DOWNLOADS, "downloads")];
+
+/// Sizes in segments.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) name: &'static str,
+    least: u32,
+    most: u32,
+}
+
+/// Up to the threshold of 20 packets.
+pub(super) const SHORT: Sizes = Sizes { name: "short", least: 1, most: 20 };
+pub(super) const MEDIUM: Sizes = Sizes { name: "medium", least: 21, most: 200 };
+pub(super) const LONG: Sizes = Sizes { name: "long", least: 1_001, most: 10_000 };
+pub(super) const ALL: Sizes = Sizes { name: "all", least: 1, most: 10_000 };
+/// Around the threshold: where a step is looked for.
+pub(super) const BELOW_STEP: Sizes = Sizes { name: "10 to 20", least: 10, most: 20 };
+pub(super) const ABOVE_STEP: Sizes = Sizes { name: "21 to 40", least: 21, most: 40 };
+
+/// Transfers of `load` Mbit/s in all, with so many downloads for each upload.
+fn setting(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Setting {
+    let Setting { name, mut scenario } = with_buffer(MIXED, buffer);
+    scenario.duration = lab.length(scenario.duration);
+    let upload = f64::from(load) / f64::from(1 + downloads);
+    for (source, part) in [(UPLOADS, upload), (DOWNLOADS, upload * f64::from(downloads))] {
+        if let TrafficKind::Transfers { arrivals: Arrivals::Poisson { per_second }, .. } =
+            &mut scenario.traffic[source].kind
+        {
+            *per_second *= part / WRITTEN;
+        }
+    }
+    Setting { name: format!("{name} {load} Mbit/s {downloads}:1"), scenario }
+}
+
+/// The runs of the scenario's disciplines.
+pub(super) fn all(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Result<Cell, Stopped> {
+    Cell::of_setting(lab, &lab.seeds(), buffer, setting(lab, load, downloads, buffer))
+}
+
+/// The runs of others: those of the scenario called `names`, and `more`.
+pub(super) fn some(
+    lab: &Lab<'_>,
+    load: u32,
+    downloads: u32,
+    buffer: u32,
+    (names, more): (&[&str], &[DisciplineChoice]),
+) -> Result<Cell, Stopped> {
+    let mut setting = setting(lab, load, downloads, buffer);
+    setting.scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
+    setting.scenario.disciplines.extend(more.iter().cloned());
+    Cell::of_setting(lab, &lab.seeds(), buffer, setting)
+}
+
+/// The mean time from SYN to the last FIN of the completed transfers of some
+/// `directions`, in seconds (`WLAN section V-2`).
+pub(super) fn response(run: &Run, directions: &[usize], sizes: Sizes) -> Option<f64> {
+    let segments = f64::from(sizes.least)..=f64::from(sizes.most);
+    let of_size = |flow: &&Flow| {
+        directions.contains(&usize::from(flow.traffic))
+            && segments.contains(&(f64::from(flow.size) / SEGMENT).ceil())
+    };
+    mean(run.flows.iter().filter(of_size).filter_map(|flow| flow.lasted.map(f64::from)))
+}
+
+/// What downloads take over what uploads of the same sizes take.
+pub(super) fn unfairness(run: &Run, sizes: Sizes) -> Option<f64> {
+    Some(response(run, &[DOWNLOADS], sizes)? / response(run, &[UPLOADS], sizes)?)
+}
+
+/// Mean response by size under some disciplines of a cell.
+pub(super) fn by_size(
+    id: String,
+    title: String,
+    cell: &Cell,
+    labels: &[&str],
+    directions: &[usize],
+) -> Figure {
+    // The threshold is one of the bounds; uploads of a tenth of the load are few.
+    const BOUNDS: [u32; 16] =
+        [6, 8, 10, 13, 16, 21, 26, 33, 50, 80, 130, 201, 400, 1_001, 2_500, 7_000];
+    let line = |label: &&str| {
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for pair in BOUNDS.windows(2) {
+            let sizes = Sizes { name: "", least: pair[0], most: pair[1] - 1 };
+            let means = cell.of(label).iter().filter_map(|run| response(run, directions, sizes));
+            let Some(estimate) = Estimate::of(means) else { continue };
+            let at = (f64::from(sizes.least) * f64::from(sizes.most)).sqrt();
+            let (low, high) = estimate.interval();
+            points.push((at, estimate.mean));
+            // A lower end at or below zero has no place on a logarithmic axis.
+            band.push((at, low.max(estimate.mean / 10.0), high));
+        }
+        Line { label: (*label).into(), points, band }
+    };
+    Figure {
+        id,
+        title,
+        caption: "From SYN to the last FIN, of completed transfers; mean over seeds with its 95% \
+                  interval."
+            .into(),
+        x: Scale::log("Size in segments", Measure::Count),
+        y: Scale::log("Mean response time", Measure::Time),
+        lines: labels.iter().map(line).collect(),
+        stepped: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use tidegate_core::Span;
+
+    use super::*;
+    use crate::lab::{Effort, Observer};
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn planned(&self, _: Span) {}
+        fn advanced(&self, _: Span) {}
+    }
+
+    /// Transfers a second of each direction.
+    fn rates(load: u32, downloads: u32) -> [f64; 2] {
+        let stop = AtomicBool::new(false);
+        let lab = Lab::new(Effort::Usual, 1, &stop, &Nobody);
+        let scenario = setting(&lab, load, downloads, 30).scenario;
+        assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
+        assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
+        [UPLOADS, DOWNLOADS].map(|source| match scenario.traffic[source].kind {
+            TrafficKind::Transfers { arrivals: Arrivals::Poisson { per_second }, .. } => per_second,
+            _ => f64::NAN,
+        })
+    }
+
+    #[test]
+    fn loads_are_those_of_the_paper() {
+        // 40 packets of 1 500 bytes a transfer: 20.8 a second are 10 Mbit/s.
+        let close = |rate: f64, megabits: f64| (rate * 480e3 / (megabits * 1e6) - 1.0).abs() < 1e-4;
+        let [up, down] = rates(20, SYMMETRIC);
+        assert!(close(up, 10.0) && close(down, 10.0), "{up} {down}");
+        let [up, down] = rates(10, ASYMMETRIC);
+        assert!(close(up, 10.0 / 11.0) && close(down, 100.0 / 11.0), "{up} {down}");
+    }
+}

@@ -1,0 +1,230 @@
+//! Segments leave at the controller's pacing rate.
+//!
+//! The rate is one segment per millisecond unless a test says otherwise, so that
+//! the quantum is two segments: a millisecond's worth is one, and two are the least.
+
+mod tcp;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tcp::controllers::fixed;
+use tcp::{CLIENT, Pair, SERVER};
+use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_sim::tcp::congestion::Entry;
+use tidegate_sim::tcp::{Endpoint, Header, TcpConfig};
+
+const MSS: u64 = 1_460;
+/// One segment per millisecond.
+const RATE: u64 = MSS * 8 * 1_000;
+const MILLISECOND: u64 = 1_000_000;
+
+fn config(congestion: &'static Entry) -> TcpConfig {
+    TcpConfig { congestion, receive_window: Bytes(1 << 30), ..TcpConfig::papers() }
+}
+
+fn pair(config: &TcpConfig) -> Pair {
+    let mut pair = Pair::new(config.clone(), config.clone());
+    pair.traced = false;
+    pair
+}
+
+/// When the client has sent which segments with payload, until `end`.
+fn departures(pair: &mut Pair, end: Time) -> Vec<(Time, Header)> {
+    let mut sent = Vec::new();
+    pair.observe = true;
+    pair.poll(CLIENT);
+    pair.poll(SERVER);
+    loop {
+        let segments = pair.observed_sent.drain(..);
+        let data = segments.filter(|(from, header)| *from == CLIENT && header.payload > 0);
+        sent.extend(data.map(|(_, header)| (pair.now, header)));
+        pair.observed_arrived.clear();
+        if !pair.step(end) {
+            return sent;
+        }
+    }
+}
+
+/// How many leave at the same time, and at which millisecond.
+fn bursts(sent: &[(Time, Header)]) -> Vec<(u64, usize)> {
+    let same = sent.chunk_by(|one, other| one.0 == other.0);
+    same.map(|burst| (burst[0].0.0 / MILLISECOND, burst.len())).collect()
+}
+
+/// The most that `sent` is ahead of the rate at any time, in bytes.
+fn most_ahead(sent: &[(Time, Header)], rate: Rate) -> u64 {
+    let mut paid_at = Time::ZERO;
+    let ahead = sent.iter().map(|(at, header)| {
+        paid_at = paid_at.max(*at) + rate.transmission(Bytes(u64::from(header.payload)));
+        rate.volume(paid_at.since(*at)).0
+    });
+    ahead.max().unwrap_or(0)
+}
+
+/// The first ten segments leave at once when the handshake is done, at 100 ms. The
+/// rate pays for the last of them, so that the eleventh leaves a millisecond later,
+/// and from then on two leave every two milliseconds, whatever acknowledgements do.
+#[test]
+fn a_quantum_leaves_at_a_time() {
+    let mut pair = pair(&config(fixed::<1_000, RATE>())).upload(400 * MSS);
+    let sent = departures(&mut pair, Time(1_000 * MILLISECOND));
+    let mut expected = vec![(100, 10)];
+    expected.extend((0..195).map(|pair| (101 + 2 * pair, 2)));
+    assert_eq!(bursts(&sent), expected);
+    assert_eq!(pair.ends[SERVER].delivered(), 400 * MSS);
+    assert_eq!(pair.ends[CLIENT].statistics().retransmissions, 0);
+}
+
+/// At twenty segments per millisecond a quantum is a millisecond's worth. The
+/// eleventh segment waits for a twentieth of a millisecond.
+#[test]
+fn a_quantum_is_a_millisecond() {
+    let mut pair = pair(&config(fixed::<1_000, { 20 * RATE }>())).upload(210 * MSS);
+    let sent = departures(&mut pair, Time(1_000 * MILLISECOND));
+    let mut expected = vec![(100, 30)];
+    expected.extend((1..10).map(|burst| (100 + burst, 20)));
+    let in_milliseconds: Vec<_> = sent
+        .chunk_by(|one, other| one.0.0 / MILLISECOND == other.0.0 / MILLISECOND)
+        .map(|burst| (burst[0].0.0 / MILLISECOND, burst.len()))
+        .collect();
+    assert_eq!(in_milliseconds, expected);
+    assert_eq!(bursts(&sent).len(), 11);
+}
+
+/// After a second of silence one quantum's time is made up for: the quantum that
+/// was due and another one leave at once.
+#[test]
+fn a_pause_earns_one_quantum() {
+    let mut pair = pair(&config(fixed::<1_000, RATE>())).upload(20 * MSS);
+    departures(&mut pair, Time(1_000 * MILLISECOND));
+    pair.now = Time(1_500 * MILLISECOND);
+    pair.ends[CLIENT].write(10 * MSS);
+    let sent = departures(&mut pair, Time(2_000 * MILLISECOND));
+    assert_eq!(bursts(&sent), [(1_500, 4), (1_502, 2), (1_504, 2), (1_506, 2)]);
+}
+
+/// Thirty segments in a row are lost. What is sent again leaves at the rate too:
+/// apart from the first retransmission, which waits for nothing, no more than two
+/// quanta are ever ahead of it.
+#[test]
+fn retransmissions_are_paced() {
+    let lost: Vec<u64> = (100..130).collect();
+    for rack_tlp in [false, true] {
+        let config = TcpConfig { sack: true, rack_tlp, ..config(fixed::<100, RATE>()) };
+        let mut pair = pair(&config).upload(400 * MSS).losing(&lost);
+        let sent = departures(&mut pair, Time(5_000 * MILLISECOND));
+        assert_eq!(pair.ends[SERVER].delivered(), 400 * MSS, "RACK {rack_tlp}");
+        assert_eq!(pair.ends[CLIENT].statistics().timeouts, 0, "RACK {rack_tlp}");
+        let mut highest = 0;
+        let repeated: Vec<_> = sent
+            .iter()
+            .filter(|(_, header)| {
+                let again = header.sequence <= highest;
+                highest = highest.max(header.sequence);
+                again
+            })
+            .collect();
+        assert_eq!(repeated.len(), 30, "RACK {rack_tlp}");
+        let took = repeated[29].0.since(repeated[0].0);
+        assert!(took >= Span::millis(28), "RACK {rack_tlp}: {took}");
+        let ahead = most_ahead(&sent[10..], Rate(RATE));
+        assert!(ahead <= 5 * MSS, "RACK {rack_tlp}: {ahead} bytes");
+    }
+}
+
+/// At 1 bit/s a segment takes more than three hours. What waits for its departure
+/// is neither overdue nor given up, and losses are repaired.
+#[test]
+fn a_tiny_rate_only_takes_long() {
+    for entry in [fixed::<20, 1>(), fixed::<20, 0>(), fixed::<20, 8_000>()] {
+        for (sack, rack_tlp) in [(false, false), (true, false), (true, true)] {
+            let config = TcpConfig { sack, rack_tlp, ..config(entry) };
+            let mut pair = pair(&config).transfer(16 * MSS).losing(&[3, 9, 12, 16, 17]);
+            pair.run_until(Time(Span::seconds(10_000_000).0));
+            let statistics = *pair.ends[CLIENT].statistics();
+            assert!(pair.ends[CLIENT].is_closed(), "SACK {sack}, RACK {rack_tlp}: {statistics:?}");
+            assert_eq!(pair.ends[SERVER].delivered(), 16 * MSS);
+            assert!(statistics.retransmissions <= 10, "{statistics:?}");
+        }
+    }
+}
+
+/// An endpoint with an open connection and more to send than a test needs, whose
+/// retransmission timer does not matter.
+fn sender() -> Endpoint {
+    let config = TcpConfig {
+        min_rto: Span::seconds(1_000),
+        max_rto: Span::seconds(1_000),
+        ..config(fixed::<100_000, RATE>())
+    };
+    let config = Arc::new(config);
+    let mut client = Endpoint::connect(config.clone(), 1);
+    let mut server = Endpoint::listen(config, 2);
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    client.poll(Time::ZERO, &mut up);
+    server.on_segment(Time::ZERO, &up[0], false, &mut down);
+    client.on_segment(Time::ZERO, &down[0], false, &mut up);
+    client.write(100_000 * MSS);
+    client
+}
+
+/// Bytes that leave in so many calls of the timer, each `late`, and the time from
+/// the first of them to the last.
+fn sent_when_late(late: Span, calls: u32) -> (u64, Span) {
+    let mut client = sender();
+    let mut out = Vec::new();
+    client.poll(Time::ZERO, &mut out);
+    out.clear();
+    let (mut first, mut now) = (None, Time::ZERO);
+    for _ in 0..calls {
+        now = client.next_timer().expect("there is more to send") + late;
+        first = first.or(Some(now));
+        client.on_timer(now, &mut out);
+    }
+    let bytes = out.iter().map(|header| u64::from(header.payload)).sum();
+    (bytes, now.since(first.expect("there were calls")))
+}
+
+/// A timer that is late by up to a quantum's time loses no rate; one that is late
+/// by three loses two in four.
+#[test]
+fn a_late_timer_loses_no_rate_but_beyond_a_quantum() {
+    let quantum = 2 * MSS;
+    for tenths in 0..=20 {
+        let late = Span::micros(100 * tenths);
+        let (bytes, took) = sent_when_late(late, 1_000);
+        let due = Rate(RATE).volume(took).0;
+        assert!(bytes.abs_diff(due) <= 2 * quantum, "{late}: {bytes} bytes, {due} due");
+    }
+    let (bytes, took) = sent_when_late(Span::millis(6), 1_000);
+    let share = bytes as f64 / Rate(RATE).volume(took).0 as f64;
+    assert!((share - 0.5).abs() < 0.01, "{share}");
+}
+
+proptest! {
+    /// Calls between the departures change none of them.
+    #[test]
+    fn calls_in_between_change_nothing(between in prop::collection::vec(0_u64..300_000, 1..400)) {
+        let mut out = Vec::new();
+        let mut undisturbed = sender();
+        undisturbed.poll(Time::ZERO, &mut out);
+        let mut other = sender();
+        let mut others = Vec::new();
+        other.poll(Time::ZERO, &mut others);
+        let mut now = Time::ZERO;
+        for span in between {
+            now += Span(span);
+            while undisturbed.next_timer().is_some_and(|at| at <= now) {
+                let at = undisturbed.next_timer().expect("it is due");
+                undisturbed.on_timer(at, &mut out);
+                other.on_timer(at, &mut others);
+                prop_assert_eq!(&out, &others);
+            }
+            other.on_timer(now, &mut others);
+            other.poll(now, &mut others);
+            prop_assert_eq!(&out, &others);
+            prop_assert_eq!(undisturbed.next_timer(), other.next_timer());
+        }
+    }
+}

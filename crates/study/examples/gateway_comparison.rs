@@ -1,0 +1,216 @@
+//! What each way of sharing an access link does to classes and to small responses.
+//!
+//! ```sh
+//! cargo run --release -p tidegate-study --example gateway_comparison -- 10
+//! ```
+//!
+//! The argument is the number of seeds; a second one picks the settings whose names
+//! begin with it, as `'10 Mbit/s'`. Every way runs under the same demand: open,
+//! at loads of 50 to 95% of the link, and closed loops that saturate it. Cells are
+//! means over seeds with 95% intervals, half as many seeds at 10 Mbit/s; small
+//! responses are those below 10 kB. The load counts headers, and each class asks for a
+//! third of it. Measured is what begins after the windows of `paper` and `msf` have
+//! grown from one and what waited for that is through.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
+use tidegate_study::Estimate;
+use tidegate_study::pool;
+
+/// Parameters and their values.
+type Given = &'static [(&'static str, &'static str)];
+
+/// Label, name and settings.
+const WAYS: [(&str, &str, Given); 9] = [
+    ("no gateway", "direct", &[]),
+    ("ordinary gateway", "fifo", &[]),
+    ("DRR at 95%", "shaped-drr", &[]),
+    ("HTB at 95%", "htb", &[]),
+    ("HTB, fq-codel", "htb", &[("leaf", "fq-codel")]),
+    ("CAKE at 95%", "shaped-cake", &[]),
+    ("pools", "pools", &[]),
+    ("paper", "paper", &[]),
+    ("msf", "msf", &[]),
+];
+
+/// Below 4 Mbit/s CAKE's own shaper raises its target to one and a half packets: at
+/// 1.9 Mbit/s, to a twentieth of this.
+const SLOW_CAKE: Given = &[("rtt", "192 ms")];
+
+/// Mean of the responses' lognormal law, and what a segment of 1 448 bytes and a
+/// connection's first and last packets add to it.
+const MEAN_ON_THE_WIRE: f64 = 27_656.0 * 1_500.0 / 1_448.0 + 3.0 * 52.0;
+
+/// A link with its demand.
+struct Setting {
+    name: String,
+    setup: Setup,
+    seeds: u64,
+}
+
+fn main() {
+    let seeds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
+    let picked = std::env::args().nth(2).unwrap_or_default();
+    let mut settings = settings(seeds);
+    settings.retain(|setting| setting.name.starts_with(&picked));
+    let outcomes = run_all(&settings);
+    for (setting, ways) in settings.iter().zip(&outcomes) {
+        println!("\n## {}\n", setting.name);
+        print_link(ways);
+        print_times(ways, setting.setup.classes.len());
+    }
+}
+
+fn settings(seeds: u64) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for load in [50, 70, 80, 90, 95] {
+        let name = format!("2 Mbit/s, load {load}%");
+        settings.push(Setting { name, setup: loaded(Setup::today(), load), seeds });
+    }
+    let name = "2 Mbit/s, saturated".into();
+    settings.push(Setting { name, setup: Setup::today(), seeds });
+    let name = "2 Mbit/s, saturated, the paper's TCP".into();
+    settings.push(Setting { name, setup: Setup::paper(), seeds });
+    let seeds = seeds.div_ceil(2);
+    for load in [80, 90] {
+        let name = format!("10 Mbit/s, load {load}%");
+        settings.push(Setting { name, setup: loaded(fast(), load), seeds });
+    }
+    let name = "10 Mbit/s, saturated".into();
+    settings.push(Setting { name, setup: fast(), seeds });
+    settings
+}
+
+/// Five times the rate, with as much more of queue, other links and demand.
+fn fast() -> Setup {
+    let mut setup = Setup::today();
+    setup.rate = Rate(10_000_000);
+    setup.buffer = Buffer::bytes(Bytes(305_000));
+    setup.client_rate = Rate(50_000_000);
+    for group in &mut setup.servers {
+        let (least, most) = group.rate;
+        group.rate = (Rate(5 * least.0), Rate(5 * most.0));
+    }
+    setup.duration = Span::seconds(500);
+    for class in &mut setup.classes {
+        class.demand = Demand::Closed { loops: 50, pause: Span::seconds(5) };
+    }
+    setup
+}
+
+/// Open demand for so many percent of the link.
+fn loaded(mut setup: Setup, percent: u32) -> Setup {
+    let clients: u32 = setup.classes.iter().map(|class| class.clients).sum();
+    let rate = setup.rate.0 as f64 * f64::from(percent) / 100.0 / f64::from(clients);
+    let every = Span::from_seconds(MEAN_ON_THE_WIRE * 8.0 / rate);
+    for class in &mut setup.classes {
+        class.demand = Demand::Open { every };
+    }
+    setup.warm_up = Span::seconds(250);
+    setup
+}
+
+/// Runs everything on all cores; by setting, way and seed.
+fn run_all(settings: &[Setting]) -> Vec<Vec<Vec<Outcome>>> {
+    let all = settings.iter().enumerate().flat_map(|(number, setting)| {
+        let seeds = 1..=setting.seeds;
+        (0..WAYS.len()).flat_map(move |way| seeds.clone().map(move |seed| (number, way, seed)))
+    });
+    let jobs: Vec<_> = all.collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let done = AtomicUsize::new(0);
+    let never = AtomicBool::new(false);
+    let results = pool::map(&jobs, threads, &never, |(number, way_number, seed)| {
+        let setup = &settings[*number].setup;
+        let outcome = run_way(setup, &way(*way_number, setup), *seed, &never);
+        eprint!("\r{} of {} runs", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+        outcome
+    });
+    eprintln!();
+    let mut outcomes: Vec<Vec<Vec<Outcome>>> = Vec::new();
+    for ((setting, way, _), outcome) in jobs.into_iter().zip(results) {
+        outcomes.resize_with(setting + 1, Vec::new);
+        outcomes[setting].resize_with(way + 1, Vec::new);
+        outcomes[setting][way].push(outcome);
+    }
+    outcomes
+}
+
+fn way(number: usize, setup: &Setup) -> Way {
+    let (label, name, given) = WAYS[number];
+    let slow = name == "shaped-cake" && setup.rate < Rate(4_000_000);
+    let way = Way::new(label, name, if slow { SLOW_CAKE } else { given });
+    way.expect("settings within range").expect("it is listed")
+}
+
+fn print_link(ways: &[Vec<Outcome>]) {
+    println!(
+        "| way | class 1 | class 2 | class 3 kbit/s | used % | lost at the provider % | lost in \
+         the shaper % | queue ms | unanswered % |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for ((label, ..), runs) in WAYS.iter().zip(ways) {
+        let rate = |class| estimate(runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
+        let percent = |lost: u64, of: u64| lost as f64 * 100.0 / of.max(1) as f64;
+        let shaper =
+            |run: &Outcome| run.shaper.map(|shaper| percent(shaper.lost(), shaper.offered));
+        let unanswered = |run: &Outcome| {
+            let asked: u64 = run.classes.iter().map(|class| class.asked).sum();
+            let completed: u64 = run.classes.iter().map(|class| class.completed).sum();
+            Some(percent(asked - completed, asked))
+        };
+        let cells = [
+            rate(0),
+            rate(1),
+            rate(2),
+            estimate(runs, 1, |run| Some(run.utilisation * 100.0)),
+            estimate(runs, 1, |run| Some(percent(run.downlink.lost(), run.downlink.offered))),
+            estimate(runs, 1, shaper),
+            estimate(runs, 0, |run| Some(run.queueing.mean()? * 1e3)),
+            estimate(runs, 1, unanswered),
+        ];
+        println!("| {label} | {} |", cells.join(" | "));
+    }
+}
+
+/// All classes, then each.
+fn print_times(ways: &[Vec<Outcome>], classes: usize) {
+    println!("\n| way | class | mean s | p50 | p95 | p99 | small median | small p95 |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for ((label, ..), runs) in WAYS.iter().zip(ways) {
+        for class in std::iter::once(None).chain((0..classes).map(Some)) {
+            let of = |run: &Outcome, small: bool| match class {
+                Some(class) if small => run.classes[class].small.clone(),
+                Some(class) => run.classes[class].response.clone(),
+                None if small => run.all(|class| &class.small),
+                None => run.all(|class| &class.response),
+            };
+            let quantile =
+                |small, fraction| estimate(runs, 2, |run| of(run, small).quantile(fraction));
+            let cells = [
+                estimate(runs, 2, |run| of(run, false).mean()),
+                quantile(false, 0.5),
+                quantile(false, 0.95),
+                quantile(false, 0.99),
+                quantile(true, 0.5),
+                quantile(true, 0.95),
+            ];
+            let class = class.map_or("all".into(), |class| (class + 1).to_string());
+            println!("| {label} | {class} | {} |", cells.join(" | "));
+        }
+    }
+}
+
+/// A mean with half its interval.
+fn estimate(runs: &[Outcome], digits: usize, value: impl Fn(&Outcome) -> Option<f64>) -> String {
+    match Estimate::of(runs.iter().filter_map(value).filter(|value| value.is_finite())) {
+        Some(Estimate { mean, half_width: Some(half), .. }) => {
+            format!("{mean:.digits$} ±{half:.digits$}")
+        }
+        Some(Estimate { mean, .. }) => format!("{mean:.digits$}"),
+        None => "-".into(),
+    }
+}

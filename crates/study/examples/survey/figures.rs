@@ -1,0 +1,182 @@
+//! What is looked at, and who is best.
+
+use tidegate_sim::metrics::RunSummary;
+use tidegate_sim::metrics::run_summary::TrafficSummary;
+use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_study::Estimate;
+
+/// A figure of a run.
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) column: &'static str,
+    pub(crate) unit: &'static str,
+    /// From the first unit to that of the tables.
+    pub(crate) scale: f64,
+    /// Which is better.
+    pub(crate) more_is_better: bool,
+    /// Differences smaller than this are nobody's win: in the first unit.
+    pub(crate) matters: f64,
+    pub(crate) value: fn(&Scenario, &RunSummary) -> Option<f64>,
+}
+
+pub(crate) const FIGURES: [Figure; 9] = [
+    Figure {
+        name: "short transfers, mean response",
+        column: "short_mean_s",
+        unit: "ms",
+        scale: 1e3,
+        more_is_better: false,
+        matters: 0.005,
+        value: |_, run| run.short.response.mean(),
+    },
+    Figure {
+        name: "short transfers, 95% below",
+        column: "short_p95_s",
+        unit: "ms",
+        scale: 1e3,
+        more_is_better: false,
+        matters: 0.005,
+        value: |_, run| run.short.response.quantile(0.95),
+    },
+    Figure {
+        name: "bulk transfers, goodput each",
+        column: "bulk_goodput_bit_s",
+        unit: "Mbit/s",
+        scale: 1e-6,
+        more_is_better: true,
+        matters: 50_000.0,
+        value: |scenario, run| {
+            let goodputs = bulk(scenario, run).flat_map(|source| &source.long_goodputs);
+            let (count, sum) = goodputs.fold((0, 0.0), |(n, sum), rate| (n + 1, sum + rate));
+            (count > 0).then(|| sum / f64::from(count))
+        },
+    },
+    Figure {
+        name: "bulk transfers, longest stall",
+        column: "bulk_stall_s",
+        unit: "s",
+        scale: 1.0,
+        more_is_better: false,
+        matters: 0.1,
+        value: |scenario, run| {
+            bulk(scenario, run).map(|source| source.longest_stall.as_seconds()).reduce(f64::max)
+        },
+    },
+    Figure {
+        name: "calls, delay, 95% below",
+        column: "call_delay_p95_s",
+        unit: "ms",
+        scale: 1e3,
+        more_is_better: false,
+        matters: 0.001,
+        value: |scenario, run| worst(scenario, run, "call", |call| call.delay.quantile(0.95)),
+    },
+    Figure {
+        name: "calls, loss",
+        column: "call_loss",
+        unit: "%",
+        scale: 100.0,
+        more_is_better: false,
+        matters: 0.001,
+        value: |scenario, run| worst(scenario, run, "call", lost),
+    },
+    Figure {
+        name: "streams and recorded packets, delay, 95% below",
+        column: "stream_delay_p95_s",
+        unit: "ms",
+        scale: 1e3,
+        more_is_better: false,
+        matters: 0.001,
+        value: |scenario, run| {
+            let of = |name| worst(scenario, run, name, |one| one.delay.quantile(0.95));
+            of("stream").or_else(|| of("page load"))
+        },
+    },
+    Figure {
+        name: "streams and recorded packets, loss",
+        column: "stream_loss",
+        unit: "%",
+        scale: 100.0,
+        more_is_better: false,
+        matters: 0.001,
+        value: |scenario, run| {
+            worst(scenario, run, "stream", lost).or_else(|| worst(scenario, run, "page load", lost))
+        },
+    },
+    Figure {
+        name: "flows tracked, mean",
+        column: "flows_tracked",
+        unit: "",
+        scale: 1.0,
+        more_is_better: false,
+        matters: 1.0,
+        value: |scenario, run| {
+            let tested = std::iter::zip(&scenario.links, &run.links)
+                .filter(|(spec, _)| matches!(spec.queue, QueueSpec::Tested(_)));
+            tested.filter_map(|(_, link)| Some(link.as_ref()?.mean_flows())).reduce(f64::max)
+        },
+    },
+];
+
+/// The sources whose transfers never end.
+fn bulk<'a>(
+    scenario: &'a Scenario,
+    run: &'a RunSummary,
+) -> impl Iterator<Item = &'a TrafficSummary> {
+    let named = |name: &str| ["bulk", "download", "backup", "uploads"].contains(&name);
+    let sources = std::iter::zip(&scenario.traffic, &run.traffic);
+    sources.filter(move |(spec, _)| named(&spec.name)).map(|(_, source)| source)
+}
+
+/// The largest value of the sources of datagrams with `name` in their names.
+fn worst(
+    scenario: &Scenario,
+    run: &RunSummary,
+    name: &str,
+    value: fn(&TrafficSummary) -> Option<f64>,
+) -> Option<f64> {
+    let sources = std::iter::zip(&scenario.traffic, &run.traffic);
+    let called = sources.filter(|(spec, source)| spec.name.contains(name) && source.datagrams > 0);
+    called.filter_map(|(_, source)| value(source)).reduce(f64::max)
+}
+
+fn lost(source: &TrafficSummary) -> Option<f64> {
+    Some(source.datagrams_lost as f64 / source.datagrams as f64)
+}
+
+/// What came out of a case.
+pub(crate) struct CaseResult {
+    pub(crate) name: String,
+    pub(crate) group: &'static str,
+    /// By discipline, figure and seed.
+    pub(crate) values: Vec<Vec<Vec<Option<f64>>>>,
+}
+
+impl CaseResult {
+    /// The mean over seeds, when every discipline has one.
+    pub(crate) fn estimate(&self, discipline: usize, figure: usize) -> Option<Estimate> {
+        Estimate::of(self.values[discipline][figure].iter().copied().flatten())
+    }
+
+    /// The disciplines that nobody beats: the one with the best mean, and those
+    /// whose difference to it, seed by seed, either does not matter or cannot be
+    /// told from nothing.
+    pub(crate) fn winners(&self, figure: usize) -> Vec<usize> {
+        let better = |one: f64, other: f64| {
+            if FIGURES[figure].more_is_better { one > other } else { one < other }
+        };
+        let means = (0..self.values.len())
+            .filter_map(|discipline| Some((discipline, self.estimate(discipline, figure)?.mean)));
+        let best = means.reduce(|best, next| if better(next.1, best.1) { next } else { best });
+        let Some((best, _)) = best else { return Vec::new() };
+        let unbeaten = |discipline: &usize| {
+            let pairs =
+                std::iter::zip(&self.values[*discipline][figure], &self.values[best][figure]);
+            let differences = pairs.filter_map(|(one, best)| Some(one.as_ref()? - best.as_ref()?));
+            let Some(difference) = Estimate::of(differences) else { return false };
+            let (low, high) = difference.interval();
+            difference.mean.abs() <= FIGURES[figure].matters || (low <= 0.0 && high >= 0.0)
+        };
+        (0..self.values.len()).filter(unbeaten).collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! CoDel out of a record of its queue (RFC 8289 section 5).
+//!
+//! Where the real one keeps five variables, this one keeps every packet that
+//! was ever taken out and every time that it dropped, and works the answers out
+//! of those. Shared with the real one: a time that would be after the end of time
+//! is the end of time.
+
+use tidegate_core::setting::Settings;
+use tidegate_core::units::Amount;
+use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Span, Time};
+
+/// One queue with CoDel at its head.
+pub(super) struct Codel {
+    buffer: Buffer,
+    rules: Rules,
+    record: Record,
+    queue: Vec<Packet>,
+}
+
+impl Codel {
+    pub(super) fn boxed(settings: &Settings, buffer: Buffer) -> Box<dyn Discipline> {
+        let (rules, record) = (Rules::new(settings), Record::default());
+        Box::new(Codel { buffer, rules, record, queue: Vec::new() })
+    }
+}
+
+impl Discipline for Codel {
+    fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
+        self.queue.push(packet);
+        let too_much = match self.buffer.amount() {
+            Amount::Packets(limit) => self.queue.len() > limit as usize,
+            Amount::Bytes(limit) => bytes(&self.queue) > u128::from(limit.0),
+        };
+        if too_much {
+            losses.push(packet, LossReason::Refused);
+            self.queue.pop();
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
+        self.record.dequeue(&self.rules, &mut self.queue, now, losses)
+    }
+
+    fn backlog(&self) -> Backlog {
+        backlog(&self.queue)
+    }
+}
+
+pub(super) fn bytes(queue: &[Packet]) -> u128 {
+    queue.iter().map(|packet| u128::from(packet.size.0)).sum()
+}
+
+pub(super) fn backlog(queue: &[Packet]) -> Backlog {
+    let bytes = u64::try_from(bytes(queue)).unwrap_or(u64::MAX);
+    Backlog { packets: queue.len() as u32, bytes: Bytes(bytes) }
+}
+
+/// What the settings say.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    target: Span,
+    interval: Span,
+    mtu: u128,
+    ecn: bool,
+}
+
+impl Rules {
+    pub(super) fn new(settings: &Settings) -> Rules {
+        Rules {
+            target: settings.span("target"),
+            interval: settings.span("interval"),
+            mtu: u128::from(settings.bytes("mtu").0),
+            ecn: settings.switch("ecn"),
+        }
+    }
+
+    fn tell(&self, packet: Packet, losses: &mut Losses) -> Option<Packet> {
+        if self.ecn {
+            losses.signal(packet)
+        } else {
+            losses.push(packet, LossReason::Early);
+            None
+        }
+    }
+
+    /// The most nanoseconds that are no more than `interval / sqrt(count)`, by bisection.
+    fn spacing(&self, count: u64) -> u128 {
+        let interval = u128::from(self.interval.0);
+        let (mut fits, mut exceeds) = (0, interval + 1);
+        while exceeds - fits > 1 {
+            let middle = (fits + exceeds) / 2;
+            if middle * middle * u128::from(count) <= interval * interval {
+                fits = middle;
+            } else {
+                exceeds = middle;
+            }
+        }
+        fits
+    }
+}
+
+/// What has happened at the head of a queue.
+#[derive(Default)]
+pub(super) struct Record {
+    /// Each time that a packet was taken out: when, and whether it had waited
+    /// for the target and left more than a packet behind.
+    taken: Vec<(Time, bool)>,
+    /// The times of dropping, the last one of which may still go on.
+    times: Vec<Dropping>,
+}
+
+struct Dropping {
+    since: Time,
+    /// What the count started from.
+    base: u64,
+    /// Drops and marks after the first one.
+    more: u64,
+    /// Whether it has ended, and whether with a drop: that one is counted, but
+    /// none was planned after it.
+    ended: Option<bool>,
+}
+
+impl Dropping {
+    fn count(&self) -> u64 {
+        self.base + self.more
+    }
+
+    /// When the next one is, or would have been, due.
+    fn next(&self, rules: &Rules) -> Time {
+        let planned = self.more - u64::from(self.ended == Some(true));
+        let span: u128 = (self.base..=self.base + planned).map(|count| rules.spacing(count)).sum();
+        Time(u64::try_from(u128::from(self.since.0) + span).unwrap_or(u64::MAX))
+    }
+}
+
+impl Record {
+    pub(super) fn dequeue(
+        &mut self,
+        rules: &Rules,
+        queue: &mut Vec<Packet>,
+        now: Time,
+        losses: &mut Losses,
+    ) -> Option<Packet> {
+        let mut packet = self.take(rules, queue, now)?;
+        let going_on = self.times.last().is_some_and(|time| time.ended.is_none());
+        if !going_on {
+            if self.is_late(rules) {
+                let kept = rules.tell(packet, losses);
+                packet = match kept {
+                    Some(marked) => marked,
+                    None => self.take(rules, queue, now).expect("a late one is not the last"),
+                };
+                let base = self.base(rules, now);
+                self.times.push(Dropping { since: now, base, more: 0, ended: None });
+            }
+            return Some(packet);
+        }
+        let mut dropped = false;
+        loop {
+            let late = self.is_late(rules);
+            let time = self.times.last_mut().expect("it goes on");
+            if !late {
+                time.ended = Some(dropped);
+                return Some(packet);
+            }
+            if now < time.next(rules) {
+                return Some(packet);
+            }
+            time.more += 1;
+            if let Some(marked) = rules.tell(packet, losses) {
+                return Some(marked);
+            }
+            dropped = true;
+            packet = self.take(rules, queue, now).expect("a late one is not the last");
+        }
+    }
+
+    fn take(&mut self, rules: &Rules, queue: &mut Vec<Packet>, now: Time) -> Option<Packet> {
+        if queue.is_empty() {
+            // As if the wait were below the target.
+            self.taken.push((now, false));
+            if let Some(time) = self.times.last_mut().filter(|time| time.ended.is_none()) {
+                time.ended = Some(false);
+            }
+            return None;
+        }
+        let packet = queue.remove(0);
+        let above = now.since(packet.arrived) >= rules.target && bytes(queue) > rules.mtu;
+        self.taken.push((now, above));
+        Some(packet)
+    }
+
+    /// Whether all packets for an interval, up to the last one taken, were above.
+    fn is_late(&self, rules: &Rules) -> bool {
+        let run = self.taken.iter().rev().take_while(|(_, above)| *above).count();
+        let first = self.taken.len() - run;
+        run > 1 && self.taken[self.taken.len() - 1].0 >= self.taken[first].0 + rules.interval
+    }
+
+    fn base(&self, rules: &Rules, now: Time) -> u64 {
+        let Some(last) = self.times.last() else { return 1 };
+        let recent =
+            u128::from(now.0) < u128::from(last.next(rules).0) + 16 * u128::from(rules.interval.0);
+        // How far the count has got beyond what it started from.
+        let gained = last.count() - last.base;
+        if recent && gained > 1 { gained } else { 1 }
+    }
+}

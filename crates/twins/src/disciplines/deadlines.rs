@@ -1,0 +1,262 @@
+//! Promises policed and deadlines worked out by their definitions, over the whole past.
+//!
+//! A packet keeps to its contract when no stretch of time that ends with it
+//! exceeds the arrival curve. A best-effort deadline is the least with which all
+//! best effort since the queue was last empty fits under the curve of what is
+//! left (`BE section 3`, the exact assignment), or under its approximation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidegate_core::assignment::fit::{origin_line, shifted_line, two_segments};
+use tidegate_core::assignment::{Scheme, Typical};
+use tidegate_core::contract::{Contracts, Service};
+use tidegate_core::curve::{Curve, PER_BYTE};
+use tidegate_core::residual::{Residual, SMALLEST_PACKET};
+use tidegate_core::setting::Settings;
+use tidegate_core::{
+    Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
+};
+
+pub(super) struct Deadlines {
+    contracts: Arc<Contracts>,
+    /// None: best effort when idle.
+    scheme: Option<Scheme>,
+    /// What best effort is fitted under.
+    capacity: Curve,
+    drops_excess: bool,
+    buffer: Buffer,
+    /// All that was ever taken in, in order of arrival.
+    records: Vec<Record>,
+    /// The last tag of each 5-tuple with packets queued.
+    flow_tags: BTreeMap<FlowKey, u128>,
+    /// Best effort since the queue was last empty: when it became the head, its size.
+    history: Vec<(Time, Bytes)>,
+    /// When the last head was chosen and how long it had, for the scheme that
+    /// looks no further back.
+    last: Option<(Time, Span)>,
+    virtual_time: u128,
+}
+
+struct Record {
+    packet: Packet,
+    contract: Option<usize>,
+    real_time: bool,
+    /// Of best effort once it is the head.
+    deadline: Option<Time>,
+    tag: u128,
+    queued: bool,
+}
+
+impl Deadlines {
+    pub(super) fn boxed(settings: &Settings, buffer: Buffer) -> Box<dyn Discipline> {
+        let contracts = settings.contracts("flows");
+        let residual = Residual::new(&contracts).expect("the settings were checked");
+        let scheme: Option<Scheme> = settings.choice("assignment").parse().ok();
+        let packet = contracts.largest_packet;
+        let typical = Typical { packet, burst: packet * settings.count("burst").into() };
+        let effective = residual.effective();
+        let capacity = match scheme {
+            None | Some(Scheme::Exact) => effective.clone(),
+            Some(Scheme::Bounded) => {
+                let straight = effective.line_below_from(effective.tail());
+                straight.least_from_here_on().expect("it rises")
+            }
+            Some(Scheme::OriginLine) => Curve::rate(origin_line(effective)),
+            Some(Scheme::ShiftedLine) => shifted_line(effective, typical).curve(),
+            Some(Scheme::TwoSegments | Scheme::ConstantState) => {
+                two_segments(effective, typical).curve()
+            }
+        };
+        Box::new(Deadlines {
+            contracts,
+            scheme,
+            capacity,
+            drops_excess: settings.choice("excess") == "drop",
+            buffer,
+            records: Vec::new(),
+            flow_tags: BTreeMap::new(),
+            history: Vec::new(),
+            last: None,
+            virtual_time: 0,
+        })
+    }
+
+    fn queued(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| record.queued)
+    }
+
+    fn backlog_of(&self, counted: impl Fn(&Record) -> bool) -> Backlog {
+        let mut backlog = Backlog::default();
+        self.queued().filter(|r| counted(r)).for_each(|r| backlog.add(r.packet.size));
+        backlog
+    }
+
+    /// Bytes that a packet counts for.
+    fn counted(size: Bytes) -> i128 {
+        i128::from(size.max(SMALLEST_PACKET).0)
+    }
+
+    fn conforms(&self, now: Time, contract: usize, size: Bytes) -> bool {
+        let Service::RealTime { envelope, .. } = &self.contracts.flows[contract].service else {
+            return false;
+        };
+        let curve = envelope.curve().expect("the settings were checked");
+        let mut bytes = Self::counted(size);
+        let own = curve.value(0) >= bytes * PER_BYTE;
+        let before = self.records.iter().rev();
+        own && before.filter(|r| r.real_time && r.contract == Some(contract)).all(|record| {
+            bytes += Self::counted(record.packet.size);
+            curve.value(now.since(record.packet.arrived).0) >= bytes * PER_BYTE
+        })
+    }
+
+    fn promise(&self, contract: Option<usize>) -> Option<Span> {
+        match self.contracts.flows[contract?].service {
+            Service::RealTime { deadline, .. } => Some(deadline),
+            Service::BestEffort { .. } => None,
+        }
+    }
+
+    fn tag(&self, packet: &Packet, contract: Option<usize>) -> u128 {
+        let shares = contract.is_some() && self.promise(contract).is_none();
+        let mut best_effort = self.records.iter().filter(|record| !record.real_time);
+        let last_of_contract = best_effort.rfind(|record| record.contract == contract);
+        let last_of_contract = last_of_contract.map_or(0, |record| record.tag);
+        let last_of_flow = self.flow_tags.get(&packet.flow).copied().unwrap_or(0);
+        let weight = match contract.map(|contract| &self.contracts.flows[contract].service) {
+            Some(Service::BestEffort { weight }) => *weight,
+            _ => 1,
+        };
+        let before =
+            self.virtual_time.max(last_of_flow).max(if shares { last_of_contract } else { 0 });
+        before + (u128::from(packet.size.0) << 32) / u128::from(weight)
+    }
+
+    /// Forgets the tags of 5-tuples that have nothing queued.
+    fn forget_flows(&mut self) {
+        let queued: Vec<_> = self.queued().map(|record| record.packet.flow).collect();
+        self.flow_tags.retain(|flow, _| queued.contains(flow));
+    }
+
+    fn head(&self) -> Option<usize> {
+        self.records.iter().position(|record| record.queued && record.deadline.is_some())
+    }
+
+    fn choose_head(&mut self, now: Time) {
+        let waiting = (0..self.records.len())
+            .filter(|i| self.records[*i].queued && !self.records[*i].real_time)
+            .min_by_key(|i| (self.records[*i].tag, *i));
+        let (None, Some(next)) = (self.head(), waiting) else { return };
+        let Record { packet, tag, .. } = self.records[next];
+        self.virtual_time = tag;
+        self.history.push((now, packet.size));
+        let assigned = self.deadline(now);
+        let own = self.queued().filter(|r| r.real_time && r.packet.flow == packet.flow);
+        let before = own.filter_map(|record| self.due(record)).max().unwrap_or(Time::ZERO);
+        self.records[next].deadline = Some(assigned.max(before));
+    }
+
+    /// The deadline of the last packet of the history.
+    fn deadline(&mut self, now: Time) -> Time {
+        let reached = |amount: i128| Span(self.capacity.first_reaching(amount).unwrap_or(u64::MAX));
+        let own = self.history.last().map_or(0, |(_, size)| Self::counted(*size) * PER_BYTE);
+        match self.scheme {
+            None => Time::FAR_FUTURE,
+            Some(Scheme::ConstantState) => {
+                let behind = self.last.map_or(Time::ZERO, |(arrived, relative)| {
+                    arrived + reached(self.capacity.value(relative.0) + own)
+                });
+                let deadline = (now + reached(own)).max(behind);
+                self.last = Some((now, deadline.since(now)));
+                deadline
+            }
+            _ => {
+                let mut demand = 0;
+                let fits = self.history.iter().rev().map(|(arrived, size)| {
+                    demand += Self::counted(*size) * PER_BYTE;
+                    *arrived + reached(demand)
+                });
+                fits.max().expect("the history has this packet")
+            }
+        }
+    }
+
+    fn due(&self, record: &Record) -> Option<Time> {
+        if record.real_time {
+            Some(record.packet.arrived + self.promise(record.contract)?)
+        } else {
+            record.deadline
+        }
+    }
+}
+
+impl Discipline for Deadlines {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        if packet.size > self.contracts.largest_packet {
+            return losses.push(packet, LossReason::Excess);
+        }
+        let contract = self.contracts.flow_of(&packet);
+        let follows = self.queued().any(|r| !r.real_time && r.packet.flow == packet.flow);
+        let mut record =
+            Record { packet, contract, real_time: false, deadline: None, tag: 0, queued: true };
+        if self.promise(contract).is_some() && !follows {
+            if !self.buffer.has_room(self.backlog_of(|r| r.real_time), packet.size) {
+                return losses.push(packet, LossReason::Refused);
+            }
+            if contract.is_some_and(|contract| self.conforms(now, contract, packet.size)) {
+                while !self.buffer.has_room(self.backlog(), packet.size) {
+                    let victim = (0..self.records.len())
+                        .filter(|i| self.records[*i].queued && !self.records[*i].real_time)
+                        .max_by_key(|i| (self.records[*i].tag, *i))
+                        .expect("without best effort there is room");
+                    self.records[victim].queued = false;
+                    losses.push_out(self.records[victim].packet, &packet);
+                }
+                self.forget_flows();
+                record.real_time = true;
+                self.records.push(record);
+                return;
+            }
+            if self.drops_excess {
+                return losses.push(packet, LossReason::Excess);
+            }
+        }
+        if !self.buffer.has_room(self.backlog(), packet.size) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        record.tag = self.tag(&packet, contract);
+        self.flow_tags.insert(packet.flow, record.tag);
+        self.records.push(record);
+        self.choose_head(now);
+    }
+
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        // Real time before best effort with the same deadline.
+        let next = (0..self.records.len())
+            .filter(|i| self.records[*i].queued)
+            .filter_map(|i| Some((self.due(&self.records[i])?, !self.records[i].real_time, i)))
+            .min()?
+            .2;
+        self.records[next].queued = false;
+        let packet = self.records[next].packet;
+        self.forget_flows();
+        self.choose_head(now);
+        if self.queued().next().is_none() {
+            self.history.clear();
+            self.last = None;
+        }
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog_of(|_| true)
+    }
+
+    fn flows_tracked(&self) -> usize {
+        let mut flows: Vec<_> = self.queued().map(|record| record.packet.flow).collect();
+        flows.sort_unstable();
+        flows.dedup();
+        flows.len()
+    }
+}

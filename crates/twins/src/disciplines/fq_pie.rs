@@ -1,0 +1,139 @@
+//! FQ-PIE over plain lists: one of packets and one PIE for each number that a
+//! flow hashes to. A PIE ticks up to the time whenever its queue is touched: it
+//! is a queue's own silence that ticks 4 000 times at most.
+
+use std::collections::BTreeMap;
+
+use tidegate_core::flow_table::FlowHash;
+use tidegate_core::setting::Settings;
+use tidegate_core::units::Amount;
+use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Stream, Time};
+
+use super::pie::Law;
+use super::turns::Turns;
+
+pub(super) struct FqPie {
+    buffer: Buffer,
+    random: Stream,
+    hash: FlowHash,
+    count: u32,
+    quantum: i128,
+    fresh: Law,
+    queues: BTreeMap<u32, Queue>,
+    turns: Turns,
+    refills: u64,
+}
+
+struct Queue {
+    law: Law,
+    packets: Vec<Packet>,
+    /// Which of all arrivals at an empty queue was its last one.
+    refill: u64,
+}
+
+impl Queue {
+    fn bytes(&self) -> u128 {
+        self.packets.iter().map(|packet| u128::from(packet.size.0)).sum()
+    }
+}
+
+impl FqPie {
+    pub(super) fn boxed(settings: &Settings, buffer: Buffer, seed: u64) -> Box<dyn Discipline> {
+        Box::new(FqPie {
+            buffer,
+            random: Stream::new(seed, "fq-pie"),
+            hash: FlowHash::new(seed),
+            count: settings.count("queues"),
+            quantum: settings.bytes("quantum").0.into(),
+            fresh: Law::new(settings),
+            queues: BTreeMap::new(),
+            turns: Turns::default(),
+            refills: 0,
+        })
+    }
+
+    fn packets(&self) -> usize {
+        self.queues.values().map(|queue| queue.packets.len()).sum()
+    }
+
+    fn bytes(&self) -> u128 {
+        self.queues.values().map(Queue::bytes).sum()
+    }
+
+    fn is_over(&self, more: Option<Bytes>) -> bool {
+        let (packets, bytes) = match more {
+            Some(size) => (1, u128::from(size.0)),
+            None => (self.packets(), self.bytes()),
+        };
+        match self.buffer.amount() {
+            Amount::Packets(limit) => packets > limit as usize,
+            Amount::Bytes(limit) => bytes > u128::from(limit.0),
+        }
+    }
+}
+
+impl Discipline for FqPie {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        if self.is_over(Some(packet.size)) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        let number = self.hash.bucket(&packet.flow, self.count);
+        let fresh = || Queue { law: self.fresh.clone(), packets: Vec::new(), refill: 0 };
+        let queue = self.queues.entry(number).or_insert_with(fresh);
+        queue.law.tick_until(now);
+        let mut packet = packet;
+        if queue.law.is_hit(queue.bytes(), &mut self.random) {
+            if !queue.law.marks() {
+                return losses.push(packet, LossReason::Early);
+            }
+            match losses.signal(packet) {
+                Some(marked) => packet = marked,
+                None => return,
+            }
+        }
+        if queue.packets.is_empty() {
+            queue.refill = self.refills;
+            self.refills += 1;
+        }
+        queue.packets.push(packet);
+        self.turns.arrived(number, self.quantum);
+        while self.is_over(None) {
+            let queues = self.queues.values_mut().filter(|queue| !queue.packets.is_empty());
+            let longest =
+                queues.max_by_key(|queue| (queue.bytes(), std::cmp::Reverse(queue.refill)));
+            let longest = longest.expect("an empty buffer is not full");
+            for _ in 0..(longest.packets.len() / 2).clamp(1, 64) {
+                losses.push_out(longest.packets.remove(0), &packet);
+            }
+            if let Some(last) = losses.as_slice().last().filter(|_| longest.packets.is_empty()) {
+                longest.law.tick_until(now);
+                longest.law.sample(now, last.packet, true);
+            }
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+        loop {
+            let number = self.turns.next(|_, _| self.quantum)?;
+            let queue = self.queues.get_mut(&number).expect("it has turns");
+            if queue.packets.is_empty() {
+                self.turns.found_empty(number);
+                continue;
+            }
+            let packet = queue.packets.remove(0);
+            queue.law.tick_until(now);
+            queue.law.sample(now, packet, queue.packets.is_empty());
+            self.turns.spend(number, packet.size.0.into());
+            return Some(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let bytes = u64::try_from(self.bytes()).unwrap_or(u64::MAX);
+        Backlog { packets: self.packets() as u32, bytes: Bytes(bytes) }
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.turns.active().len()
+    }
+}

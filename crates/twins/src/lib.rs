@@ -1,0 +1,18 @@
+//! Slow and obvious twins of what `tidegate-core` decides, and the audits that
+//! hold both to the rules that all share.
+//!
+//! A twin works every answer out of the whole history, with none of the data
+//! structures of the code that it is the twin of. Where the two differ, one of
+//! them is wrong, and the twin is the one that a reader can check against the
+//! paper. Tests, fuzzing and live forms use the same twins; nobody else needs
+//! them, so this crate is not published.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`audit`] | a discipline whose every answer is checked against the rules of all disciplines |
+//! | [`disciplines`] | the twin of every registered discipline |
+//! | [`requests`] | the twin of the request schedulers, and a gateway that keeps their books |
+
+pub mod audit;
+pub mod disciplines;
+pub mod requests;

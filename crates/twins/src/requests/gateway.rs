@@ -1,0 +1,302 @@
+//! A gateway without a network: it does to a scheduler what chance says, and
+//! keeps the books that no scheduler's fault may spoil.
+
+use std::num::NonZeroU32;
+
+use tidegate_core::request::{
+    ClassId, Config, Decision, LinkReport, Permit, Reading, Refusal, Request, Scheduler, Ticket,
+    UserId, WindowMode,
+};
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+/// Something that happens. Numbers choose among what is there at the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A request comes; from a class that does not exist, too.
+    Arrive {
+        /// Its class.
+        class: u32,
+        /// Its user.
+        user: u64,
+    },
+    /// A client leaves before its request is released, or gives up an old ticket.
+    Withdraw(usize),
+    /// A part of a response is read.
+    Receive {
+        /// Which of the responses outstanding.
+        response: usize,
+        /// The size of the part.
+        size: Bytes,
+    },
+    /// A response is over, for whatever reason.
+    End(usize),
+    /// Bytes that answer no known request.
+    Unasked {
+        /// Class and user that they are for, when that is known.
+        whose: Option<(u32, u64)>,
+        /// Their number.
+        size: Bytes,
+    },
+    /// The link's counter is read.
+    Report {
+        /// Bytes of others that came since the last time.
+        other: Bytes,
+        /// The queueing delay that was measured, if it was.
+        delay: Option<Span>,
+    },
+    /// Time passes.
+    Wait(Span),
+}
+
+/// What came of it. Requests and responses go by their handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request waits.
+    Arrived {
+        /// The request.
+        request: Request,
+        /// The handle of the request that the ticket is for.
+        ticket: u64,
+    },
+    /// A request may not wait.
+    Refused {
+        /// The request.
+        request: Request,
+        /// The reason.
+        refusal: Refusal,
+    },
+    /// A client gave up a ticket.
+    Withdrawn {
+        /// The handle of the request that the ticket was for.
+        ticket: u64,
+        /// Whether the request was still waiting.
+        found: bool,
+    },
+    /// A part of a response was read.
+    Received {
+        /// The response.
+        handle: u64,
+        /// The size of the part.
+        size: Bytes,
+        /// How the response may be read from now on.
+        reading: Reading,
+    },
+    /// A response is over.
+    Ended {
+        /// The response.
+        handle: u64,
+    },
+    /// Bytes came that answer no known request.
+    Unasked {
+        /// Class and user that they are for, when that is known.
+        whose: Option<(u32, u64)>,
+        /// Their number.
+        size: Bytes,
+    },
+    /// The link's counter was read.
+    Reported {
+        /// What was read.
+        report: LinkReport,
+        /// *W+* afterwards, in units of 2^-32.
+        window: u64,
+    },
+    /// The scheduler let a request go to its server.
+    Released {
+        /// The request.
+        handle: u64,
+    },
+    /// The scheduler let more of a long response be read.
+    Read {
+        /// The response.
+        handle: u64,
+        /// How much more.
+        size: Bytes,
+    },
+    /// There was nothing to do.
+    Rested,
+}
+
+/// Events in the order in which they happened, each with its time.
+pub type Log = Vec<(Time, Event)>;
+
+/// More than any scheduler under test lets wait.
+const MOST_TICKETS: usize = 200;
+
+/// A response in the gateway's hands.
+struct Response {
+    handle: u64,
+    permit: Permit,
+    long: bool,
+}
+
+/// A gateway under audit; a broken rule panics.
+pub struct Gateway {
+    /// The scheduler that it asks.
+    pub scheduler: Scheduler,
+    config: Config,
+    classes: usize,
+    now: Time,
+    handles: u64,
+    /// Handle and ticket of all requests that ever came, and whether they wait.
+    tickets: Vec<(u64, Ticket, bool)>,
+    responses: Vec<Response>,
+    carried: Bytes,
+    /// All that happened, for [`compare`](super::compare).
+    pub log: Log,
+}
+
+impl Gateway {
+    /// A gateway in front of a link of this rate, with a class for each weight,
+    /// at the start of time.
+    #[must_use]
+    pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32]) -> Gateway {
+        Gateway {
+            scheduler: Scheduler::new(config, rate, weights, 1),
+            config,
+            classes: weights.len(),
+            now: Time::ZERO,
+            handles: 0,
+            tickets: Vec::new(),
+            responses: Vec::new(),
+            carried: Bytes::ZERO,
+            log: Log::new(),
+        }
+    }
+
+    /// Does one thing, and then all that the scheduler wants.
+    pub fn apply(&mut self, operation: Operation) {
+        let event = match operation {
+            Operation::Arrive { class, user } => Some(self.arrive(class, user)),
+            Operation::Withdraw(which) => self.withdraw(which),
+            Operation::Receive { response, size } => self.receive(response, size),
+            Operation::End(which) => self.end(which),
+            Operation::Unasked { whose, size } => {
+                let known = whose.map(|(class, user)| (ClassId(class), UserId(user)));
+                self.carried += size;
+                self.scheduler.received_unasked(self.now, known, size);
+                Some(Event::Unasked { whose, size })
+            }
+            Operation::Report { other, delay } => {
+                self.carried += other;
+                let report = LinkReport { carried: self.carried, queueing_delay: delay };
+                self.scheduler.report(self.now, report);
+                Some(Event::Reported { report, window: self.window() })
+            }
+            Operation::Wait(span) => {
+                self.now += span;
+                None
+            }
+        };
+        self.log.extend(event.map(|event| (self.now, event)));
+        self.obey();
+        self.check();
+    }
+
+    /// *W+* in units of 2^-32, which an `f64` holds exactly.
+    fn window(&self) -> u64 {
+        (self.scheduler.window() * (1_u64 << 32) as f64) as u64
+    }
+
+    fn arrive(&mut self, class: u32, user: u64) -> Event {
+        let handle = self.handles;
+        self.handles += 1;
+        let request = Request { handle, class: ClassId(class), user: UserId(user) };
+        match self.scheduler.arrive(request) {
+            Ok(ticket) => {
+                // Old tickets are tried too, but not all that ever were.
+                if self.tickets.len() >= MOST_TICKETS {
+                    self.tickets.retain(|(.., waits)| *waits);
+                }
+                self.tickets.push((handle, ticket, true));
+                Event::Arrived { request, ticket: handle }
+            }
+            Err(refusal) => {
+                let missing = class as usize >= self.classes;
+                let said = matches!(refusal, Refusal::NoSuchClass { .. });
+                assert_eq!(said, missing, "{refusal} for {request:?}");
+                Event::Refused { request, refusal }
+            }
+        }
+    }
+
+    fn withdraw(&mut self, which: usize) -> Option<Event> {
+        let which = which.checked_rem(self.tickets.len())?;
+        let (handle, ticket, waits) = &mut self.tickets[which];
+        let found = self.scheduler.withdraw(*ticket);
+        assert_eq!(found.map(|request| request.handle), waits.then_some(*handle));
+        let event = Event::Withdrawn { ticket: *handle, found: *waits };
+        *waits = false;
+        Some(event)
+    }
+
+    fn receive(&mut self, which: usize, size: Bytes) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let response = &mut self.responses[which];
+        self.carried += size;
+        let reading = self.scheduler.received(self.now, &response.permit, size);
+        response.long |= reading != Reading::Freely;
+        Some(Event::Received { handle: response.handle, size, reading })
+    }
+
+    fn end(&mut self, which: usize) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let Response { handle, permit, .. } = self.responses.remove(which);
+        drop(permit);
+        Some(Event::Ended { handle })
+    }
+
+    /// Carries out decisions until there are none.
+    fn obey(&mut self) {
+        loop {
+            let ready = self.scheduler.next_ready(self.now).is_some_and(|at| at <= self.now);
+            let decision = self.scheduler.next(self.now);
+            assert_eq!(decision.is_some(), ready, "next_ready and next disagree at {}", self.now);
+            let event = match decision {
+                Some(Decision::Release { request, permit }) => {
+                    let handle = request.handle;
+                    let waited = self.tickets.iter_mut().find(|(known, ..)| *known == handle);
+                    let (_, _, waits) = waited.expect("only what came is released");
+                    assert!(std::mem::take(waits), "released twice: {request:?}");
+                    self.responses.push(Response { handle, permit, long: false });
+                    Event::Released { handle }
+                }
+                Some(Decision::Read { handle, size }) => {
+                    let known = self.responses.iter().find(|known| known.handle == handle);
+                    assert!(known.is_some_and(|known| known.long), "read of what is not long");
+                    Event::Read { handle, size }
+                }
+                None => Event::Rested,
+            };
+            self.log.push((self.now, event));
+            if event == Event::Rested {
+                return;
+            }
+        }
+    }
+
+    /// The books.
+    fn check(&mut self) {
+        let waiting = self.tickets.iter().filter(|(.., waits)| *waits).count();
+        assert_eq!(self.scheduler.waiting(), waiting);
+        assert_eq!(self.scheduler.outstanding(), self.responses.len());
+        let held = self.responses.iter().filter(|response| !response.long).count();
+        assert_eq!(self.scheduler.held() as usize, held, "places held");
+        assert!(waiting <= self.config.limits.all as usize);
+        if self.config.window.mode == WindowMode::Unlimited {
+            assert_eq!(waiting, 0, "a request waits without a limit on the window");
+        } else if waiting > 0 {
+            assert!(held as f64 >= self.scheduler.window(), "a request waits, and a place is free");
+        }
+    }
+
+    /// All responses end, and all clients leave.
+    pub fn close(&mut self) {
+        while !self.tickets.is_empty() {
+            self.apply(Operation::Withdraw(0));
+            self.tickets.remove(0);
+        }
+        while !self.responses.is_empty() {
+            self.apply(Operation::End(0));
+        }
+    }
+}

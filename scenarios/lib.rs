@@ -1,0 +1,132 @@
+//! The scenarios, flows, gateways and measured traffic that Tidegate is shipped with.
+//!
+//! Every file of the folder that a program reads is here, under its path in the folder,
+//! so that a scenario's references to other files (`../data/web-objects.csv`) mean the
+//! same on disk and in a program. The crate knows no format and depends on nothing.
+//!
+//! ```
+//! let scenario = tidegate_scenarios::text("links/household.toml").expect("it is shipped");
+//! assert!(scenario.contains("../data/web-objects.csv"));
+//! let sizes = tidegate_scenarios::beside("links/household.toml", "../data/web-objects.csv");
+//! assert!(sizes.expect("it is shipped").starts_with(b"size_bytes,"));
+//! ```
+
+/// Pairs of path and content.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => { &[$(($path, include_bytes!($path))),*] };
+}
+
+/// Every file with its path in the folder, in the order of the paths.
+pub const FILES: &[(&str, &[u8])] = files![
+    "data/call-g711.csv",
+    "data/call-telegram.csv",
+    "data/call-whatsapp.csv",
+    "data/downloads.csv",
+    "data/page-loads.csv",
+    "data/variable.down",
+    "data/variable.up",
+    "data/video-highway.csv",
+    "data/web-objects.csv",
+    "flows/calls.toml",
+    "flows/home-10mbit.toml",
+    "flows/papers-be.toml",
+    "gateways/school.toml",
+    "links/calls.toml",
+    "links/cellular.toml",
+    "links/household.toml",
+    "links/office.toml",
+    "links/wifi-54.toml",
+    "links/wifi-ac.toml",
+    "links/wifi-slow.toml",
+    "measured/figures.csv",
+    "measured/flent-http-fq-codel-100mbit.toml",
+    "measured/flent-rrul-codel-10mbit.toml",
+    "measured/flent-voip-fq-codel-100mbit.toml",
+    "papers/BE/access.toml",
+    "papers/EFD/call.toml",
+    "papers/EFD/dumbbell-long-transfers.toml",
+    "papers/EFD/dumbbell-overload.toml",
+    "papers/EFD/dumbbell.toml",
+    "papers/LAS/ftp.toml",
+    "papers/LAS/short-flows.toml",
+    "papers/LAS/web.toml",
+    "papers/WLAN/long-lived-today.toml",
+    "papers/WLAN/long-lived.toml",
+    "papers/WLAN/mixed.toml",
+    "survey/access.toml",
+    "survey/capture.toml",
+];
+
+/// The file at `path` in the folder; `None` when there is none.
+#[must_use]
+pub fn bytes(path: &str) -> Option<&'static [u8]> {
+    let place = FILES.binary_search_by_key(&path, |(known, _)| known).ok()?;
+    Some(FILES[place].1)
+}
+
+/// The same as text; `None` also when it is not UTF-8.
+#[must_use]
+pub fn text(path: &str) -> Option<&'static str> {
+    std::str::from_utf8(bytes(path)?).ok()
+}
+
+/// The file that the one at `path` refers to as `name`, relative to its own folder;
+/// `None` when there is none, or when `name` leads out of the folder.
+#[must_use]
+pub fn beside(path: &str, name: &str) -> Option<&'static [u8]> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in name.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()?),
+            _ => parts.push(part),
+        }
+    }
+    bytes(&parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// The files in and below `folder` that a program reads.
+    fn found(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let read = |path: &PathBuf| {
+            let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+            ["toml", "csv", "down", "up"].contains(&extension)
+        };
+        let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+        folders.iter().flat_map(|it| found(it)).chain(files.into_iter().filter(read)).collect()
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_listed_once_in_order() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let relative = |path: PathBuf| {
+            let path = path.strip_prefix(root).unwrap();
+            path.components()
+                .map(|it| it.as_os_str().to_str().unwrap())
+                .collect::<Vec<_>>()
+                .join("/")
+        };
+        let mut files: Vec<_> = found(root).into_iter().map(relative).collect();
+        // The package's own.
+        files.retain(|path| path.contains('/'));
+        files.sort();
+        assert_eq!(files, FILES.iter().map(|(path, _)| *path).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn references_are_relative_to_the_file_that_makes_them() {
+        let flows = bytes("flows/papers-be.toml");
+        assert!(flows.is_some());
+        assert_eq!(beside("papers/BE/access.toml", "../../flows/papers-be.toml"), flows);
+        assert_eq!(beside("flows/calls.toml", "./papers-be.toml"), flows);
+        assert_eq!(beside("flows/calls.toml", "../../flows/papers-be.toml"), None);
+        assert_eq!(bytes("flows"), None);
+    }
+}

@@ -8,7 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
-	@echo 'make golden  hold the golden runs against what was kept of them, to the byte'
+	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links and citations'
 	@echo 'make fmt     format the code'

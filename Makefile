@@ -3,16 +3,17 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test golden lint checks fmt bench pages clean compiler
+.PHONY: help demo test golden lint checks fmt bench packages pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
-	@echo 'make checks  licences and sources of dependencies, links and citations'
+	@echo 'make checks  licences and sources of dependencies, links, citations and packages'
 	@echo 'make fmt     format the code'
 	@echo 'make bench   list the benchmarks'
+	@echo 'make packages  build every crate from its package alone, as crates.io would'
 	@echo 'make pages   repeat the measurements of the papers and the survey (half an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
@@ -36,6 +37,7 @@ lint: compiler
 checks: compiler
 	tools/check-dependencies.sh
 	tools/check-docs.sh
+	tools/check-packages.sh
 
 fmt: compiler
 	cargo fmt --all
@@ -48,6 +50,9 @@ bench:
 	@echo 'cargo bench --package tidegate-sim --bench kernel           the event kernel alone'
 	@echo 'python3 benches/whole_run.py 5                              whole runs, beside ns-3'
 	@echo 'How results are kept: CONTRIBUTING.md, "Measurements"'
+
+packages: compiler
+	tools/check-packages.sh build
 
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction

@@ -1,6 +1,7 @@
 //! `tidegate reproduce`: measures what the papers claim and says what came out.
 
 mod page;
+mod record;
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -14,7 +15,7 @@ use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::interrupt::stop_flag;
 use crate::machine;
-use crate::output::{json, print, print_json};
+use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::report::finding;
 
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
         for (name, content) in page::all(&found, effort) {
             write(&folder.join(name), &content)?;
         }
-        write(&folder.join("results.json"), &json(&results(&found)))?;
+        write(&folder.join("results.json"), &record::of(&found))?;
     }
     match &arguments.out {
         _ if arguments.json => print_json(&results(&found)),

@@ -11,14 +11,17 @@
 //! them:
 //! - no packet is made, lost unseen, or changed (except for an ECN mark);
 //! - packets of one flow leave in the order in which they came;
-//! - the backlog is within the buffer after every call;
+//! - the backlog is within the buffer after every call, or no larger than before it
+//!   if the buffer was made smaller;
 //! - while there is a backlog and [`Discipline::next_ready`] returns now, a packet
 //!   comes out;
 //! - no input makes it panic.
 
 use std::fmt;
 
+use crate::entry::Place;
 use crate::packet::{Ecn, Packet};
+use crate::setting::Settings;
 use crate::units::{Bytes, Time};
 
 mod ack_filter;
@@ -70,6 +73,17 @@ pub trait Discipline: Send {
     /// Hands out the packet to send at `now`, or nothing if no packet may leave
     /// yet. A discipline that drops at the head puts those packets into `losses`.
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet>;
+
+    /// Adopts other `settings` and another place while it runs, from `now` on. No
+    /// packet is lost by that, and each keeps its place. Parameters that the entry
+    /// calls [fixed](crate::entry::Entry::fixed) stay as they are:
+    /// [`Entry::change`](crate::entry::Entry::change) refuses other values. A buffer
+    /// that becomes smaller keeps what it holds; until that is within the new limit,
+    /// an arriving packet is refused or takes the room of others.
+    ///
+    /// # Panics
+    /// When the settings are those of another discipline.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place);
 
     /// The time at which the next packet may leave: `now` if there is one, `None`
     /// if the queue is empty. Work-conserving disciplines need no other answer.

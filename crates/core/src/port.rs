@@ -4,7 +4,9 @@
 //! delivered + lost + queued` can be checked anywhere and always.
 
 use crate::discipline::{Backlog, Discipline, Level, Loss, LossReason, Losses};
+use crate::entry::Place;
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Bytes, Time};
 
 /// What has gone through a [`Port`] since it was made.
@@ -93,6 +95,11 @@ impl Port {
             self.counters.delivered_bytes += packet.size;
         }
         packet
+    }
+
+    /// Sets the running discipline otherwise: see [`Discipline::reconfigure`].
+    pub fn reconfigure(&mut self, now: Time, settings: &Settings, place: impl Into<Place>) {
+        self.discipline.reconfigure(now, settings, place.into());
     }
 
     fn count_losses(&mut self) {

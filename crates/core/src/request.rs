@@ -57,15 +57,17 @@ mod room;
 mod round_trips;
 mod scheduler;
 mod slab;
+mod tunnel;
 mod window;
 
 pub use classes::{ClassOrder, SERVICE_SCALE};
 pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};
 pub use permit::Permit;
-pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY};
+pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY, TunnelId};
 pub use room::ReadGateConfig;
 pub use scheduler::{Config, Scheduler};
+pub use tunnel::{Piece, STEADY_SECONDS, TunnelConfig, TunnelPhase, Verdict};
 pub use window::{LinkReport, WindowConfig, WindowMode};
 
 use crate::units::Bytes;

@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tidegate_core::entry::Place;
 use tidegate_core::{Bytes, Packet, Port, Rate, Span, Time, discipline::fifo::Fifo};
 
 use crate::air::{Air, Radio};
@@ -109,7 +110,7 @@ impl Link {
             Capacity::Uplink(_) | Capacity::Downlink(_) => spec.capacity.rate().map(Sender::Fixed),
         };
         let built = |choice: &DisciplineChoice, buffer| {
-            (choice.entry.build)(&choice.settings, buffer, seed)
+            (choice.entry.build)(&choice.settings, Place::from(buffer), seed)
         };
         let endless = tidegate_core::Buffer::packets(u32::MAX);
         let queue = match (&spec.queue, sender) {

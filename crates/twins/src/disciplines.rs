@@ -28,7 +28,7 @@ mod scfq;
 mod turns;
 mod x_protect;
 
-use tidegate_core::entry::Entry;
+use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
@@ -38,7 +38,8 @@ use tidegate_core::{
 use crate::audit::{Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
-fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
+fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<dyn Discipline>> {
+    let Place { buffer, .. } = place;
     let memory = || Memory { sweep: settings.span("sweep"), idle: settings.span("idle") };
     let levels_are_las = || ["high", "low"].map(|level| settings.choice(level) == "las");
     let refuses = |rule| Twin::boxed(buffer, WhenFull::Refuse, rule);
@@ -89,8 +90,8 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
             levels_are_las: levels_are_las(),
         })),
         "red" => red::Red::boxed(settings, buffer, seed),
-        "codel" => codel::Codel::boxed(settings, buffer),
-        "fq-codel" => fq_codel::FqCodel::boxed(settings, buffer, seed),
+        "codel" => codel::Codel::boxed(settings, place),
+        "fq-codel" => fq_codel::FqCodel::boxed(settings, place, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         "deadlines" => deadlines::Deadlines::boxed(settings, buffer),
         "cake" => cake::Cake::boxed(settings, buffer, seed),
@@ -107,16 +108,36 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
 pub fn compare(
     entry: &'static Entry,
     given: &[(&str, &str)],
-    buffer: Buffer,
+    place: impl Into<Place>,
     seed: u64,
     operations: &[Operation],
 ) {
-    let settings = entry.settings(given).expect("only valid settings are tried");
-    let twin = find(entry.name, &settings, buffer, seed)
+    let (settings, place) = (entry.settings(given), place.into());
+    let settings = settings.expect("only valid settings are tried");
+    let real = Audited::new((entry.build)(&settings, place, seed), place.buffer);
+    follow(entry, real, &settings, place, seed, operations, |_, _| {});
+}
+
+/// Does the same to `real`, a discipline with these settings in this place, and to a
+/// twin that was built so. `before` is called with the number of each operation, and may
+/// do to `real` what is to change nothing.
+///
+/// # Panics
+/// As [`compare`].
+pub fn follow(
+    entry: &'static Entry,
+    mut real: Audited,
+    settings: &Settings,
+    place: Place,
+    seed: u64,
+    operations: &[Operation],
+    mut before: impl FnMut(usize, &mut Audited),
+) {
+    let twin = find(entry.name, settings, place, seed)
         .unwrap_or_else(|| panic!("'{}' needs a twin in crates/twins/src/disciplines", entry.name));
-    let mut real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
-    let mut twin = Audited::new(twin, buffer);
+    let mut twin = Audited::new(twin, place.buffer);
     for (step, operation) in operations.iter().enumerate() {
+        before(step, &mut real);
         let events = real.apply(*operation);
         assert_eq!(events, twin.apply(*operation), "{}, step {step}: {operation:?}", entry.name);
         // The real one sweeps its table when a packet comes or goes.
@@ -283,6 +304,10 @@ impl Discipline for Twin {
         record.left = Some(self.last);
         record.sent = true;
         Some(record.packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

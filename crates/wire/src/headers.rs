@@ -159,7 +159,9 @@ impl Headers {
 fn ipv6_protocol(packet: &LaxIpv6Slice) -> IpNumber {
     let fragment_header = || {
         packet.extensions().clone().into_iter().find_map(|extension| match extension {
-            Ipv6ExtensionSlice::Fragment(header) => Some(header.next_header()),
+            Ipv6ExtensionSlice::Fragment(header) if header.is_fragmenting_payload() => {
+                Some(header.next_header())
+            }
             _ => None,
         })
     };

@@ -72,6 +72,11 @@ impl<T: Default> FlowQueues<T> {
         &mut self.queue(queue).state
     }
 
+    /// What is kept for every queue that there has been so far.
+    pub(crate) fn states(&mut self) -> impl Iterator<Item = &mut T> {
+        self.queues.iter_mut().map(|queue| &mut queue.state)
+    }
+
     /// Puts a packet at the end of a queue.
     pub(crate) fn push(&mut self, number: u32, packet: Packet) {
         let slot = match self.free.pop() {

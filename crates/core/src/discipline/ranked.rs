@@ -86,6 +86,11 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
         self.order.pop_greatest().map(|place| self.take(place))
     }
 
+    /// What names the flows of the packets, once for each, in no order.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = E> + '_ {
+        self.order.iter().map(|place| self.slots[place.slot as usize].1)
+    }
+
     fn take(&mut self, Place { rank, slot, .. }: Place<R>) -> Ranked<R, E> {
         let (packet, flow) = self.slots[slot as usize];
         self.free.push(slot);

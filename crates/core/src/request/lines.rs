@@ -176,6 +176,21 @@ impl Lines {
         Some((request, user))
     }
 
+    /// A response goes on that had been taken for over. Says whose it is, and whether
+    /// the user was idle.
+    pub(super) fn resume(&mut self, ClassId(class): ClassId, UserId(user): UserId) -> (u32, bool) {
+        let name = (class, user);
+        let known = self.user_by_name.get(&name).copied();
+        let user = known.unwrap_or_else(|| self.add_user(name));
+        self.users[user].outstanding += 1;
+        let line = self.line_of(user);
+        let line = &mut self.lines[line as usize];
+        if line.first.is_none() {
+            line.service = line.service.max(self.orders[class as usize].reached);
+        }
+        (user, known.is_none())
+    }
+
     /// Takes a request out that waits no longer. Says whether its user is idle now.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<(Request, bool)> {
         self.waiting.get(ticket.waiting).filter(|waiting| waiting.arrived == ticket.arrived)?;

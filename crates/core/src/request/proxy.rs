@@ -10,8 +10,12 @@
 //!   names it after that. What the driver says of it later changes nothing.
 //! - The driver holds no place in the window: places are inside the exchanges.
 //!
+//! Tunnels are in [`tunnels`].
+//!
 //! *Memory* is that of the exchanges that live, of the actions not asked for yet,
 //! and of a bounded number of origins.
+
+mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +23,7 @@ use super::alarms::Alarms;
 use super::exchange::{Ending, Event, Exchange, Phase};
 use super::pools::Pools;
 use super::round_trips::RoundTrips;
+use super::tunnel::{Tunnel, TunnelConfig};
 use super::{
     ClassId, ClassState, Decision, LinkReport, Reading, Refusal, Request, Scheduler, UserId,
 };
@@ -32,6 +37,11 @@ pub const REPORT_EVERY: Span = Span::millis(100);
 /// the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(u64);
+
+/// Names a tunnel, also after it is closed. No tunnel or exchange of a proxy ever has
+/// the name of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TunnelId(u64);
 
 /// A server, or whatever else has a path of its own: any number that is the same for
 /// the same path.
@@ -48,7 +58,11 @@ pub struct ProxyConfig {
     /// classes, by buckets that are refilled every second. They decide what is
     /// read, and a read gate of the scheduler does not. Classes without a rate,
     /// all of them when this is empty, are read as the scheduler says.
+    ///
+    /// They do not limit tunnels.
     pub pools: Vec<Rate>,
+    /// When a tunnel asks, and when it has its answer.
+    pub tunnels: TunnelConfig,
 }
 
 /// Something that a gateway has to do.
@@ -77,6 +91,40 @@ pub enum Action {
         /// Why.
         ending: Ending,
     },
+    /// Send on what is held of this tunnel's uplink, and hold nothing more of it until
+    /// [`Proxy::send`] says so.
+    Pass {
+        /// Of which tunnel.
+        tunnel: TunnelId,
+    },
+    /// Read the downlink of this tunnel in this way, counted from what was read before,
+    /// whatever was said before.
+    ReadTunnel {
+        /// Of which.
+        tunnel: TunnelId,
+        /// How.
+        reading: Reading,
+    },
+}
+
+impl Action {
+    /// The tunnel that it is about.
+    fn tunnel(&self) -> Option<TunnelId> {
+        match *self {
+            Action::Pass { tunnel } | Action::ReadTunnel { tunnel, .. } => Some(tunnel),
+            Action::Dial { .. } | Action::Read { .. } | Action::End { .. } => None,
+        }
+    }
+
+    /// The exchange that it is about.
+    fn exchange(&self) -> Option<ExchangeId> {
+        match *self {
+            Action::Dial { exchange, .. }
+            | Action::Read { exchange, .. }
+            | Action::End { exchange, .. } => Some(exchange),
+            Action::Pass { .. } | Action::ReadTunnel { .. } => None,
+        }
+    }
 }
 
 /// For how long responses got nothing, since the start.
@@ -136,6 +184,10 @@ pub struct Proxy {
     patience: Option<Span>,
     pools: Pools,
     exchanges: BTreeMap<u64, Exchange>,
+    tunnels: BTreeMap<u64, Tunnel>,
+    of_tunnels: TunnelConfig,
+    /// Requests of tunnels that were let go out of order.
+    overdue: u64,
     /// How many names were given.
     named: u64,
     /// What is known and not asked for yet.
@@ -154,6 +206,9 @@ impl Proxy {
             patience: config.patience,
             pools: Pools::new(now, &config.pools),
             exchanges: BTreeMap::new(),
+            tunnels: BTreeMap::new(),
+            of_tunnels: config.tunnels,
+            overdue: 0,
             named: 0,
             actions: VecDeque::new(),
             alarms: Alarms::default(),
@@ -283,7 +338,7 @@ impl Proxy {
         Some(now.since(self.exchanges.get(&exchange.0)?.moved()?))
     }
 
-    /// For how long responses got nothing, those that get nothing at `now` among them.
+    /// For how long responses of exchanges got nothing, those that get nothing at `now` among them.
     #[must_use]
     pub fn pauses(&self, now: Time) -> Pauses {
         let lasting = self.exchanges.values().filter_map(Exchange::ungranted);
@@ -335,6 +390,7 @@ impl Proxy {
             self.pools.leave(state.class(), number);
             self.exchanges.remove(&number);
             self.alarms.clear(number);
+            self.actions.retain(|action| action.exchange() != Some(exchange));
             self.actions.push_back(Action::End { exchange, ending });
         }
     }
@@ -342,6 +398,9 @@ impl Proxy {
     /// Carries out what the scheduler decided.
     fn obey(&mut self, now: Time, decision: Decision) {
         match decision {
+            Decision::Release { request, permit } if self.tunnels.contains_key(&request.handle) => {
+                self.release_tunnel(now, TunnelId(request.handle), permit);
+            }
             Decision::Release { request, permit } => {
                 let exchange = ExchangeId(request.handle);
                 let pooled = self.pools.limits(request.class);
@@ -351,6 +410,9 @@ impl Proxy {
                 if let Some(patience) = self.patience {
                     self.alarms.set(request.handle, now + patience);
                 }
+            }
+            Decision::Read { handle, size } if self.tunnels.contains_key(&handle) => {
+                self.grant_tunnel(TunnelId(handle), size);
             }
             Decision::Read { handle, size } => {
                 let class = self.exchanges.get(&handle).map(Exchange::class);
@@ -382,7 +444,11 @@ impl Proxy {
     /// Does what is due.
     fn wake(&mut self, now: Time) {
         while let Some(number) = self.alarms.take_due(now) {
-            self.watch(now, ExchangeId(number));
+            if self.tunnels.contains_key(&number) {
+                self.look_at_tunnel(now, TunnelId(number));
+            } else {
+                self.watch(now, ExchangeId(number));
+            }
         }
         if self.pools.next_refill().is_some_and(|at| at <= now) {
             self.pools.refill(now);

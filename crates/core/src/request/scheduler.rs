@@ -137,6 +137,26 @@ impl Scheduler {
         Some(request)
     }
 
+    /// A response goes on that had been taken for over, after `received` of it: it
+    /// takes a place at once, even past *W+*. What it receives from here on
+    /// counts as if it had never ended. No decision releases it; the permit is to
+    /// be kept and dropped as that of a release.
+    ///
+    /// # Errors
+    /// The class does not exist.
+    pub fn resume(&mut self, request: Request, received: Bytes) -> Result<Permit, Refusal> {
+        self.settle();
+        let Request { handle, class, user } = request;
+        if self.classes.get(class.0).is_none() {
+            return Err(Refusal::NoSuchClass { class });
+        }
+        let (user, new_user) = self.lines.resume(class, user);
+        if new_user {
+            self.classes.add_user(class.0);
+        }
+        Ok(self.take_place(handle, class.0, user, received))
+    }
+
     /// What is to be done at `now`: to be called again and again, after every
     /// event, until it says `None`. Time never goes back from one call to the next.
     pub fn next(&mut self, now: Time) -> Option<Decision> {
@@ -285,16 +305,22 @@ impl Scheduler {
         let (request, user) = self.lines.release(class)?;
         self.classes.released(class);
         self.classes.set_first(class, self.lines.first(class));
+        let permit = self.take_place(request.handle, class, user, Bytes::ZERO);
+        Some(Decision::Release { request, permit })
+    }
+
+    /// The one way into the window.
+    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> Permit {
         let number = self.responses.insert(Response {
-            handle: request.handle,
+            handle,
             class,
             user,
-            received: 0,
+            received: received.0,
             holds_place: true,
             long: None,
         });
         self.held += 1;
-        Some(Decision::Release { request, permit: self.permits.issue(number) })
+        self.permits.issue(number)
     }
 
     /// Lets a long response read on, if one may.

@@ -4,5 +4,6 @@
 mod bounds;
 mod conformance;
 mod examples;
+mod exchanges;
 mod pages;
 mod places;

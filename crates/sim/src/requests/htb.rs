@@ -19,6 +19,8 @@
 //! the classes per packet.
 
 use tidegate_core::discipline::{Backlog, Discipline, Losses};
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Packet, Rate, Span, Time};
 
@@ -115,6 +117,14 @@ impl Discipline for Htb {
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.take(OWN, now, losses).or_else(|| self.take(BORROWED, now, losses))
+    }
+
+    /// Each leaf's queue has these settings and such a buffer from `now` on.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        for leaf in &mut self.leaves {
+            let place = Place { rate: Some(leaf.own.rate), ..place };
+            leaf.queue.reconfigure(now, settings, place);
+        }
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

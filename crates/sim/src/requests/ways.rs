@@ -4,13 +4,12 @@
 //! know. All of them see the same demand over the same link: what a client asks
 //! for, and of whom, comes from random streams that no way draws from.
 
-use tidegate_core::discipline::Discipline;
-use tidegate_core::entry::Entry;
+use tidegate_core::entry::{Entry, Place};
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
 use tidegate_core::setting::{Kind as Of, Parameter, SettingError, Settings};
-use tidegate_core::{Buffer, Bytes, Port, Rate, Span};
+use tidegate_core::{Buffer, Port, Rate};
 
 use super::htb::Htb;
 use super::paced::Paced;
@@ -68,17 +67,10 @@ const SHARE: Parameter = Parameter {
 const LEAF: Parameter = Parameter {
     name: "leaf",
     help: "the discipline of each class's queue",
-    kind: Of::Choice(&["fifo", FQ_CODEL]),
+    kind: Of::Choice(&["fifo", "fq-codel"]),
     // As in Linux (tc-htb(8)).
     default: "fifo",
 };
-
-const FQ_CODEL: &str = "fq-codel";
-
-/// Target of CoDel where packets take no time to speak of (RFC 8289 section 4.3),
-/// and the largest packet.
-const TARGET: Span = Span::millis(5);
-const LARGEST: Bytes = Bytes(1_514);
 
 /// The default of Linux for a queue on Ethernet.
 const QUEUE: Parameter = Parameter {
@@ -220,12 +212,17 @@ impl Way {
             Kind::Htb { share, leaf, queue } => {
                 let rate = below(*share);
                 let leaves = setup.shares_of(rate).into_iter();
-                let leaf = |rate| (rate, leaf_queue(leaf, rate, *queue, seed));
+                let leaf = |rate| {
+                    let place = Place { buffer: *queue, rate: Some(rate) };
+                    (rate, leaf.build(&[], place, seed).expect("defaults are valid"))
+                };
                 Some(Port::new(Box::new(Htb::new(rate, leaves.map(leaf).collect()))))
             }
             Kind::Shaped { share, queue, discipline, settings } => {
-                let inner = (discipline.build)(settings, *queue, seed);
-                Some(Port::new(Box::new(Paced::new(inner, below(*share)))))
+                let rate = below(*share);
+                let place = Place { buffer: *queue, rate: Some(rate) };
+                let inner = (discipline.build)(settings, place, seed);
+                Some(Port::new(Box::new(Paced::new(inner, rate))))
             }
             _ => None,
         }
@@ -236,14 +233,4 @@ impl Way {
         let Kind::Pools { share } = self.kind else { return None };
         Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))
     }
-}
-
-/// A leaf's queue. CoDel would never leave off where a packet takes longer than its
-/// target (RFC 8290 section 5.2.2): there it is the time of one and a half
-/// packets, as in CAKE's shaper.
-fn leaf_queue(leaf: &'static Entry, rate: Rate, queue: Buffer, seed: u64) -> Box<dyn Discipline> {
-    let target = TARGET.max(rate.transmission(LARGEST) * 3 / 2).min(Span::seconds(60)).to_string();
-    let given = [("target", target.as_str())];
-    let given = if leaf.name == FQ_CODEL { &given[..] } else { &[] };
-    leaf.build(given, queue, seed).expect("settings within range")
 }

@@ -457,6 +457,7 @@ fn way(written: &At<WayText>) -> Result<Way, Mistake> {
             let place = given(parameter).map_or(place, |(_, value)| &value.place);
             Err(Mistake::at(place, format!("'{}'", found.escape_debug()), expected))
         }
+        Err(SettingError::Fixed { .. }) => unreachable!("nothing runs while a file is read"),
     }
 }
 

@@ -17,7 +17,8 @@ mod greedy;
 mod traffic;
 
 use super::values::{
-    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text, WifiRate,
+    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text,
+    WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use traffic::{

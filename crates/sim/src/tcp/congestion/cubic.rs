@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438) in integers.
 //!
-//! The window follows W(t) = C (t - K)^3 + W_max, flat around the size at
-//! which the last loss happened. All of it is integer arithmetic, so that a run
-//! gives the same bits on every machine: windows are bytes, times are counted
-//! in 2^-20 s (just under a microsecond) so that the cube is shifted and not
-//! divided, and fractions of a byte are carried to the next acknowledgement.
+//! The window follows W(t) = C (t - K)^3 + W_max, which is flat around the size
+//! at which the last loss happened. All arithmetic is in integers, so that a run
+//! gives the same bits on every machine: windows are in bytes, times in 2^-20 s
+//! (just under a microsecond), so that the cube is shifted and not divided, and
+//! fractions of a byte are carried over to the next acknowledgement.
 
 use tidegate_core::{Span, Time};
 
@@ -28,7 +28,7 @@ const RELEASE: (u64, u64) = (17, 20);
 const ALPHA: (u64, u64) = (9, 17);
 /// Fraction bits of a second.
 const TICKS: u32 = 20;
-/// Longest time from K that is told apart: 2^32 ticks, more than an hour.
+/// The longest time from K that makes a difference: 2^32 ticks, more than an hour.
 const FARTHEST: u64 = u32::MAX as u64;
 
 #[derive(Debug)]
@@ -49,8 +49,7 @@ impl Controller for Cubic {
             window.grow(ack);
         } else {
             let round_trip = ack.smoothed_round_trip.unwrap_or(Span::ZERO);
-            window.size =
-                self.curve.avoid(ack.now, window.size, window.mss, ack.acked, round_trip);
+            window.size = self.curve.avoid(ack.now, window.size, window.mss, ack.acked, round_trip);
         }
     }
 
@@ -109,14 +108,7 @@ struct Epoch {
 
 impl Curve {
     /// Window after an acknowledgement of `acked` bytes (sections 4.2 to 4.5).
-    fn avoid(
-        &mut self,
-        now: Time,
-        window: u64,
-        mss: u64,
-        acked: u64,
-        round_trip: Span,
-    ) -> u64 {
+    fn avoid(&mut self, now: Time, window: u64, mss: u64, acked: u64, round_trip: Span) -> u64 {
         let (maximum, prior) = (&mut self.maximum, self.prior);
         let epoch = self.epoch.get_or_insert_with(|| {
             // Section 4.10: without a reduction before (slow start left by its

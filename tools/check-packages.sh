@@ -1,0 +1,55 @@
+#!/bin/sh
+# Holds every crate that can be published to what a stranger needs of it: a README,
+# both licences, metadata for docs.rs, a version for each dependency, and no file
+# outside of the package that its code includes. `make packages` builds them too.
+#
+#   tools/check-packages.sh            checks what the packages hold
+#   tools/check-packages.sh build      and builds each from its package alone
+set -eu
+cd "$(dirname "$0")/.."
+
+failed=0
+complain() {
+    echo "$*" >&2
+    failed=1
+}
+
+published= excluded=
+for manifest in $(git ls-files '*Cargo.toml'); do
+    name=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)
+    case $manifest in
+    Cargo.toml | fuzz/libfuzzer/*) ;;
+    *) if grep -q '^publish = false' "$manifest"; then
+        excluded="$excluded --exclude $name"
+    else
+        published="$published $name"
+        folder=$(dirname "$manifest")
+        files=$(cargo package --package "$name" --list --locked --allow-dirty --quiet 2>/dev/null)
+        for file in README.md LICENSE-MIT LICENSE-APACHE; do
+            echo "$files" | grep -qx "$file" || complain "$manifest: the package has no $file"
+        done
+        for key in 'description = ' 'readme = ' '\[package.metadata.docs.rs\]'; do
+            grep -q "^$key" "$manifest" || complain "$manifest: there is no $key"
+        done
+        # How many folders up from the crate's own an include leads.
+        for file in $(echo "$files" | grep '\.rs$'); do
+            depth=$(dirname "$file" | sed 's/^\.$//' | awk -F/ '{ print NF }')
+            ups=$(grep -oE 'include(_str|_bytes)?!\("(\.\./)+' "$folder/$file" |
+                sed 's/^[^"]*"//' | awk -F/ '{ if (NF - 1 > most) most = NF - 1 } END { print most + 0 }')
+            [ "$ups" -le "$depth" ] || complain "$folder/$file: it includes a file outside of the crate"
+        done
+    fi ;;
+    esac
+done
+grep -nE '^tidegate-.*path = ' Cargo.toml | grep -v 'version = ' | while read -r line; do
+    name=$(echo "$line" | sed 's/^[0-9]*://; s/ = .*//')
+    case " $excluded " in *" $name "*) ;; *) echo "Cargo.toml:$line: there is no version" >&2 && exit 1 ;; esac
+done || failed=1
+
+[ $failed = 0 ] && echo "packages are complete:$published"
+if [ "${1-}" = build ] && [ $failed = 0 ]; then
+    # shellcheck disable=SC2086
+    cargo package --workspace $excluded --locked --allow-dirty --quiet
+    echo "packages build by themselves:$published"
+fi
+exit $failed

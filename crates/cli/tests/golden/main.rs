@@ -31,8 +31,7 @@ enum Leaves {
 
 /// Where a comparison puts its rows and figures. Its report repeats them in words
 /// and plots, whose wording is no result.
-const TABLES: &[&str] =
-    &["flows.csv", "links.csv", "progress.csv", "summary.csv", "summary.json"];
+const TABLES: &[&str] = &["flows.csv", "links.csv", "progress.csv", "summary.csv", "summary.json"];
 
 #[test]
 fn a_household_and_an_office_are_as_they_were() {

@@ -195,6 +195,8 @@ pub struct Proxy {
     alarms: Alarms,
     round_trips: RoundTrips,
     pauses: Pauses,
+    /// Whether the scheduler has not been asked to the end since a timer was due.
+    is_woken: bool,
 }
 
 impl Proxy {
@@ -214,6 +216,7 @@ impl Proxy {
             alarms: Alarms::default(),
             round_trips: RoundTrips::default(),
             pauses: Pauses::default(),
+            is_woken: false,
         }
     }
 
@@ -300,17 +303,22 @@ impl Proxy {
     /// and at [`next_timeout`](Proxy::next_timeout), until it says `None`. A call
     /// too many changes nothing.
     pub fn next_action(&mut self, now: Time) -> Option<Action> {
-        self.wake(now);
         loop {
             if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            let Some(decision) = self.scheduler.next(now) else {
+            // What one timer brings about is done before the next is looked at.
+            if !self.is_woken && self.wake(now) {
+                self.is_woken = true;
+            } else if let Some(decision) = self.scheduler.next(now) {
+                self.obey(now, decision);
+            } else {
                 let long = self.scheduler.outstanding() - self.scheduler.held() as usize;
                 self.pauses.long = self.pauses.long.max(long);
-                return None;
-            };
-            self.obey(now, decision);
+                if !std::mem::take(&mut self.is_woken) {
+                    return None;
+                }
+            }
         }
     }
 
@@ -318,7 +326,7 @@ impl Proxy {
     /// event; `None` when never.
     #[must_use]
     pub fn next_timeout(&mut self, now: Time) -> Option<Time> {
-        if !self.actions.is_empty() {
+        if !self.actions.is_empty() || self.is_woken || self.pools.is_serving() {
             return Some(now);
         }
         let times = [self.scheduler.next_ready(now), self.alarms.next(), self.pools.next_refill()];
@@ -441,21 +449,22 @@ impl Proxy {
         }
     }
 
-    /// Does what is due.
-    fn wake(&mut self, now: Time) {
-        while let Some(number) = self.alarms.take_due(now) {
+    /// Does one thing that is due, if any is.
+    fn wake(&mut self, now: Time) -> bool {
+        if let Some(number) = self.alarms.take_due(now) {
             if self.tunnels.contains_key(&number) {
                 self.look_at_tunnel(now, TunnelId(number));
             } else {
                 self.watch(now, ExchangeId(number));
             }
-        }
-        if self.pools.next_refill().is_some_and(|at| at <= now) {
+        } else if let Some(number) = self.pools.next_in_line() {
+            self.draw(now, ExchangeId(number));
+        } else if self.pools.next_refill().is_some_and(|at| at <= now) {
             self.pools.refill(now);
-            while let Some(number) = self.pools.next_in_line() {
-                self.draw(now, ExchangeId(number));
-            }
+        } else {
+            return false;
         }
+        true
     }
 
     /// Gives a response up that has been silent for too long.

@@ -360,15 +360,16 @@ impl Tunnel {
     pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
         let Surroundings { now, scheduler, config } = around;
         let mut orders = Orders::default();
-        if let Flow::Response(response) = &mut self.flow {
+        if let Flow::Response(response) = &mut self.flow
+            && response.over_at(config) <= now
+        {
+            let received = response.received;
             if response.is_held_back() {
                 response.moved = now;
-            }
-            if response.over_at(config) <= now {
-                let received = response.received;
-                let is_answered = response.unanswered.is_none();
-                orders =
-                    if is_answered { self.rest(received) } else { self.wait(received, now, None) };
+            } else if response.unanswered.is_none() {
+                orders = self.rest(received);
+            } else {
+                orders = self.wait(received, now, None);
             }
         }
         if let Some(held) = self.held.take_if(|held| held.since + config.max_hold <= now) {

@@ -56,7 +56,6 @@ mod proxy;
 mod room;
 mod round_trips;
 mod scheduler;
-mod slab;
 mod tunnel;
 mod window;
 

@@ -348,7 +348,7 @@ impl Settings {
     #[must_use]
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
-            Value::Choice(word) => *word,
+            Value::Choice(word) => word,
             other => unreachable!("{name} is {other:?}"),
         }
     }

@@ -26,6 +26,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct FlowQueues<T> {
     queues: Vec<Queue<T>>,
+    /// No slab: its links lie beside it, with the same slots.
     packets: Vec<Packet>,
     links: Vec<Link>,
     free: Vec<u32>,

@@ -15,6 +15,7 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub(crate) struct RankedQueue<R, E = FlowId> {
     order: DoubleEndedHeap<Place<R>>,
+    /// No slab: without a mark of which slots are free, a packet costs less.
     slots: Vec<(Packet, E)>,
     free: Vec<u32>,
     arrivals: u64,

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
+use slab::Slab;
+
 use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, UserOrder, WaitingLimits};
 use super::permit::{Permit, Permits};
 use super::room::{ReadGateConfig, Room};
-use super::slab::Slab;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Time};
@@ -187,12 +188,12 @@ impl Scheduler {
         self.settle();
         self.seen = self.seen.saturating_add(size.0);
         let number = permit.response();
-        let Some(response) = self.responses.get(number) else { return Reading::Freely };
+        let Some(response) = self.responses.get(number as usize) else { return Reading::Freely };
         self.classes.charge(response.class, size);
         self.lines.charge(response.user, size);
         let Some(gate) = &mut self.gate else { return Reading::Freely };
         gate.room.advance(now);
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         response.received = response.received.saturating_add(size.0);
         let Some(long) = &mut response.long else {
             gate.room.spend(size);
@@ -284,7 +285,7 @@ impl Scheduler {
         while let Some(number) = self.permits.take_returned() {
             self.give_place_back(number);
             self.sate(number);
-            let response = self.responses.remove(number);
+            let response = self.responses.remove(number as usize);
             if let (Some(gate), Some(long)) = (&mut self.gate, &response.long) {
                 gate.room.refund(Bytes(long.granted));
             }
@@ -296,7 +297,7 @@ impl Scheduler {
 
     /// The one way out of the window.
     fn give_place_back(&mut self, number: u32) {
-        if std::mem::take(&mut self.responses[number].holds_place) {
+        if std::mem::take(&mut self.responses[number as usize].holds_place) {
             self.held -= 1;
         }
     }
@@ -319,6 +320,7 @@ impl Scheduler {
             holds_place: true,
             long: None,
         });
+        let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;
         self.permits.issue(number)
     }
@@ -337,7 +339,7 @@ impl Scheduler {
         let size = gate.config.grant;
         gate.room.spend(size);
         self.sate(number);
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         if let Some(long) = &mut response.long {
             long.granted += size.0;
         }
@@ -347,7 +349,7 @@ impl Scheduler {
     /// A long response wants to be read.
     fn hunger(&mut self, number: u32) {
         let Some(gate) = &mut self.gate else { return };
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         let place = (self.lines.service(response.user), gate.hungered);
         gate.hungered += 1;
         if let Some(long) = &mut response.long {
@@ -361,7 +363,7 @@ impl Scheduler {
 
     /// It does not any more.
     fn sate(&mut self, number: u32) {
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         let Some(place) = response.long.as_mut().and_then(|long| long.hungry.take()) else {
             return;
         };

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::entry::{Entry, Place};
+use tidegate_core::entry::{Drops, Entry, Place};
 use tidegate_core::registry::DISCIPLINES;
-use tidegate_core::{Bytes, Rate, Span};
-use tidegate_twins::audit::{Audited, Operation};
+use tidegate_core::{Buffer, Bytes, Packet, Port, Rate, Span, Time};
+use tidegate_twins::audit::{Audited, Operation, key};
 use tidegate_twins::disciplines;
 
 use super::conformance::{buffer, operations, value};
@@ -106,6 +106,28 @@ fn set_at_any_time_it_loses_nothing_and_keeps_the_order_of_flows() {
         }
         audited.drain();
     });
+}
+
+#[test]
+fn a_buffer_that_becomes_smaller_keeps_what_it_holds() {
+    for entry in DISCIPLINES {
+        let settings = entry.settings(&[]).unwrap();
+        let large = (entry.build)(&settings, Buffer::packets(200).into(), 1);
+        let mut port = Port::new(large);
+        let packet = |handle| Packet::new(handle, key((handle % 5) as u8), Bytes(1_000));
+        (0..60).for_each(|handle| assert!(port.offer(Time::ZERO, packet(handle)).is_empty()));
+        port.reconfigure(Time::ZERO, &settings, Buffer::packets(4));
+        assert_eq!(port.backlog().packets, 60, "{}", entry.name);
+        // An arrival costs one packet, or half of a flow's where victims come in batches.
+        port.offer(Time::ZERO, packet(60));
+        assert!((55..=60).contains(&port.backlog().packets), "{}", entry.name);
+        while port.backlog().packets >= 4 {
+            port.take(Time::ZERO).expect("no time passes: nothing is too late");
+        }
+        let lost = port.offer(Time::ZERO, packet(61)).len();
+        assert!(lost == 0 || entry.drops == Drops::Early, "{} has room again", entry.name);
+        assert!(port.is_conserved());
+    }
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Lines {
         let name = (class, user);
         let known = self.user_by_name.get(&name).copied();
         let user = known.unwrap_or_else(|| self.add_user(name));
-        self.users[user].outstanding += 1;
+        self.users[user as usize].outstanding += 1;
         let line = self.line_of(user);
         let line = &mut self.lines[line as usize];
         if line.first.is_none() {

@@ -1,9 +1,9 @@
-//! The folder for the results.
+//! The folder that results go into.
 //!
-//! Rows are written while runs go on, each run into files of its own, and joined in
-//! the order of the runs at the end: memory stays flat, and the number of threads
-//! leaves no trace. Nobody's earlier results are overwritten unless the user asks
-//! for it.
+//! Rows are written while runs go on, each run into files of its own, and put
+//! together in the order of the runs at the end: memory stays flat, and the
+//! number of threads leaves no trace. Nobody's earlier results are overwritten
+//! unless asked for.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -23,10 +23,10 @@ pub(crate) struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// The folder `asked` for, or one named after `stem`.
+    /// The folder `asked` for, or one that is called after `stem`.
     ///
     /// # Errors
-    /// When it cannot be written to, or already contains something.
+    /// When it cannot be written to, or has something in it already.
     pub(crate) fn prepare(
         asked: Option<&Path>,
         force: bool,
@@ -58,8 +58,7 @@ impl ResultFolder {
             fs::remove_dir_all(&parts)?;
         }
         fs::create_dir_all(&parts)?;
-        // Without the old manifest, nobody mistakes half-written results for
-        // complete ones.
+        // Without the old manifest nobody takes half-written results for whole.
         match fs::remove_file(self.path.join(manifest::NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -80,7 +79,7 @@ impl ResultFolder {
         File::create(self.part(table, run)).map(BufWriter::new)
     }
 
-    /// Joins the rows of `runs`, in this order, and removes the parts.
+    /// Puts the rows of `runs` together, in this order, and removes the parts.
     pub(crate) fn join(&self, runs: &[usize]) -> Result<(), Failure> {
         for table in Table::ALL {
             let path = self.path.join(table.file());
@@ -100,10 +99,10 @@ impl ResultFolder {
         file.flush()
     }
 
-    /// Removes what is needed only while runs go on, and the folder if there is
-    /// nothing else in it.
+    /// Removes what is only needed while runs go on, and the folder when there
+    /// is nothing else in it.
     pub(crate) fn discard(&self) {
-        // What cannot be removed does no harm.
+        // What cannot be removed is in nobody's way.
         let _ = fs::remove_dir_all(self.path.join(PARTS));
         let _ = fs::remove_dir(&self.path);
     }

@@ -1,5 +1,5 @@
-//! The machine on which the program runs. It does not change the results, only the
-//! time that they take, for which the manifest records it.
+//! What the program runs on. It does not change the results, only the time
+//! they take; the manifest notes it for that.
 
 use std::fs;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Machine {
     /// Model of the processor.
     pub(crate) processor: String,
-    /// Cores that the process may use.
+    /// Cores that may be used.
     pub(crate) cores: usize,
     /// Name and version of the operating system.
     pub(crate) system: String,
 }
 
 impl Machine {
-    /// The present machine, as far as it can be found out.
+    /// The one that we are on, as far as it says.
     pub(crate) fn this() -> Machine {
         let line_of = |path: &str, key: &str, separator: char| {
             let text = fs::read_to_string(path).ok()?;
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-/// Cores that this process may use; one if the system does not say.
+/// Cores that this process may use; one when the system does not say.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

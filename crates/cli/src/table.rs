@@ -10,14 +10,14 @@ use tidegate_study::comparison::{Comparison, DisciplineResult, RatioResult, Traf
 const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 20;
-/// The common name of calls and replays.
+/// What calls and replays are called together.
 const DATAGRAMS: &str = "datagrams";
-/// The name of what all flows of a source carry together.
+/// What all flows of a source carry together.
 const THROUGHPUT: &str = "throughput";
 /// Between two columns, and between two groups of them.
 const GAP: usize = 2;
 
-/// Columns under one heading. Columns that do not fit are left out, the least
+/// Columns under one heading. What does not fit is left out, the least
 /// important first.
 struct Group {
     heading: String,
@@ -40,7 +40,7 @@ struct Values {
     of: Vec<Option<Estimate>>,
 }
 
-/// The quantity of a column, in the units of a [`Comparison`].
+/// What a column holds, in the units of a [`Comparison`].
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Seconds,
@@ -250,7 +250,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         Values::of(comparison, heading, kind, value)
     };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
-    // The flows of a capture have their own length, whatever the link does.
+    // The flows of a capture have a length of their own, whatever the link does.
     let transfers = first.traffic.iter().any(|source| !source.datagrams);
     let response = || {
         Group::of(
@@ -291,8 +291,8 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
     groups.into_iter().flatten().collect()
 }
 
-/// What each source of transfers carries, if there are several, and with two of
-/// them the ratio: the discipline of a common queue decides which of them wins.
+/// What each source of transfers carries, where there are several, and with two
+/// of them the ratio: which of them wins is what a queue in common decides.
 fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group> {
     let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);
     let mut columns: Vec<Values> = sources

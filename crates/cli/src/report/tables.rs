@@ -12,7 +12,7 @@ use super::number::{Quantity, count, counted, estimate, mean_and_half, short, si
 use super::plot::swatch;
 use super::summary::Better;
 
-/// Stands for a value that was not measured.
+/// Stands for what was not measured.
 const NOTHING: &str = "–";
 
 /// A table in groups of rows.
@@ -42,9 +42,9 @@ impl Table {
             .with("aria-describedby", &note)
             .child(element("thead").child(head))
             .children(self.groups.into_iter().map(group));
-        // Wide tables scroll separately, also by keyboard.
+        // Wide tables scroll by themselves, and by keyboard too.
         let scroll = element("div").class("scroll").with("tabindex", 0).child(table);
-        // This is not a caption, which would scroll away with the table.
+        // Not a caption: that would scroll away with the table.
         let note = element("p").class("note").with("id", note).text(self.note);
         element("div").child(note).child(scroll)
     }
@@ -245,7 +245,7 @@ impl Measure {
         };
         let stars: Vec<_> = self.values.iter().map(overlaps).collect();
         let known = self.values.iter().flatten().count();
-        // A star for everybody means nothing.
+        // A star for everybody is none.
         if stars.iter().filter(|star| **star).count() == known { none } else { stars }
     }
 }
@@ -461,8 +461,7 @@ fn delay_cells(delay: &DelayResult) -> [Element; 5] {
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {
     let cells = |source: &TrafficResult| {
-        // Payload is counted by flow, and a flow that began during the warm-up is
-        // left out.
+        // Payload is counted by flow, and a flow that began during the warm-up is not.
         let throughput = source.throughput_bps.filter(|rate| source.started > 0 || rate.mean > 0.0);
         let due = source.deadline_s.map_or(NOTHING.into(), |due| short(Quantity::Time, due));
         let mut cells = vec![

@@ -24,7 +24,10 @@ for manifest in $(git ls-files '*Cargo.toml'); do
     else
         published="$published $name"
         folder=$(dirname "$manifest")
-        files=$(cargo package --package "$name" --list --locked --allow-dirty --quiet 2>/dev/null)
+        files=$(cargo package --package "$name" --list --locked --allow-dirty --quiet) || {
+            failed=1
+            continue
+        }
         for file in README.md LICENSE-MIT LICENSE-APACHE; do
             echo "$files" | grep -qx "$file" || complain "$manifest: the package has no $file"
         done

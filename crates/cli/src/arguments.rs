@@ -318,23 +318,13 @@ pub(crate) struct RequestsCompareArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<String>,
     /// Repeat the comparison that wrote this manifest, and check its results
-    #[arg(long, value_name = "MANIFEST", requires = "out", conflicts_with_all = ["file", "seeds"])]
+    #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["file", "seeds"])]
     pub(crate) from: Option<PathBuf>,
     /// Number of seeds: one run for each way and seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
-    /// Folder for the report and the results [default: none are written]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Replace earlier results in the folder
-    #[arg(long, requires = "out")]
-    pub(crate) force: bool,
-    /// Number of runs at the same time [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
     /// Print the file as it is, to start from a built-in one
     #[arg(long, conflicts_with_all = ["from", "seeds", "out", "threads", "json"])]
     pub(crate) print: bool,
@@ -348,12 +338,13 @@ Examples:
   tidegate requests compare
   tidegate requests compare school --print > my.toml
   tidegate requests compare my.toml --seeds 10 --out my-gateway
-  tidegate requests compare --from my-gateway/manifest.json --out again
+  tidegate requests compare --from my-gateway/manifest.json
 
 Built in: school. A file names classes, servers and the ways to compare: request schedulers, and
 without one 'direct', 'htb', 'pools', or a packet discipline as a shaper, as 'shaped-fq-codel'.
 Into the output folder go report.html, its plots as SVG files, summary.csv, runs.csv,
-comparison.json (what --json prints) and manifest.json, which repeats the comparison.
+summary.json (what --json prints) and manifest.json, which repeats the comparison. Ctrl-C keeps
+what is done, reports it, and marks it as partial.
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 
 #[derive(Args, Debug)]

@@ -3,8 +3,8 @@
 use tidegate_sim::scenario::{
     Arrivals, Capacity, LinkSpec, QueueSpec, Scenario, SizeLaw, TrafficKind, TrafficSpec,
 };
+use tidegate_study::manifest::Manifest;
 
-use crate::manifest::Manifest;
 use crate::report::Provenance;
 
 /// The provenance of a comparison. Nothing in it depends on the machine, the
@@ -12,7 +12,7 @@ use crate::report::Provenance;
 pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance {
     let tested =
         |link: &&LinkSpec| matches!(link.queue, QueueSpec::Tested(_) | QueueSpec::Fixed(..));
-    let disciplines = manifest.disciplines.iter().map(|discipline| {
+    let disciplines = manifest.contenders.iter().map(|discipline| {
         let parameters: Vec<_> = discipline
             .parameters
             .iter()
@@ -41,7 +41,7 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         traffic: scenario.traffic.iter().map(|source| traffic(source, scenario)).collect(),
         disciplines: disciplines.collect(),
         other: Vec::new(),
-        scenario: manifest.scenario.text.clone(),
+        scenario: manifest.source.text.clone(),
         files: files.map(|(name, what)| (name.into(), what.into())).into(),
     }
 }

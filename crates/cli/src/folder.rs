@@ -9,8 +9,9 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use tidegate_study::manifest;
+
 use crate::failure::Failure;
-use crate::manifest;
 use crate::rows::Table;
 
 /// Where the rows of unfinished runs are.
@@ -79,20 +80,32 @@ impl ResultFolder {
         File::create(self.part(table, run)).map(BufWriter::new)
     }
 
-    /// Puts the rows of `runs` together, in this order, and removes the parts.
-    pub(crate) fn join(&self, runs: &[usize]) -> Result<(), Failure> {
-        for table in Table::ALL {
+    /// Puts the rows of `runs` together in `tables`, in this order, and removes the
+    /// parts. The first column names the `contender`.
+    pub(crate) fn join(
+        &self,
+        tables: &[Table],
+        contender: &str,
+        runs: &[usize],
+    ) -> Result<(), Failure> {
+        for table in tables {
             let path = self.path.join(table.file());
-            self.join_table(table, runs, &path)
+            self.join_table(*table, contender, runs, &path)
                 .map_err(|reason| Failure::unwritable(&path, &reason))?;
         }
         self.discard();
         Ok(())
     }
 
-    fn join_table(&self, table: Table, runs: &[usize], path: &Path) -> io::Result<()> {
+    fn join_table(
+        &self,
+        table: Table,
+        contender: &str,
+        runs: &[usize],
+        path: &Path,
+    ) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
-        writeln!(file, "{}", table.columns().join(","))?;
+        writeln!(file, "{contender},{}", table.columns().join(","))?;
         for run in runs {
             io::copy(&mut BufReader::new(File::open(self.part(table, *run))?), &mut file)?;
         }

@@ -2,44 +2,39 @@
 //! the users of each class feel under each.
 //!
 //! All ways see the same demand. What is measured of a run is a few numbers for
-//! each class; over the seeds they become means with intervals ([`summary`]).
+//! each class; over the seeds they become means with intervals
+//! ([`tidegate_study::requests`]).
 
 mod describe;
 pub(crate) mod standard;
-pub(crate) mod summary;
 mod text;
 
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::io;
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use tidegate_core::Time;
-use tidegate_sim::requests::{Outcome, run_way};
+use csv::Writer;
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
-use tidegate_study::pool;
+use tidegate_study::manifest::Manifest;
+use tidegate_study::requests::{self, Class, Run, Summary};
 
 use self::standard::Standard;
-use self::summary::Summary;
 use crate::arguments::RequestsCompareArguments;
 use crate::builtin::GATEWAYS;
+use crate::comparing::{self, Compared, Extra};
 use crate::failure::Failure;
-use crate::folder::ResultFolder;
-use crate::inputs::{DataFile, Input};
-use crate::manifest::{self, Made, ScenarioText};
-use crate::output::{json, print};
-use crate::progress::Progress;
+use crate::inputs::Input;
+use crate::output::print;
 use crate::report::requests::Results;
-use crate::{interrupt, machine, report};
+use crate::rows::{Names, Table};
+use crate::{report, summary_csv};
 
 pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     if arguments.schema {
         return print(&gateway::json_schema());
     }
     if let Some(path) = &arguments.from {
-        let earlier: Manifest = manifest::read(path)?;
-        let input = earlier.gateway.input(&earlier.data);
+        let earlier = Manifest::read(path).map_err(Failure::Input)?;
+        let input = Input::of_manifest(&earlier);
         return compare(&input, Some(earlier.seeds.clone()), Some(&earlier), arguments);
     }
     let input = Input::named(arguments.file.as_deref(), GATEWAYS)?;
@@ -49,8 +44,7 @@ pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     compare(&input, arguments.seeds.map(|seeds| (1..=seeds).collect()), None, arguments)
 }
 
-/// Compares the ways of `input`, with its own seeds or with these. With an
-/// `earlier` manifest the results are held against it.
+/// Compares the ways of `input`, with its own seeds or with these.
 fn compare(
     input: &Input,
     seeds: Option<Vec<u64>>,
@@ -62,103 +56,75 @@ fn compare(
     if let Some(seeds) = seeds {
         comparison.seeds = seeds;
     }
-    let prepare = |out| ResultFolder::prepare(Some(out), arguments.force, &input.stem);
-    let folder = arguments.out.as_deref().map(prepare).transpose()?;
-    let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
-    let mut manifest = Manifest::of(input, &comparison, data, threads);
-    let begun = Instant::now();
-    let outcomes = outcomes(&comparison, threads, interrupt::stop_flag()?).inspect_err(|_| {
-        folder.iter().for_each(ResultFolder::discard);
-    })?;
-    let summary = Summary::of(&input.name, &comparison, &outcomes);
-    let document = json(&summary);
-    if let Some(folder) = &folder {
-        folder.write("summary.csv", &summary.csv())?;
-        folder.write("runs.csv", &summary::runs_csv(&comparison, &outcomes))?;
-        folder.write("comparison.json", document.as_bytes())?;
-        let results = Results {
-            summary: &summary,
-            standard: &Standard::of(&comparison),
-            provenance: &describe::provenance(&input.text, &comparison),
-        };
-        report::requests::write(folder.path(), results)
-            .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
-        manifest.made.wall_s = begun.elapsed().as_secs_f64();
-        manifest.results = manifest::hashes(folder.path(), &RESULTS)?;
-        folder.write(manifest::NAME, json(&manifest).as_bytes())?;
-        // There are no parts of runs to put together.
-        folder.discard();
+    comparing::compare(&comparison, input, data, earlier, &arguments.results)
+}
+
+/// The file with a row for each class of each run.
+const RUNS: &str = "runs.csv";
+
+impl Compared for Comparison {
+    type Summary = Summary;
+
+    const TABLES: &'static [Table] = &[];
+
+    fn names(&self) -> Names<'_> {
+        let sources = self.classes.iter().map(String::as_str).collect();
+        Names { contender: "way", sources, links: vec!["access"] }
     }
-    if arguments.json {
-        print(&document)?;
-    } else {
-        print(&text::of(&summary))?;
-        if let Some(folder) = &folder {
-            let runs = comparison.ways.len() * comparison.seeds.len();
-            print(&report::written(runs, begun.elapsed(), folder.path()))?;
+
+    fn sum_up(&self, input: &Input, runs: &[Run]) -> Summary {
+        Summary::of(&input.name, self, runs)
+    }
+
+    fn is_partial(summary: &Summary) -> bool {
+        summary.partial
+    }
+
+    fn csv(summary: &Summary) -> Vec<u8> {
+        summary_csv::of_ways(summary)
+    }
+
+    fn text(summary: &Summary) -> String {
+        text::of(summary)
+    }
+
+    fn report(&self, folder: &Path, summary: &Summary, manifest: &Manifest) -> io::Result<()> {
+        let standard = Standard::of(&with_results(self, summary));
+        let provenance = describe::provenance(&manifest.source.text, self);
+        let results = Results { summary, standard: &standard, provenance: &provenance };
+        report::requests::write(folder, results)
+    }
+
+    fn extra(&self, runs: &[Run]) -> Vec<Extra> {
+        vec![(RUNS, runs_csv(self, runs))]
+    }
+}
+
+/// `comparison` with the ways that have results: an interruption may leave some without.
+fn with_results(comparison: &Comparison, summary: &Summary) -> Comparison {
+    let mut left = comparison.clone();
+    left.ways.retain(|way| summary.ways.iter().any(|it| it.label == way.label));
+    left
+}
+
+/// Every run, a row for each class.
+fn runs_csv(comparison: &Comparison, runs: &[Run]) -> Vec<u8> {
+    const MEMORY: &str = "memory takes everything";
+    let mut writer = Writer::from_writer(Vec::new());
+    let names = Class::MEASURES.iter().map(|measure| measure.name);
+    writer.write_record(["way", "seed", "class"].into_iter().chain(names)).expect(MEMORY);
+    for run in runs {
+        for class in requests::classes(comparison, run) {
+            let head = [comparison.ways[run.way].label.clone(), run.seed.to_string()];
+            let cells = Class::MEASURES.iter().map(|measure| {
+                let value = (measure.value)(&class);
+                let count = value.count().map(|count| count.to_string());
+                let mean = value.mean().map(|estimate| estimate.mean.to_string());
+                count.or(mean).unwrap_or_default()
+            });
+            let row = head.into_iter().chain([class.name.clone()]).chain(cells);
+            writer.write_record(row).expect(MEMORY);
         }
     }
-    match earlier {
-        Some(earlier) => manifest::check(&earlier.tidegate, &earlier.results, &manifest.results),
-        None => Ok(()),
-    }
-}
-
-/// The results that a manifest vouches for.
-const RESULTS: [&str; 4] = ["summary.csv", "runs.csv", "comparison.json", report::NAME];
-
-/// `manifest.json`: what a comparison of ways came from, so that `tidegate
-/// requests compare --from` can repeat it to the byte.
-#[derive(Serialize, Deserialize)]
-struct Manifest {
-    /// Version of the program.
-    tidegate: String,
-    /// The file of the gateway as it was written.
-    gateway: ScenarioText,
-    /// The files that it names.
-    data: Vec<DataFile>,
-    /// The seeds.
-    seeds: Vec<u64>,
-    /// SHA-256 of each result.
-    results: BTreeMap<String, String>,
-    /// How it was made; without influence on the results.
-    made: Made,
-}
-
-impl Manifest {
-    /// A manifest of what is going to be run, without results.
-    fn of(input: &Input, comparison: &Comparison, data: Vec<DataFile>, threads: usize) -> Manifest {
-        Manifest {
-            tidegate: env!("CARGO_PKG_VERSION").into(),
-            gateway: ScenarioText::of(input),
-            data,
-            seeds: comparison.seeds.clone(),
-            results: BTreeMap::new(),
-            made: Made::here(threads),
-        }
-    }
-}
-
-/// What came out of each way, by seed.
-fn outcomes(
-    comparison: &Comparison,
-    threads: usize,
-    stop: &AtomicBool,
-) -> Result<Vec<Vec<Outcome>>, Failure> {
-    let Comparison { setup, ways, seeds, .. } = comparison;
-    let runs = ways.len() * seeds.len();
-    let progress = Progress::new(runs, setup.duration);
-    let all: Vec<_> =
-        ways.iter().flat_map(|way| seeds.iter().map(move |seed| (way, *seed))).collect();
-    let outcomes = pool::map(&all, threads, stop, |(way, seed)| {
-        let outcome = run_way(setup, way, *seed, stop);
-        progress.advance(outcome.reached.since(Time::ZERO));
-        outcome
-    });
-    progress.finish();
-    if stop.load(Ordering::Relaxed) {
-        return Err(Failure::Interrupted("interrupted; there are no results".into()));
-    }
-    let mut outcomes = outcomes.into_iter();
-    Ok(ways.iter().map(|_| outcomes.by_ref().take(seeds.len()).collect()).collect())
+    writer.into_inner().expect(MEMORY)
 }

@@ -10,11 +10,11 @@ use std::path::Path;
 use serde::Serialize;
 use tidegate_core::Span;
 use tidegate_papers::{CLAIMS, Claim, Effort, Finding, Lab, Observer, select};
+use tidegate_study::machine;
 
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::interrupt::stop_flag;
-use crate::machine;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::report::finding;

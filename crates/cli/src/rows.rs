@@ -8,7 +8,6 @@ use std::io::{self, BufWriter};
 use csv::{Writer, WriterBuilder};
 use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
-use tidegate_sim::scenario::Scenario;
 use tidegate_study::experiment::Job;
 
 use crate::folder::ResultFolder;
@@ -34,11 +33,10 @@ impl Table {
         }
     }
 
-    /// The names of its columns.
+    /// The names of its columns, behind that of what was compared.
     pub(crate) const fn columns(self) -> &'static [&'static str] {
         match self {
             Table::Flows => &[
-                "discipline",
                 "seed",
                 "traffic",
                 "flow",
@@ -55,7 +53,6 @@ impl Table {
                 "unloaded_s",
             ],
             Table::Links => &[
-                "discipline",
                 "seed",
                 "link",
                 "time_s",
@@ -72,24 +69,29 @@ impl Table {
                 "excess_packets",
                 "marked_packets",
             ],
-            Table::Progress => &[
-                "discipline",
-                "seed",
-                "traffic",
-                "flow",
-                "time_s",
-                "delivered_bytes",
-                "congestion_window_bytes",
-            ],
+            Table::Progress => {
+                &["seed", "traffic", "flow", "time_s", "delivered_bytes", "congestion_window_bytes"]
+            }
         }
     }
 }
 
+/// What rows are about.
+#[derive(Clone, Debug)]
+pub(crate) struct Names<'a> {
+    /// What one of those that are compared is called: a discipline.
+    pub(crate) contender: &'static str,
+    /// The sources of traffic, in the order of their numbers.
+    pub(crate) sources: Vec<&'a str>,
+    /// The links.
+    pub(crate) links: Vec<&'a str>,
+}
+
 /// Writes the rows of one run to files of its own.
 pub(crate) struct RowWriter<'a> {
-    scenario: &'a Scenario,
+    names: Names<'a>,
     progress: &'a Progress,
-    discipline: &'a str,
+    contender: &'a str,
     seed: String,
     flows: Writer<BufWriter<File>>,
     links: Writer<BufWriter<File>>,
@@ -102,7 +104,7 @@ pub(crate) struct RowWriter<'a> {
 impl<'a> RowWriter<'a> {
     pub(crate) fn new(
         folder: &ResultFolder,
-        scenario: &'a Scenario,
+        names: Names<'a>,
         progress: &'a Progress,
         job: &Job<'a>,
     ) -> io::Result<RowWriter<'a>> {
@@ -111,9 +113,9 @@ impl<'a> RowWriter<'a> {
             io::Result::Ok(WriterBuilder::new().has_headers(false).from_writer(file))
         };
         Ok(RowWriter {
-            scenario,
+            names,
             progress,
-            discipline: &job.discipline.label,
+            contender: job.label,
             seed: job.seed.to_string(),
             flows: table(Table::Flows)?,
             links: table(Table::Links)?,
@@ -156,8 +158,8 @@ impl Recorder for RowWriter<'_> {
             seconds(row.longest_stall),
             maybe(row.unloaded),
         ];
-        let source = self.scenario.traffic[row.traffic].name.as_str();
-        let head = [self.discipline, &self.seed, source];
+        let source = self.names.sources[row.traffic];
+        let head = [self.contender, &self.seed, source];
         let result =
             self.flows.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
         self.note(result);
@@ -179,8 +181,8 @@ impl Recorder for RowWriter<'_> {
             row.counters.excess.to_string(),
             row.counters.marked.to_string(),
         ];
-        let link = self.scenario.links[row.link].name.as_str();
-        let head = [self.discipline, &self.seed, link];
+        let link = self.names.links[row.link];
+        let head = [self.contender, &self.seed, link];
         let result =
             self.links.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
         self.note(result);
@@ -193,8 +195,8 @@ impl Recorder for RowWriter<'_> {
             row.delivered.0.to_string(),
             row.congestion_window.0.to_string(),
         ];
-        let source = self.scenario.traffic[row.traffic].name.as_str();
-        let head = [self.discipline, &self.seed, source];
+        let source = self.names.sources[row.traffic];
+        let head = [self.contender, &self.seed, source];
         let result =
             self.samples.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
         self.note(result);

@@ -4,7 +4,10 @@
 use std::fmt::Write as _;
 
 use tidegate_study::Estimate;
-use tidegate_study::comparison::{Comparison, DisciplineResult, RatioResult, TrafficResult};
+use tidegate_study::comparison::{
+    ClassResult, Comparison, DisciplineResult, LinkResult, RatioResult, TrafficResult,
+};
+use tidegate_study::measure::{Measure, Quantity, Value};
 
 /// Nothing is wider than this.
 const WIDTH: usize = 100;
@@ -34,21 +37,12 @@ struct Column {
 /// A column before it is written: a value of each discipline.
 struct Values {
     heading: String,
-    kind: Kind,
+    quantity: Quantity,
+    /// Whether these are numbers of things, without a fraction.
+    whole: bool,
     /// Whether intervals are shown.
     interval: bool,
     of: Vec<Option<Estimate>>,
-}
-
-/// What a column holds, in the units of a [`Comparison`].
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Seconds,
-    BitsPerSecond,
-    Ratio,
-    /// One value over another.
-    Times,
-    Count,
 }
 
 /// The table of a comparison.
@@ -173,14 +167,39 @@ impl Column {
 }
 
 impl Values {
-    fn of(
+    /// A measure of what `of` finds of each discipline.
+    fn of<R>(
         comparison: &Comparison,
         heading: &str,
-        kind: Kind,
-        value: impl Fn(&DisciplineResult) -> Option<Estimate>,
+        measure: &Measure<R>,
+        of: impl Fn(&DisciplineResult) -> &R,
     ) -> Values {
-        let of = comparison.disciplines.iter().map(value).collect();
-        Values { heading: heading.into(), kind, interval: true, of }
+        let values = comparison.disciplines.iter().map(|it| (measure.value)(of(it)));
+        let values: Vec<_> = values.collect();
+        Values {
+            heading: heading.into(),
+            quantity: measure.quantity,
+            whole: values.iter().any(|value| value.count().is_some()),
+            interval: true,
+            of: values.into_iter().map(estimate).collect(),
+        }
+    }
+
+    /// The largest value of any call or replay.
+    fn worst(comparison: &Comparison, heading: &str, name: &str) -> Values {
+        let measure = Measure::named(TrafficResult::MEASURES, name);
+        let worst = |discipline: &DisciplineResult| {
+            let sources = discipline.traffic.iter().filter(|source| source.datagrams);
+            let values = sources.filter_map(|source| estimate((measure.value)(source)));
+            values.max_by(|one, other| one.mean.total_cmp(&other.mean))
+        };
+        Values {
+            heading: heading.into(),
+            quantity: measure.quantity,
+            whole: false,
+            interval: false,
+            of: comparison.disciplines.iter().map(worst).collect(),
+        }
     }
 
     fn without_interval(self) -> Values {
@@ -197,10 +216,10 @@ impl Group {
     fn of(heading: String, importance: usize, columns: &[Values]) -> Option<Group> {
         columns.iter().flat_map(Values::means).next()?;
         let column = |values: &Values| {
-            let alike = columns.iter().filter(|other| other.kind == values.kind);
-            let (unit, factor) = values.kind.unit(alike.flat_map(Values::means));
+            let alike = columns.iter().filter(|other| other.quantity == values.quantity);
+            let (unit, factor) = unit(values.quantity, alike.flat_map(Values::means));
             let cell = |estimate: &Option<Estimate>| match estimate {
-                Some(estimate) => values.kind.cell(*estimate, factor, values.interval),
+                Some(estimate) => values.cell(*estimate, factor),
                 None => "-".into(),
             };
             Column {
@@ -214,42 +233,51 @@ impl Group {
     }
 }
 
-impl Kind {
-    /// A unit in which the smallest value is still visible.
-    fn unit(self, values: impl Iterator<Item = f64>) -> (&'static str, f64) {
-        let (least, most) =
-            values.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
-        match self {
-            Kind::Seconds if least < 0.1 || (least < 1.0 && most < 10.0) => ("ms", 1e3),
-            Kind::Seconds => ("s", 1.0),
-            Kind::BitsPerSecond if most < 1e6 => ("kbit/s", 1e-3),
-            Kind::BitsPerSecond => ("Mbit/s", 1e-6),
-            Kind::Ratio => ("%", 100.0),
-            Kind::Times | Kind::Count => ("", 1.0),
-        }
+/// A unit in which the smallest of `values` is still visible, and how many of it one of
+/// the quantity's first unit is.
+fn unit(quantity: Quantity, values: impl Iterator<Item = f64>) -> (&'static str, f64) {
+    let (least, most) =
+        values.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
+    match quantity {
+        Quantity::Time if least < 0.1 || (least < 1.0 && most < 10.0) => ("ms", 1e3),
+        Quantity::Time => ("s", 1.0),
+        Quantity::Rate if most < 1e6 => ("kbit/s", 1e-3),
+        Quantity::Rate => ("Mbit/s", 1e-6),
+        Quantity::Size => ("kB", 1e-3),
+        Quantity::Share => ("%", 100.0),
+        Quantity::Plain => ("", 1.0),
     }
+}
 
-    fn cell(self, estimate: Estimate, factor: f64, interval: bool) -> String {
+impl Values {
+    fn cell(&self, estimate: Estimate, factor: f64) -> String {
         let mean = estimate.mean * factor;
-        let decimals = match (self, mean) {
-            (Kind::Count, _) => 0,
-            (_, mean) if mean >= 100.0 => 0,
-            (_, mean) if mean >= 10.0 => 1,
+        let decimals = match mean {
+            _ if self.whole => 0,
+            mean if mean >= 100.0 => 0,
+            mean if mean >= 10.0 => 1,
             _ => 2,
         };
-        match estimate.half_width.filter(|_| interval) {
+        match estimate.half_width.filter(|_| self.interval) {
             Some(half) => format!("{mean:.decimals$} ±{:.decimals$}", half * factor),
             None => format!("{mean:.decimals$}"),
         }
     }
 }
 
+/// A value as a cell has it: a number of things has no interval.
+fn estimate(value: Value) -> Option<Estimate> {
+    let of_count = |count: u64| Estimate { mean: count as f64, half_width: None, runs: 1 };
+    value.mean().or_else(|| value.count().map(of_count))
+}
+
 fn groups(comparison: &Comparison) -> Vec<Group> {
     let Some(first) = comparison.disciplines.first() else { return Vec::new() };
-    let column = |heading: &str, kind, value: &dyn Fn(&DisciplineResult) -> Option<Estimate>| {
-        Values::of(comparison, heading, kind, value)
-    };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
+    let class = |heading, name| {
+        let measure = Measure::named(ClassResult::MEASURES, name);
+        Values::of(comparison, heading, measure, |it| &it.short)
+    };
     // The flows of a capture have a length of their own, whatever the link does.
     let transfers = first.traffic.iter().any(|source| !source.datagrams);
     let response = || {
@@ -257,33 +285,36 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
             format!("flows up to {short}"),
             0,
             &[
-                column("mean", Kind::Seconds, &|d| d.short.mean_s),
-                column("median", Kind::Seconds, &|d| d.short.median_s).without_interval(),
-                column("p95", Kind::Seconds, &|d| d.short.p95_s),
+                class("mean", "response_mean_s"),
+                class("median", "response_median_s").without_interval(),
+                class("p95", "response_p95_s"),
             ],
         )
     };
     let mut groups = vec![transfers.then(response).flatten()];
     let mut datagrams = vec![
-        column("p95", Kind::Seconds, &|d| worst(d, |source| source.delay.p95_s)).without_interval(),
-        column("lost", Kind::Ratio, &|d| worst(d, |source| source.loss_ratio)).without_interval(),
+        Values::worst(comparison, "p95", "delay_p95_s"),
+        Values::worst(comparison, "lost", "loss_ratio"),
     ];
     if first.traffic.iter().any(|source| source.deadline_s.is_some()) {
-        let late = |d: &DisciplineResult| worst(d, |source| source.late_ratio);
-        datagrams.push(column("late", Kind::Ratio, &late).without_interval());
+        datagrams.push(Values::worst(comparison, "late", "late_ratio"));
     }
     groups.push(Group::of(DATAGRAMS.into(), 1, &datagrams));
     for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {
-        let goodput = |d: &DisciplineResult| d.traffic[index].long_goodput_bps;
-        let columns = [column("goodput", Kind::BitsPerSecond, &goodput)];
+        let goodput = Measure::named(TrafficResult::MEASURES, "long_goodput_bps");
+        let columns = [Values::of(comparison, "goodput", goodput, |it| &it.traffic[index])];
         groups.push(Group::of(source.name.clone(), 3 + index, &columns));
     }
     groups.push(throughput(comparison, first));
     for (place, index) in busiest_first(first).into_iter().enumerate() {
+        let link = |heading, name| {
+            let measure = Measure::named(LinkResult::MEASURES, name);
+            Values::of(comparison, heading, measure, |it| &it.links[index])
+        };
         let columns = [
-            column("used", Kind::Ratio, &|d| d.links[index].utilisation).without_interval(),
-            column("lost", Kind::Ratio, &|d| d.links[index].loss_ratio).without_interval(),
-            column("flows", Kind::Count, &|d| Estimate::of([d.links[index].flows_peak as f64])),
+            link("used", "utilisation_ratio").without_interval(),
+            link("lost", "loss_ratio").without_interval(),
+            link("flows", "flows_tracked_peak"),
         ];
         let heading = format!("link {}", first.links[index].name);
         groups.push(Group::of(heading, if place == 0 { 2 } else { 1_000 + place }, &columns));
@@ -294,30 +325,22 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
 /// What each source of transfers carries, where there are several, and with two
 /// of them the ratio: which of them wins is what a queue in common decides.
 fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group> {
+    let throughput = Measure::named(TrafficResult::MEASURES, "throughput_bps");
     let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);
     let mut columns: Vec<Values> = sources
         .map(|(index, source)| {
-            let rate = |d: &DisciplineResult| d.traffic[index].throughput_bps;
-            Values::of(comparison, &source.name, Kind::BitsPerSecond, rate)
+            Values::of(comparison, &source.name, throughput, |it| &it.traffic[index])
         })
         .collect();
     match &first.ratios[..] {
         [] => return None,
-        [_] => columns.push(Values::of(comparison, "ratio", Kind::Times, |d| {
-            d.ratios.first().and_then(|ratio| ratio.throughput)
-        })),
+        [_] => {
+            columns
+                .push(Values::of(comparison, "ratio", &RatioResult::MEASURE, |it| &it.ratios[0]));
+        }
         _ => {}
     }
     Group::of(THROUGHPUT.into(), 500, &columns)
-}
-
-/// The largest value of any call or replay.
-fn worst(
-    discipline: &DisciplineResult,
-    value: impl Fn(&TrafficResult) -> Option<Estimate>,
-) -> Option<Estimate> {
-    let sources = discipline.traffic.iter().filter(|source| source.datagrams);
-    sources.filter_map(value).max_by(|one, other| one.mean.total_cmp(&other.mean))
 }
 
 /// The tested links, the busiest first.

@@ -321,7 +321,7 @@ struct Keeping<'a> {
     scenario: &'a Scenario,
 }
 
-impl<'a> Output<'a> for Keeping<'a> {
+impl<'a> Output<'a, Scenario> for Keeping<'a> {
     type Recorder = Rows<'a>;
     type Error = Infallible;
 
@@ -330,7 +330,7 @@ impl<'a> Output<'a> for Keeping<'a> {
     }
 
     fn end(&self, job: &Job<'a>, rows: Rows<'a>, summary: &RunSummary) -> Result<(), Infallible> {
-        let key = (self.setting.name.clone(), job.discipline.label.clone(), job.seed);
+        let key = (self.setting.name.clone(), job.label.to_string(), job.seed);
         let mut summary = summary.clone();
         // Claims look at tested links over time, and an access point has dozens of others.
         for (link, spec) in std::iter::zip(&mut summary.links, &self.scenario.links) {

@@ -4,18 +4,22 @@
 //! This is what `--json` prints and what the report draws; the field names are
 //! the public format. Times are in seconds, rates in bit/s, sizes in bytes.
 
-use std::collections::BTreeMap;
+mod class;
+mod link;
+mod traffic;
 
 use serde::{Deserialize, Serialize};
-
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::Bytes;
 use tidegate_sim::metrics::RunSummary;
-use tidegate_sim::metrics::run_summary::{
-    ClassSummary, LinkSummary, Times, TrafficSummary, bin_start,
-};
-use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_sim::metrics::run_summary::{Times, bin_start};
+use tidegate_sim::scenario::Scenario;
 
 use crate::Estimate;
+use crate::measure::{Better, Measure, Quantity, Value};
+
+pub use class::ClassResult;
+pub use link::{LinkPoint, LinkResult};
+pub use traffic::{ProgressPoint, TrafficResult};
 
 /// Points at most of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;
@@ -71,29 +75,6 @@ pub struct DisciplineResult {
     pub links: Vec<LinkResult>,
 }
 
-/// The flows of one size class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClassResult {
-    /// The sizes in it, in words.
-    pub label: String,
-    /// Largest size in it; `None` for the last class.
-    pub up_to_bytes: Option<u64>,
-    /// Flows that began, all runs together.
-    pub started: u64,
-    /// Flows that were finished, all runs together.
-    pub completed: u64,
-    /// Flows that lost at least one packet, all runs together.
-    pub with_loss: u64,
-    /// Mean response time.
-    pub mean_s: Option<Estimate>,
-    /// Median response time.
-    pub median_s: Option<Estimate>,
-    /// 95th percentile of the response time.
-    pub p95_s: Option<Estimate>,
-    /// Mean of response time over that on an empty link.
-    pub slowdown: Option<Estimate>,
-}
-
 /// A point of the curve of response time by size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizePoint {
@@ -116,52 +97,6 @@ pub struct DistributionPoint {
     pub fraction: f64,
 }
 
-/// One source of traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrafficResult {
-    /// Its name in the scenario.
-    pub name: String,
-    /// Whether it sends datagrams (a call, a replay) and not transfers.
-    pub datagrams: bool,
-    /// Flows that began, all runs together.
-    pub started: u64,
-    /// Flows that were finished, all runs together.
-    pub completed: u64,
-    /// Payload delivered over the run's time after the warm-up.
-    pub throughput_bps: Option<Estimate>,
-    /// Jain's index over its long flows.
-    pub fairness: Option<Estimate>,
-    /// Mean goodput of its long flows.
-    pub long_goodput_bps: Option<Estimate>,
-    /// The longest time without progress of a long flow.
-    pub longest_stall_s: Option<Estimate>,
-    /// Datagrams lost over datagrams sent.
-    pub loss_ratio: Option<Estimate>,
-    /// When a datagram is late, where the scenario says so.
-    #[serde(default)]
-    pub deadline_s: Option<f64>,
-    /// Datagrams that came after the deadline or never, over those that were due.
-    #[serde(default)]
-    pub late_ratio: Option<Estimate>,
-    /// One-way delay of datagrams.
-    pub delay: DelayResult,
-    /// Distribution of that delay, all runs together.
-    pub delay_distribution: Vec<DistributionPoint>,
-    /// Progress of its followed flows in the first run, one flow after the other.
-    pub progress: Vec<ProgressPoint>,
-}
-
-/// How far a followed flow had come.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ProgressPoint {
-    /// Number of the flow within its source.
-    pub number: u64,
-    /// The moment.
-    pub at_s: f64,
-    /// Payload delivered so far.
-    pub delivered_bytes: u64,
-}
-
 /// What one source of transfers carried over what another one did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatioResult {
@@ -174,76 +109,17 @@ pub struct RatioResult {
     pub throughput: Option<Estimate>,
 }
 
-/// Mean and percentiles of a delay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DelayResult {
-    /// Mean.
-    pub mean_s: Option<Estimate>,
-    /// Median.
-    pub median_s: Option<Estimate>,
-    /// 95th percentile.
-    pub p95_s: Option<Estimate>,
-    /// 99th percentile.
-    pub p99_s: Option<Estimate>,
-    /// The largest of a run.
-    #[serde(default)]
-    pub max_s: Option<Estimate>,
-}
-
-/// One link with a queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkResult {
-    /// Its name in the scenario.
-    pub name: String,
-    /// Whether the discipline stood here.
-    pub tested: bool,
-    /// Bytes sent over bytes that could have been sent.
-    pub utilisation: Option<Estimate>,
-    /// Packets that arrived, all runs together.
-    pub offered: u64,
-    /// Packets lost on arrival, all runs together.
-    pub refused: u64,
-    /// Packets pushed out, all runs together.
-    pub pushed_out: u64,
-    /// Packets dropped early, to tell senders of congestion, all runs together.
-    #[serde(default)]
-    pub early: u64,
-    /// Acknowledgements dropped because a later one said all, all runs together.
-    #[serde(default)]
-    pub superseded: u64,
-    /// Packets dropped because they were more than their flow may send, all runs together.
-    #[serde(default)]
-    pub excess: u64,
-    /// Packets marked, to tell senders of congestion, all runs together.
-    #[serde(default)]
-    pub marked: u64,
-    /// Packets lost over packets that arrived.
-    pub loss_ratio: Option<Estimate>,
-    /// Time in the queue.
-    pub delay: DelayResult,
-    /// Mean number of packets queued.
-    pub queue_packets: Option<Estimate>,
-    /// Mean number of flows tracked.
-    pub flows_tracked: Option<Estimate>,
-    /// The most flows tracked at once in any run.
-    pub flows_peak: usize,
-    /// The state over time in the first run.
-    pub over_time: Vec<LinkPoint>,
-}
-
-/// The state of a link at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkPoint {
-    /// The moment.
-    pub at_s: f64,
-    /// Packets queued.
-    pub packets: u32,
-    /// Flows tracked.
-    pub flows_tracked: usize,
-    /// Packets lost so far.
-    pub lost: u64,
-    /// Bytes sent so far.
-    pub delivered_bytes: u64,
+impl RatioResult {
+    /// What is measured of it.
+    pub const MEASURE: Measure<RatioResult> = Measure {
+        name: "throughput_ratio",
+        heading: "Ratio",
+        headline: Some("Throughput"),
+        quantity: Quantity::Plain,
+        better: Better::Neither,
+        tables: &["Throughput of one source over another’s"],
+        value: |it| Value::Mean(it.throughput),
+    };
 }
 
 impl Comparison {
@@ -337,6 +213,37 @@ fn ratios(scenario: &Scenario, runs: &[&RunSummary]) -> Vec<RatioResult> {
     sources.map(ratio).collect()
 }
 
+/// Mean and percentiles of a delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DelayResult {
+    /// Mean.
+    pub mean_s: Option<Estimate>,
+    /// Median.
+    pub median_s: Option<Estimate>,
+    /// 95th percentile.
+    pub p95_s: Option<Estimate>,
+    /// 99th percentile.
+    pub p99_s: Option<Estimate>,
+    /// The largest of a run.
+    #[serde(default)]
+    pub max_s: Option<Estimate>,
+}
+
+impl DelayResult {
+    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a Times>) -> DelayResult {
+        let runs: Vec<_> = runs.collect();
+        let quantile =
+            |fraction| Estimate::of(runs.iter().filter_map(|times| times.quantile(fraction)));
+        DelayResult {
+            mean_s: Estimate::of(runs.iter().filter_map(|times| times.mean())),
+            median_s: quantile(0.5),
+            p95_s: quantile(0.95),
+            p99_s: quantile(0.99),
+            max_s: Estimate::of(runs.iter().filter_map(|times| times.largest())),
+        }
+    }
+}
+
 fn response_by_size(runs: &[&RunSummary]) -> Vec<SizePoint> {
     let bins = runs[0].bins.len();
     let point = |bin: usize| {
@@ -362,136 +269,6 @@ fn thin<T: Copy>(points: &[T]) -> Vec<T> {
         return points.to_vec();
     }
     (0..MOST_POINTS).map(|i| points[i * (points.len() - 1) / (MOST_POINTS - 1)]).collect()
-}
-
-impl ClassResult {
-    fn of(
-        label: String,
-        up_to_bytes: Option<u64>,
-        runs: impl Iterator<Item = ClassSummary>,
-    ) -> ClassResult {
-        let runs: Vec<_> = runs.collect();
-        let estimate = |value: &dyn Fn(&ClassSummary) -> Option<f64>| {
-            Estimate::of(runs.iter().filter_map(value))
-        };
-        ClassResult {
-            label,
-            up_to_bytes,
-            started: runs.iter().map(|class| class.started).sum(),
-            completed: runs.iter().map(|class| class.completed).sum(),
-            with_loss: runs.iter().map(|class| class.with_loss).sum(),
-            mean_s: estimate(&|class| class.response.mean()),
-            median_s: estimate(&|class| class.response.quantile(0.5)),
-            p95_s: estimate(&|class| class.response.quantile(0.95)),
-            slowdown: estimate(&ClassSummary::mean_slowdown),
-        }
-    }
-}
-
-impl DelayResult {
-    fn of<'a>(runs: impl Iterator<Item = &'a Times>) -> DelayResult {
-        let runs: Vec<_> = runs.collect();
-        let quantile =
-            |fraction| Estimate::of(runs.iter().filter_map(|times| times.quantile(fraction)));
-        DelayResult {
-            mean_s: Estimate::of(runs.iter().filter_map(|times| times.mean())),
-            median_s: quantile(0.5),
-            p95_s: quantile(0.95),
-            p99_s: quantile(0.99),
-            max_s: Estimate::of(runs.iter().filter_map(|times| times.largest())),
-        }
-    }
-}
-
-impl TrafficResult {
-    fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> TrafficResult {
-        let sources = || runs.iter().map(|run| &run.traffic[index]);
-        let estimate = |value: &dyn Fn(&TrafficSummary) -> Option<f64>| {
-            Estimate::of(sources().filter_map(value))
-        };
-        let mut pooled = Times::default();
-        sources().for_each(|source| pooled.merge(&source.delay));
-        let warm = Time(scenario.warm_up.0);
-        let seconds = |run: &RunSummary| run.reached.since(warm).as_seconds();
-        let rates = runs.iter().filter(|run| run.reached > warm);
-        let rates = rates.map(|run| run.traffic[index].delivered.0 as f64 * 8.0 / seconds(run));
-        let mean_goodput = |source: &TrafficSummary| {
-            let goodputs = &source.long_goodputs;
-            (!goodputs.is_empty()).then(|| goodputs.iter().sum::<f64>() / goodputs.len() as f64)
-        };
-        let stall = |source: &TrafficSummary| {
-            (!source.long_goodputs.is_empty()).then(|| source.longest_stall.as_seconds())
-        };
-        let loss = |source: &TrafficSummary| {
-            (source.datagrams > 0).then(|| source.datagrams_lost as f64 / source.datagrams as f64)
-        };
-        TrafficResult {
-            name: scenario.traffic[index].name.clone(),
-            datagrams: sources().any(|source| source.datagrams > 0),
-            started: sources().map(|source| source.started).sum(),
-            completed: sources().map(|source| source.completed).sum(),
-            throughput_bps: Estimate::of(rates),
-            fairness: estimate(&TrafficSummary::fairness),
-            long_goodput_bps: estimate(&mean_goodput),
-            longest_stall_s: estimate(&stall),
-            loss_ratio: estimate(&loss),
-            deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
-            late_ratio: estimate(&TrafficSummary::late_ratio),
-            delay: DelayResult::of(sources().map(|source| &source.delay)),
-            delay_distribution: distribution(&pooled),
-            progress: progress(runs[0], index),
-        }
-    }
-}
-
-/// The progress of each flow of a source.
-fn progress(run: &RunSummary, source: usize) -> Vec<ProgressPoint> {
-    let mut flows: BTreeMap<u64, Vec<ProgressPoint>> = BTreeMap::new();
-    for sample in run.progress.iter().filter(|sample| sample.traffic == source) {
-        flows.entry(sample.number).or_default().push(ProgressPoint {
-            number: sample.number,
-            at_s: sample.at.as_seconds(),
-            delivered_bytes: sample.delivered.0,
-        });
-    }
-    flows.values().flat_map(|points| thin(points)).collect()
-}
-
-impl LinkResult {
-    fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> LinkResult {
-        let links = || runs.iter().filter_map(|run| run.links[index].as_ref());
-        let estimate = |value: &dyn Fn(&LinkSummary) -> f64| Estimate::of(links().map(value));
-        let over_time: Vec<_> = links()
-            .next()
-            .into_iter()
-            .flat_map(|link| &link.samples)
-            .map(|sample| LinkPoint {
-                at_s: sample.at.as_seconds(),
-                packets: sample.backlog.packets,
-                flows_tracked: sample.flows_tracked,
-                lost: sample.counters.lost(),
-                delivered_bytes: sample.counters.delivered_bytes.0,
-            })
-            .collect();
-        LinkResult {
-            name: scenario.links[index].name.clone(),
-            tested: matches!(scenario.links[index].queue, QueueSpec::Tested(_)),
-            utilisation: estimate(&|link| link.utilisation),
-            offered: links().map(|link| link.counters.offered).sum(),
-            refused: links().map(|link| link.counters.refused).sum(),
-            pushed_out: links().map(|link| link.counters.pushed_out).sum(),
-            early: links().map(|link| link.counters.early).sum(),
-            superseded: links().map(|link| link.counters.superseded).sum(),
-            excess: links().map(|link| link.counters.excess).sum(),
-            marked: links().map(|link| link.counters.marked).sum(),
-            loss_ratio: estimate(&LinkSummary::loss_ratio),
-            delay: DelayResult::of(links().map(|link| &link.delay)),
-            queue_packets: estimate(&LinkSummary::mean_packets),
-            flows_tracked: estimate(&LinkSummary::mean_flows),
-            flows_peak: links().map(|link| link.counters.flows_peak).max().unwrap_or(0),
-            over_time: thin(&over_time),
-        }
-    }
 }
 
 #[cfg(test)]

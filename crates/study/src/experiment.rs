@@ -1,32 +1,116 @@
 //! All runs of a comparison, on all cores.
 //!
-//! A run is one thread and shares nothing with the others, so any number of
-//! threads gives the same results, in the same order. Runs begin seed by seed:
-//! whoever stops half-way has every discipline under the same seeds.
+//! A [`Study`] is what is compared under the same traffic: disciplines on the links of
+//! a scenario, or ways to share a gateway's link. A run is one thread and shares nothing
+//! with the others, so any number of threads gives the same results, in the same order.
+//! Runs begin seed by seed: whoever stops half-way has every contender under the same
+//! seeds.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::{Discard, Recorder, RunSummary};
-use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_sim::scenario::Scenario;
 use tidegate_sim::simulation;
 
+use crate::manifest::Contender;
 use crate::pool;
 
+/// What is compared, and under what.
+pub trait Study: Sync {
+    /// What is kept of a run.
+    type Run: Send;
+
+    /// What the contenders are called in results; each label once.
+    fn labels(&self) -> Vec<&str>;
+
+    /// The contenders with all their parameters, in the order of their labels.
+    fn contenders(&self) -> Vec<Contender>;
+
+    /// Each contender runs once with each.
+    fn seeds(&self) -> &[u64];
+
+    /// Simulated time of each run.
+    fn duration(&self) -> Span;
+
+    /// Runs the contender at this place with this seed. Setting `stop` cuts the run off.
+    fn run(
+        &self,
+        contender: usize,
+        seed: u64,
+        recorder: &mut dyn Recorder,
+        stop: &AtomicBool,
+    ) -> Self::Run;
+
+    /// Which run it was, and how far it came.
+    fn about<'a>(&'a self, run: &'a Self::Run) -> About<'a>;
+}
+
+/// Which run it was, and how far it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About<'a> {
+    /// The label of the contender.
+    pub label: &'a str,
+    /// The seed.
+    pub seed: u64,
+    /// Simulated time that was reached; less than the study's when it was cut off.
+    pub reached: Time,
+    /// Events handled, as a measure of work.
+    pub events: u64,
+}
+
+impl Study for Scenario {
+    type Run = RunSummary;
+
+    fn labels(&self) -> Vec<&str> {
+        self.disciplines.iter().map(|choice| choice.label.as_str()).collect()
+    }
+
+    fn contenders(&self) -> Vec<Contender> {
+        self.disciplines.iter().map(Contender::from).collect()
+    }
+
+    fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    fn duration(&self) -> Span {
+        self.duration
+    }
+
+    fn run(
+        &self,
+        contender: usize,
+        seed: u64,
+        recorder: &mut dyn Recorder,
+        stop: &AtomicBool,
+    ) -> RunSummary {
+        simulation::run(self, &self.disciplines[contender], seed, recorder, stop)
+    }
+
+    fn about<'a>(&'a self, run: &'a RunSummary) -> About<'a> {
+        let RunSummary { discipline, seed, reached, events, .. } = run;
+        About { label: discipline, seed: *seed, reached: *reached, events: *events }
+    }
+}
+
 /// One run of a comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job<'a> {
-    /// Its place in the results: by discipline, and by seed within it.
+    /// Its place in the results: by contender, and by seed within it.
     pub index: usize,
-    /// The discipline on the tested links.
-    pub discipline: &'a DisciplineChoice,
+    /// The place of the contender.
+    pub contender: usize,
+    /// Its label.
+    pub label: &'a str,
     /// The seed of all its randomness.
     pub seed: u64,
 }
 
-/// What a program does with the rows of runs; called from many threads.
-pub trait Output<'a>: Sync {
+/// What a program does with the rows of the runs of an `S`; called from many threads.
+pub trait Output<'a, S: Study>: Sync {
     /// Takes the rows of one run.
     type Recorder: Recorder;
     /// Why rows cannot be taken.
@@ -38,59 +122,74 @@ pub trait Output<'a>: Sync {
     /// When its rows could not be put anywhere; this stops the experiment.
     fn begin(&self, job: &Job<'a>) -> Result<Self::Recorder, Self::Error>;
 
-    /// A run is over; it was cut off when `summary.reached` is before its end.
+    /// A run is over; it was cut off when what it reached is before its end.
     ///
     /// # Errors
     /// When rows were lost; this stops the experiment.
-    fn end(
-        &self,
-        job: &Job<'a>,
-        recorder: Self::Recorder,
-        summary: &RunSummary,
-    ) -> Result<(), Self::Error>;
+    fn end(&self, job: &Job<'a>, recorder: Self::Recorder, run: &S::Run)
+    -> Result<(), Self::Error>;
 }
 
-/// All runs of `scenario`, by discipline and seed.
-#[must_use]
-pub fn jobs(scenario: &Scenario) -> Vec<Job<'_>> {
-    let pairs = scenario
-        .disciplines
-        .iter()
-        .flat_map(|discipline| scenario.seeds.iter().map(move |seed| (discipline, *seed)));
-    pairs.enumerate().map(|(index, (discipline, seed))| Job { index, discipline, seed }).collect()
+/// All runs of `study`, by contender and seed.
+pub fn jobs<S: Study>(study: &S) -> Vec<Job<'_>> {
+    let labels = study.labels().into_iter().enumerate();
+    let pairs = labels.flat_map(|it| study.seeds().iter().map(move |seed| (it, *seed)));
+    let job = |(index, ((contender, label), seed))| Job { index, contender, label, seed };
+    pairs.enumerate().map(job).collect()
 }
 
-/// Runs `scenario` with each discipline and seed on `threads` threads, and
-/// returns what each run measured, by discipline and seed. Setting `stop` cuts
-/// off the runs that are going, begins no other, and returns what there is.
+/// Runs each contender of `study` with each seed on `threads` threads, and returns
+/// what is kept of each run, by contender and seed. Setting `stop` cuts off the runs
+/// that are going, begins no other, and returns what there is.
 ///
 /// # Errors
-/// The first of `output`; it also sets `stop`.
-pub fn run<'a, O: Output<'a>>(
-    scenario: &'a Scenario,
+/// The first of `output`, in the order of the runs; it also sets `stop`.
+pub fn run<'a, S: Study, O: Output<'a, S>>(
+    study: &'a S,
     threads: usize,
     stop: &AtomicBool,
     output: &O,
-) -> Result<Vec<RunSummary>, O::Error> {
-    let mut queue = jobs(scenario);
-    let seeds = scenario.seeds.len();
+) -> Result<Vec<S::Run>, O::Error> {
+    let mut queue = jobs(study);
+    let seeds = study.seeds().len();
     queue.sort_by_key(|job| (job.index % seeds, job.index));
     let runs = pool::map(&queue, threads, stop, |job| {
         let run = output.begin(job).and_then(|mut recorder| {
-            let summary = simulation::run(scenario, job.discipline, job.seed, &mut recorder, stop);
-            output.end(job, recorder, &summary).map(|()| (job.index, summary))
+            let run = study.run(job.contender, job.seed, &mut recorder, stop);
+            output.end(job, recorder, &run).map(|()| (job.index, run))
         });
         run.inspect_err(|_| stop.store(true, Ordering::Relaxed))
     });
-    let runs: BTreeMap<usize, RunSummary> = runs.into_iter().collect::<Result<_, _>>()?;
+    let runs: BTreeMap<usize, S::Run> = runs.into_iter().collect::<Result<_, _>>()?;
     Ok(runs.into_values().collect())
+}
+
+/// Those of `runs` that came to their end; if an interruption left none, all that were
+/// cut off.
+pub fn worth_keeping<S: Study>(study: &S, mut runs: Vec<S::Run>) -> Vec<S::Run> {
+    let end = Time::ZERO + study.duration();
+    let whole = |run: &S::Run| study.about(run).reached >= end;
+    if runs.iter().any(whole) {
+        runs.retain(whole);
+    }
+    runs
+}
+
+/// The places among `jobs` that `runs` are of.
+pub fn places<S: Study>(study: &S, jobs: &[Job<'_>], runs: &[S::Run]) -> Vec<usize> {
+    let is_of = |job: &Job<'_>, run: &S::Run| {
+        let About { label, seed, .. } = study.about(run);
+        label == job.label && seed == job.seed
+    };
+    let done = jobs.iter().filter(|job| runs.iter().any(|run| is_of(job, run)));
+    done.map(|job| job.index).collect()
 }
 
 /// Takes rows and forgets them: the summaries of the runs are all that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Forget;
 
-impl Output<'_> for Forget {
+impl<S: Study> Output<'_, S> for Forget {
     type Recorder = Discard;
     type Error = Infallible;
 
@@ -98,7 +197,7 @@ impl Output<'_> for Forget {
         Ok(Discard)
     }
 
-    fn end(&self, _: &Job<'_>, _: Discard, _: &RunSummary) -> Result<(), Infallible> {
+    fn end(&self, _: &Job<'_>, _: Discard, _: &S::Run) -> Result<(), Infallible> {
         Ok(())
     }
 }
@@ -110,7 +209,7 @@ mod tests {
 
     struct Fail;
 
-    impl Output<'_> for Fail {
+    impl Output<'_, Scenario> for Fail {
         type Recorder = Discard;
         type Error = String;
 

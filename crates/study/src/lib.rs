@@ -1,9 +1,16 @@
 //! Comparisons on simulated links: many runs on all cores, and what sums up over them.
 //!
-//! A study runs one [`Scenario`](tidegate_sim::scenario::Scenario) once for each
-//! discipline and seed. [`experiment`] runs it on one [`pool`] of threads,
-//! [`comparison`] condenses the runs into means with intervals ([`Estimate`]), and
-//! [`shipped`] brings the scenarios that come with Tidegate.
+//! | module | holds |
+//! | --- | --- |
+//! | [`experiment`] | what a [`Study`](experiment::Study) is, and all its runs on one [`pool`] of threads |
+//! | [`comparison`] | the runs of disciplines on a scenario, summed up |
+//! | [`requests`] | the runs of ways to share a gateway's link, summed up |
+//! | [`measure`] | what is measured, as entries that CSV files, reports and tables walk |
+//! | [`manifest`] | what results came from, so that they can be repeated to the byte |
+//! | [`data`] | the files that a scenario names, as a manifest keeps them |
+//! | [`shipped`] | the scenarios that come with Tidegate |
+//!
+//! A value over several runs is an [`Estimate`]: a mean with its 95% interval.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -21,9 +28,14 @@
 //! ```
 
 pub mod comparison;
+pub mod data;
 mod estimate;
 pub mod experiment;
+pub mod machine;
+pub mod manifest;
+pub mod measure;
 pub mod pool;
+pub mod requests;
 pub mod shipped;
 
 pub use estimate::{Estimate, student_quantile};

@@ -19,12 +19,12 @@ pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
     let files = [
         ("summary.csv", "means and intervals of everything measured"),
         ("runs.csv", "the same of each run, one row for each class"),
-        ("comparison.json", "the means and intervals, and how requests ended"),
+        ("summary.json", "the means and intervals, and how requests ended"),
         ("manifest.json", "what all of this came from"),
     ];
     Provenance {
         version: format!("tidegate {}", env!("CARGO_PKG_VERSION")),
-        command: "tidegate requests compare --from manifest.json --out again".into(),
+        command: "tidegate requests compare --from manifest.json".into(),
         links: vec![
             format!("access: {}, {}, buffer {}", setup.rate, setup.delay, setup.buffer),
             format!("of each client: {}, {}", setup.client_rate, setup.client_delay),

@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 
 use tidegate_study::Estimate;
-
-use super::summary::{Class, Summary};
+use tidegate_study::requests::{Class, Summary};
 
 /// Longer names are cut off.
 const NAME: usize = 16;
@@ -17,7 +16,8 @@ the median of those below 10 kB. failed: of 1 000 requests those without an answ
 not left. link: share of its rate that was used. All are means over the seeds.";
 
 pub(super) fn of(summary: &Summary) -> String {
-    let mut text = format!("{}\n\n", summary.title);
+    let state = if summary.partial { " (PARTIAL: runs are missing)" } else { "" };
+    let mut text = format!("{}{state}\n\n", summary.title);
     let heading = ["way", "class", "weight", "share", "mean", "50%", "95%", "99%", "small"]
         .map(String::from)
         .into_iter()
@@ -60,16 +60,14 @@ pub(super) fn of(summary: &Summary) -> String {
 }
 
 fn cells(class: &Class) -> Vec<String> {
-    let measures = &class.measures;
     let failed = class.counts.failed() as f64 * 1e3 / class.counts.asked.max(1) as f64;
-    let mut cells =
-        vec![cut(&class.name), class.weight.to_string(), percent(measures.share.as_ref())];
+    let mut cells = vec![cut(&class.name), class.weight.to_string(), percent(class.share.as_ref())];
     let times = [
-        &measures.response_mean_s,
-        &measures.response_p50_s,
-        &measures.response_p95_s,
-        &measures.response_p99_s,
-        &measures.small_p50_s,
+        &class.response_mean_s,
+        &class.response_p50_s,
+        &class.response_p95_s,
+        &class.response_p99_s,
+        &class.small_p50_s,
     ];
     cells.extend(times.map(|time| seconds(time.as_ref())));
     cells.push(format!("{failed:.1}"));

@@ -2,26 +2,12 @@
 //! that fits.
 
 use tidegate_study::Estimate;
+pub(super) use tidegate_study::measure::Quantity;
 
 /// Keeps a number and its unit on one line.
 const NO_BREAK: char = '\u{a0}';
 /// Between groups of three digits.
 const GROUP: char = '\u{202f}';
-
-/// What a number measures; inside the program always in the first unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
-    /// Seconds.
-    Time,
-    /// Bits a second.
-    Rate,
-    /// Bytes.
-    Size,
-    /// A part of one, written in per cent.
-    Share,
-    /// A number without a unit.
-    Plain,
-}
 
 /// A unit and how many of the quantity's first unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +16,22 @@ pub(super) struct Unit {
     pub(super) factor: f64,
 }
 
-impl Quantity {
+/// The units of a quantity; values are always in the first one.
+pub(super) trait Units: Sized {
+    /// All of them, ascending.
+    fn units(self) -> &'static [Unit];
+
+    /// One unit for several values: that of the largest, unless the smallest
+    /// would be less than a half in it.
+    fn unit_for(self, values: impl IntoIterator<Item = f64>) -> Unit;
+
+    /// The unit for one value.
+    fn unit(self, value: f64) -> Unit {
+        self.unit_for([value])
+    }
+}
+
+impl Units for Quantity {
     fn units(self) -> &'static [Unit] {
         const fn unit(name: &'static str, factor: f64) -> Unit {
             Unit { name, factor }
@@ -55,14 +56,7 @@ impl Quantity {
         }
     }
 
-    /// The unit for one value.
-    pub(super) fn unit(self, value: f64) -> Unit {
-        self.unit_for([value])
-    }
-
-    /// One unit for several values: that of the largest, unless the smallest
-    /// would be less than a half in it.
-    pub(super) fn unit_for(self, values: impl IntoIterator<Item = f64>) -> Unit {
+    fn unit_for(self, values: impl IntoIterator<Item = f64>) -> Unit {
         let sizes = values.into_iter().map(f64::abs).filter(|size| *size > 0.0);
         let (least, most) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
             (least.min(size), most.max(size))

@@ -20,7 +20,12 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
         &comparison.title,
         &comparison.description,
         [network(provenance), runs(comparison)],
-        notices(comparison),
+        notices(
+            comparison.partial.then(|| comparison.disciplines.iter().map(|it| it.runs).sum()),
+            comparison.seeds.len(),
+            comparison.disciplines.len(),
+            "disciplines",
+        ),
         &[
             ("summary", "Summary"),
             ("main-figures", "Main figures"),
@@ -109,33 +114,23 @@ fn notice(lead: &str, text: String) -> Element {
     element("p").class("notice").with("role", "note").child(lead).text(text)
 }
 
-/// What to know before reading on.
-fn notices(comparison: &Comparison) -> impl Iterator<Item = Element> {
-    let partial = comparison.partial.then(|| {
-        let runs: usize = comparison.disciplines.iter().map(|d| d.runs).sum();
-        let expected = comparison.disciplines.len() * comparison.seeds.len();
-        let text = format!(
-            "The comparison was interrupted: {} of at least {} are in, and the last of them \
-             may have been cut short. Take the numbers as a first impression.",
-            count(runs as u64),
-            counted(expected as u64, "run", "runs"),
-        );
-        notice("Incomplete. ", text)
-    });
-    let few = few_seeds_or_many_lines(
-        comparison.seeds.len(),
-        comparison.disciplines.len(),
-        "disciplines",
-    );
-    partial.into_iter().chain(few)
-}
-
-/// What a single seed and more lines than colours mean for the reader.
-pub(super) fn few_seeds_or_many_lines(
+/// What to know before reading on: that only so many runs of a `partial` comparison
+/// are in, and what a single seed and more lines than colours mean.
+pub(super) fn notices(
+    partial: Option<usize>,
     seeds: usize,
     lines: usize,
     compared: &str,
 ) -> impl Iterator<Item = Element> {
+    let incomplete = partial.map(|runs| {
+        let text = format!(
+            "The comparison was interrupted: {} of at least {} are in, and the last of them \
+             may have been cut short. Take the numbers as a first impression.",
+            count(runs as u64),
+            counted((lines * seeds) as u64, "run", "runs"),
+        );
+        notice("Incomplete. ", text)
+    });
     let single = (seeds == 1).then(|| {
         let text = "There are no confidence intervals, so nothing below says whether a \
                     difference would be there with other random arrivals. Run with more seeds to \
@@ -149,7 +144,7 @@ pub(super) fn few_seeds_or_many_lines(
         );
         notice("Crowded. ", text)
     });
-    single.into_iter().chain(crowded)
+    incomplete.into_iter().chain(single).chain(crowded)
 }
 
 /// The links and the traffic, in a line.

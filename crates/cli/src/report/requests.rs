@@ -16,13 +16,13 @@ use std::io;
 use std::path::Path;
 
 use tidegate_study::Estimate;
+use tidegate_study::requests::{Class, Summary, Way};
 
 use super::Provenance;
 use super::figures::Figure;
 use super::markup::element;
 use super::page;
 use crate::gateways::standard::Standard;
-use crate::gateways::summary::{Measures, Summary, Way};
 
 /// What the report is about.
 #[derive(Clone, Copy)]
@@ -87,7 +87,12 @@ fn html(results: Results, figures: &[Figure]) -> String {
             page::network(provenance),
             page::ran(summary.seeds.len(), times, &labels, ["way", "ways"]),
         ],
-        page::few_seeds_or_many_lines(summary.seeds.len(), labels.len(), "ways"),
+        page::notices(
+            summary.partial.then(|| summary.ways.iter().map(|way| way.runs).sum()),
+            summary.seeds.len(),
+            labels.len(),
+            "ways",
+        ),
         &[
             ("summary", "Summary"),
             ("figures", "Figures"),
@@ -116,8 +121,8 @@ fn classes(summary: &Summary) -> impl Iterator<Item = (usize, &str)> {
 fn of_class(
     summary: &Summary,
     place: usize,
-    of: impl Fn(&Measures<Option<Estimate>>) -> Option<Estimate>,
+    of: impl Fn(&Class) -> Option<Estimate>,
 ) -> Vec<Option<Estimate>> {
-    let of = |way: &Way| way.classes.get(place).and_then(|class| of(&class.measures));
+    let of = |way: &Way| way.classes.get(place).and_then(&of);
     summary.ways.iter().map(of).collect()
 }

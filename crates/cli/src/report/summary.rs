@@ -9,6 +9,7 @@
 
 use tidegate_study::Estimate;
 use tidegate_study::comparison::{ClassResult, Comparison, DisciplineResult, TrafficResult};
+pub(super) use tidegate_study::measure::Better;
 
 use super::figures::listed;
 use super::number::{Quantity, brief, counted, pair, short};
@@ -61,13 +62,6 @@ struct Harm {
 const LOSS: Harm = Harm { noun: "loss", verb: "loses", state: "" };
 /// Where somebody waits for them, too late is as bad as lost.
 const LATENESS: Harm = Harm { noun: "lateness", verb: "has", state: " late or lost" };
-
-/// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Better {
-    Lower,
-    Higher,
-}
 
 impl Summary {
     /// The clauses as one sentence.
@@ -178,7 +172,7 @@ impl Said {
     fn short_transfers(&mut self, before: &ClassResult, after: &ClassResult) {
         match (before.mean_s, after.mean_s) {
             (Some(was), Some(is)) => {
-                let verdict = verdict(&was, &is, Better::Lower);
+                let verdict = verdict(&was, &is, Better::Less);
                 let text = response("short transfers", verdict, was.mean, is.mean);
                 self.say(verdict, text);
             }
@@ -210,7 +204,7 @@ impl Said {
         if told_before.noun != noun || (was.mean == 0.0 && is.mean == 0.0) {
             return;
         }
-        let verdict = match verdict(&was, &is, Better::Lower) {
+        let verdict = match verdict(&was, &is, Better::Less) {
             Verdict::Gain | Verdict::Loss if (was.mean - is.mean).abs() < SAME_LOSS => {
                 Verdict::Same
             }
@@ -247,7 +241,7 @@ impl Said {
         };
         let change = pair(Quantity::Time, was.mean, "to", is.mean);
         let instead = pair(Quantity::Time, is.mean, "instead of", was.mean);
-        let verdict = verdict(&was, &is, Better::Lower);
+        let verdict = verdict(&was, &is, Better::Less);
         let text = match verdict {
             Verdict::Gain => format!("{of} falls from {change}"),
             Verdict::Loss => format!("{of} grows from {change}"),
@@ -262,7 +256,7 @@ impl Said {
         let name = &after.name;
         let named = match (before.long_goodput_bps, after.long_goodput_bps) {
             (Some(was), Some(is)) => {
-                let verdict = verdict(&was, &is, Better::Higher);
+                let verdict = verdict(&was, &is, Better::More);
                 self.say(verdict, speed(verdict, name, was.mean, is.mean))
             }
             (None, Some(is)) => {
@@ -275,7 +269,7 @@ impl Said {
             (None, None) => false,
         };
         let (Some(was), Some(is)) = (before.longest_stall_s, after.longest_stall_s) else { return };
-        let verdict = verdict(&was, &is, Better::Lower);
+        let verdict = verdict(&was, &is, Better::Less);
         let change = pair(Quantity::Time, was.mean, "to", is.mean);
         let stall = if named {
             "their longest stall".into()
@@ -372,7 +366,7 @@ pub(super) fn verdict(before: &Estimate, after: &Estimate, better: Better) -> Ve
         Verdict::Same
     } else if other_to < from || other_from > to {
         let lower = after.mean < before.mean;
-        if lower == (better == Better::Lower) { Verdict::Gain } else { Verdict::Loss }
+        if lower == (better == Better::Less) { Verdict::Gain } else { Verdict::Loss }
     } else {
         Verdict::Unclear
     }

@@ -2,15 +2,15 @@
 
 use tidegate_study::Estimate;
 use tidegate_study::comparison::{
-    ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkResult,
-    RatioResult, TrafficResult,
+    ClassResult, Comparison, DisciplineResult, DistributionPoint, LinkResult, RatioResult,
+    TrafficResult,
 };
+use tidegate_study::measure::{self, Better, Measure, Value};
 
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
-use super::number::{Quantity, count, counted, estimate, mean_and_half, short, significant};
+use super::number::{Quantity, Units, count, counted, estimate, mean_and_half, short, significant};
 use super::plot::swatch;
-use super::summary::Better;
 
 /// Stands for what was not measured.
 const NOTHING: &str = "–";
@@ -68,33 +68,73 @@ fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
     cell(known.map_or(NOTHING.into(), |value| estimate(quantity, &value)))
 }
 
-/// A row of the main table: one value for each discipline.
-pub(super) struct Measure {
+/// A value in the way that its runs were summed up.
+fn shown(quantity: Quantity, measured: Value) -> Element {
+    match measured {
+        Value::Mean(estimate) => value(quantity, estimate),
+        Value::Sum(number) | Value::Largest(number) => cell(count(number)),
+        Value::Part { of: 0, .. } => cell(NOTHING),
+        Value::Part { part, of } => cell(short(Quantity::Share, part as f64 / of as f64)),
+    }
+}
+
+/// The headings of a detailed table: one for each of its measures.
+pub(super) fn headings<R>(measures: &[Measure<R>], table: measure::Table) -> Vec<Element> {
+    let own = measures.iter().filter(|measure| measure.is_in(table));
+    std::iter::once("").chain(own.map(|measure| measure.heading)).map(column).collect()
+}
+
+/// The cells of its row about `result`.
+pub(super) fn cells<R>(measures: &[Measure<R>], table: measure::Table, result: &R) -> Vec<Element> {
+    let own = measures.iter().filter(|measure| measure.is_in(table));
+    own.map(|measure| shown(measure.quantity, (measure.value)(result))).collect()
+}
+
+/// A row of the main table: one value for each of what is compared.
+pub(super) struct MainRow {
     pub(super) name: String,
     pub(super) quantity: Quantity,
-    pub(super) better: Option<Better>,
+    pub(super) better: Better,
     pub(super) values: Vec<Option<Estimate>>,
+}
+
+/// A row for each measure that what is compared is judged by, of those that `belong`;
+/// `of` gives the results, one for each of what is compared.
+pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
+    measures: &'static [Measure<R>],
+    belongs: impl Fn(&Measure<R>) -> bool,
+    of: impl Fn() -> I,
+) -> Vec<MainRow> {
+    let row = |measure: &'static Measure<R>| {
+        Some(MainRow {
+            name: measure.headline?.into(),
+            quantity: measure.quantity,
+            better: measure.better,
+            values: of().map(|result| (measure.value)(result?).mean()).collect(),
+        })
+    };
+    measures.iter().filter(|it| belongs(it)).filter_map(row).collect()
 }
 
 /// The main figures: a row for each, a column for each discipline.
 pub(super) fn main(comparison: &Comparison) -> Element {
     let labels: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
-    side_by_side(&labels, comparison.seeds.len(), measures(comparison))
+    side_by_side(&labels, comparison.seeds.len(), main_rows(comparison))
 }
 
-/// A row for each measure, a column for each of `labels`.
+/// The rows in groups, a column for each of `labels`.
 pub(super) fn side_by_side(
     labels: &[&str],
     seeds: usize,
-    measures: Vec<(String, Vec<Measure>)>,
+    rows: Vec<(String, Vec<MainRow>)>,
 ) -> Element {
     let names = labels
         .iter()
         .enumerate()
         .map(|(style, label)| column("").child(swatch(style)).child(element("br")).text(*label));
-    let groups = measures.into_iter().filter_map(|(heading, measures)| {
-        let known = |measure: &Measure| measure.values.iter().any(Option::is_some);
-        let rows: Vec<_> = measures.into_iter().filter(known).map(|it| it.cells()).collect();
+    let groups = rows.into_iter().filter_map(|(heading, rows)| {
+        let known = |row: &MainRow| row.values.iter().any(Option::is_some);
+        let rows: Vec<_> = rows.into_iter().filter(known).map(|it| it.cells()).collect();
         (!rows.is_empty()).then_some((heading, rows))
     });
     Table {
@@ -111,102 +151,44 @@ pub(super) fn side_by_side(
     .html()
 }
 
-fn measures(comparison: &Comparison) -> Vec<(String, Vec<Measure>)> {
-    use Better::{Higher, Lower};
-    use Quantity::{Plain, Rate, Share, Time};
-    let measure = |name: &str,
-                   quantity,
-                   better,
-                   of: &dyn Fn(&DisciplineResult) -> Option<Estimate>| Measure {
-        name: name.into(),
-        quantity,
-        better,
-        values: comparison.disciplines.iter().map(of).collect(),
-    };
+fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
+    let all = || comparison.disciplines.iter();
+    let up_to = short(Quantity::Size, comparison.short_flow_bytes as f64);
     let mut out = vec![
         (
-            format!(
-                "Short transfers, up to {}",
-                short(Quantity::Size, comparison.short_flow_bytes as f64)
-            ),
-            vec![
-                measure("Response time, mean", Time, Some(Lower), &|d| d.short.mean_s),
-                measure("Response time, median", Time, Some(Lower), &|d| d.short.median_s),
-                measure("Response time, 95th percentile", Time, Some(Lower), &|d| d.short.p95_s),
-                measure("Slowdown, mean", Plain, Some(Lower), &|d| d.short.slowdown),
-            ],
+            format!("Short transfers, up to {up_to}"),
+            headlines(ClassResult::MEASURES, |_| true, || all().map(|it| Some(&it.short))),
         ),
         (
             "All transfers that have an end".into(),
-            vec![
-                measure("Response time, mean", Time, Some(Lower), &|d| d.all.mean_s),
-                measure("Slowdown, mean", Plain, Some(Lower), &|d| d.all.slowdown),
-            ],
+            headlines(ClassResult::MEASURES, |_| true, || all().map(|it| Some(&it.all))),
         ),
     ];
     for (index, name) in sources(comparison, |_| true) {
-        let of = |value: &dyn Fn(&TrafficResult) -> Option<Estimate>| {
-            let value = |d: &DisciplineResult| d.traffic.get(index).and_then(value);
-            comparison.disciplines.iter().map(value).collect()
-        };
-        let row = |name: &str, quantity, better, value: &dyn Fn(&TrafficResult) -> _| Measure {
-            name: name.into(),
-            quantity,
-            better: Some(better),
-            values: of(value),
-        };
-        let datagrams = comparison
-            .disciplines
-            .iter()
-            .any(|discipline| discipline.traffic.get(index).is_some_and(|source| source.datagrams));
-        let rows = if datagrams {
-            vec![
-                row("Delay, median", Time, Lower, &|source| source.delay.median_s),
-                row("Delay, 95th percentile", Time, Lower, &|source| source.delay.p95_s),
-                row("Delay, 99th percentile", Time, Lower, &|source| source.delay.p99_s),
-                row("Delay, largest", Time, Lower, &|source| source.delay.max_s),
-                row("Packets lost", Share, Lower, &|source| source.loss_ratio),
-                row("Packets late or lost", Share, Lower, &|source| source.late_ratio),
-            ]
-        } else {
-            vec![
-                Measure {
-                    better: None,
-                    ..row("Throughput of all flows", Rate, Higher, &|source| source.throughput_bps)
-                },
-                row("Goodput of a long flow", Rate, Higher, &|source| source.long_goodput_bps),
-                row("Longest stall", Time, Lower, &|source| source.longest_stall_s),
-                row("Fairness among long flows", Plain, Higher, &|source| source.fairness),
-            ]
-        };
+        let source = || all().map(move |it| it.traffic.get(index));
+        let datagrams = source().flatten().any(|source| source.datagrams);
+        let table = if datagrams { TrafficResult::DATAGRAMS } else { TrafficResult::TRANSFERS };
+        let rows = headlines(TrafficResult::MEASURES, |it| it.tables[0] == table, source);
         out.push((format!("‘{name}’"), rows));
     }
     let ratios = comparison.disciplines.first().map_or(&[][..], |first| &first.ratios);
-    let ratio = |(index, ratio): (usize, &RatioResult)| {
-        let name = format!("‘{}’ over ‘{}’", ratio.of, ratio.over);
-        measure(&name, Plain, None, &|d| d.ratios.get(index).and_then(|it| it.throughput))
+    let ratio = |(index, ratio): (usize, &RatioResult)| MainRow {
+        name: format!("‘{}’ over ‘{}’", ratio.of, ratio.over),
+        quantity: Quantity::Plain,
+        better: Better::Neither,
+        values: all().map(|it| it.ratios.get(index).and_then(|it| it.throughput)).collect(),
     };
     let rows = ratios.iter().enumerate().map(ratio).collect();
     out.push(("Throughput of one source over another’s".into(), rows));
     for (index, link) in shown_links(comparison) {
-        let row = |name: &str, quantity, better, value: &dyn Fn(&LinkResult) -> _| {
-            measure(name, quantity, better, &|d| d.links.get(index).and_then(value))
-        };
-        out.push((
-            format!("Link ‘{}’", link.name),
-            vec![
-                row("Packets lost", Share, Some(Lower), &|link| link.loss_ratio),
-                row("Utilisation", Share, None, &|link| link.utilisation),
-                row("Time in the queue, mean", Time, Some(Lower), &|link| link.delay.mean_s),
-                row("Packets queued, mean", Plain, None, &|link| link.queue_packets),
-                row("Flows tracked, mean", Plain, None, &|link| link.flows_tracked),
-            ],
-        ));
+        let links = || all().map(move |it| it.links.get(index));
+        let rows = headlines(LinkResult::MEASURES, |_| true, links);
+        out.push((format!("Link ‘{}’", link.name), rows));
     }
     out
 }
 
-impl Measure {
+impl MainRow {
     fn cells(&self) -> Vec<Element> {
         let known = || self.values.iter().flatten();
         let unit = self.quantity.unit_for(known().map(|value| value.mean));
@@ -230,11 +212,13 @@ impl Measure {
     /// Which values are best, or not clearly worse than the best.
     pub(super) fn stars(&self) -> Vec<bool> {
         let none = vec![false; self.values.len()];
-        let Some(better) = self.better else { return none };
+        if self.better == Better::Neither {
+            return none;
+        }
         let known = self.values.iter().flatten().filter(|value| value.mean.is_finite());
-        let best = known.min_by(|one, other| match better {
-            Better::Lower => one.mean.total_cmp(&other.mean),
-            Better::Higher => other.mean.total_cmp(&one.mean),
+        let best = known.min_by(|one, other| match self.better {
+            Better::More => other.mean.total_cmp(&one.mean),
+            Better::Less | Better::Neither => one.mean.total_cmp(&other.mean),
         });
         let Some((from, to)) = best.map(Estimate::interval) else { return none };
         let overlaps = |value: &Option<Estimate>| {
@@ -260,13 +244,13 @@ pub(super) struct Folded {
 pub(super) fn detailed(comparison: &Comparison) -> Vec<Folded> {
     let folded = |title, table: Option<Table>| table.map(|it| Folded { title, table: it.html() });
     [
-        folded("Response times by size class", Some(classes(comparison))),
+        folded(ClassResult::CLASSES, Some(classes(comparison))),
         folded("Response times by size, finer", sizes(comparison)),
         folded("Quantiles of the distributions", Some(quantiles(comparison))),
-        folded("Sources of transfers", transfers(comparison)),
-        folded("Sources of datagrams", datagrams(comparison)),
-        folded("Links: packets", links(comparison)),
-        folded("Links: queues", queues(comparison)),
+        folded(TrafficResult::TRANSFERS, transfers(comparison)),
+        folded(TrafficResult::DATAGRAMS, datagrams(comparison)),
+        folded(LinkResult::PACKETS, links(comparison)),
+        folded(LinkResult::QUEUES, queues(comparison)),
     ]
     .into_iter()
     .flatten()
@@ -288,24 +272,14 @@ pub(super) fn columns(names: &[&str]) -> Vec<Element> {
 }
 
 fn classes(comparison: &Comparison) -> Table {
+    let columns = headings(ClassResult::MEASURES, ClassResult::CLASSES);
     type Pick<'a> = &'a dyn Fn(&DisciplineResult) -> Option<&ClassResult>;
     let group = |heading: String, class: Pick| {
         let cells = |discipline: &DisciplineResult| {
-            let Some(class) = class(discipline) else { return vec![cell(NOTHING); 7] };
-            let with_loss = class.with_loss as f64 / class.started.max(1) as f64;
-            vec![
-                cell(count(class.started)),
-                cell(count(class.completed)),
-                cell(if class.started > 0 {
-                    short(Quantity::Share, with_loss)
-                } else {
-                    NOTHING.into()
-                }),
-                value(Quantity::Time, class.mean_s),
-                value(Quantity::Time, class.median_s),
-                value(Quantity::Time, class.p95_s),
-                value(Quantity::Plain, class.slowdown),
-            ]
+            let none = || vec![cell(NOTHING); columns.len() - 1];
+            class(discipline).map_or_else(none, |class| {
+                cells(ClassResult::MEASURES, ClassResult::CLASSES, class)
+            })
         };
         (heading, per_discipline(comparison, cells))
     };
@@ -322,16 +296,7 @@ fn classes(comparison: &Comparison) -> Table {
         note: "By size of the transfer. Counts are of all seeds together; times are of \
                   finished transfers, means over seeds ± half the 95% confidence interval."
             .into(),
-        columns: columns(&[
-            "",
-            "Started",
-            "Finished",
-            "With loss",
-            "Mean",
-            "Median",
-            "95th percentile",
-            "Slowdown",
-        ]),
+        columns,
         groups,
     }
 }
@@ -424,16 +389,8 @@ fn by_source(
 }
 
 fn transfers(comparison: &Comparison) -> Option<Table> {
-    let cells = |source: &TrafficResult| {
-        vec![
-            cell(count(source.started)),
-            cell(count(source.completed)),
-            value(Quantity::Rate, source.throughput_bps),
-            value(Quantity::Rate, source.long_goodput_bps),
-            value(Quantity::Time, source.longest_stall_s),
-            value(Quantity::Plain, source.fairness),
-        ]
-    };
+    const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
+    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::TRANSFERS, source);
     let groups = by_source(comparison, |source| !source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-transfers",
@@ -441,56 +398,38 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
             "Long flows are those of at least {}, and those without an end.",
             short(Quantity::Size, comparison.long_flow_bytes as f64)
         ),
-        columns: columns(&[
-            "",
-            "Started",
-            "Finished",
-            "Throughput",
-            "Goodput of a long flow",
-            "Longest stall",
-            "Fairness",
-        ]),
+        columns: headings(MEASURES, TrafficResult::TRANSFERS),
         groups,
     })
 }
 
-fn delay_cells(delay: &DelayResult) -> [Element; 5] {
-    [delay.mean_s, delay.median_s, delay.p95_s, delay.p99_s, delay.max_s]
-        .map(|it| value(Quantity::Time, it))
-}
-
 fn datagrams(comparison: &Comparison) -> Option<Table> {
+    let own = || TrafficResult::MEASURES.iter().filter(|it| it.is_in(TrafficResult::DATAGRAMS));
+    // What is late depends on when it is due, which is set and not measured.
+    let before_lateness = |measure: &Measure<TrafficResult>| measure.name == "late_ratio";
     let cells = |source: &TrafficResult| {
         // Payload is counted by flow, and a flow that began during the warm-up is not.
-        let throughput = source.throughput_bps.filter(|rate| source.started > 0 || rate.mean > 0.0);
+        let counted = source.throughput_bps.is_some_and(|it| source.started > 0 || it.mean > 0.0);
         let due = source.deadline_s.map_or(NOTHING.into(), |due| short(Quantity::Time, due));
-        let mut cells = vec![
-            value(Quantity::Rate, throughput),
-            value(Quantity::Share, source.loss_ratio),
-            cell(due),
-            value(Quantity::Share, source.late_ratio),
-        ];
-        cells.extend(delay_cells(&source.delay));
-        cells
+        let cells = |measure: &Measure<TrafficResult>| {
+            let known = counted || measure.name != "throughput_bps";
+            let value = if known { (measure.value)(source) } else { Value::Mean(None) };
+            let due = before_lateness(measure).then(|| cell(due.clone()));
+            due.into_iter().chain([shown(measure.quantity, value)])
+        };
+        own().flat_map(cells).collect()
     };
+    let names = own().flat_map(|measure| {
+        before_lateness(measure).then_some("Deadline").into_iter().chain([measure.heading])
+    });
+    let columns = columns(&std::iter::once("").chain(names).collect::<Vec<_>>());
     let groups = by_source(comparison, |source| source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-datagrams",
         note: "One-way delay of the packets that arrived; loss over packets sent. Late is what \
                   came after the deadline or never, over packets that were due within the run."
             .into(),
-        columns: columns(&[
-            "",
-            "Throughput",
-            "Lost",
-            "Deadline",
-            "Late or lost",
-            "Delay, mean",
-            "Median",
-            "95th percentile",
-            "99th percentile",
-            "Largest",
-        ]),
+        columns,
         groups,
     })
 }
@@ -511,64 +450,25 @@ fn by_link(
 }
 
 fn links(comparison: &Comparison) -> Option<Table> {
-    let cells = |link: &LinkResult| {
-        vec![
-            cell(count(link.offered)),
-            cell(count(link.refused)),
-            cell(count(link.pushed_out)),
-            cell(count(link.early)),
-            cell(count(link.superseded)),
-            cell(count(link.excess)),
-            cell(count(link.marked)),
-            value(Quantity::Share, link.loss_ratio),
-            value(Quantity::Share, link.utilisation),
-        ]
-    };
+    let cells = |link: &LinkResult| cells(LinkResult::MEASURES, LinkResult::PACKETS, link);
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
         note: "Packets of all seeds together; ratios are means over seeds.".into(),
-        columns: columns(&[
-            "",
-            "Arrived",
-            "Refused",
-            "Pushed out",
-            "Dropped early",
-            "ACKs filtered",
-            "In excess",
-            "Marked",
-            "Lost",
-            "Utilisation",
-        ]),
+        columns: headings(LinkResult::MEASURES, LinkResult::PACKETS),
         groups,
     })
 }
 
 fn queues(comparison: &Comparison) -> Option<Table> {
-    let cells = |link: &LinkResult| {
-        let mut cells: Vec<_> = delay_cells(&link.delay).into();
-        cells.push(value(Quantity::Plain, link.queue_packets));
-        cells.push(value(Quantity::Plain, link.flows_tracked));
-        cells.push(cell(count(link.flows_peak as u64)));
-        cells
-    };
+    let cells = |link: &LinkResult| cells(LinkResult::MEASURES, LinkResult::QUEUES, link);
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
         note: "Time that packets wait in front of the link, and what is kept there: means \
                   over time; the peak is the largest of all seeds."
             .into(),
-        columns: columns(&[
-            "",
-            "Wait, mean",
-            "Median",
-            "95th percentile",
-            "99th percentile",
-            "Largest",
-            "Packets queued",
-            "Flows tracked",
-            "Flows, peak",
-        ]),
+        columns: headings(LinkResult::MEASURES, LinkResult::QUEUES),
         groups,
     })
 }

@@ -38,11 +38,11 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
     let compare = ["requests", "compare", "small.toml", "--out"];
     let text = bench.good(&[&compare[..], &["one", "--threads", "1"]].concat());
     let printed = bench.good(&[&compare[..], &["many", "--threads", "4", "--json"]].concat());
-    for name in ["summary.csv", "runs.csv", "comparison.json", "report.html"] {
+    for name in ["summary.csv", "runs.csv", "summary.json", "report.html"] {
         let one = bench.bytes(&format!("one/{name}"));
         assert!(!one.is_empty() && one == bench.bytes(&format!("many/{name}")), "{name}");
     }
-    assert_eq!(printed.as_bytes(), bench.bytes("many/comparison.json"));
+    assert_eq!(printed.as_bytes(), bench.bytes("many/summary.json"));
     // Last, where the report is; it is of these ways, and in JSON nothing else is said.
     let last = text.lines().last().unwrap();
     assert!(
@@ -137,7 +137,7 @@ fn wrong_gateways_are_refused_in_a_line() {
         (&["requests", "compare", "schol"], "schol: cannot be read: "),
         (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
-        (&["requests", "compare", "--from", "manifest.json"], "--out"),
+        (&["requests", "compare", "--from", "manifest.json"], "manifest.json: cannot be read"),
         (&["requests", "compare", "small.toml", "--out", "."], ".: has other files in it;"),
         (&["requests", "compare", "--from", "small.toml", "--out", "new"], "is not a manifest"),
         (

@@ -135,7 +135,7 @@ fn a_comparison_gives_the_same_bytes_with_any_number_of_threads_and_from_its_man
     let manifest = json(&String::from_utf8(bench.bytes("one/manifest.json")).unwrap());
     assert_eq!(manifest["partial"], false);
     assert_eq!(manifest["runs"].as_array().unwrap().len(), 4);
-    assert_eq!(manifest["disciplines"][1]["parameters"]["threshold"], "10 packets");
+    assert_eq!(manifest["contenders"][1]["parameters"]["threshold"], "10 packets");
     assert_eq!(manifest["data"][0]["content"], SIZES);
 }
 

@@ -4,7 +4,7 @@ use tidegate_study::Estimate;
 use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint};
 
 use super::{Figure, id, labels, not_drawn, sources};
-use crate::report::number::{Quantity, estimate, short, significant};
+use crate::report::number::{Quantity, Units, estimate, short, significant};
 use crate::report::plot::{Axis, Dot, Key, Line, LineChart, Row, RowChart};
 
 /// Response times of short transfers.

@@ -1,6 +1,6 @@
 //! Axes: from values to positions, and the ticks between.
 
-use crate::report::number::{Quantity, Unit, grouped, trimmed};
+use crate::report::number::{Quantity, Unit, Units, grouped, trimmed};
 
 /// An axis with its title and unit.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! The figures of a gateway's report: small responses, shares, response times.
 
 use tidegate_study::Estimate;
+use tidegate_study::requests::Summary;
 
 use super::{Results, classes, of_class};
-use crate::gateways::summary::Summary;
 use crate::report::figures::distributions::{dots, dotted};
 use crate::report::figures::{Figure, shares};
 use crate::report::number::Quantity;

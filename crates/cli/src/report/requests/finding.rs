@@ -8,10 +8,10 @@
 //! shares are told, and nothing is claimed.
 
 use tidegate_study::Estimate;
+use tidegate_study::requests::{Class, Counts, Way};
 
 use super::{Results, classes};
 use crate::gateways::standard::Standard;
-use crate::gateways::summary::{Class, Counts, Way};
 use crate::report::figures::listed;
 use crate::report::markup::{Element, element};
 use crate::report::number::{Quantity, pair, short};
@@ -19,7 +19,7 @@ use crate::report::page;
 use crate::report::summary::{
     Better, Clause, Summary, UNFINISHED, Verdict, finished, response, verdict,
 };
-use crate::report::tables::Measure;
+use crate::report::tables::MainRow;
 
 /// What the median is of.
 const SMALL: &str = "small responses";
@@ -86,8 +86,8 @@ fn soonest(ways: &[Way]) -> Option<String> {
     let values: Vec<_> = ways.iter().map(|way| way.small_p50_s).collect();
     let known = values.iter().enumerate().filter_map(|(place, it)| Some((place, (*it)?.mean)));
     let (first, median) = known.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let (name, quantity, better) = (String::new(), Quantity::Time, Some(Better::Lower));
-    let ahead = Measure { name, quantity, better, values }.stars();
+    let (name, quantity, better) = (String::new(), Quantity::Time, Better::Less);
+    let ahead = MainRow { name, quantity, better, values }.stars();
     if !ahead[first] {
         return Some("With no way do small responses come clearly sooner than with others.".into());
     }
@@ -132,7 +132,7 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
     match (before.small_p50_s, way.small_p50_s) {
         (_, None) => say(Verdict::Told, format!("none of the {SMALL} was finished")),
         (Some(was), Some(is)) if place != baseline => {
-            let verdict = verdict(&was, &is, Better::Lower);
+            let verdict = verdict(&was, &is, Better::Less);
             let text = response(SMALL, verdict, was.mean, is.mean);
             let unclear = verdict == Verdict::Unclear;
             say(verdict, if unclear { format!("no clear difference in {text}") } else { text });
@@ -175,7 +175,7 @@ impl<'a> Shares<'a> {
     /// `None` when nothing was received.
     fn of(results: Results<'a>, place: usize) -> Option<Shares<'a>> {
         let classes = results.summary.ways[place].classes.iter();
-        let received = classes.map(|class| class.measures.share).collect::<Option<_>>()?;
+        let received = classes.map(|class| class.share).collect::<Option<_>>()?;
         Some(Shares { due: results.standard.due(place), received })
     }
 
@@ -184,7 +184,7 @@ impl<'a> Shares<'a> {
         let compared = self.received.iter().zip(due).map(|(share, due)| {
             let half_width = share.half_width.map(|_| 0.0);
             let exact = Estimate { mean: *due, half_width, runs: share.runs };
-            (share.mean, *due, verdict(&exact, share, Better::Higher))
+            (share.mean, *due, verdict(&exact, share, Better::More))
         });
         compared.collect()
     }

@@ -7,9 +7,9 @@ use tidegate_study::Estimate;
 
 use super::{Results, figures, finding};
 use crate::gateways::standard::Standard;
-use crate::gateways::summary::{Class, Counts, Measures, Summary, Way};
 use crate::report::Provenance;
 use crate::report::tests::{needs_nothing_else, parsed, words};
+use tidegate_study::requests::{Class, Counts, Summary, Way};
 
 const CLASSES: [(&str, u32); 3] = [("office", 4), ("teachers", 2), ("pupils", 1)];
 
@@ -45,15 +45,13 @@ fn way(label: &str, small: f64, shares: [f64; 3], runs: usize) -> Way {
     let class = |((name, weight), share): ((&str, u32), f64)| Class {
         name: name.into(),
         weight,
-        measures: Measures {
-            throughput_bps: about(share * 2e6),
-            share: about(share),
-            response_mean_s: about(small * 3.0),
-            response_p50_s: about(small * 2.0),
-            response_p95_s: about(small * 9.0),
-            response_p99_s: about(small * 20.0),
-            small_p50_s: about(small),
-        },
+        throughput_bps: about(share * 2e6),
+        share: about(share),
+        response_mean_s: about(small * 3.0),
+        response_p50_s: about(small * 2.0),
+        response_p95_s: about(small * 9.0),
+        response_p99_s: about(small * 20.0),
+        small_p50_s: about(small),
         counts: Counts {
             asked: 1_000,
             completed: 990,
@@ -64,6 +62,7 @@ fn way(label: &str, small: f64, shares: [f64; 3], runs: usize) -> Way {
     };
     Way {
         label: label.into(),
+        runs,
         utilisation: about(0.97),
         queueing_p95_s: about(0.2),
         small_p50_s: about(small),
@@ -83,6 +82,7 @@ fn fixture(runs: usize) -> Fixture {
         duration_s: 200.0,
         warm_up_s: 20.0,
         seeds: (1..=runs as u64).collect(),
+        partial: false,
         ways: vec![
             way("msf", 0.74, BY_WEIGHT, runs),
             way("htb", 3.8, BY_WEIGHT, runs),
@@ -114,7 +114,10 @@ fn empty() -> Fixture {
     for way in &mut fixture.summary.ways {
         (way.utilisation, way.queueing_p95_s, way.small_p50_s) = (None, None, None);
         for class in &mut way.classes {
-            class.measures = Measures {
+            let Class { name, weight, .. } = class.clone();
+            *class = Class {
+                name,
+                weight,
                 throughput_bps: None,
                 share: None,
                 response_mean_s: None,
@@ -122,8 +125,8 @@ fn empty() -> Fixture {
                 response_p95_s: None,
                 response_p99_s: None,
                 small_p50_s: None,
+                counts: Counts::default(),
             };
-            class.counts = Counts::default();
         }
     }
     fixture
@@ -257,7 +260,7 @@ fn shares_are_held_against_the_weights_that_the_way_goes_by() {
     // Clearly not what they are due, but for one class that perhaps is.
     let shares = [(0.39, 0.005), (0.29, 0.005), (0.32, 0.2)];
     for (class, (mean, half)) in fixture.summary.ways[3].classes.iter_mut().zip(shares) {
-        class.measures.share = Some(Estimate { mean, half_width: Some(half), runs: 10 });
+        class.share = Some(Estimate { mean, half_width: Some(half), runs: 10 });
     }
     fixture.standard.by_class = vec![0.39, 0.29, 0.2];
     let said = fixture.finding("li");

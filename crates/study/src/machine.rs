@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 /// A machine, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// Model of the processor.
-    pub(crate) processor: String,
+    pub processor: String,
     /// Cores that may be used.
-    pub(crate) cores: usize,
+    pub cores: usize,
     /// Name and version of the operating system.
-    pub(crate) system: String,
+    pub system: String,
 }
 
 impl Machine {
     /// The one that we are on, as far as it says.
-    pub(crate) fn this() -> Machine {
+    pub fn this() -> Machine {
         let line_of = |path: &str, key: &str, separator: char| {
             let text = fs::read_to_string(path).ok()?;
             let line = text.lines().find(|line| line.starts_with(key))?;
@@ -43,6 +43,6 @@ impl Machine {
 }
 
 /// Cores that this process may use; one when the system does not say.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

@@ -1,0 +1,174 @@
+//! What every comparison does, whatever is compared: runs each contender with each
+//! seed, writes rows, figures, report and manifest into a folder, and says in a table
+//! what came out. An interruption keeps what is done, marked as partial.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tidegate_study::data::DataFile;
+use tidegate_study::experiment::{self, Job, Output, Study};
+use tidegate_study::manifest::{self, Manifest};
+
+use crate::arguments::ResultArguments;
+use crate::failure::Failure;
+use crate::folder::ResultFolder;
+use crate::inputs::Input;
+use crate::interrupt::stop_flag;
+use crate::output::{json, print};
+use crate::progress::Progress;
+use crate::report;
+use crate::rows::{Names, RowWriter, Table};
+use tidegate_study::machine;
+
+/// The file of means and intervals.
+const CSV: &str = "summary.csv";
+/// The same with the points of plots; `--json` prints it.
+const JSON: &str = "summary.json";
+
+/// A result that only some comparisons have: its file and what is in it.
+pub(crate) type Extra = (&'static str, Vec<u8>);
+
+/// What can be compared, and how its results look.
+pub(crate) trait Compared: Study {
+    /// The runs summed up.
+    type Summary: Serialize;
+
+    /// The tables of rows that its runs fill.
+    const TABLES: &'static [Table];
+
+    /// What its rows are about.
+    fn names(&self) -> Names<'_>;
+
+    /// Sums the runs up.
+    fn sum_up(&self, input: &Input, runs: &[Self::Run]) -> Self::Summary;
+
+    /// Whether runs are missing.
+    fn is_partial(summary: &Self::Summary) -> bool;
+
+    /// `summary.csv`.
+    fn csv(summary: &Self::Summary) -> Vec<u8>;
+
+    /// The table for a terminal.
+    fn text(summary: &Self::Summary) -> String;
+
+    /// Writes the report into `folder`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn report(&self, folder: &Path, summary: &Self::Summary, manifest: &Manifest)
+    -> io::Result<()>;
+
+    /// Files of its own.
+    fn extra(&self, runs: &[Self::Run]) -> Vec<Extra>;
+}
+
+/// Compares the contenders of `study`, which `input` describes with the files in `data`.
+/// With an `earlier` manifest the results are held against it.
+pub(crate) fn compare<S: Compared>(
+    study: &S,
+    input: &Input,
+    data: Vec<DataFile>,
+    earlier: Option<&Manifest>,
+    arguments: &ResultArguments,
+) -> Result<(), Failure> {
+    let folder = ResultFolder::prepare(arguments.out.as_deref(), arguments.force, &input.stem)?;
+    let stop = stop_flag()?;
+    let threads = arguments.threads.map_or_else(machine::cores, NonZeroUsize::get);
+    let mut manifest = Manifest::of(study, input.source(), data, threads);
+    let begun = Instant::now();
+
+    let jobs = experiment::jobs(study);
+    let progress = Progress::new(jobs.len(), study.duration());
+    let rows = Rows { folder: &folder, names: study.names(), progress: &progress };
+    let outcome = experiment::run(study, threads, stop, &rows);
+    progress.finish();
+    let runs = outcome.map_err(|reason| {
+        folder.discard();
+        Failure::unwritable(folder.path(), &reason)
+    })?;
+    let runs = experiment::worth_keeping(study, runs);
+    if runs.is_empty() {
+        folder.discard();
+        return Err(Failure::Interrupted("interrupted before there was any result".into()));
+    }
+
+    let summary = study.sum_up(input, &runs);
+    folder.join(S::TABLES, rows.names.contender, &experiment::places(study, &jobs, &runs))?;
+    let document = json(&summary);
+    folder.write(CSV, &S::csv(&summary))?;
+    folder.write(JSON, document.as_bytes())?;
+    let mut results: Vec<_> = S::TABLES.iter().map(|table| table.file()).collect();
+    results.extend([CSV, JSON, report::NAME]);
+    for (name, content) in study.extra(&runs) {
+        folder.write(name, &content)?;
+        results.push(name);
+    }
+    manifest.partial = S::is_partial(&summary);
+    manifest.note_runs(study, &runs);
+    study
+        .report(folder.path(), &summary, &manifest)
+        .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
+    manifest.made.wall_s = begun.elapsed().as_secs_f64();
+    manifest
+        .note_results(folder.path(), results)
+        .map_err(|(name, reason)| Failure::unwritable(&folder.path().join(name), &reason))?;
+    folder.write(manifest::NAME, json(&manifest).as_bytes())?;
+
+    if arguments.json {
+        print(&document)?;
+    } else {
+        print(&S::text(&summary))?;
+        let took = Duration::from_secs_f64(manifest.made.wall_s);
+        print(&report::written(runs.len(), took, folder.path()))?;
+    }
+    if stop.load(Ordering::Relaxed) && manifest.partial {
+        let (done, all) = (runs.len(), jobs.len());
+        return Err(Failure::Interrupted(format!(
+            "interrupted: the results are of {done} of {all} runs, and marked as partial"
+        )));
+    }
+    earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))
+}
+
+/// Says whether the results are those of the earlier comparison.
+fn check(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
+    if earlier.partial {
+        eprintln!("The manifest is of a partial comparison; this one is whole.");
+        return Ok(());
+    }
+    let changed = earlier.changed(now);
+    if changed.is_empty() {
+        eprintln!("All {} results are the same as before, to the byte.", earlier.results.len());
+        return Ok(());
+    }
+    let by = if earlier.tidegate == now.tidegate {
+        String::new()
+    } else {
+        format!(" (made by tidegate {}, this is {})", earlier.tidegate, now.tidegate)
+    };
+    Err(Failure::Other(format!("not the same as before{by}: {}", changed.join(", "))))
+}
+
+/// Puts the rows of runs into the folder.
+struct Rows<'a> {
+    folder: &'a ResultFolder,
+    names: Names<'a>,
+    progress: &'a Progress,
+}
+
+impl<'a, S: Study> Output<'a, S> for Rows<'a> {
+    type Recorder = RowWriter<'a>;
+    type Error = io::Error;
+
+    fn begin(&self, job: &Job<'a>) -> io::Result<RowWriter<'a>> {
+        RowWriter::new(self.folder, self.names.clone(), self.progress, job)
+    }
+
+    fn end(&self, _: &Job<'a>, recorder: RowWriter<'a>, _: &S::Run) -> io::Result<()> {
+        recorder.finish()
+    }
+}

@@ -1,0 +1,126 @@
+//! What the transfers of one size class got.
+
+use serde::{Deserialize, Serialize};
+use tidegate_sim::metrics::run_summary::ClassSummary;
+
+use crate::Estimate;
+use crate::measure::{Better, Measure, Quantity, Table, Value};
+
+/// The flows of one size class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// The sizes in it, in words.
+    pub label: String,
+    /// Largest size in it; `None` for the last class.
+    pub up_to_bytes: Option<u64>,
+    /// Flows that began, all runs together.
+    pub started: u64,
+    /// Flows that were finished, all runs together.
+    pub completed: u64,
+    /// Flows that lost at least one packet, all runs together.
+    pub with_loss: u64,
+    /// Mean response time.
+    pub mean_s: Option<Estimate>,
+    /// Median response time.
+    pub median_s: Option<Estimate>,
+    /// 95th percentile of the response time.
+    pub p95_s: Option<Estimate>,
+    /// Mean of response time over that on an empty link.
+    pub slowdown: Option<Estimate>,
+}
+
+impl ClassResult {
+    /// The detailed table of size classes.
+    pub const CLASSES: Table = "Response times by size class";
+
+    /// Everything that is measured of it, in the order of tables.
+    pub const MEASURES: &'static [Measure<ClassResult>] = &[
+        Measure {
+            name: "started_flows",
+            heading: "Started",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Sum(it.started),
+        },
+        Measure {
+            name: "completed_flows",
+            heading: "Finished",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::More,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Sum(it.completed),
+        },
+        Measure {
+            name: "flows_with_loss",
+            heading: "With loss",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Part { part: it.with_loss, of: it.started },
+        },
+        Measure {
+            name: "response_mean_s",
+            heading: "Mean",
+            headline: Some("Response time, mean"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Mean(it.mean_s),
+        },
+        Measure {
+            name: "response_median_s",
+            heading: "Median",
+            headline: Some("Response time, median"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Mean(it.median_s),
+        },
+        Measure {
+            name: "response_p95_s",
+            heading: "95th percentile",
+            headline: Some("Response time, 95th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Mean(it.p95_s),
+        },
+        Measure {
+            name: "slowdown_ratio",
+            heading: "Slowdown",
+            headline: Some("Slowdown, mean"),
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::CLASSES],
+            value: |it| Value::Mean(it.slowdown),
+        },
+    ];
+}
+
+impl ClassResult {
+    pub(super) fn of(
+        label: String,
+        up_to_bytes: Option<u64>,
+        runs: impl Iterator<Item = ClassSummary>,
+    ) -> ClassResult {
+        let runs: Vec<_> = runs.collect();
+        let estimate = |value: &dyn Fn(&ClassSummary) -> Option<f64>| {
+            Estimate::of(runs.iter().filter_map(value))
+        };
+        ClassResult {
+            label,
+            up_to_bytes,
+            started: runs.iter().map(|class| class.started).sum(),
+            completed: runs.iter().map(|class| class.completed).sum(),
+            with_loss: runs.iter().map(|class| class.with_loss).sum(),
+            mean_s: estimate(&|class| class.response.mean()),
+            median_s: estimate(&|class| class.response.quantile(0.5)),
+            p95_s: estimate(&|class| class.response.quantile(0.95)),
+            slowdown: estimate(&ClassSummary::mean_slowdown),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What went through one link, and what waited in front of it.
+
+use serde::{Deserialize, Serialize};
+use tidegate_sim::metrics::RunSummary;
+use tidegate_sim::metrics::run_summary::LinkSummary;
+use tidegate_sim::scenario::{QueueSpec, Scenario};
+
+use super::{DelayResult, thin};
+use crate::Estimate;
+use crate::measure::{Better, Measure, Quantity, Table, Value};
+
+/// One link with a queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkResult {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Whether the discipline stood here.
+    pub tested: bool,
+    /// Bytes sent over bytes that could have been sent.
+    pub utilisation: Option<Estimate>,
+    /// Packets that arrived, all runs together.
+    pub offered: u64,
+    /// Packets lost on arrival, all runs together.
+    pub refused: u64,
+    /// Packets pushed out, all runs together.
+    pub pushed_out: u64,
+    /// Packets dropped early, to tell senders of congestion, all runs together.
+    #[serde(default)]
+    pub early: u64,
+    /// Acknowledgements dropped because a later one said all, all runs together.
+    #[serde(default)]
+    pub superseded: u64,
+    /// Packets dropped because they were more than their flow may send, all runs together.
+    #[serde(default)]
+    pub excess: u64,
+    /// Packets marked, to tell senders of congestion, all runs together.
+    #[serde(default)]
+    pub marked: u64,
+    /// Packets lost over packets that arrived.
+    pub loss_ratio: Option<Estimate>,
+    /// Time in the queue.
+    pub delay: DelayResult,
+    /// Mean number of packets queued.
+    pub queue_packets: Option<Estimate>,
+    /// Mean number of flows tracked.
+    pub flows_tracked: Option<Estimate>,
+    /// The most flows tracked at once in any run.
+    pub flows_peak: usize,
+    /// The state over time in the first run.
+    pub over_time: Vec<LinkPoint>,
+}
+
+/// The state of a link at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkPoint {
+    /// The moment.
+    pub at_s: f64,
+    /// Packets queued.
+    pub packets: u32,
+    /// Flows tracked.
+    pub flows_tracked: usize,
+    /// Packets lost so far.
+    pub lost: u64,
+    /// Bytes sent so far.
+    pub delivered_bytes: u64,
+}
+
+impl LinkResult {
+    /// The detailed table of what went through links.
+    pub const PACKETS: Table = "Links: packets";
+    /// The detailed table of what waited.
+    pub const QUEUES: Table = "Links: queues";
+
+    /// Everything that is measured of it, in the order of tables.
+    pub const MEASURES: &'static [Measure<LinkResult>] = &[
+        Measure {
+            name: "offered_packets",
+            heading: "Arrived",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.offered),
+        },
+        Measure {
+            name: "refused_packets",
+            heading: "Refused",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.refused),
+        },
+        Measure {
+            name: "pushed_out_packets",
+            heading: "Pushed out",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.pushed_out),
+        },
+        Measure {
+            name: "early_packets",
+            heading: "Dropped early",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.early),
+        },
+        Measure {
+            name: "superseded_packets",
+            heading: "ACKs filtered",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.superseded),
+        },
+        Measure {
+            name: "excess_packets",
+            heading: "In excess",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.excess),
+        },
+        Measure {
+            name: "marked_packets",
+            heading: "Marked",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Sum(it.marked),
+        },
+        Measure {
+            name: "flows_tracked_peak",
+            heading: "Flows, peak",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Largest(it.flows_peak as u64),
+        },
+        Measure {
+            name: "utilisation_ratio",
+            heading: "Utilisation",
+            headline: Some("Utilisation"),
+            quantity: Quantity::Share,
+            better: Better::Neither,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Mean(it.utilisation),
+        },
+        Measure {
+            name: "loss_ratio",
+            heading: "Lost",
+            headline: Some("Packets lost"),
+            quantity: Quantity::Share,
+            better: Better::Less,
+            tables: &[Self::PACKETS],
+            value: |it| Value::Mean(it.loss_ratio),
+        },
+        Measure {
+            name: "queue_packets",
+            heading: "Packets queued",
+            headline: Some("Packets queued, mean"),
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.queue_packets),
+        },
+        Measure {
+            name: "flows_tracked",
+            heading: "Flows tracked",
+            headline: Some("Flows tracked, mean"),
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.flows_tracked),
+        },
+        Measure {
+            name: "delay_mean_s",
+            heading: "Wait, mean",
+            headline: Some("Time in the queue, mean"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.delay.mean_s),
+        },
+        Measure {
+            name: "delay_median_s",
+            heading: "Median",
+            headline: None,
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.delay.median_s),
+        },
+        Measure {
+            name: "delay_p95_s",
+            heading: "95th percentile",
+            headline: None,
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.delay.p95_s),
+        },
+        Measure {
+            name: "delay_p99_s",
+            heading: "99th percentile",
+            headline: None,
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.delay.p99_s),
+        },
+        Measure {
+            name: "delay_max_s",
+            heading: "Largest",
+            headline: None,
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::QUEUES],
+            value: |it| Value::Mean(it.delay.max_s),
+        },
+    ];
+}
+
+impl LinkResult {
+    pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> LinkResult {
+        let links = || runs.iter().filter_map(|run| run.links[index].as_ref());
+        let estimate = |value: &dyn Fn(&LinkSummary) -> f64| Estimate::of(links().map(value));
+        let over_time: Vec<_> = links()
+            .next()
+            .into_iter()
+            .flat_map(|link| &link.samples)
+            .map(|sample| LinkPoint {
+                at_s: sample.at.as_seconds(),
+                packets: sample.backlog.packets,
+                flows_tracked: sample.flows_tracked,
+                lost: sample.counters.lost(),
+                delivered_bytes: sample.counters.delivered_bytes.0,
+            })
+            .collect();
+        LinkResult {
+            name: scenario.links[index].name.clone(),
+            tested: matches!(scenario.links[index].queue, QueueSpec::Tested(_)),
+            utilisation: estimate(&|link| link.utilisation),
+            offered: links().map(|link| link.counters.offered).sum(),
+            refused: links().map(|link| link.counters.refused).sum(),
+            pushed_out: links().map(|link| link.counters.pushed_out).sum(),
+            early: links().map(|link| link.counters.early).sum(),
+            superseded: links().map(|link| link.counters.superseded).sum(),
+            excess: links().map(|link| link.counters.excess).sum(),
+            marked: links().map(|link| link.counters.marked).sum(),
+            loss_ratio: estimate(&LinkSummary::loss_ratio),
+            delay: DelayResult::of(links().map(|link| &link.delay)),
+            queue_packets: estimate(&LinkSummary::mean_packets),
+            flows_tracked: estimate(&LinkSummary::mean_flows),
+            flows_peak: links().map(|link| link.counters.flows_peak).max().unwrap_or(0),
+            over_time: thin(&over_time),
+        }
+    }
+}

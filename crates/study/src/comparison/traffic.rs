@@ -1,0 +1,241 @@
+//! What one source of traffic got.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Span, Time};
+use tidegate_sim::metrics::RunSummary;
+use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
+use tidegate_sim::scenario::Scenario;
+
+use super::{DelayResult, DistributionPoint, distribution, thin};
+use crate::Estimate;
+use crate::measure::{Better, Measure, Quantity, Table, Value};
+
+/// One source of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficResult {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Whether it sends datagrams (a call, a replay) and not transfers.
+    pub datagrams: bool,
+    /// Flows that began, all runs together.
+    pub started: u64,
+    /// Flows that were finished, all runs together.
+    pub completed: u64,
+    /// Payload delivered over the run's time after the warm-up.
+    pub throughput_bps: Option<Estimate>,
+    /// Jain's index over its long flows.
+    pub fairness: Option<Estimate>,
+    /// Mean goodput of its long flows.
+    pub long_goodput_bps: Option<Estimate>,
+    /// The longest time without progress of a long flow.
+    pub longest_stall_s: Option<Estimate>,
+    /// Datagrams lost over datagrams sent.
+    pub loss_ratio: Option<Estimate>,
+    /// When a datagram is late, where the scenario says so.
+    #[serde(default)]
+    pub deadline_s: Option<f64>,
+    /// Datagrams that came after the deadline or never, over those that were due.
+    #[serde(default)]
+    pub late_ratio: Option<Estimate>,
+    /// One-way delay of datagrams.
+    pub delay: DelayResult,
+    /// Distribution of that delay, all runs together.
+    pub delay_distribution: Vec<DistributionPoint>,
+    /// Progress of its followed flows in the first run, one flow after the other.
+    pub progress: Vec<ProgressPoint>,
+}
+
+/// How far a followed flow had come.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressPoint {
+    /// Number of the flow within its source.
+    pub number: u64,
+    /// The moment.
+    pub at_s: f64,
+    /// Payload delivered so far.
+    pub delivered_bytes: u64,
+}
+
+impl TrafficResult {
+    /// The detailed table of sources of transfers.
+    pub const TRANSFERS: Table = "Sources of transfers";
+    /// The detailed table of sources of datagrams.
+    pub const DATAGRAMS: Table = "Sources of datagrams";
+
+    /// Everything that is measured of it, in the order of tables.
+    pub const MEASURES: &'static [Measure<TrafficResult>] = &[
+        Measure {
+            name: "started_flows",
+            heading: "Started",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::Neither,
+            tables: &[Self::TRANSFERS],
+            value: |it| Value::Sum(it.started),
+        },
+        Measure {
+            name: "completed_flows",
+            heading: "Finished",
+            headline: None,
+            quantity: Quantity::Plain,
+            better: Better::More,
+            tables: &[Self::TRANSFERS],
+            value: |it| Value::Sum(it.completed),
+        },
+        Measure {
+            name: "throughput_bps",
+            heading: "Throughput",
+            headline: Some("Throughput of all flows"),
+            quantity: Quantity::Rate,
+            better: Better::Neither,
+            tables: &[Self::TRANSFERS, Self::DATAGRAMS],
+            value: |it| Value::Mean(it.throughput_bps),
+        },
+        Measure {
+            name: "long_goodput_bps",
+            heading: "Goodput of a long flow",
+            headline: Some("Goodput of a long flow"),
+            quantity: Quantity::Rate,
+            better: Better::More,
+            tables: &[Self::TRANSFERS],
+            value: |it| Value::Mean(it.long_goodput_bps),
+        },
+        Measure {
+            name: "long_fairness_jain",
+            heading: "Fairness",
+            headline: Some("Fairness among long flows"),
+            quantity: Quantity::Plain,
+            better: Better::More,
+            tables: &[Self::TRANSFERS],
+            value: |it| Value::Mean(it.fairness),
+        },
+        Measure {
+            name: "longest_stall_s",
+            heading: "Longest stall",
+            headline: Some("Longest stall"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::TRANSFERS],
+            value: |it| Value::Mean(it.longest_stall_s),
+        },
+        Measure {
+            name: "loss_ratio",
+            heading: "Lost",
+            headline: Some("Packets lost"),
+            quantity: Quantity::Share,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.loss_ratio),
+        },
+        Measure {
+            name: "late_ratio",
+            heading: "Late or lost",
+            headline: Some("Packets late or lost"),
+            quantity: Quantity::Share,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.late_ratio),
+        },
+        Measure {
+            name: "delay_mean_s",
+            heading: "Delay, mean",
+            headline: None,
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.delay.mean_s),
+        },
+        Measure {
+            name: "delay_median_s",
+            heading: "Median",
+            headline: Some("Delay, median"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.delay.median_s),
+        },
+        Measure {
+            name: "delay_p95_s",
+            heading: "95th percentile",
+            headline: Some("Delay, 95th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.delay.p95_s),
+        },
+        Measure {
+            name: "delay_p99_s",
+            heading: "99th percentile",
+            headline: Some("Delay, 99th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.delay.p99_s),
+        },
+        Measure {
+            name: "delay_max_s",
+            heading: "Largest",
+            headline: Some("Delay, largest"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Mean(it.delay.max_s),
+        },
+    ];
+}
+
+impl TrafficResult {
+    pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> TrafficResult {
+        let sources = || runs.iter().map(|run| &run.traffic[index]);
+        let estimate = |value: &dyn Fn(&TrafficSummary) -> Option<f64>| {
+            Estimate::of(sources().filter_map(value))
+        };
+        let mut pooled = Times::default();
+        sources().for_each(|source| pooled.merge(&source.delay));
+        let warm = Time(scenario.warm_up.0);
+        let seconds = |run: &RunSummary| run.reached.since(warm).as_seconds();
+        let rates = runs.iter().filter(|run| run.reached > warm);
+        let rates = rates.map(|run| run.traffic[index].delivered.0 as f64 * 8.0 / seconds(run));
+        let mean_goodput = |source: &TrafficSummary| {
+            let goodputs = &source.long_goodputs;
+            (!goodputs.is_empty()).then(|| goodputs.iter().sum::<f64>() / goodputs.len() as f64)
+        };
+        let stall = |source: &TrafficSummary| {
+            (!source.long_goodputs.is_empty()).then(|| source.longest_stall.as_seconds())
+        };
+        let loss = |source: &TrafficSummary| {
+            (source.datagrams > 0).then(|| source.datagrams_lost as f64 / source.datagrams as f64)
+        };
+        TrafficResult {
+            name: scenario.traffic[index].name.clone(),
+            datagrams: sources().any(|source| source.datagrams > 0),
+            started: sources().map(|source| source.started).sum(),
+            completed: sources().map(|source| source.completed).sum(),
+            throughput_bps: Estimate::of(rates),
+            fairness: estimate(&TrafficSummary::fairness),
+            long_goodput_bps: estimate(&mean_goodput),
+            longest_stall_s: estimate(&stall),
+            loss_ratio: estimate(&loss),
+            deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
+            late_ratio: estimate(&TrafficSummary::late_ratio),
+            delay: DelayResult::of(sources().map(|source| &source.delay)),
+            delay_distribution: distribution(&pooled),
+            progress: progress(runs[0], index),
+        }
+    }
+}
+
+/// The progress of each flow of a source.
+fn progress(run: &RunSummary, source: usize) -> Vec<ProgressPoint> {
+    let mut flows: BTreeMap<u64, Vec<ProgressPoint>> = BTreeMap::new();
+    for sample in run.progress.iter().filter(|sample| sample.traffic == source) {
+        flows.entry(sample.number).or_default().push(ProgressPoint {
+            number: sample.number,
+            at_s: sample.at.as_seconds(),
+            delivered_bytes: sample.delivered.0,
+        });
+    }
+    flows.values().flat_map(|points| thin(points)).collect()
+}

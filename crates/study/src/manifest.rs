@@ -1,0 +1,188 @@
+//! `manifest.json`: everything that a comparison came from, so that it can be repeated
+//! to the byte.
+//!
+//! One form for whatever is compared. What has no influence on the results stands
+//! apart, under `made`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tidegate_sim::scenario::DisciplineChoice;
+
+use crate::data::{DataFile, sha256_of};
+use crate::experiment::{About, Study};
+use crate::machine::Machine;
+
+/// The name of the file.
+pub const NAME: &str = "manifest.json";
+
+/// What a comparison came from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the program.
+    pub tidegate: String,
+    /// The scenario or gateway as it was written.
+    #[serde(rename = "scenario", alias = "gateway")]
+    pub source: SourceText,
+    /// The files that it names.
+    pub data: Vec<DataFile>,
+    /// Simulated time of each run.
+    pub duration_ns: u64,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// What was compared, with all parameters.
+    #[serde(alias = "disciplines")]
+    pub contenders: Vec<Contender>,
+    /// Whether runs are missing.
+    pub partial: bool,
+    /// The runs that the results are made of.
+    pub runs: Vec<Run>,
+    /// SHA-256 of each result.
+    pub results: BTreeMap<String, String>,
+    /// How it was made; without influence on the results.
+    pub made: Made,
+}
+
+/// A scenario or gateway as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceText {
+    /// The file's name, for messages.
+    pub name: String,
+    /// What results are called after.
+    pub stem: String,
+    /// The TOML.
+    pub text: String,
+}
+
+/// One of what is compared, with all its parameters as they would be written in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contender {
+    /// What it is called in results.
+    pub label: String,
+    /// Its name among those that can be compared.
+    pub name: String,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The label of the contender.
+    #[serde(alias = "discipline")]
+    pub contender: String,
+    /// The seed.
+    pub seed: u64,
+    /// Simulated time that it came to.
+    pub reached_ns: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// How results were made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Made {
+    /// The command line.
+    pub command: Vec<String>,
+    /// Runs at the same time.
+    pub threads: usize,
+    /// How long it took.
+    pub wall_s: f64,
+    /// What it ran on.
+    pub machine: Machine,
+}
+
+impl Manifest {
+    /// A manifest of what is going to be run, without results.
+    pub fn of<S: Study>(
+        study: &S,
+        source: SourceText,
+        data: Vec<DataFile>,
+        threads: usize,
+    ) -> Manifest {
+        let command = std::env::args().collect();
+        Manifest {
+            tidegate: env!("CARGO_PKG_VERSION").into(),
+            source,
+            data,
+            duration_ns: study.duration().0,
+            seeds: study.seeds().to_vec(),
+            contenders: study.contenders(),
+            partial: true,
+            runs: Vec::new(),
+            results: BTreeMap::new(),
+            made: Made { command, threads, wall_s: 0.0, machine: Machine::this() },
+        }
+    }
+
+    /// Notes what the `runs` came to.
+    pub fn note_runs<S: Study>(&mut self, study: &S, runs: &[S::Run]) {
+        let note = |run: &S::Run| {
+            let About { label, seed, reached, events } = study.about(run);
+            Run { contender: label.into(), seed, reached_ns: reached.0, events }
+        };
+        self.runs = runs.iter().map(note).collect();
+    }
+
+    /// Notes the SHA-256 of each of these results in `folder`.
+    ///
+    /// # Errors
+    /// The name of one that cannot be read, and why.
+    pub fn note_results<'a>(
+        &mut self,
+        folder: &Path,
+        files: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), (&'a str, io::Error)> {
+        for name in files {
+            let hash = sha256_of(&folder.join(name)).map_err(|reason| (name, reason))?;
+            self.results.insert(name.into(), hash);
+        }
+        Ok(())
+    }
+
+    /// Reads the manifest at `path`.
+    ///
+    /// # Errors
+    /// One line that names the file and says what is wrong with it.
+    pub fn read(path: &Path) -> Result<Manifest, String> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| format!("{name}: cannot be read: {reason}"))?;
+        serde_json::from_str(&text)
+            .map_err(|error| format!("{name}: is not a manifest of a comparison: {error}"))
+    }
+
+    /// The names of the results here that are not the same in `now`.
+    #[must_use]
+    pub fn changed(&self, now: &Manifest) -> Vec<&str> {
+        let changed =
+            self.results.iter().filter(|(name, hash)| now.results.get(*name) != Some(hash));
+        changed.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+impl From<&DisciplineChoice> for Contender {
+    fn from(choice: &DisciplineChoice) -> Contender {
+        let parameters = choice.parameters().into_iter();
+        Contender {
+            label: choice.label.clone(),
+            name: choice.entry.name.into(),
+            parameters: parameters.map(|(name, text)| (name.into(), text)).collect(),
+        }
+    }
+}
+
+impl Contender {
+    /// The discipline that it is.
+    ///
+    /// # Errors
+    /// When there is none of this name with these parameters.
+    pub fn discipline(&self) -> Result<DisciplineChoice, String> {
+        let settings: Vec<_> =
+            self.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        DisciplineChoice::new(&self.name, Some(&self.label), &settings)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,358 @@
+//! The runs of ways to share a gateway's link, summed up over the seeds. In seconds,
+//! bits per second and shares of one.
+
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+use tidegate_core::{Span, Time};
+use tidegate_sim::metrics::Recorder;
+use tidegate_sim::requests::{ClassOutcome, Outcome, run_way};
+use tidegate_sim::scenario::file::gateway::Comparison;
+
+use crate::Estimate;
+use crate::experiment::{About, Study};
+use crate::manifest::Contender;
+use crate::measure::{Better, Measure, Quantity, Table, Value};
+
+/// What is kept of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The place of the way.
+    pub way: usize,
+    /// The seed.
+    pub seed: u64,
+    /// What came out.
+    pub outcome: Outcome,
+}
+
+impl Study for Comparison {
+    type Run = Run;
+
+    fn labels(&self) -> Vec<&str> {
+        self.ways.iter().map(|way| way.label.as_str()).collect()
+    }
+
+    /// By their labels: the file has their settings.
+    fn contenders(&self) -> Vec<Contender> {
+        let contender = |label: &str| Contender {
+            label: label.into(),
+            name: label.into(),
+            parameters: std::collections::BTreeMap::new(),
+        };
+        self.labels().into_iter().map(contender).collect()
+    }
+
+    fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    fn duration(&self) -> Span {
+        self.setup.duration
+    }
+
+    fn run(
+        &self,
+        contender: usize,
+        seed: u64,
+        recorder: &mut dyn Recorder,
+        stop: &AtomicBool,
+    ) -> Run {
+        let outcome = run_way(&self.setup, &self.ways[contender], seed, stop);
+        recorder.reached(outcome.reached);
+        Run { way: contender, seed, outcome }
+    }
+
+    fn about<'a>(&'a self, run: &'a Run) -> About<'a> {
+        let Run { way, seed, outcome } = run;
+        let label = self.ways[*way].label.as_str();
+        About { label, seed: *seed, reached: outcome.reached, events: 0 }
+    }
+}
+
+/// What came out of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Title of the gateway.
+    pub title: String,
+    /// What it shows.
+    pub description: String,
+    /// Its file.
+    pub file: String,
+    /// Simulated time of each run.
+    pub duration_s: f64,
+    /// Requests that began before this are not reported.
+    pub warm_up_s: f64,
+    /// The seeds; each way ran once with each.
+    pub seeds: Vec<u64>,
+    /// Whether the comparison was interrupted: some runs are missing.
+    pub partial: bool,
+    /// One entry for each way that has a run, in the order asked for.
+    pub ways: Vec<Way>,
+}
+
+/// One way of sharing the link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Way {
+    /// What it is called.
+    pub label: String,
+    /// How many runs are in.
+    pub runs: usize,
+    /// Share of the downlink that was used.
+    pub utilisation: Option<Estimate>,
+    /// The 95% quantile of the time in the provider's queue.
+    pub queueing_p95_s: Option<Estimate>,
+    /// The median of responses below 10 kB, of all classes together.
+    pub small_p50_s: Option<Estimate>,
+    /// Class by class.
+    pub classes: Vec<Class>,
+}
+
+/// One class under one way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Class {
+    /// What it is called.
+    pub name: String,
+    /// Its weight in the file.
+    pub weight: u32,
+    /// Payload that reached the gateway for it.
+    pub throughput_bps: Option<Estimate>,
+    /// What it received of what all classes did.
+    pub share: Option<Estimate>,
+    /// From asking to the last byte.
+    pub response_mean_s: Option<Estimate>,
+    /// Median of the same.
+    pub response_p50_s: Option<Estimate>,
+    /// 95th percentile of the same.
+    pub response_p95_s: Option<Estimate>,
+    /// 99th percentile of the same.
+    pub response_p99_s: Option<Estimate>,
+    /// The median of responses below 10 kB.
+    pub small_p50_s: Option<Estimate>,
+    /// How its requests ended.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// How requests ended, of all seeds together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests that clients made. Each is one of those below.
+    pub asked: u64,
+    /// Answered.
+    pub completed: u64,
+    /// Refused, since too many waited already.
+    pub refused: u64,
+    /// Broken: TCP gave a connection up.
+    pub broken: u64,
+    /// Reset by the server.
+    pub reset: u64,
+    /// Stalled: nothing came for too long.
+    pub stalled: u64,
+    /// Abandoned by users who left.
+    pub abandoned: u64,
+    /// Cut off by the end of the run.
+    pub unfinished: u64,
+}
+
+const fn time(
+    name: &'static str,
+    headline: &'static str,
+    value: fn(&Class) -> Value,
+) -> Measure<Class> {
+    let (quantity, better) = (Quantity::Time, Better::Less);
+    Measure {
+        name,
+        heading: headline,
+        headline: Some(headline),
+        quantity,
+        better,
+        tables: &[],
+        value,
+    }
+}
+
+const fn ending(
+    name: &'static str,
+    heading: &'static str,
+    better: Better,
+    value: fn(&Class) -> Value,
+) -> Measure<Class> {
+    let tables = &[Class::ENDINGS];
+    Measure { name, heading, headline: None, quantity: Quantity::Plain, better, tables, value }
+}
+
+impl Way {
+    /// Everything that is measured of it, apart from its classes.
+    pub const MEASURES: &'static [Measure<Way>] = &[
+        Measure {
+            name: "utilisation",
+            heading: "Link used",
+            headline: Some("Link used"),
+            quantity: Quantity::Share,
+            better: Better::Neither,
+            tables: &[],
+            value: |it| Value::Mean(it.utilisation),
+        },
+        Measure {
+            name: "queueing_p95_s",
+            heading: "Time in the provider’s queue, 95th percentile",
+            headline: Some("Time in the provider’s queue, 95th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[],
+            value: |it| Value::Mean(it.queueing_p95_s),
+        },
+        Measure {
+            name: "small_p50_s",
+            heading: "Small responses, median",
+            headline: Some("Small responses, median"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[],
+            value: |it| Value::Mean(it.small_p50_s),
+        },
+    ];
+}
+
+impl Class {
+    /// The table of how requests ended.
+    pub const ENDINGS: Table = "Requests by class";
+
+    /// Everything that is measured of it.
+    pub const MEASURES: &'static [Measure<Class>] = &[
+        Measure {
+            name: "throughput_bps",
+            heading: "Throughput",
+            headline: Some("Throughput"),
+            quantity: Quantity::Rate,
+            better: Better::Neither,
+            tables: &[],
+            value: |it| Value::Mean(it.throughput_bps),
+        },
+        Measure {
+            name: "share",
+            heading: "Share",
+            headline: Some("Share"),
+            quantity: Quantity::Share,
+            better: Better::Neither,
+            tables: &[],
+            value: |it| Value::Mean(it.share),
+        },
+        time("response_mean_s", "Response time, mean", |it| Value::Mean(it.response_mean_s)),
+        time("response_p50_s", "Response time, median", |it| Value::Mean(it.response_p50_s)),
+        time("response_p95_s", "Response time, 95th percentile", |it| {
+            Value::Mean(it.response_p95_s)
+        }),
+        time("response_p99_s", "Response time, 99th percentile", |it| {
+            Value::Mean(it.response_p99_s)
+        }),
+        time("small_p50_s", "Small responses, median", |it| Value::Mean(it.small_p50_s)),
+        ending("asked", "Asked", Better::Neither, |it| Value::Sum(it.counts.asked)),
+        ending("completed", "Completed", Better::More, |it| Value::Sum(it.counts.completed)),
+        ending("refused", "Refused", Better::Less, |it| Value::Sum(it.counts.refused)),
+        ending("broken", "Broken", Better::Less, |it| Value::Sum(it.counts.broken)),
+        ending("reset", "Reset", Better::Less, |it| Value::Sum(it.counts.reset)),
+        ending("stalled", "Stalled", Better::Less, |it| Value::Sum(it.counts.stalled)),
+        ending("abandoned", "Abandoned", Better::Neither, |it| Value::Sum(it.counts.abandoned)),
+        ending("unfinished", "Unfinished", Better::Less, |it| Value::Sum(it.counts.unfinished)),
+    ];
+
+    /// The class at this place in `runs`, which are of one way.
+    fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Class {
+        let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+            Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
+        };
+        let of_class = |value: &dyn Fn(&ClassOutcome) -> Option<f64>| {
+            over(&|outcome| value(&outcome.classes[place]))
+        };
+        let share = |outcome: &Outcome| {
+            let all: u64 = outcome.classes.iter().map(|class| class.received.0).sum();
+            (all > 0).then(|| outcome.classes[place].received.0 as f64 / all as f64)
+        };
+        Class {
+            name: comparison.classes[place].clone(),
+            weight: comparison.setup.classes[place].weight.get(),
+            throughput_bps: over(&|outcome| Some(outcome.throughput_bps(place))),
+            share: over(&share),
+            response_mean_s: of_class(&|class| class.response.mean()),
+            response_p50_s: of_class(&|class| class.response.quantile(0.5)),
+            response_p95_s: of_class(&|class| class.response.quantile(0.95)),
+            response_p99_s: of_class(&|class| class.response.quantile(0.99)),
+            small_p50_s: of_class(&|class| class.small.quantile(0.5)),
+            counts: Counts::of(runs.iter().map(|run| &run.outcome.classes[place])),
+        }
+    }
+}
+
+impl Counts {
+    fn of<'a>(classes: impl Iterator<Item = &'a ClassOutcome>) -> Counts {
+        let mut counts = Counts::default();
+        for class in classes {
+            counts.asked += class.asked;
+            counts.completed += class.completed;
+            counts.refused += class.failures.refused;
+            counts.broken += class.failures.broken;
+            counts.reset += class.failures.reset;
+            counts.stalled += class.failures.stalled;
+            counts.abandoned += class.abandoned;
+            counts.unfinished += class.unfinished.all();
+        }
+        counts
+    }
+
+    /// Those that ended without an answer, but for their users' leaving.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.refused + self.broken + self.reset + self.stalled
+    }
+}
+
+impl Way {
+    /// What `runs`, which are of the way at this place, come to.
+    fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Way {
+        let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+            Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
+        };
+        let class = |class| Class::of(comparison, class, runs);
+        Way {
+            label: comparison.ways[place].label.clone(),
+            runs: runs.len(),
+            utilisation: over(&|outcome| Some(outcome.utilisation)),
+            queueing_p95_s: over(&|outcome| outcome.queueing.quantile(0.95)),
+            small_p50_s: over(&|outcome| outcome.all(|class| &class.small).quantile(0.5)),
+            classes: (0..comparison.classes.len()).map(class).collect(),
+        }
+    }
+}
+
+impl Summary {
+    /// Sums up `runs` of a comparison that `file` describes.
+    #[must_use]
+    pub fn of(file: &str, comparison: &Comparison, runs: &[Run]) -> Summary {
+        let Comparison { title, description, setup, ways, seeds, .. } = comparison;
+        let of_way =
+            |place: usize| -> Vec<&Run> { runs.iter().filter(|run| run.way == place).collect() };
+        let ran = (0..ways.len()).map(|place| (place, of_way(place)));
+        let end = Time::ZERO + setup.duration;
+        let cut_short = runs.iter().any(|run| run.outcome.reached < end);
+        Summary {
+            title: title.clone(),
+            description: description.clone(),
+            file: file.into(),
+            duration_s: setup.duration.as_seconds(),
+            warm_up_s: setup.warm_up.as_seconds(),
+            seeds: seeds.clone(),
+            partial: cut_short || runs.len() < ways.len() * seeds.len(),
+            ways: ran
+                .filter(|(_, runs)| !runs.is_empty())
+                .map(|(place, runs)| Way::of(comparison, place, &runs))
+                .collect(),
+        }
+    }
+}
+
+/// The classes of one run, in the order of the file.
+#[must_use]
+pub fn classes(comparison: &Comparison, run: &Run) -> Vec<Class> {
+    (0..comparison.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
+}

@@ -25,6 +25,7 @@ pub mod requests;
 pub mod scenarios;
 mod settings;
 pub mod traces;
+pub mod wire;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -53,4 +54,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scenario", fuzz_one: scenarios::scenario },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
+    Target { name: "wire", fuzz_one: wire::fuzz_one },
 ];

@@ -1,11 +1,11 @@
 //! Rewriting the congestion field of a frame's IP header.
 //!
-//! Only the checksum of the IPv4 header changes with it, and is updated from the
-//! difference alone (RFC 1624 section 3): a wrong checksum stays wrong by the same
-//! amount, so that an error in transit is still found at the end. No other checksum
-//! covers the field: those of TCP and UDP leave it out, and the authentication
-//! header takes it as zero (RFC 4302 section 3.3.3.1). In a tunnel, the outer
-//! header is rewritten, as a queue on the path must do.
+//! Nothing else changes but the checksum of the IPv4 header, which is updated
+//! from the difference alone (RFC 1624 section 3): a wrong checksum stays wrong
+//! by the same amount, so that an error on the way is still found at the end.
+//! No other checksum covers the field: those of TCP and UDP leave it out, and
+//! the authentication header takes it as zero (RFC 4302 section 3.3.3.1). In a
+//! tunnel only the outer header is rewritten, the one that a queue can see.
 
 use tidegate_core::Ecn;
 
@@ -13,8 +13,8 @@ use crate::error::FrameError;
 use crate::link::Link;
 use crate::{Headers, be16};
 
-/// Marks the packet in `frame` with CE, Congestion Experienced (RFC 3168 section
-/// 5). A packet that is already marked stays as it is.
+/// Marks the packet in `frame` with CE, congestion experienced (RFC 3168
+/// section 5). A packet that is marked already stays as it is.
 ///
 /// ```
 /// use tidegate_core::Ecn;
@@ -30,8 +30,8 @@ use crate::{Headers, be16};
 /// ```
 ///
 /// # Errors
-/// When the sender does not understand marks, and as for [`Headers::read`]. The
-/// frame is then unchanged.
+/// When the sender does not understand marks, and as [`Headers::read`]. The
+/// frame is then as it was.
 pub fn mark_congested(link: Link, frame: &mut [u8]) -> Result<(), FrameError> {
     let headers = Headers::read(link, frame)?;
     if !headers.ecn.is_markable() {
@@ -41,11 +41,11 @@ pub fn mark_congested(link: Link, frame: &mut [u8]) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// Sets the congestion field of the packet in `frame` to any value: senders and
-/// tunnels may do so, a queue may only [mark](mark_congested).
+/// Sets the congestion field of the packet in `frame` to any value. A sender or
+/// the end of a tunnel may do so; a queue may only [mark](mark_congested).
 ///
 /// # Errors
-/// As for [`Headers::read`]. The frame is then unchanged.
+/// As [`Headers::read`]. The frame is then as it was.
 pub fn set_ecn(link: Link, frame: &mut [u8], ecn: Ecn) -> Result<(), FrameError> {
     let headers = Headers::read(link, frame)?;
     rewrite(&mut frame[headers.link_header..], ecn);

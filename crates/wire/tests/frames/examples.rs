@@ -15,7 +15,7 @@ fn ipv4(length: u16, fragment: u16) -> Vec<u8> {
 }
 
 fn error(link: Link, frame: &[u8]) -> String {
-    Headers::read(link, frame).unwrap_err().to_string()
+    Headers::read(link, frame).expect_err("the frame is broken").to_string()
 }
 
 #[test]
@@ -80,6 +80,14 @@ fn a_packet_without_a_length_takes_the_frame_s() {
     assert_eq!(Headers::read(Link::RawIp, &packet).unwrap().ip_length, Bytes(28));
     let captured = Headers::read_captured(Link::RawIp, &packet, 60_000).unwrap();
     assert_eq!(captured.ip_length, Bytes(60_000));
+
+    // In IPv6 a length of zero is stated where no header comes next: the rest is padding.
+    let mut packet = [0; 46];
+    for (next_header, length) in [(17, 46), (59, 40)] {
+        packet[0] = 0x60;
+        packet[6] = next_header;
+        assert_eq!(Headers::read(Link::RawIp, &packet).unwrap().ip_length, Bytes(length));
+    }
 }
 
 #[test]

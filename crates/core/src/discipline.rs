@@ -22,7 +22,7 @@ use std::fmt;
 use crate::entry::Place;
 use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Rate, Time};
 
 mod ack_filter;
 mod attained;
@@ -93,6 +93,12 @@ pub trait Discipline: Send {
 
     /// What is queued.
     fn backlog(&self) -> Backlog;
+
+    /// The rate to which it holds packets back, as a [shaper](crate::shaper) does;
+    /// `None` for a discipline that sends whenever it is asked.
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
 
     /// The number of flows for which it keeps state.
     fn flows_tracked(&self) -> usize {

@@ -1,4 +1,4 @@
-//! An egress: a discipline and the counters around it.
+//! A discipline and the counters around it.
 //!
 //! This is the one place where packets are counted, so that `offered =
 //! delivered + lost + queued` can be checked anywhere and always.
@@ -68,7 +68,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// An egress that serves packets by `discipline`.
+    /// A port that serves packets by `discipline`.
     #[must_use]
     pub fn new(discipline: Box<dyn Discipline>) -> Port {
         Port { discipline, losses: Losses::new(), counters: Counters::default() }
@@ -119,6 +119,11 @@ impl Port {
     #[must_use]
     pub fn losses(&self) -> &[Loss] {
         self.losses.as_slice()
+    }
+
+    /// Leaves nothing in [`Port::losses`], for a call that loses nothing.
+    pub(crate) fn forget_losses(&mut self) {
+        self.losses.clear();
     }
 
     /// When the next packet may leave: see [`Discipline::next_ready`].

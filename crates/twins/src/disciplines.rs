@@ -35,7 +35,7 @@ use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
 };
 
-use crate::audit::{Audited, Operation};
+use crate::audit::{self, Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
 fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<dyn Discipline>> {
@@ -126,29 +126,16 @@ pub fn compare(
 /// As [`compare`].
 pub fn follow(
     entry: &'static Entry,
-    mut real: Audited,
+    real: Audited,
     settings: &Settings,
     place: Place,
     seed: u64,
     operations: &[Operation],
-    mut before: impl FnMut(usize, &mut Audited),
+    before: impl FnMut(usize, &mut Audited),
 ) {
     let twin = find(entry.name, settings, place, seed)
         .unwrap_or_else(|| panic!("'{}' needs a twin in crates/twins/src/disciplines", entry.name));
-    let mut twin = Audited::new(twin, place.buffer);
-    for (step, operation) in operations.iter().enumerate() {
-        before(step, &mut real);
-        let events = real.apply(*operation);
-        assert_eq!(events, twin.apply(*operation), "{}, step {step}: {operation:?}", entry.name);
-        // The real one sweeps its table when a packet comes or goes.
-        if !events.is_empty() || matches!(operation, Operation::Arrive { .. }) {
-            let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-            assert_eq!(flows[0], flows[1], "{}, flows at step {step}", entry.name);
-        }
-    }
-    assert_eq!(real.drain(), twin.drain(), "{}, what is left", entry.name);
-    let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-    assert_eq!(flows[0], flows[1], "{}, flows of the empty queue", entry.name);
+    audit::compare(entry.name, real, Audited::new(twin, place.buffer), operations, before);
 }
 
 /// What a full buffer does.

@@ -10,8 +10,12 @@
 //! | --- | --- |
 //! | [`audit`] | a discipline whose every answer is checked against the rules of all disciplines |
 //! | [`disciplines`] | the twin of every registered discipline |
+//! | [`shapers`] | the twins of the disciplines that hold packets back |
+//! | [`egress`] | the twin of the way out to a link |
 //! | [`requests`] | the twin of the request schedulers, and a gateway that keeps their books |
 
 pub mod audit;
 pub mod disciplines;
+pub mod egress;
 pub mod requests;
+pub mod shapers;

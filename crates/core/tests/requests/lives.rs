@@ -4,7 +4,6 @@
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
-use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tidegate_core::request::{Piece, ProxyConfig, TunnelConfig, catalogue};
 use tidegate_core::{Bytes, Rate, Span, Stream};
@@ -77,7 +76,8 @@ fn config() -> impl Strategy<Value = ProxyConfig> {
 fn run(operation: impl Strategy<Value = Operation>, cases: u32) {
     let operations = prop::collection::vec(operation, 0..150);
     let weights = prop::collection::vec(1..7_u32, 3);
-    let given = select(catalogue::SCHEDULERS).prop_flat_map(|entry| {
+    let given = (0..catalogue::SCHEDULERS.len()).prop_flat_map(|place| {
+        let entry = &catalogue::SCHEDULERS[place];
         settings(entry.name).prop_map(move |given| {
             let given: Vec<_> = given.iter().map(|(name, value)| (*name, &value[..])).collect();
             (entry.config)(&entry.settings(&given).expect("within range"))

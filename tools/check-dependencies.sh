@@ -1,7 +1,7 @@
 #!/bin/sh
-# Checks dependencies against deny.toml: every licence is allowed, and all code
-# comes from crates.io. Needs only cargo; building cargo-deny would take longer
-# than building Tidegate.
+# Checks dependencies against deny.toml: every licence is allowed, all code comes
+# from crates.io, and none needs a newer compiler than the project does. Needs only
+# cargo; building cargo-deny would take longer than building Tidegate.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -32,6 +32,16 @@ END
 
 if grep '^source = ' Cargo.lock | grep -v '"registry+https://github.com/rust-lang/crates.io-index"'; then
     echo "Cargo.lock: some code does not come from crates.io" >&2
+    failed=1
+fi
+
+# No CI builds with the oldest compiler (docs/adr/0008-oldest-compiler.md), so only
+# the declarations of dependencies can be checked.
+least=$(sed -n 's/^rust-version *= *"\([0-9.]*\)".*/\1/p' Cargo.toml)
+newest=$(cargo metadata --format-version 1 --locked | grep -oE '"rust_version":"[0-9.]+"' |
+    grep -oE '[0-9.]+' | sort -V | tail -n 1)
+if [ "$(printf '%s\n%s.0\n' "$newest" "$least" | sort -V | tail -n 1)" != "$least.0" ]; then
+    echo "Cargo.lock: a dependency needs Rust $newest, and rust-version is $least" >&2
     failed=1
 fi
 

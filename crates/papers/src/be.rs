@@ -6,7 +6,7 @@ mod over_time;
 mod theorems;
 mod worst_case;
 
-use crate::lab::Setting;
+use tidegate_sim::scenario::Scenario;
 use tidegate_study::shipped;
 
 use crate::{Claim, Paper};
@@ -41,9 +41,8 @@ pub(super) const CLAIMS: &[Claim] = &[
 const ACCESS: &str = "papers/BE/access.toml";
 
 /// The paper's access link.
-fn access() -> Setting {
-    let scenario = shipped::scenario(ACCESS);
-    Setting { name: ACCESS.into(), scenario }
+fn access() -> Scenario {
+    shipped::scenario(ACCESS)
 }
 
 #[cfg(test)]
@@ -55,7 +54,7 @@ mod tests {
     /// What the sources may send is what the contracts say.
     #[test]
     fn sources_keep_to_the_contracts() {
-        let scenario = access().scenario;
+        let scenario = access();
         let contracts = scenario.disciplines[0].settings.contracts("flows");
         let Contracts { flows, .. } = &*contracts;
         assert_eq!(flows.len(), scenario.traffic.len());

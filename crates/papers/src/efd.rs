@@ -7,7 +7,7 @@ mod table;
 
 use tidegate_core::Rate;
 
-use crate::lab::{Run, Setting};
+use crate::lab::Run;
 use crate::runs::mean;
 use crate::{Claim, Paper};
 use tidegate_sim::scenario::{Arrivals, Scenario, TrafficKind};
@@ -49,14 +49,14 @@ const SEGMENT: f64 = 1_460.0;
 const LOADS: [(u64, &str); 2] = [(8, "underload"), (15, "overload")];
 
 /// The dumbbell with so many Mbit/s of transfers.
-fn dumbbell(megabits: u64) -> Setting {
+fn dumbbell(megabits: u64) -> Scenario {
     let mut scenario = shipped::scenario(DUMBBELL);
     set_load(&mut scenario, megabits);
-    Setting { name: format!("{DUMBBELL} {megabits} Mbit/s"), scenario }
+    scenario
 }
 
 /// The dumbbell with a flow of constant rate.
-fn call(kilobits: u64, megabits: u64) -> Setting {
+fn call(kilobits: u64, megabits: u64) -> Scenario {
     let mut scenario = shipped::scenario(CALL);
     set_load(&mut scenario, megabits);
     for source in &mut scenario.traffic {
@@ -64,7 +64,7 @@ fn call(kilobits: u64, megabits: u64) -> Setting {
             *rate = Rate(kilobits * 1_000);
         }
     }
-    Setting { name: format!("{CALL} {kilobits} kbit/s {megabits} Mbit/s"), scenario }
+    scenario
 }
 
 /// Sets the load of a scenario that is written for 8 Mbit/s.

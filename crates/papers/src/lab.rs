@@ -1,12 +1,12 @@
 //! Runs scenarios for claims, on all cores, each run once.
 //!
-//! Several claims are about the same runs. The lab keeps what it has run, by
-//! setting, discipline and seed: the summary and one short row for each flow.
+//! Several claims are about the same runs. The lab keeps what it has run under what it
+//! is of ([`tidegate_study::cache`]): the summary and one short row for each flow.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tidegate_core::{Bytes, Packet, Span, Time};
 use tidegate_sim::metrics::{
@@ -15,11 +15,9 @@ use tidegate_sim::metrics::{
 use tidegate_sim::requests::{self, Outcome, SchedulerChoice, Setup};
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use tidegate_sim::simulation;
+use tidegate_study::cache::{Cache, Content};
 use tidegate_study::experiment::{self, Job, Output};
 use tidegate_study::pool;
-
-/// A thread that panics takes the pool, and so the program, with it.
-const POISON: &str = "no thread panics while it holds this lock";
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +52,6 @@ pub trait Observer: Sync {
     fn planned(&self, span: Span);
     /// So much of it has been.
     fn advanced(&self, span: Span);
-}
-
-/// A scenario in one variant, by the name that its runs are kept under.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) name: String,
-    pub(crate) scenario: Scenario,
 }
 
 /// What is kept of a run.
@@ -117,11 +108,8 @@ pub struct Lab<'a> {
     threads: usize,
     stop: &'a AtomicBool,
     observer: &'a dyn Observer,
-    runs: Mutex<HashMap<Key, Arc<Run>>>,
+    runs: Cache<Run>,
 }
-
-/// Setting, label of the discipline, seed.
-type Key = (String, String, u64);
 
 impl<'a> Lab<'a> {
     /// A lab that has run nothing yet; setting `stop` ends its work early.
@@ -132,7 +120,7 @@ impl<'a> Lab<'a> {
         stop: &'a AtomicBool,
         observer: &'a dyn Observer,
     ) -> Lab<'a> {
-        Lab { effort, threads, stop, observer, runs: Mutex::default() }
+        Lab { effort, threads, stop, observer, runs: Cache::default() }
     }
 
     /// The seeds of every experiment.
@@ -157,10 +145,10 @@ impl<'a> Lab<'a> {
     /// The runs of one discipline, by seed.
     pub(crate) fn runs(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         discipline: &DisciplineChoice,
     ) -> Result<Vec<Arc<Run>>, Stopped> {
-        let mut all = self.all_runs(setting, std::slice::from_ref(discipline))?;
+        let mut all = self.all_runs(scenario, std::slice::from_ref(discipline))?;
         Ok(all.pop().expect("one discipline was asked for"))
     }
 
@@ -168,40 +156,39 @@ impl<'a> Lab<'a> {
     /// run at once, so that all cores are busy.
     pub(crate) fn all_runs(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         disciplines: &[DisciplineChoice],
     ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
-        self.all_runs_over(&self.seeds(), setting, disciplines)
+        self.all_runs_over(&self.seeds(), scenario, disciplines)
     }
 
     /// As [`Lab::all_runs`], with other seeds.
     pub(crate) fn all_runs_over(
         &self,
         seeds: &[u64],
-        setting: &Setting,
+        scenario: &Scenario,
         disciplines: &[DisciplineChoice],
     ) -> Result<Vec<Vec<Arc<Run>>>, Stopped> {
-        let key = |label: &str, seed: u64| (setting.name.clone(), label.to_string(), seed);
-        let mut missing = setting.scenario.clone();
+        let content = Content::of(scenario);
+        let kept = |choice: &DisciplineChoice, seed| self.runs.find(content.key(choice, seed));
+        let mut missing = scenario.clone();
         missing.seeds = seeds.to_vec();
-        let known = |choice: &DisciplineChoice| {
-            let runs = self.runs.lock().expect(POISON);
-            missing.seeds.iter().all(|seed| runs.contains_key(&key(&choice.label, *seed)))
-        };
-        missing.disciplines = disciplines.iter().filter(|choice| !known(choice)).cloned().collect();
+        let unknown =
+            |choice: &&DisciplineChoice| !seeds.iter().all(|seed| kept(choice, *seed).is_some());
+        missing.disciplines = disciplines.iter().filter(unknown).cloned().collect();
         if !missing.disciplines.is_empty() {
             let count = missing.disciplines.len() * missing.seeds.len();
             self.observer.planned(missing.duration * count as u64);
-            let keeping = Keeping { lab: self, setting, scenario: &missing };
+            let keeping = Keeping { lab: self, content: &content, scenario: &missing };
             let outcome = experiment::run(&missing, self.threads, self.stop, &keeping);
             outcome.expect("keeping runs does not fail");
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Stopped);
             }
         }
-        let runs = self.runs.lock().expect(POISON);
         let of = |choice: &DisciplineChoice| {
-            seeds.iter().map(|seed| runs[&key(&choice.label, *seed)].clone()).collect()
+            let run = |seed: &u64| kept(choice, *seed).expect("it was run, or known");
+            seeds.iter().map(run).collect()
         };
         Ok(disciplines.iter().map(of).collect())
     }
@@ -209,12 +196,12 @@ impl<'a> Lab<'a> {
     /// What passed the tested link, connection by connection, in one run.
     pub(crate) fn passages(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         discipline: &DisciplineChoice,
         seed: u64,
     ) -> Result<Vec<Passage>, Stopped> {
         let mut census = Census { passages: HashMap::new(), clock: self.clock() };
-        self.run_once(setting, discipline, seed, &mut census)?;
+        self.run_once(scenario, discipline, seed, &mut census)?;
         let mut passages: Vec<_> = census.passages.into_values().collect();
         passages.sort_unstable_by_key(|passage| (passage.packets, passage.fragments));
         Ok(passages)
@@ -224,19 +211,18 @@ impl<'a> Lab<'a> {
     /// until `until`, by arrival, in one run.
     pub(crate) fn served(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         discipline: &DisciplineChoice,
         seed: u64,
         from: Time,
         until: Time,
     ) -> Result<Vec<Served>, Stopped> {
-        let mut scenario = setting.scenario.clone();
+        let mut scenario = scenario.clone();
         // Nothing that comes later is needed, but for what is still queued then.
         scenario.duration = scenario.duration.min(Span(until.0) + Span::seconds(1));
-        let setting = Setting { name: setting.name.clone(), scenario };
-        let links = &setting.scenario.links;
+        let links = &scenario.links;
         let mut stopwatch = Stopwatch { links, served: Vec::new(), clock: self.clock() };
-        self.run_once(&setting, discipline, seed, &mut stopwatch)?;
+        self.run_once(&scenario, discipline, seed, &mut stopwatch)?;
         let mut served = stopwatch.served;
         served.retain(|packet| (from..until).contains(&packet.arrived));
         served.sort_unstable_by_key(|packet| (packet.arrived, packet.ended));
@@ -246,12 +232,12 @@ impl<'a> Lab<'a> {
     /// The progress of the followed transfers, in one run.
     pub(crate) fn progress(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         discipline: &DisciplineChoice,
         seed: u64,
     ) -> Result<Vec<ProgressSample>, Stopped> {
-        let mut rows = Rows { flows: Vec::new(), scenario: &setting.scenario, clock: self.clock() };
-        Ok(self.run_once(setting, discipline, seed, &mut rows)?.progress)
+        let mut rows = Rows { flows: Vec::new(), scenario, clock: self.clock() };
+        Ok(self.run_once(scenario, discipline, seed, &mut rows)?.progress)
     }
 
     /// The runs of a request gateway, by seed.
@@ -286,13 +272,13 @@ impl<'a> Lab<'a> {
     /// A run that is not kept.
     fn run_once(
         &self,
-        setting: &Setting,
+        scenario: &Scenario,
         discipline: &DisciplineChoice,
         seed: u64,
         recorder: &mut dyn Recorder,
     ) -> Result<RunSummary, Stopped> {
-        self.observer.planned(setting.scenario.duration);
-        let run = simulation::run(&setting.scenario, discipline, seed, recorder, self.stop);
+        self.observer.planned(scenario.duration);
+        let run = simulation::run(scenario, discipline, seed, recorder, self.stop);
         if self.stop.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(run) }
     }
 
@@ -317,7 +303,7 @@ impl Clock<'_> {
 /// Keeps the runs of an experiment in the lab.
 struct Keeping<'a> {
     lab: &'a Lab<'a>,
-    setting: &'a Setting,
+    content: &'a Content,
     scenario: &'a Scenario,
 }
 
@@ -330,7 +316,7 @@ impl<'a> Output<'a, Scenario> for Keeping<'a> {
     }
 
     fn end(&self, job: &Job<'a>, rows: Rows<'a>, summary: &RunSummary) -> Result<(), Infallible> {
-        let key = (self.setting.name.clone(), job.label.to_string(), job.seed);
+        let key = self.content.key(&self.scenario.disciplines[job.contender], job.seed);
         let mut summary = summary.clone();
         // Claims look at tested links over time, and an access point has dozens of others.
         for (link, spec) in std::iter::zip(&mut summary.links, &self.scenario.links) {
@@ -339,7 +325,7 @@ impl<'a> Output<'a, Scenario> for Keeping<'a> {
             }
         }
         let run = Run { summary, flows: rows.flows };
-        self.lab.runs.lock().expect(POISON).insert(key, Arc::new(run));
+        self.lab.runs.keep(key, run);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ mod loss;
 mod short;
 mod time;
 
-use crate::lab::{Flow, Setting};
+use crate::lab::Flow;
 use crate::{Claim, Paper};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
 use tidegate_study::shipped;
@@ -53,20 +53,20 @@ const SHORT: f64 = 40.0;
 const LOAD: f64 = 0.7;
 
 /// Web sessions alone, with this load.
-fn web(load: f64) -> Setting {
+fn web(load: f64) -> Scenario {
     let mut scenario = shipped::scenario(WEB);
     set_load(&mut scenario, load);
-    Setting { name: format!("{WEB} {load}"), scenario }
+    scenario
 }
 
 /// Short transfers beside the Web sessions.
-fn short_flows() -> Setting {
-    Setting { name: SHORT_FLOWS.into(), scenario: shipped::scenario(SHORT_FLOWS) }
+fn short_flows() -> Scenario {
+    shipped::scenario(SHORT_FLOWS)
 }
 
 /// A transfer without an end beside the Web sessions.
-fn ftp() -> Setting {
-    Setting { name: FTP.into(), scenario: shipped::scenario(FTP) }
+fn ftp() -> Scenario {
+    shipped::scenario(FTP)
 }
 
 /// Sets the load of a scenario that is written for that of Table 1.
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn sessions_begin_as_often_as_the_load_asks() {
-        let between = |load| match &web(load).scenario.traffic[0].kind {
+        let between = |load| match &web(load).traffic[0].kind {
             TrafficKind::Web { profile, .. } => profile.between_sessions.as_seconds(),
             _ => unreachable!("the scenario has Web sessions only"),
         };
@@ -101,7 +101,7 @@ mod tests {
     /// The rate of the link, the sizes and the sessions make the load.
     #[test]
     fn the_scenario_has_the_load_that_it_says() {
-        let scenario = web(LOAD).scenario;
+        let scenario = web(LOAD);
         let TrafficKind::Web { profile, .. } = &scenario.traffic[0].kind else {
             unreachable!("the scenario has Web sessions only")
         };

@@ -13,7 +13,7 @@ use tidegate_core::Buffer;
 
 use crate::check::Written;
 use crate::figure::Line;
-use crate::lab::{Lab, Run, Setting};
+use crate::lab::{Lab, Run};
 use crate::{Claim, Paper, Row, Stopped, Table};
 use tidegate_sim::metrics::run_summary::LinkSummary;
 use tidegate_sim::scenario::{QueueSpec, Scenario};
@@ -73,24 +73,24 @@ const UPLOADS: usize = 0;
 const DOWNLOADS: usize = 1;
 
 /// Five uploads and five downloads with this buffer at the access point.
-fn long_lived(buffer: u32) -> Setting {
+fn long_lived(buffer: u32) -> Scenario {
     with_buffer(LONG_LIVED, buffer)
 }
 
 /// The same with today's TCP.
-fn long_lived_today(buffer: u32) -> Setting {
+fn long_lived_today(buffer: u32) -> Scenario {
     with_buffer(TODAY, buffer)
 }
 
 /// A shipped scenario with this buffer at the access point.
-fn with_buffer(name: &'static str, buffer: u32) -> Setting {
+fn with_buffer(name: &'static str, buffer: u32) -> Scenario {
     let mut scenario = shipped::scenario(name);
     for link in &mut scenario.links {
         if let QueueSpec::Tested(limit) = &mut link.queue {
             *limit = Buffer::packets(buffer);
         }
     }
-    Setting { name: format!("{name} {buffer} packets"), scenario }
+    scenario
 }
 
 /// The runs of every discipline with one buffer, by label.
@@ -102,19 +102,19 @@ struct Cell {
 
 impl Cell {
     /// Runs the disciplines of a scenario.
-    fn of_setting(
+    fn of_scenario(
         lab: &Lab<'_>,
         seeds: &[u64],
         buffer: u32,
-        setting: Setting,
+        scenario: Scenario,
     ) -> Result<Cell, Stopped> {
-        let runs = lab.all_runs_over(seeds, &setting, &setting.scenario.disciplines)?;
-        Ok(Cell { buffer, scenario: setting.scenario, runs })
+        let runs = lab.all_runs_over(seeds, &scenario, &scenario.disciplines)?;
+        Ok(Cell { buffer, scenario, runs })
     }
 
     /// Five uploads and five downloads, as often as in the paper.
     fn with_buffer(lab: &Lab<'_>, buffer: u32) -> Result<Cell, Stopped> {
-        Cell::of_setting(lab, &lab.seeds_as(PAPERS_RUNS), buffer, long_lived(buffer))
+        Cell::of_scenario(lab, &lab.seeds_as(PAPERS_RUNS), buffer, long_lived(buffer))
     }
 
     /// What the disciplines are called.
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn only_the_access_points_buffer_changes() {
-        let (small, large) = (long_lived(10).scenario, long_lived(LARGE).scenario);
+        let (small, large) = (long_lived(10), long_lived(LARGE));
         let tested = |scenario: &Scenario| {
             let buffer = |queue: &QueueSpec| match queue {
                 QueueSpec::Tested(buffer) => Some(*buffer),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn sources_stand_in_the_scenario_as_they_are_named_here() {
-        let scenario = long_lived(30).scenario;
+        let scenario = long_lived(30);
         assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
         assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
     }

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`experiment`] | what a [`Study`](experiment::Study) is, and all its runs on one [`pool`] of threads |
+//! | [`cache`] | runs that are kept, under what they are of |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
 //! | [`requests`] | the runs of ways to share a gateway's link, summed up |
 //! | [`measure`] | what is measured, as entries that CSV files, reports and tables walk |
@@ -27,6 +28,7 @@
 //! assert_eq!(comparison.disciplines.len(), scenario.disciplines.len());
 //! ```
 
+pub mod cache;
 pub mod comparison;
 pub mod data;
 mod estimate;

@@ -167,8 +167,8 @@ struct Schemes {
 
 impl Schemes {
     fn of(lab: &Lab<'_>) -> Result<Schemes, Stopped> {
-        let setting = access();
-        let runs = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+        let scenario = access();
+        let runs = lab.all_runs(&scenario, &scenario.disciplines)?;
         let [idle, shifted_line, two_segments, exact] =
             <[_; 4]>::try_from(runs).expect("the scenario compares four schemes");
         Ok(Schemes { idle, shifted_line, two_segments, exact })

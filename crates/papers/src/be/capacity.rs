@@ -33,7 +33,7 @@ pub(super) const APPROXIMATIONS: Claim = Claim {
 const TYPICAL: Typical = Typical { packet: Bytes(1_536), burst: Bytes(15_360) };
 
 fn approximations(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let scenario = access().scenario;
+    let scenario = access();
     let contracts = scenario.disciplines[0].settings.contracts("flows");
     let residual = Residual::new(&contracts).expect("a scenario's promises can be kept");
     let effective = residual.effective();

@@ -69,11 +69,11 @@ const VIDEO: u16 = 2;
 const HTTP: u16 = 5;
 
 fn over_time(lab: &Lab<'_>, stretch: &Stretch) -> Result<Finding, Stopped> {
-    let setting = access();
+    let scenario = access();
     // By scheme, then by seed.
     let mut served: Vec<(&str, Vec<Vec<Served>>)> = Vec::new();
-    for discipline in &setting.scenario.disciplines {
-        let run = |seed| lab.served(&setting, discipline, seed, stretch.from, stretch.until);
+    for discipline in &scenario.disciplines {
+        let run = |seed| lab.served(&scenario, discipline, seed, stretch.from, stretch.until);
         let runs = lab.seeds().into_iter().map(run).collect::<Result<_, _>>()?;
         served.push((&discipline.label, runs));
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{DUMBBELL, PAPER, dumbbell};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Line, Measure, Scale, thinned};
-use crate::lab::{Flow, Lab, Run, Setting};
+use crate::lab::{Flow, Lab, Run};
 use crate::runs::{choices, paired};
 use crate::{Claim, Finding, Stopped};
-use tidegate_sim::scenario::TrafficKind;
+use tidegate_sim::scenario::{Scenario, TrafficKind};
 
 /// In figure 6.
 const COMPARED: [&str; 4] = ["las", "lars", "efd", "run2c"];
@@ -31,8 +31,8 @@ pub(super) const LOCK_OUT: Claim = Claim {
 };
 
 fn lock_out(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let setting = followed();
-    let all = lab.all_runs(&setting, &choices(&COMPARED))?;
+    let scenario = followed();
+    let all = lab.all_runs(&scenario, &choices(&COMPARED))?;
     let stall = |run: &Run| largest(run).iter().map(|flow| f64::from(flow.stall)).reduce(f64::max);
     let las = &all[0];
     let mut checks = vec![Check::new(
@@ -63,15 +63,14 @@ fn lock_out(lab: &Lab<'_>) -> Result<Finding, Stopped> {
 }
 
 /// The dumbbell in underload, with the progress of its transfers recorded.
-fn followed() -> Setting {
-    let mut setting = dumbbell(8);
-    setting.name.push_str(", followed");
-    for source in &mut setting.scenario.traffic {
+fn followed() -> Scenario {
+    let mut scenario = dumbbell(8);
+    for source in &mut scenario.traffic {
         if let TrafficKind::Transfers { transfer, .. } = &mut source.kind {
             transfer.follow = true;
         }
     }
-    setting
+    scenario
 }
 
 /// The largest transfers by what they have to carry, which is the same under

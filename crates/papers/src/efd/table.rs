@@ -21,12 +21,12 @@ pub(super) const FRAGMENTS: Claim = Claim {
 };
 
 fn fragments(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let setting = dumbbell(8);
+    let scenario = dumbbell(8);
     let efd = &choices(&["efd"])[0];
     let runs: Vec<Vec<Passage>> = lab
         .seeds()
         .into_iter()
-        .map(|seed| lab.passages(&setting, efd, seed))
+        .map(|seed| lab.passages(&scenario, efd, seed))
         .collect::<Result<_, _>>()?;
     let of = |run: &[Passage], least: u32, most: u32| -> Vec<(f64, f64)> {
         let within = run.iter().filter(|one| (least..=most).contains(&one.packets));

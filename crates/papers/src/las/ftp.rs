@@ -44,8 +44,8 @@ pub(super) const LONG_TRANSFER: Claim = Claim {
 const STEP: f64 = 50.0;
 
 fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let setting = ftp();
-    let all = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+    let scenario = ftp();
+    let all = lab.all_runs(&scenario, &scenario.disciplines)?;
     let [_, las, half, one] = &all[..] else { unreachable!("the scenario compares four") };
     let falling = |run: &Run| thirds(&throughput(run)).map(|(first, last)| last / first);
     let unsteady = |run: &Run| variation(&throughput(run));

@@ -34,8 +34,8 @@ pub(super) const LOSSES: Claim = Claim {
 };
 
 fn losses(lab: &Lab<'_>) -> Result<Finding, Stopped> {
-    let setting = web(LOAD);
-    let all = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+    let scenario = web(LOAD);
+    let all = lab.all_runs(&scenario, &scenario.disciplines)?;
     let [fifo, las] = &all[..] else { unreachable!("the scenario compares two") };
     let mut checks = vec![
         Check::new(

@@ -142,8 +142,8 @@ type Runs = Vec<Arc<Run>>;
 
 /// The runs under FIFO, and those under LAS.
 fn runs(lab: &Lab<'_>) -> Result<(Runs, Runs), Stopped> {
-    let setting = short_flows();
-    let all = lab.all_runs(&setting, &setting.scenario.disciplines)?;
+    let scenario = short_flows();
+    let all = lab.all_runs(&scenario, &scenario.disciplines)?;
     let [fifo, las] = <[Runs; 2]>::try_from(all).expect("the scenario compares two");
     Ok((fifo, las))
 }
@@ -200,15 +200,15 @@ fn example(
     let mut ratios: Vec<_> = pairs.iter().filter_map(|pair| Some((ratio(pair)?, pair.0))).collect();
     ratios.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.number.cmp(&other.1.number)));
     let Some((_, chosen)) = ratios.get(ratios.len() / 2) else { return Ok(Vec::new()) };
-    let mut setting = short_flows();
-    setting.scenario.sample_every = Span::millis(5);
+    let mut scenario = short_flows();
+    scenario.sample_every = Span::millis(5);
     if let TrafficKind::Transfers { transfer, .. } =
-        &mut setting.scenario.traffic[usize::from(chosen.traffic)].kind
+        &mut scenario.traffic[usize::from(chosen.traffic)].kind
     {
         transfer.follow = true;
     }
     let line = |label: &str, discipline| {
-        let samples = lab.progress(&setting, discipline, lab.seeds()[0])?;
+        let samples = lab.progress(&scenario, discipline, lab.seeds()[0])?;
         let of_flow = samples.iter().filter(|sample| sample.number == u64::from(chosen.number));
         let mut points: Vec<(f64, f64)> = of_flow
             .map(|sample| (sample.at.as_seconds(), sample.delivered.0 as f64 / PACKET))
@@ -219,7 +219,7 @@ fn example(
         points.dedup_by(|next, point| next.1 == point.1);
         Ok(Line::plain(label, points))
     };
-    let lines = setting.scenario.disciplines.iter().map(|choice| line(&choice.label, choice));
+    let lines = scenario.disciplines.iter().map(|choice| line(&choice.label, choice));
     Ok(vec![Figure {
         id: id.into(),
         title: format!("A transfer of 10 packets {which}"),

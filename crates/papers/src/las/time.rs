@@ -43,8 +43,8 @@ const PERCENTILES: [f64; 10] = [0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.97, 0.98, 
 
 fn transmission(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let of_load = |load: &f64| {
-        let setting = web(*load);
-        lab.all_runs(&setting, &setting.scenario.disciplines)
+        let scenario = web(*load);
+        lab.all_runs(&scenario, &scenario.disciplines)
     };
     let all: Vec<Vec<Vec<Arc<Run>>>> = LOADS.iter().map(of_load).collect::<Result<_, _>>()?;
     let [low, nominal, high] = &all[..] else { unreachable!("there are three loads") };

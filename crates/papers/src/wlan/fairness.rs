@@ -169,7 +169,7 @@ fn uploads_against_downloads(lab: &Lab<'_>) -> Result<Finding, Stopped> {
 /// The cells with today's TCP.
 fn today(lab: &Lab<'_>, buffers: &[u32]) -> Result<Vec<Cell>, Stopped> {
     let cell =
-        |buffer: &u32| Cell::of_setting(lab, &lab.seeds(), *buffer, long_lived_today(*buffer));
+        |buffer: &u32| Cell::of_scenario(lab, &lab.seeds(), *buffer, long_lived_today(*buffer));
     buffers.iter().map(cell).collect()
 }
 

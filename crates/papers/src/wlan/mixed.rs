@@ -2,9 +2,9 @@
 
 use super::{Cell, DOWNLOADS, SEGMENT, Stopped, UPLOADS, with_buffer};
 use crate::figure::{Figure, Line, Measure, Scale};
-use crate::lab::{Flow, Lab, Run, Setting};
+use crate::lab::{Flow, Lab, Run};
 use crate::runs::mean;
-use tidegate_sim::scenario::{Arrivals, DisciplineChoice, TrafficKind};
+use tidegate_sim::scenario::{Arrivals, DisciplineChoice, Scenario, TrafficKind};
 use tidegate_study::Estimate;
 
 pub(super) const MIXED: &str = "papers/WLAN/mixed.toml";
@@ -40,8 +40,8 @@ pub(super) const BELOW_STEP: Sizes = Sizes { name: "10 to 20", least: 10, most: 
 pub(super) const ABOVE_STEP: Sizes = Sizes { name: "21 to 40", least: 21, most: 40 };
 
 /// Transfers of `load` Mbit/s in all, with so many downloads for each upload.
-fn setting(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Setting {
-    let Setting { name, mut scenario } = with_buffer(MIXED, buffer);
+fn scenario(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Scenario {
+    let mut scenario = with_buffer(MIXED, buffer);
     scenario.duration = lab.length(scenario.duration);
     let upload = f64::from(load) / f64::from(1 + downloads);
     for (source, part) in [(UPLOADS, upload), (DOWNLOADS, upload * f64::from(downloads))] {
@@ -51,12 +51,12 @@ fn setting(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Setting {
             *per_second *= part / WRITTEN;
         }
     }
-    Setting { name: format!("{name} {load} Mbit/s {downloads}:1"), scenario }
+    scenario
 }
 
 /// The runs of the scenario's disciplines.
 pub(super) fn all(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Result<Cell, Stopped> {
-    Cell::of_setting(lab, &lab.seeds(), buffer, setting(lab, load, downloads, buffer))
+    Cell::of_scenario(lab, &lab.seeds(), buffer, scenario(lab, load, downloads, buffer))
 }
 
 /// The runs of others: those of the scenario called `names`, and `more`.
@@ -67,10 +67,10 @@ pub(super) fn some(
     buffer: u32,
     (names, more): (&[&str], &[DisciplineChoice]),
 ) -> Result<Cell, Stopped> {
-    let mut setting = setting(lab, load, downloads, buffer);
-    setting.scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
-    setting.scenario.disciplines.extend(more.iter().cloned());
-    Cell::of_setting(lab, &lab.seeds(), buffer, setting)
+    let mut scenario = scenario(lab, load, downloads, buffer);
+    scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
+    scenario.disciplines.extend(more.iter().cloned());
+    Cell::of_scenario(lab, &lab.seeds(), buffer, scenario)
 }
 
 /// The mean time from SYN to the last FIN of the completed transfers of some
@@ -147,7 +147,7 @@ mod tests {
     fn rates(load: u32, downloads: u32) -> [f64; 2] {
         let stop = AtomicBool::new(false);
         let lab = Lab::new(Effort::Usual, 1, &stop, &Nobody);
-        let scenario = setting(&lab, load, downloads, 30).scenario;
+        let scenario = scenario(&lab, load, downloads, 30);
         assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
         assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
         [UPLOADS, DOWNLOADS].map(|source| match scenario.traffic[source].kind {

@@ -1,0 +1,129 @@
+//! Runs that are kept, by what they are of.
+//!
+//! A key is the SHA-256 of everything that a run's results depend on: the scenario with
+//! the data that it names, the contender with its parameters, the seed, and the version
+//! of the program. Nothing is kept under a name that somebody must remember to change.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+
+use crate::manifest::Contender;
+
+/// What a run is kept under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+/// A scenario that runs are kept of.
+#[derive(Clone, Debug)]
+pub struct Content(Sha256);
+
+impl Content {
+    /// All of `scenario` that a run of it depends on.
+    #[must_use]
+    pub fn of(scenario: &Scenario) -> Content {
+        // Which others it is compared with changes nothing.
+        let (disciplines, seeds) = (Vec::new(), Vec::new());
+        let alone = Scenario { disciplines, seeds, ..scenario.clone() };
+        let mut content = Hashed(Sha256::new());
+        content.add(format_args!("{} {alone:?}", env!("CARGO_PKG_VERSION")));
+        Content(content.0)
+    }
+
+    /// The key of its run with this discipline and seed.
+    #[must_use]
+    pub fn key(&self, discipline: &DisciplineChoice, seed: u64) -> Key {
+        let mut content = Hashed(self.0.clone());
+        content.add(format_args!(" {:?} {seed}", Contender::from(discipline)));
+        Key(content.0.finalize().into())
+    }
+}
+
+/// Text that is hashed and not kept.
+struct Hashed(Sha256);
+
+impl Hashed {
+    fn add(&mut self, text: fmt::Arguments<'_>) {
+        self.write_fmt(text).expect("hashing takes everything");
+    }
+}
+
+impl fmt::Write for Hashed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
+/// Runs in memory, or what is kept of them.
+#[derive(Debug)]
+pub struct Cache<R>(Mutex<HashMap<Key, Arc<R>>>);
+
+/// A thread that panics takes the program with it.
+const POISON: &str = "no thread panics while it holds this lock";
+
+impl<R> Default for Cache<R> {
+    fn default() -> Cache<R> {
+        Cache(Mutex::default())
+    }
+}
+
+impl<R> Cache<R> {
+    /// What is kept under `key`.
+    #[must_use]
+    pub fn find(&self, key: Key) -> Option<Arc<R>> {
+        self.0.lock().expect(POISON).get(&key).cloned()
+    }
+
+    /// Keeps `run` under `key`.
+    pub fn keep(&self, key: Key, run: R) {
+        self.0.lock().expect(POISON).insert(key, Arc::new(run));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::Span;
+
+    use super::*;
+    use crate::shipped;
+
+    #[test]
+    fn a_key_tells_apart_all_that_changes_results_and_nothing_else() {
+        let scenario = || shipped::scenario("links/household.toml");
+        let key = |scenario: &Scenario, discipline: &str, seed| {
+            Content::of(scenario).key(&discipline.parse().unwrap(), seed)
+        };
+        let first = key(&scenario(), "efd", 1);
+        assert_eq!(first, key(&scenario(), "efd", 1));
+        let fewer = Scenario { seeds: vec![9], disciplines: Vec::new(), ..scenario() };
+        assert_eq!(first, key(&fewer, "efd", 1));
+        let longer = Scenario { duration: scenario().duration + Span(1), ..scenario() };
+        let mut other_data = scenario();
+        other_data.traffic.swap(0, 1);
+        let others = [
+            key(&scenario(), "efd", 2),
+            key(&scenario(), "las", 1),
+            key(&scenario(), "efd:threshold=31kB", 1),
+            key(&scenario(), "efd:label=other", 1),
+            key(&longer, "efd", 1),
+            key(&other_data, "efd", 1),
+        ];
+        for (index, other) in others.iter().enumerate() {
+            assert!(*other != first && !others[..index].contains(other), "{index}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found() {
+        let scenario = shipped::scenario("links/wifi-54.toml");
+        let key = Content::of(&scenario).key(&"fifo".parse().unwrap(), 1);
+        let cache = Cache::default();
+        assert!(cache.find(key).is_none());
+        cache.keep(key, 7);
+        assert_eq!(cache.find(key).as_deref(), Some(&7));
+    }
+}

@@ -20,6 +20,9 @@
 //! A place in the window is a [`Permit`], which ends the response when it is
 //! dropped.
 //!
+//! A [`Proxy`] is all that a gateway does around a scheduler, apart from moving bytes:
+//! the lives of its requests and tunnels, with their places, pauses and ends.
+//!
 //! ```
 //! use std::num::NonZeroU32;
 //! use tidegate_core::request::{ClassId, Decision, Request, UserId, catalogue};

@@ -11,8 +11,8 @@
 //! | [`audit`] | a discipline whose every answer is checked against the rules of all disciplines |
 //! | [`disciplines`] | the twin of every registered discipline |
 //! | [`shapers`] | the twins of the disciplines that hold packets back |
-//! | [`egress`] | the twin of the way out to a link |
-//! | [`requests`] | the twin of the request schedulers, and a gateway that keeps their books |
+//! | [`egress`] | the twin of the egress to a link |
+//! | [`requests`] | the twins of the request schedulers and of the proxy, and drivers that keep their books |
 
 pub mod audit;
 pub mod disciplines;

@@ -10,10 +10,11 @@
 //!   later action names it. Later reports of the driver about it change nothing.
 //! - The driver holds no place in the window: places belong to the exchanges.
 //!
-//! Tunnels are in [`tunnels`].
+//! Tunnels, through which a gateway sees bytes and no requests, are at the end of
+//! this type's methods.
 //!
-//! *Memory* is proportional to the exchanges that live and the actions not asked
-//! for yet, plus a bounded number of origins.
+//! *Memory* is proportional to the exchanges and tunnels that live and the actions
+//! not asked for yet, plus a bounded number of origins.
 
 mod tunnels;
 
@@ -155,8 +156,8 @@ pub struct Pauses {
 /// let mut proxy = Proxy::new(Time::ZERO, scheduler, config);
 ///
 /// let mut now = Time::ZERO;
-/// let first = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
-/// let second = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let first = proxy.hear(ClassId(0), UserId(7))?;
+/// let second = proxy.hear(ClassId(0), UserId(7))?;
 /// let reading = Reading::Freely;
 /// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: first, reading }));
 /// // The window has one place.
@@ -177,7 +178,7 @@ pub struct Pauses {
 /// let ending = Ending::Stalled;
 /// assert_eq!(proxy.next_action(at), Some(Action::End { exchange: second, ending }));
 /// assert_eq!(proxy.held(), 0);
-/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Proxy {

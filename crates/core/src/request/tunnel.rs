@@ -299,6 +299,10 @@ impl Tunnel {
     pub(super) fn came(&mut self, unread: Bytes) {
         if let Flow::Response(response) = &mut self.flow {
             response.unread = unread;
+            // It would carry more if it were let.
+            if response.is_held_back() {
+                self.steady.seconds = 0;
+            }
         }
     }
 
@@ -338,9 +342,6 @@ impl Tunnel {
                 response.unread -= size;
                 response.moved = now;
                 response.unanswered = None;
-                if response.reading != Reading::Freely {
-                    self.steady.seconds = 0;
-                }
             }
             _ => scheduler.received_unasked(now, Some((class, user)), size),
         }

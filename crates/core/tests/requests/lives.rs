@@ -76,8 +76,8 @@ fn config() -> impl Strategy<Value = ProxyConfig> {
 fn run(operation: impl Strategy<Value = Operation>, cases: u32) {
     let operations = prop::collection::vec(operation, 0..150);
     let weights = prop::collection::vec(1..7_u32, 3);
-    let given = (0..catalogue::SCHEDULERS.len()).prop_flat_map(|place| {
-        let entry = &catalogue::SCHEDULERS[place];
+    let given = (0..catalogue::SCHEDULERS.len()).prop_flat_map(|entry| {
+        let entry = &catalogue::SCHEDULERS[entry];
         settings(entry.name).prop_map(move |given| {
             let given: Vec<_> = given.iter().map(|(name, value)| (*name, &value[..])).collect();
             (entry.config)(&entry.settings(&given).expect("within range"))

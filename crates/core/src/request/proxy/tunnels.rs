@@ -12,6 +12,34 @@ impl Proxy {
     ///
     /// # Errors
     /// The class does not exist.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use tidegate_core::request::{
+    ///     Action, ClassId, Piece, Proxy, ProxyConfig, TunnelPhase, UserId, Verdict, catalogue,
+    /// };
+    /// use tidegate_core::{Bytes, Rate, Span, Time};
+    ///
+    /// let msf = catalogue::find("msf").expect("it is in the catalogue");
+    /// let scheduler = msf.build(&[], Rate(2_000_000), &[NonZeroU32::MIN], 1)?;
+    /// let mut proxy = Proxy::new(Time::ZERO, scheduler, ProxyConfig::default());
+    /// let mut now = Time::ZERO;
+    /// let tunnel = proxy.open(now, ClassId(0), UserId(7))?;
+    ///
+    /// // The client greets the server, and then asks for something.
+    /// assert_eq!(proxy.send(now, tunnel, Piece::Handshake(Bytes(517)))?, Verdict::Pass);
+    /// assert_eq!(proxy.send(now, tunnel, Piece::Data(Bytes(400)))?, Verdict::Hold);
+    /// assert_eq!(proxy.next_action(now), Some(Action::Pass { tunnel }));
+    /// assert_eq!(proxy.tunnel(tunnel), Some(TunnelPhase::Active));
+    ///
+    /// // The answer is over when nothing more has come for 200 ms.
+    /// now += Span::millis(50);
+    /// proxy.tunnel_read(now, tunnel, Bytes(3_000));
+    /// now += Span::millis(200);
+    /// assert_eq!(proxy.next_action(now), None);
+    /// assert_eq!(proxy.tunnel(tunnel), Some(TunnelPhase::Idle));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(&mut self, now: Time, class: ClassId, user: UserId) -> Result<TunnelId, Refusal> {
         if self.scheduler.class(class).is_none() {
             return Err(Refusal::NoSuchClass { class });

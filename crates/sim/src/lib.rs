@@ -5,6 +5,7 @@
 //! holds the results. The disciplines are those of `tidegate-core`.
 
 mod air;
+mod apps;
 mod connections;
 mod datagrams;
 pub mod kernel;

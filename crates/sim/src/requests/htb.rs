@@ -37,7 +37,7 @@ const OWN: usize = 0;
 const BORROWED: usize = 1;
 
 /// A queue for each class, shaped.
-pub(super) struct Htb {
+pub(crate) struct Htb {
     root: Bucket,
     leaves: Vec<Leaf>,
     /// The leaf whose turn it is, for either right.
@@ -56,7 +56,7 @@ struct Leaf {
 impl Htb {
     /// A shaper to `rate` with leaves of these rates, the first for class 0; classes
     /// beyond the last share that leaf.
-    pub(super) fn new(rate: Rate, leaves: Vec<(Rate, Box<dyn Discipline>)>) -> Htb {
+    pub(crate) fn new(rate: Rate, leaves: Vec<(Rate, Box<dyn Discipline>)>) -> Htb {
         let leaf = |(own, queue): (Rate, Box<dyn Discipline>)| {
             let (least, most) = QUANTUM;
             let quantum = (own.0 / 8 / RATE_TO_QUANTUM).clamp(least, most);

@@ -12,14 +12,14 @@ use tidegate_core::{Packet, Rate, Time};
 
 /// Any discipline in front of a link of a rate: the next packet leaves when the
 /// last one would have been sent.
-pub(super) struct Paced {
+pub(crate) struct Paced {
     discipline: Box<dyn Discipline>,
     rate: Rate,
     free_at: Time,
 }
 
 impl Paced {
-    pub(super) fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
+    pub(crate) fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
         Paced { discipline, rate, free_at: Time::ZERO }
     }
 }

@@ -2,10 +2,9 @@
 
 use tidegate_core::Stream;
 
-use super::super::failures::Presence;
-use super::super::outcome::Ending;
-use super::super::setup::Class;
-use super::{Event, Run};
+use super::{Alarm, Clients};
+use crate::requests::{Class, Ending, Presence};
+use crate::simulation::World;
 
 /// A client whose user is not always there.
 pub(super) struct Visitor {
@@ -32,7 +31,7 @@ impl Visitor {
     }
 }
 
-impl Run<'_> {
+impl Clients<'_> {
     /// Whether the user of an asker is there.
     pub(super) fn is_present(&self, asker: usize) -> bool {
         let asker = &self.askers[asker];
@@ -41,20 +40,20 @@ impl Run<'_> {
         self.visitors.iter().find(is_it).is_none_or(|visitor| visitor.present)
     }
 
-    pub(super) fn start_visits(&mut self) {
+    pub(super) fn start_visits(&mut self, world: &mut World<'_>) {
         for visitor in 0..self.visitors.len() {
-            self.plan_visit(visitor);
+            self.plan_visit(world, visitor);
         }
     }
 
-    fn plan_visit(&mut self, number: usize) {
+    fn plan_visit(&mut self, world: &mut World<'_>, number: usize) {
         let visitor = &mut self.visitors[number];
         let last = visitor.presence.last(visitor.present, &mut visitor.stream);
-        self.kernel.schedule(self.kernel.now() + last, Event::Visit(number as u32));
+        self.wake_at(world, world.now() + last, Alarm::Visit(number));
     }
 
     /// A user comes and begins to ask, or goes and gives up all that is on its way.
-    pub(super) fn visit(&mut self, number: usize) {
+    pub(super) fn visit(&mut self, world: &mut World<'_>, number: usize) {
         let visitor = &mut self.visitors[number];
         visitor.present = !visitor.present;
         let (present, whose) = (visitor.present, (visitor.class, visitor.client));
@@ -65,17 +64,15 @@ impl Run<'_> {
             self.askers[*asker].visit += 1;
         }
         if present {
-            askers.into_iter().for_each(|asker| self.plan_page(asker));
+            askers.into_iter().for_each(|asker| self.plan_page(world, asker));
         } else {
             self.pages.retain(|_, (asker, _)| !askers.contains(asker));
-            let of_user = self.exchanges.iter();
-            let of_user =
-                of_user.filter(|(_, exchange)| askers.contains(&(exchange.asker as usize)));
+            let of_user = self.objects.iter().filter(|(_, object)| askers.contains(&object.asker));
             let given_up: Vec<u64> = of_user.map(|(number, _)| *number).collect();
-            for exchange in given_up {
-                self.end_exchange(exchange, Ending::Abandoned);
+            for object in given_up {
+                self.end(world, object, Ending::Abandoned, None);
             }
         }
-        self.plan_visit(number);
+        self.plan_visit(world, number);
     }
 }

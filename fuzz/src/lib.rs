@@ -24,6 +24,7 @@ pub mod proxy;
 pub mod requests;
 pub mod scenarios;
 mod settings;
+pub mod shapers;
 pub mod traces;
 pub mod wire;
 
@@ -52,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "proxy", fuzz_one: proxy::fuzz_one },
     Target { name: "requests", fuzz_one: requests::fuzz_one },
     Target { name: "scenario", fuzz_one: scenarios::scenario },
+    Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
     Target { name: "wire", fuzz_one: wire::fuzz_one },

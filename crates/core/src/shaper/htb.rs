@@ -317,6 +317,42 @@ mod tests {
     }
 
     #[test]
+    fn new_rates_count_from_now_on_and_packets_stay_where_they_are() {
+        let leaf = |megabits: u64| -> (Rate, Box<dyn Discipline>) {
+            (Rate(megabits * 1_000_000), Box::new(Fifo::new(Buffer::packets(30_000))))
+        };
+        let mut shaper = Htb::new(RATE, [4, 2, 1].map(leaf).into_iter().collect());
+        let (mut losses, mut last) = (Losses::new(), [None; 3]);
+        for number in 0..60_000 {
+            shaper.enqueue(Time::ZERO, packet(number, (number % 3) as u16, 1_000), &mut losses);
+        }
+        let mut until = |shaper: &mut Htb, end: Time| {
+            let mut bytes = [0; 3];
+            while let Some(at) = shaper.next_ready(Time::ZERO).filter(|at| *at < end) {
+                let sent =
+                    shaper.dequeue(at, &mut losses).expect("it said that a packet may leave");
+                let class = usize::from(sent.class);
+                assert!(last[class] < Some(sent.handle));
+                last[class] = Some(sent.handle);
+                bytes[class] += sent.size.0;
+            }
+            bytes
+        };
+        let (change, end) = (Time(10 * NANOS_PER_SECOND), Time(20 * NANOS_PER_SECOND));
+        let megabits = |count: u64| Rate(count * 1_000_000);
+        let before = until(&mut shaper, change);
+        let queued = shaper.backlog();
+        shaper.set_rates(change, megabits(14), &[2, 4, 8].map(megabits));
+        assert_eq!((shaper.backlog(), shaper.rate()), (queued, Some(megabits(14))));
+        let after = until(&mut shaper, end);
+        for (bytes, rate) in
+            before.into_iter().zip([4, 2, 1]).chain(after.into_iter().zip([2, 4, 8]))
+        {
+            assert!(is_about(bytes, rate * 1_000_000), "{bytes} bytes at {rate} Mbit/s");
+        }
+    }
+
+    #[test]
     fn an_idle_class_saves_up_a_burst_and_no_more() {
         let mut port = shaper();
         let now = Time(100 * NANOS_PER_SECOND);

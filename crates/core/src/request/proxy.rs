@@ -205,13 +205,14 @@ impl Proxy {
     /// A gateway that begins at `now`, without any request.
     #[must_use]
     pub fn new(now: Time, scheduler: Scheduler, config: ProxyConfig) -> Proxy {
+        let ProxyConfig { patience, pools, tunnels } = config;
         Proxy {
             scheduler,
-            patience: config.patience,
-            pools: Pools::new(now, &config.pools),
+            patience,
+            pools: Pools::new(now, &pools),
             exchanges: BTreeMap::new(),
             tunnels: BTreeMap::new(),
-            of_tunnels: config.tunnels,
+            of_tunnels: tunnels,
             overdue: 0,
             named: 0,
             actions: VecDeque::new(),

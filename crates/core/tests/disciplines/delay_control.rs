@@ -1,5 +1,5 @@
-//! Active queue management near its targets, where the random operations of the
-//! conformance test are rarely.
+//! Active queue management near its targets, which the random operations of the
+//! conformance test rarely reach.
 
 use std::cell::Cell;
 

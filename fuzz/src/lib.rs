@@ -20,10 +20,13 @@
 
 pub mod curves;
 pub mod disciplines;
+pub mod proxy;
 pub mod requests;
 pub mod scenarios;
 mod settings;
+pub mod shapers;
 pub mod traces;
+pub mod wire;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +50,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "page_table", fuzz_one: traces::page_table },
+    Target { name: "proxy", fuzz_one: proxy::fuzz_one },
     Target { name: "requests", fuzz_one: requests::fuzz_one },
     Target { name: "scenario", fuzz_one: scenarios::scenario },
+    Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
+    Target { name: "wire", fuzz_one: wire::fuzz_one },
 ];

@@ -6,7 +6,8 @@
 //! | 1 | the link's rate: `n` times `n` kbit/s |
 //! | then | operations of three bytes, by the first one's lowest three bits |
 //! | `..uuc000`, `..uuc001`, -, - | a request of user `uu` of class `c`, or of a missing class |
-//! | 2, which, - | a client gives up |
+//! | 2, which, 0 | a client gives up |
+//! | `..uuc010`, -, size | a response of user `uu` of class `c` goes on after so much |
 //! | 3 or 4, which, size | a part of a response is read |
 //! | 5, which, - | a response ends |
 //! | 6, other, delay | the link's counter is read |
@@ -57,7 +58,8 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
     match code % 8 {
         0 => vec![Operation::Arrive { class, user }],
         1 => vec![Operation::Arrive { class: class + u32::from(code >> 6), user }],
-        2 => vec![Operation::Withdraw(a.into())],
+        2 if b == 0 => vec![Operation::Withdraw(a.into())],
+        2 => vec![Operation::Resume { class, user, received: size(b) }],
         3 | 4 => vec![Operation::Receive { response: a.into(), size: size(b) }],
         5 => vec![Operation::End(a.into())],
         6 => {

@@ -57,7 +57,7 @@ pub fn gateway(input: &[u8]) {
     match file::gateway::parse("file", text, &OneFile) {
         Ok(comparison) => {
             assert!(!comparison.ways.is_empty() && !comparison.seeds.is_empty());
-            assert_eq!(comparison.classes.len(), comparison.setup.classes.len());
+            assert!(!comparison.setup.classes.is_empty());
             assert!(comparison.setup.warm_up < comparison.setup.duration);
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),

@@ -81,11 +81,11 @@ impl Compared for Scenario {
 
     const TABLES: &'static [Table] = &Table::ALL;
 
-    fn names(&self) -> Names<'_> {
+    fn names(&self) -> Names {
         Names {
             contender: "discipline",
-            sources: self.traffic.iter().map(|source| source.name.as_str()).collect(),
-            links: self.links.iter().map(|link| link.name.as_str()).collect(),
+            sources: self.traffic.iter().map(|source| source.name.clone()).collect(),
+            links: self.links.iter().map(|link| link.name.clone()).collect(),
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) trait Compared: Study {
     const TABLES: &'static [Table];
 
     /// What its rows are about.
-    fn names(&self) -> Names<'_>;
+    fn names(&self) -> Names;
 
     /// Sums the runs up.
     fn sum_up(&self, input: &Input, runs: &[Self::Run]) -> Self::Summary;
@@ -156,7 +156,7 @@ fn check(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
 /// Puts the rows of runs into the folder.
 struct Rows<'a> {
     folder: &'a ResultFolder,
-    names: Names<'a>,
+    names: Names,
     progress: &'a Progress,
 }
 

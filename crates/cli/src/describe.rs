@@ -10,8 +10,9 @@ use crate::report::Provenance;
 /// The provenance of a comparison. Nothing in it depends on the machine, the
 /// number of threads or the folder: the report is the same everywhere.
 pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance {
-    let tested =
-        |link: &&LinkSpec| matches!(link.queue, QueueSpec::Tested(_) | QueueSpec::Fixed(..));
+    let tested = |link: &&LinkSpec| {
+        matches!(link.queue, QueueSpec::Tested(_) | QueueSpec::Fixed(..) | QueueSpec::Shaped(_))
+    };
     let disciplines = manifest.contenders.iter().map(|discipline| {
         let parameters: Vec<_> = discipline
             .parameters
@@ -59,6 +60,7 @@ fn link(link: &LinkSpec) -> String {
     let queue = match &link.queue {
         QueueSpec::Tested(buffer) => format!("buffer {buffer}"),
         QueueSpec::Fixed(choice, buffer) => format!("always {}, buffer {buffer}", choice.label),
+        QueueSpec::Shaped(shaper) => format!("shaped to {}", shaper.rate),
         QueueSpec::Unbounded => "no limit".into(),
     };
     format!("{}: {capacity}, {}, {queue}", link.name, link.delay)
@@ -96,6 +98,7 @@ fn traffic(source: &TrafficSpec, scenario: &Scenario) -> String {
         TrafficKind::Packets { capture, .. } => {
             format!("{} packets from a capture", capture.packets.len())
         }
+        TrafficKind::Requests => "requests of clients".into(),
     };
     let from = if source.start.0 > 0 { format!(", from {}", source.start) } else { String::new() };
     let until = if source.stop.0 < scenario.duration.0 {

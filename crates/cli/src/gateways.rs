@@ -65,11 +65,11 @@ const RUNS: &str = "runs.csv";
 impl Compared for Comparison {
     type Summary = Summary;
 
-    const TABLES: &'static [Table] = &[];
+    const TABLES: &'static [Table] = &[Table::Flows, Table::Links];
 
-    fn names(&self) -> Names<'_> {
-        let sources = self.classes.iter().map(String::as_str).collect();
-        Names { contender: "way", sources, links: vec!["access"] }
+    fn names(&self) -> Names {
+        let (sources, links) = (self.setup.source_names(), self.setup.link_names());
+        Names { contender: "way", sources, links }
     }
 
     fn sum_up(&self, input: &Input, runs: &[Run]) -> Summary {

@@ -78,18 +78,18 @@ impl Table {
 
 /// What rows are about.
 #[derive(Clone, Debug)]
-pub(crate) struct Names<'a> {
+pub(crate) struct Names {
     /// What one of those that are compared is called: a discipline.
     pub(crate) contender: &'static str,
     /// The sources of traffic, in the order of their numbers.
-    pub(crate) sources: Vec<&'a str>,
+    pub(crate) sources: Vec<String>,
     /// The links.
-    pub(crate) links: Vec<&'a str>,
+    pub(crate) links: Vec<String>,
 }
 
 /// Writes the rows of one run to files of its own.
 pub(crate) struct RowWriter<'a> {
-    names: Names<'a>,
+    names: Names,
     progress: &'a Progress,
     contender: &'a str,
     seed: String,
@@ -104,7 +104,7 @@ pub(crate) struct RowWriter<'a> {
 impl<'a> RowWriter<'a> {
     pub(crate) fn new(
         folder: &ResultFolder,
-        names: Names<'a>,
+        names: Names,
         progress: &'a Progress,
         job: &Job<'a>,
     ) -> io::Result<RowWriter<'a>> {
@@ -158,7 +158,7 @@ impl Recorder for RowWriter<'_> {
             seconds(row.longest_stall),
             maybe(row.unloaded),
         ];
-        let source = self.names.sources[row.traffic];
+        let source = self.names.sources[row.traffic].as_str();
         let head = [self.contender, &self.seed, source];
         let result =
             self.flows.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
@@ -181,7 +181,7 @@ impl Recorder for RowWriter<'_> {
             row.counters.excess.to_string(),
             row.counters.marked.to_string(),
         ];
-        let link = self.names.links[row.link];
+        let link = self.names.links[row.link].as_str();
         let head = [self.contender, &self.seed, link];
         let result =
             self.links.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
@@ -195,7 +195,7 @@ impl Recorder for RowWriter<'_> {
             row.delivered.0.to_string(),
             row.congestion_window.0.to_string(),
         ];
-        let source = self.names.sources[row.traffic];
+        let source = self.names.sources[row.traffic].as_str();
         let head = [self.contender, &self.seed, source];
         let result =
             self.samples.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));

@@ -58,6 +58,18 @@ impl Buffer {
     }
 }
 
+impl Buffer {
+    /// This limit, or the backlog where that is larger: a buffer that was made
+    /// smaller keeps what it holds, and an arrival only takes another's room.
+    #[must_use]
+    pub(crate) fn stretched_to(self, backlog: Backlog) -> Buffer {
+        Buffer(match self.0 {
+            Amount::Packets(limit) => Amount::Packets(limit.max(backlog.packets)),
+            Amount::Bytes(limit) => Amount::Bytes(limit.max(backlog.bytes)),
+        })
+    }
+}
+
 impl Default for Buffer {
     /// 300 packets (`EFD section 4.1`).
     fn default() -> Buffer {

@@ -10,14 +10,17 @@
 //! Rules that hold for all, and that the conformance suite checks:
 //! - no packet is made, lost unseen, or changed (but for an ECN mark);
 //! - packets of one flow leave in the order in which they came;
-//! - the backlog is within the buffer after every call;
+//! - the backlog is within the buffer after every call, or no larger than before it
+//!   where the buffer was made smaller;
 //! - while there is a backlog and [`Discipline::next_ready`] says now, a packet comes out;
 //! - no input makes it panic.
 
 use std::fmt;
 
+use crate::entry::Place;
 use crate::packet::{Ecn, Packet};
-use crate::units::{Bytes, Time};
+use crate::setting::Settings;
+use crate::units::{Bytes, Rate, Time};
 
 mod ack_filter;
 mod attained;
@@ -69,6 +72,17 @@ pub trait Discipline: Send {
     /// leave yet. A discipline that drops at the head puts those into `losses`.
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet>;
 
+    /// Takes on other `settings` and another place while it runs, from `now` on.
+    /// No packet is lost by it, and each keeps its place. Parameters that the
+    /// entry calls [fixed](crate::entry::Entry::fixed) stay as they are:
+    /// [`Entry::change`](crate::entry::Entry::change) refuses other values. A buffer
+    /// that becomes smaller keeps what it holds; until that is within the new limit,
+    /// an arriving packet is refused or takes the room of others.
+    ///
+    /// # Panics
+    /// When the settings are those of another discipline.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place);
+
     /// When the next packet may leave: `now` when there is one, `None` when
     /// the queue is empty. Work-conserving disciplines need no other answer.
     fn next_ready(&self, now: Time) -> Option<Time> {
@@ -77,6 +91,12 @@ pub trait Discipline: Send {
 
     /// What is queued.
     fn backlog(&self) -> Backlog;
+
+    /// The rate that it holds packets back to, as a [shaper](crate::shaper) does;
+    /// `None` for what sends whenever it is asked.
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
 
     /// The number of flows that it keeps state for.
     fn flows_tracked(&self) -> usize {

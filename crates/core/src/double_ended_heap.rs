@@ -43,6 +43,11 @@ impl<T: Ord> DoubleEndedHeap<T> {
         }
     }
 
+    /// All items, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter()
+    }
+
     /// The least item.
     pub(crate) fn least(&self) -> Option<&T> {
         self.items.first()

@@ -7,6 +7,7 @@
 use crate::buffer::Buffer;
 use crate::discipline::Discipline;
 use crate::setting::{Parameter, SettingError, Settings};
+use crate::units::Rate;
 
 /// One discipline: how it is called, what can be set, how it is built.
 #[derive(Debug)]
@@ -21,9 +22,28 @@ pub struct Entry {
     pub drops: Drops,
     /// What can be set, besides the buffer.
     pub parameters: &'static [Parameter],
-    /// Makes one with settings that are known to be right, a buffer, and the
+    /// Those of them that cannot be set while it runs: another value would
+    /// reorder flows or break promises.
+    pub fixed: &'static [Parameter],
+    /// Makes one with settings that are known to be right, for a place, with the
     /// seed of its random stream and hash.
-    pub build: fn(&Settings, Buffer, u64) -> Box<dyn Discipline>,
+    pub build: fn(&Settings, Place, u64) -> Box<dyn Discipline>,
+}
+
+/// Where a discipline stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// How much it may hold.
+    pub buffer: Buffer,
+    /// The rate of the link or shaper behind it, where that is known and constant.
+    pub rate: Option<Rate>,
+}
+
+impl From<Buffer> for Place {
+    /// In front of a link of whatever rate.
+    fn from(buffer: Buffer) -> Place {
+        Place { buffer, rate: None }
+    }
 }
 
 /// When a discipline gives up packets.
@@ -51,9 +71,44 @@ impl Entry {
     pub fn build(
         &'static self,
         given: &[(&str, &str)],
-        buffer: Buffer,
+        place: impl Into<Place>,
         seed: u64,
     ) -> Result<Box<dyn Discipline>, SettingError> {
-        Ok((self.build)(&self.settings(given)?, buffer, seed))
+        Ok((self.build)(&self.settings(given)?, place.into(), seed))
+    }
+
+    /// Settings for a discipline that runs with the settings `running`, to be given
+    /// to [`Discipline::reconfigure`]; what is not given stays as it is.
+    ///
+    /// ```
+    /// use tidegate_core::registry;
+    /// let entry = registry::find("sfq").expect("it is registered");
+    /// let running = entry.settings(&[])?;
+    /// assert!(entry.change(&running, &[("quantum", "3000 B")]).is_ok());
+    /// let error = entry.change(&running, &[("queues", "16")]).unwrap_err();
+    /// assert_eq!(error.to_string(), "queues of 'sfq' cannot be set while it runs");
+    /// # Ok::<(), tidegate_core::setting::SettingError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Entry::settings`], and another value of a parameter that is
+    /// [fixed](Entry::fixed).
+    pub fn change(
+        &'static self,
+        running: &Settings,
+        given: &[(&str, &str)],
+    ) -> Result<Settings, SettingError> {
+        let changed = running.with(self.name, self.parameters, given)?;
+        let is_kept = |fixed: &&Parameter| running.value(fixed.name) == changed.value(fixed.name);
+        match self.fixed.iter().find(|fixed| !is_kept(fixed)) {
+            Some(fixed) => Err(SettingError::Fixed { owner: self.name, parameter: fixed.name }),
+            None => Ok(changed),
+        }
+    }
+
+    /// Whether the parameter of this name can be set while the discipline runs.
+    #[must_use]
+    pub fn can_change(&self, parameter: &str) -> bool {
+        self.fixed.iter().all(|fixed| fixed.name != parameter)
     }
 }

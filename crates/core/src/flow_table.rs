@@ -11,6 +11,7 @@ use std::hash::Hasher;
 
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
+use slab::Slab;
 
 use crate::packet::FlowKey;
 
@@ -65,8 +66,8 @@ impl FlowId {
 pub struct FlowTable<T> {
     hash: FlowHash,
     slot_by_key: HashTable<u32>,
-    slots: Vec<Option<Slot<T>>>,
-    free: Vec<u32>,
+    /// The slot that was freed last is used first.
+    slots: Slab<Slot<T>>,
 }
 
 #[derive(Debug)]
@@ -80,12 +81,7 @@ impl<T> FlowTable<T> {
     /// An empty table whose hash depends on `seed`.
     #[must_use]
     pub fn new(seed: u64) -> FlowTable<T> {
-        FlowTable {
-            hash: FlowHash::new(seed),
-            slot_by_key: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        FlowTable { hash: FlowHash::new(seed), slot_by_key: HashTable::new(), slots: Slab::new() }
     }
 
     /// Number of entries.
@@ -107,8 +103,7 @@ impl<T> FlowTable<T> {
             Some(index) => index,
             None => self.insert(hash, *key, fresh()),
         };
-        let slot = self.slots[index as usize].as_mut().expect("the table points at live slots");
-        (FlowId(index), &mut slot.state)
+        (FlowId(index), &mut self.slots[index as usize].state)
     }
 
     /// The entry of the flow, when it has one.
@@ -122,7 +117,7 @@ impl<T> FlowTable<T> {
     /// # Panics
     /// When the entry has been removed: a `FlowId` is good for its entry's life.
     pub fn state(&mut self, id: FlowId) -> &mut T {
-        &mut self.slots[id.0 as usize].as_mut().expect("a FlowId names a live entry").state
+        &mut self.slots[id.0 as usize].state
     }
 
     /// Removes an entry and returns its state.
@@ -130,49 +125,43 @@ impl<T> FlowTable<T> {
     /// # Panics
     /// When the entry has been removed before.
     pub fn remove(&mut self, id: FlowId) -> T {
-        let slot = self.slots[id.0 as usize].take().expect("a FlowId names a live entry");
-        self.slot_by_key
-            .find_entry(slot.hash, |index| *index == id.0)
-            .expect("every live slot is in the table")
-            .remove();
-        self.free.push(id.0);
+        let slot = self.slots.remove(id.0 as usize);
+        forget(&mut self.slot_by_key, slot.hash, id.0);
         slot.state
     }
 
     /// Removes every entry that `keep` says no to, in the order of slots.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        for index in 0..self.slots.len() {
-            if self.slots[index].as_ref().is_some_and(|slot| !keep(&slot.state)) {
-                self.remove(FlowId(index as u32));
+        let FlowTable { slot_by_key, slots, .. } = self;
+        slots.retain(|index, slot| {
+            let is_kept = keep(&slot.state);
+            if !is_kept {
+                forget(slot_by_key, slot.hash, index as u32);
             }
-        }
+            is_kept
+        });
     }
 
     fn lookup(&self, hash: u64, key: &FlowKey) -> Option<u32> {
-        let same =
-            |index: &u32| self.slots[*index as usize].as_ref().is_some_and(|slot| slot.key == *key);
+        let same = |index: &u32| self.slots[*index as usize].key == *key;
         self.slot_by_key.find(hash, same).copied()
     }
 
     fn insert(&mut self, hash: u64, key: FlowKey, state: T) -> u32 {
-        let slot = Some(Slot { key, hash, state });
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = slot;
-                index
-            }
-            None => {
-                let index = u32::try_from(self.slots.len()).expect("under 2^32 flows at once");
-                self.slots.push(slot);
-                index
-            }
-        };
+        let index = self.slots.insert(Slot { key, hash, state });
+        let index = u32::try_from(index).expect("under 2^32 flows at once");
         let slots = &self.slots;
-        self.slot_by_key.insert_unique(hash, index, |index| {
-            slots[*index as usize].as_ref().expect("the table points at live slots").hash
-        });
+        self.slot_by_key.insert_unique(hash, index, |index| slots[*index as usize].hash);
         index
     }
+}
+
+/// Takes a slot out of the table that points at it.
+fn forget(slot_by_key: &mut HashTable<u32>, hash: u64, slot: u32) {
+    slot_by_key
+        .find_entry(hash, |index| *index == slot)
+        .expect("every live slot is in the table")
+        .remove();
 }
 
 #[cfg(test)]
@@ -199,7 +188,7 @@ mod tests {
             table.retain(|_| false);
             assert!(table.is_empty());
         }
-        assert_eq!(table.slots.len(), 1_000);
+        assert!(table.slots.vacant_key() < 1_000);
     }
 
     #[test]

@@ -16,11 +16,13 @@
 //! | [`residual`] | whether all deadlines can be met, and what is left for best-effort packets |
 //! | [`assignment`] | deadlines for best-effort packets in what is left |
 //! | [`discipline`] | the [`Discipline`] trait, and one file for each discipline |
+//! | [`shaper`] | disciplines that hold packets back to a rate |
 //! | [`setting`] | parameters with their kinds and defaults, and the settings read for them |
 //! | [`entry`] | what a discipline says about itself |
 //! | [`registry`] | the one list of disciplines |
 //! | [`request`] | scheduling of requests, where responses cannot be scheduled |
-//! | [`port`] | a discipline with its counters: what an egress of a link is made of |
+//! | [`port`] | a discipline with its counters |
+//! | [`egress`] | a port in front of a rate: what drives a link |
 //!
 //! ```
 //! use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Time, registry};
@@ -42,6 +44,7 @@ pub mod contract;
 pub mod curve;
 pub mod discipline;
 mod double_ended_heap;
+pub mod egress;
 pub mod entry;
 pub mod flow_table;
 pub mod packet;
@@ -51,10 +54,12 @@ pub mod registry;
 pub mod request;
 pub mod residual;
 pub mod setting;
+pub mod shaper;
 pub mod units;
 
 pub use buffer::Buffer;
 pub use discipline::{Backlog, Discipline, Loss, LossReason, Losses};
+pub use egress::{Egress, Poll};
 pub use flow_table::FlowTable;
 pub use packet::{Dscp, Ecn, FlowKey, Packet, TcpFacts};
 pub use port::{Counters, Port};

@@ -1,10 +1,12 @@
-//! An egress: a discipline and the counters around it.
+//! A discipline and the counters around it.
 //!
 //! This is the one place where packets are counted, so that `offered =
 //! delivered + lost + queued` can be checked anywhere and always.
 
 use crate::discipline::{Backlog, Discipline, Level, Loss, LossReason, Losses};
+use crate::entry::Place;
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Bytes, Time};
 
 /// What has gone through a [`Port`] since it was made.
@@ -66,7 +68,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// An egress that serves packets by `discipline`.
+    /// A port that serves packets by `discipline`.
     #[must_use]
     pub fn new(discipline: Box<dyn Discipline>) -> Port {
         Port { discipline, losses: Losses::new(), counters: Counters::default() }
@@ -95,6 +97,11 @@ impl Port {
         packet
     }
 
+    /// Sets the running discipline otherwise: see [`Discipline::reconfigure`].
+    pub fn reconfigure(&mut self, now: Time, settings: &Settings, place: impl Into<Place>) {
+        self.discipline.reconfigure(now, settings, place.into());
+    }
+
     fn count_losses(&mut self) {
         for loss in self.losses.as_slice() {
             match loss.reason {
@@ -112,6 +119,11 @@ impl Port {
     #[must_use]
     pub fn losses(&self) -> &[Loss] {
         self.losses.as_slice()
+    }
+
+    /// Leaves nothing in [`Port::losses`], for a call that loses nothing.
+    pub(crate) fn forget_losses(&mut self) {
+        self.losses.clear();
     }
 
     /// When the next packet may leave: see [`Discipline::next_ready`].

@@ -20,6 +20,9 @@
 //! A place in the window is a [`Permit`], which ends the response when it is
 //! dropped.
 //!
+//! A [`Proxy`] is all that a gateway does around a scheduler, apart from moving bytes:
+//! the lives of its requests and tunnels, with their places, pauses and ends.
+//!
 //! ```
 //! use std::num::NonZeroU32;
 //! use tidegate_core::request::{ClassId, Decision, Request, UserId, catalogue};
@@ -56,16 +59,17 @@ mod proxy;
 mod room;
 mod round_trips;
 mod scheduler;
-mod slab;
+mod tunnel;
 mod window;
 
 pub use classes::{ClassOrder, SERVICE_SCALE};
 pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};
 pub use permit::Permit;
-pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY};
+pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY, TunnelId};
 pub use room::ReadGateConfig;
 pub use scheduler::{Config, Scheduler};
+pub use tunnel::{Piece, STEADY_SECONDS, TunnelConfig, TunnelPhase, Verdict};
 pub use window::{LinkReport, WindowConfig, WindowMode};
 
 use crate::units::Bytes;

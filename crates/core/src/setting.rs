@@ -113,11 +113,32 @@ pub enum SettingError {
         /// What would have been right.
         expected: String,
     },
+    /// The parameter keeps its value as long as its owner runs.
+    #[error("{parameter} of '{owner}' cannot be set while it runs")]
+    Fixed {
+        /// What was to be set, by its name in files.
+        owner: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
 }
 
 /// Values for all parameters of one owner, defaults filled in and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings(Vec<(&'static str, Value)>);
+
+impl Parameter {
+    /// Reads a value for `owner`.
+    fn read(&self, owner: &'static str, text: &str) -> Result<Value, SettingError> {
+        let wrong = |expected| SettingError::WrongValue {
+            owner,
+            parameter: self.name,
+            found: text.into(),
+            expected,
+        };
+        self.kind.parse(text).map_err(wrong)
+    }
+}
 
 impl Kind {
     /// Reads a value; the error says what would have been right.
@@ -205,28 +226,36 @@ impl Settings {
         parameters: &'static [Parameter],
         given: &[(&str, &str)],
     ) -> Result<Settings, SettingError> {
-        if let Some((name, _)) =
-            given.iter().find(|(name, _)| !parameters.iter().any(|p| p.name == *name))
-        {
-            let names: Vec<_> = parameters.iter().map(|p| p.name).collect();
-            return Err(SettingError::UnknownParameter {
-                owner,
-                found: (*name).into(),
-                known: if names.is_empty() { "none".into() } else { names.join(", ") },
-            });
-        }
-        let value_of = |parameter: &'static Parameter| {
-            let text = given.iter().rev().find(|(name, _)| *name == parameter.name);
-            let text = text.map_or(parameter.default, |(_, text)| text);
-            let wrong = |expected| SettingError::WrongValue {
-                owner,
-                parameter: parameter.name,
-                found: text.into(),
-                expected,
-            };
-            parameter.kind.parse(text).map(|value| (parameter.name, value)).map_err(wrong)
+        let default = |parameter: &'static Parameter| {
+            parameter.read(owner, parameter.default).map(|value| (parameter.name, value))
         };
-        parameters.iter().map(value_of).collect::<Result<_, _>>().map(Settings)
+        let defaults = parameters.iter().map(default).collect::<Result<_, _>>().map(Settings)?;
+        defaults.with(owner, parameters, given)
+    }
+
+    /// These settings of `owner` with other values for the parameters in `given`.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub(crate) fn with(
+        &self,
+        owner: &'static str,
+        parameters: &'static [Parameter],
+        given: &[(&str, &str)],
+    ) -> Result<Settings, SettingError> {
+        let mut settings = self.clone();
+        for (name, text) in given {
+            let Some(at) = parameters.iter().position(|parameter| parameter.name == *name) else {
+                let names: Vec<_> = parameters.iter().map(|p| p.name).collect();
+                return Err(SettingError::UnknownParameter {
+                    owner,
+                    found: (*name).into(),
+                    known: if names.is_empty() { "none".into() } else { names.join(", ") },
+                });
+            };
+            settings.0[at].1 = parameters[at].read(owner, text)?;
+        }
+        Ok(settings)
     }
 
     /// Every parameter's default.
@@ -319,7 +348,7 @@ impl Settings {
     #[must_use]
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
-            Value::Choice(word) => *word,
+            Value::Choice(word) => word,
             other => unreachable!("{name} is {other:?}"),
         }
     }

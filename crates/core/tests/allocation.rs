@@ -2,8 +2,11 @@
 
 use allocation_counter::measure;
 use tidegate_core::assignment::Scheme;
+use tidegate_core::discipline::fifo::Fifo;
+use tidegate_core::egress::{Egress, Poll};
 use tidegate_core::registry::{self, DISCIPLINES};
-use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Span, Time};
+use tidegate_core::shaper::{Htb, Paced};
+use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Packet, Port, Rate, Span, Time};
 
 /// Two packets arrive for each one sent, so that the buffer is full and losses
 /// happen; flows come and go, far more of them than are remembered at a time;
@@ -77,5 +80,37 @@ fn promises_are_kept_without_allocating_under_every_assignment_but_the_exact_one
         let joined: Vec<u64> = levels.map(|(level, before)| level.enqueued - before).collect();
         assert!(joined.iter().all(|packets| *packets > 5_000), "{assignment}: {joined:?}");
         assert!(port.counters().pushed_out > 0 && port.counters().refused > 0);
+    }
+}
+
+/// A link of half the rate of what arrives, polled a little late.
+fn over_a_link(egress: &mut Egress, now: &mut Time, packets: u32) {
+    for number in 0..packets {
+        *now += Span::micros(500);
+        let [_, a, b, c] = (number / 16).to_be_bytes();
+        let flow = FlowKey::v4([10, a, b, c], 443, [192, 0, 2, 1], 50_000, FlowKey::TCP);
+        let class = (number % 3) as u16;
+        let packet = Packet { class, ..Packet::new(u64::from(number), flow, Bytes(1_000)) };
+        egress.offer(*now, packet);
+        while let Poll::Packet { .. } = egress.poll(*now) {}
+    }
+}
+
+#[test]
+fn no_shaper_and_no_egress_allocates_in_its_steady_state() {
+    const RATE: Rate = Rate(8_000_000);
+    let fifo = || -> Box<dyn Discipline> { Box::new(Fifo::new(Buffer::packets(100))) };
+    let shapers: [(&str, Box<dyn Discipline>); 3] = [
+        ("egress", fifo()),
+        ("paced", Box::new(Paced::new(fifo(), RATE))),
+        ("htb", Box::new(Htb::new(RATE, (1..=3).map(|part| (RATE / 6 * part, fifo())).collect()))),
+    ];
+    for (name, shaper) in shapers {
+        let (mut egress, mut now) = (Egress::new(shaper, RATE), Time::ZERO);
+        over_a_link(&mut egress, &mut now, 10_000);
+        let steady = measure(|| over_a_link(&mut egress, &mut now, 10_000));
+        assert_eq!(steady.count_total, 0, "{name}");
+        let counters = egress.port().counters();
+        assert!(counters.lost() > 0 && counters.delivered > 9_000, "{name}: {counters:?}");
     }
 }

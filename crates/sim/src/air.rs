@@ -7,6 +7,7 @@
 
 use tidegate_core::{Packet, Time};
 
+use crate::network::Routes;
 use crate::scenario::{AccessPoint, Capacity, NodeId, Scenario, Station};
 use crate::wlan::aggregation::{Aggregation, Aggregator, Fate, Pulled};
 use crate::wlan::airtime::AirtimeTurns;
@@ -59,7 +60,7 @@ pub(crate) struct Air {
 
 impl Air {
     /// All cells of `scenario`, one for each access point.
-    pub(crate) fn all(scenario: &Scenario, routes: &[Option<u16>], seed: u64) -> Vec<Air> {
+    pub(crate) fn all(scenario: &Scenario, routes: &Routes, seed: u64) -> Vec<Air> {
         let mut around: Vec<(AccessPoint, NodeId, Vec<usize>)> = Vec::new();
         for (index, link) in scenario.links.iter().enumerate() {
             let Capacity::Downlink(access_point) = link.capacity else { continue };
@@ -81,7 +82,7 @@ impl Air {
         node: NodeId,
         downlinks: Vec<usize>,
         scenario: &Scenario,
-        routes: &[Option<u16>],
+        routes: &Routes,
         seed: u64,
     ) -> Air {
         let AccessPoint { immediate_replies, aggregation, airtime_fairness, .. } = access_point;
@@ -100,8 +101,8 @@ impl Air {
         }
         let nodes = scenario.nodes.len();
         let towards = (0..nodes).map(|destination| {
-            let link = routes[usize::from(medium.0) * nodes + destination]?;
-            let next = scenario.links[usize::from(link)].to;
+            let link = routes.link(medium, NodeId(destination as u16))?;
+            let next = scenario.links[link].to;
             station_nodes.iter().position(|station| *station == next)
         });
         let receivers = |sender: usize| -> Vec<(usize, Station)> {

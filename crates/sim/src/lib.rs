@@ -6,6 +6,7 @@
 //! code that runs on a live link.
 
 mod air;
+mod apps;
 mod connections;
 mod datagrams;
 pub mod kernel;

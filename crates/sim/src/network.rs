@@ -45,6 +45,8 @@ pub(crate) struct Link {
     pub(crate) in_flight: VecDeque<(Time, SegmentId)>,
     /// All packets come from one link, in order: see the module's text.
     pub(crate) fed_by_one: bool,
+    /// The class of a packet by the host that it is for, where the link tells them apart.
+    classes: Option<Arc<[u16]>>,
 }
 
 /// What stands in front of a wire.
@@ -78,6 +80,8 @@ pub(crate) struct Scheduled {
 
 /// How a sender turns packets into time.
 enum Sender {
+    /// In no time: the discipline holds packets back to this rate.
+    Shaped(Rate),
     Fixed(Rate),
     Trace(TraceSender),
 }
@@ -108,11 +112,17 @@ impl Link {
             Capacity::Trace(trace) => Some(Sender::Trace(TraceSender::new(trace.clone()))),
             Capacity::Uplink(_) | Capacity::Downlink(_) => spec.capacity.rate().map(Sender::Fixed),
         };
-        let built = |choice: &DisciplineChoice, buffer| {
-            (choice.entry.build)(&choice.settings, buffer, seed)
+        let built = |choice: &DisciplineChoice, buffer: tidegate_core::Buffer| {
+            // Without the rate: what is compared are the disciplines with their settings.
+            choice.build(buffer.into(), seed)
         };
         let endless = tidegate_core::Buffer::packets(u32::MAX);
+        let mut classes = None;
         let queue = match (&spec.queue, sender) {
+            (QueueSpec::Shaped(shaper), sender) => {
+                classes = Some(shaper.classes.clone());
+                scheduled(shaper.build(seed), sender.unwrap_or(Sender::Shaped(shaper.rate)))
+            }
             (QueueSpec::Tested(buffer), Some(sender)) => scheduled(built(tested, *buffer), sender),
             (QueueSpec::Fixed(choice, buffer), Some(sender)) => {
                 scheduled(built(choice, *buffer), sender)
@@ -132,7 +142,14 @@ impl Link {
             salt: mix(seed ^ mix(index)),
             in_flight: VecDeque::new(),
             fed_by_one,
+            classes,
         }
+    }
+
+    /// The class of a packet for `destination` that comes with a class of its own.
+    pub(crate) fn class(&self, destination: NodeId, own: u16) -> u16 {
+        let Some(classes) = &self.classes else { return own };
+        classes.get(usize::from(destination.0)).copied().unwrap_or(own)
     }
 
     /// Whether a packet with this lot is lost on the wire.
@@ -166,7 +183,7 @@ impl Scheduled {
     pub(crate) fn ready_at(&mut self, now: Time) -> Time {
         let free = now.max(self.busy_until);
         match &mut self.sender {
-            Sender::Fixed(_) => free,
+            Sender::Shaped(_) | Sender::Fixed(_) => free,
             Sender::Trace(sender) => sender.ready_at(free),
         }
     }
@@ -177,6 +194,7 @@ impl Scheduled {
     pub(crate) fn send(&mut self, now: Time) -> Option<(Packet, Time)> {
         let packet = self.port.take(now)?;
         let sent = match &mut self.sender {
+            Sender::Shaped(_) => now,
             Sender::Fixed(rate) => now + rate.transmission(packet.size),
             Sender::Trace(sender) => sender.send(packet.size),
         };
@@ -189,7 +207,7 @@ impl Scheduled {
     pub(crate) fn utilisation(&self, sent: Bytes, span: Span) -> f64 {
         let could_send = match (&self.sender, self.radio) {
             (_, Some(_)) => return self.airtime.as_seconds() / span.max(Span(1)).as_seconds(),
-            (Sender::Fixed(rate), None) => rate.volume(span),
+            (Sender::Shaped(rate) | Sender::Fixed(rate), None) => rate.volume(span),
             (Sender::Trace(sender), None) => sender.trace.mean_rate().volume(span),
         };
         sent.0 as f64 / could_send.0.max(1) as f64
@@ -240,15 +258,13 @@ impl TraceSender {
 pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
     pub(crate) airs: Vec<Air>,
-    nodes: usize,
-    /// The link to take from a node towards another, by `node * nodes + destination`.
-    routes: Vec<Option<u16>>,
+    routes: Routes,
 }
 
 impl Network {
     /// The network of `scenario` with `tested` in the tested places.
     pub(crate) fn new(scenario: &Scenario, tested: &DisciplineChoice, seed: u64) -> Network {
-        let routes = shortest_routes(scenario.nodes.len(), &scenario.links);
+        let routes = Routes::new(scenario.nodes.len(), &scenario.links);
         let airs = Air::all(scenario, &routes, seed);
         let link = |((spec, fed_by_one), index): ((&LinkSpec, bool), usize)| {
             let radio = Radio::of_link(&airs, index);
@@ -256,7 +272,7 @@ impl Network {
         };
         let links =
             std::iter::zip(&scenario.links, fed_by_one(scenario, &routes)).zip(0..).map(link);
-        Network { links: links.collect(), airs, nodes: scenario.nodes.len(), routes }
+        Network { links: links.collect(), airs, routes }
     }
 
     /// The link to take at `node` towards `destination`.
@@ -264,59 +280,102 @@ impl Network {
     /// # Panics
     /// When there is none; scenarios are checked for that as they are read.
     pub(crate) fn next_link(&self, node: NodeId, destination: NodeId) -> usize {
-        let route = self.routes[usize::from(node.0) * self.nodes + usize::from(destination.0)];
-        usize::from(route.expect("the scenario has a route between the ends of its traffic"))
+        let link = self.routes.link(node, destination);
+        link.expect("the scenario has a route between the ends of its traffic")
     }
 }
 
 /// For every pair of nodes the first link of a way with the fewest links; among
-/// those of equal length the one through the link listed first. `None` where no
-/// way leads.
-#[must_use]
-pub(crate) fn shortest_routes(nodes: usize, links: &[LinkSpec]) -> Vec<Option<u16>> {
-    let mut routes = vec![None; nodes * nodes];
-    for destination in 0..nodes {
-        let mut distance = vec![usize::MAX; nodes];
-        distance[destination] = 0;
-        // Breadth first against the direction of the links.
-        let mut reached = VecDeque::from([destination]);
+/// those of equal length the one through the link listed first.
+///
+/// Most nodes are hosts with one link that leads away: whatever they send takes it,
+/// and only the others need a table of all destinations.
+pub(crate) struct Routes {
+    /// What leads away from each node.
+    ways: Vec<Ways>,
+    /// The tables, one after the other: the link to take, by destination.
+    tables: Vec<Option<u16>>,
+    nodes: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Ways {
+    None,
+    Only(u16),
+    /// The number of its table.
+    Several(usize),
+}
+
+impl Routes {
+    pub(crate) fn new(nodes: usize, links: &[LinkSpec]) -> Routes {
+        let mut onward: Vec<Vec<u16>> = vec![Vec::new(); nodes];
+        for (index, link) in (0_u16..).zip(links) {
+            onward[usize::from(link.from.0)].push(index);
+        }
+        let mut routes = Routes { ways: Vec::with_capacity(nodes), tables: Vec::new(), nodes };
+        for start in 0..nodes {
+            let ways = match onward[start][..] {
+                [] => Ways::None,
+                [only] => Ways::Only(only),
+                _ => Ways::Several(routes.add_table(start, links, &onward)),
+            };
+            routes.ways.push(ways);
+        }
+        routes
+    }
+
+    /// Goes through the network breadth first; returns the table's number.
+    fn add_table(&mut self, start: usize, links: &[LinkSpec], onward: &[Vec<u16>]) -> usize {
+        let mut first = vec![None; self.nodes];
+        let mut reached = VecDeque::from([start]);
         while let Some(node) = reached.pop_front() {
-            for (index, link) in (0_u16..).zip(links) {
-                let from = usize::from(link.from.0);
-                if usize::from(link.to.0) == node && distance[from] == usize::MAX {
-                    distance[from] = distance[node] + 1;
-                    routes[from * nodes + destination] = Some(index);
-                    reached.push_back(from);
+            for index in &onward[node] {
+                let to = usize::from(links[usize::from(*index)].to.0);
+                if to != start && first[to].is_none() {
+                    first[to] = if node == start { Some(*index) } else { first[node] };
+                    reached.push_back(to);
                 }
             }
         }
+        self.tables.append(&mut first);
+        self.tables.len() / self.nodes - 1
     }
-    routes
+
+    /// The link to take at `node` towards `destination`, if a way leads there.
+    pub(crate) fn link(&self, node: NodeId, destination: NodeId) -> Option<usize> {
+        let link = match self.ways[usize::from(node.0)] {
+            Ways::None => None,
+            Ways::Only(link) => Some(link),
+            Ways::Several(table) => self.tables[table * self.nodes + usize::from(destination.0)],
+        };
+        link.map(usize::from)
+    }
 }
 
 /// For each link, whether all its packets come from one and the same link.
-fn fed_by_one(scenario: &Scenario, routes: &[Option<u16>]) -> Vec<bool> {
+fn fed_by_one(scenario: &Scenario, routes: &Routes) -> Vec<bool> {
     /// What is known of where a link's packets come from.
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
         Unused,
-        Link(u16),
+        Link(usize),
         HostOrSeveral,
     }
-    let nodes = scenario.nodes.len();
     let mut feeders = vec![Feeder::Unused; scenario.links.len()];
     for (from, to) in scenario.pairs() {
         let mut feeder = Feeder::HostOrSeveral;
         let mut node = from;
-        while let Some(link) = routes[usize::from(node.0) * nodes + usize::from(to.0)] {
-            let known = &mut feeders[usize::from(link)];
+        while node != to
+            && let Some(link) = routes.link(node, to)
+        {
+            let known = &mut feeders[link];
             *known = if [Feeder::Unused, feeder].contains(known) {
                 feeder
             } else {
                 Feeder::HostOrSeveral
             };
             feeder = Feeder::Link(link);
-            node = scenario.links[usize::from(link)].to;
+            node = scenario.links[link].to;
         }
     }
     feeders.iter().map(|feeder| matches!(feeder, Feeder::Link(_))).collect()

@@ -28,22 +28,31 @@
 //! # Ok::<(), tidegate_core::setting::SettingError>(())
 //! ```
 
-mod connection;
 mod demand;
 mod failures;
+mod gateway;
 mod htb;
+mod network;
 mod outcome;
 mod paced;
 mod pages;
-mod path;
-mod run;
 mod setup;
+mod wanted;
 mod ways;
 
 pub use demand::RequestLog;
+pub(crate) use demand::{Asker, Sizes};
+pub(crate) use failures::Fate;
 pub use failures::{Presence, ServerFailures};
+pub(crate) use gateway::Gateway;
+pub use gateway::{run, run_way};
+pub(crate) use htb::Htb;
+pub(crate) use network::Hosts;
 pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
+pub(crate) use outcome::{Ending, SMALL, Whereabouts};
+pub(crate) use paced::Paced;
+pub(crate) use pages::Loading;
 pub use pages::{Pages, RecordedPages};
-pub use run::{run, run_way};
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
+pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

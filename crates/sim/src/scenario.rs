@@ -7,13 +7,16 @@
 
 mod choice;
 pub mod file;
+pub(crate) mod layout;
 mod nearest;
+mod shaper;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::contract::Envelope;
-use tidegate_core::entry::Entry;
+use tidegate_core::discipline::Discipline;
+use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
@@ -27,7 +30,9 @@ use crate::wlan::Modulation;
 use crate::wlan::aggregation::Aggregation;
 
 pub use choice::{ChoiceError, FasterLink};
+pub use layout::WirelessCell;
 pub use nearest::nearest;
+pub use shaper::{Shaper, Sharing};
 
 /// A link, its traffic, and the disciplines to be tried on it.
 #[derive(Clone, Debug)]
@@ -58,6 +63,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// The sources of traffic.
     pub traffic: Vec<TrafficSpec>,
+    /// Pairs of nodes between which other programs talk, both ways.
+    pub talks: Vec<(NodeId, NodeId)>,
 }
 
 impl Scenario {
@@ -78,8 +85,10 @@ impl Scenario {
                 | TrafficKind::Frames { from, to, .. }
                 | TrafficKind::Greedy { from, to, .. } => both_ways(&[*from], &[*to]),
                 TrafficKind::Packets { inside, outside, .. } => both_ways(&[*inside], &[*outside]),
+                TrafficKind::Requests => {}
             }
         }
+        self.talks.iter().for_each(|(from, to)| both_ways(&[*from], &[*to]));
         pairs
     }
 }
@@ -109,6 +118,11 @@ impl DisciplineChoice {
     pub fn with_defaults(entry: &'static Entry) -> DisciplineChoice {
         let settings = entry.settings(&[]).expect("defaults are valid");
         DisciplineChoice { label: entry.name.into(), entry, settings }
+    }
+
+    /// The discipline, made for a place.
+    pub(crate) fn build(&self, place: Place, seed: u64) -> Box<dyn Discipline> {
+        (self.entry.build)(&self.settings, place, seed)
     }
 }
 
@@ -195,6 +209,8 @@ pub enum QueueSpec {
     Tested(Buffer),
     /// The same discipline in every run.
     Fixed(DisciplineChoice, Buffer),
+    /// One that holds packets back to a rate of its own.
+    Shaped(Shaper),
     /// FIFO without a limit.
     Unbounded,
 }
@@ -248,6 +264,9 @@ pub enum TrafficKind {
         rate: Rate,
         /// IP size of each datagram.
         packet: Bytes,
+        /// How long it is off, at the start and each time, and how long it is on each
+        /// time; `None` is on all the time.
+        pauses: Option<Pauses>,
     },
     /// The frames of a recorded stream: a video, or a call.
     Frames {
@@ -282,14 +301,28 @@ pub enum TrafficKind {
         /// Which addresses are on the user's side.
         hosts: Hosts,
     },
+    /// The requests of a class of a gateway's clients, made by programs of their own.
+    Requests,
 }
 
 impl TrafficKind {
     /// Whether it opens TCP connections; the others send datagrams.
     #[must_use]
     pub fn is_transfers(&self) -> bool {
-        matches!(self, TrafficKind::Transfers { .. } | TrafficKind::Web { .. })
+        matches!(
+            self,
+            TrafficKind::Transfers { .. } | TrafficKind::Web { .. } | TrafficKind::Requests
+        )
     }
+}
+
+/// When a source at a constant rate is off, and when on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pauses {
+    /// How long it is off, at the start and each time.
+    pub off: Span,
+    /// How long it is on each time.
+    pub on: Span,
 }
 
 /// How a TCP transfer is made.

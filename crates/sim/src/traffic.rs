@@ -75,6 +75,19 @@ pub(crate) trait Source {
     }
 }
 
+/// A source that does nothing: programs of their own do what it stands for.
+struct Silent;
+
+impl Source for Silent {
+    fn first(&mut self) -> Option<Time> {
+        None
+    }
+
+    fn wake(&mut self, _now: Time, _actions: &mut Vec<Action>) -> Option<Time> {
+        None
+    }
+}
+
 /// The source that `spec` describes, with its own random stream.
 pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Source> {
     let stream = Stream::new(seed, &spec.name);
@@ -85,9 +98,9 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
         TrafficKind::Web { transfer, profile } => {
             Box::new(web::Web::new(spec, transfer, profile, stream))
         }
-        TrafficKind::Cbr { from, to, rate, packet } => {
+        TrafficKind::Cbr { from, to, rate, packet, pauses } => {
             let template = stream_of_datagrams(*from, *to, *packet, index);
-            Box::new(cbr::Cbr::new(spec, template, *rate))
+            Box::new(cbr::Cbr::new(spec, template, *rate, *pauses))
         }
         TrafficKind::Frames { from, to, trace, sending } => {
             let template = stream_of_datagrams(*from, *to, Bytes::ZERO, index);
@@ -100,6 +113,7 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
         TrafficKind::Packets { inside, outside, capture, hosts } => {
             Box::new(packets::Packets::new(spec, *inside, *outside, capture.clone(), hosts))
         }
+        TrafficKind::Requests => Box::new(Silent),
     }
 }
 

@@ -63,7 +63,8 @@ impl<'a> Unloaded<'a> {
             TrafficKind::Cbr { .. }
             | TrafficKind::Frames { .. }
             | TrafficKind::Greedy { .. }
-            | TrafficKind::Packets { .. } => return None,
+            | TrafficKind::Packets { .. }
+            | TrafficKind::Requests => return None,
         };
         let mut transfer = transfer.clone();
         transfer.follow = false;

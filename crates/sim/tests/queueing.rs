@@ -69,6 +69,7 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
         disciplines: vec![fifo.clone()],
         nodes: vec!["inside".into(), "outside".into()],
         links: vec![link("down", 1, 0), link("up", 0, 1)],
+        talks: Vec::new(),
         traffic: vec![TrafficSpec {
             name: "packets".into(),
             start: Time::ZERO,

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::setting::Parameter;
 use tidegate_core::{Bytes, Span, Time};
+use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{Demand, Outcome, RIVALS, Setup, Way, names, run_way};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let way = Way::new(name, name, given).expect("settings within range");
-    run_way(setup, &way.expect("it is listed"), seed, &AtomicBool::new(false))
+    run_way(setup, &way.expect("it is listed"), seed, &mut Discard, &AtomicBool::new(false))
 }
 
 /// Today's set-up for a shorter time: every class always has requests waiting.

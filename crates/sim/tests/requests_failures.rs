@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{
     Cbr, ClassOutcome, Demand, Outcome, Pages, Presence, RecordedPages, ServerFailures, Setup, Way,
     run_way,
@@ -17,7 +18,7 @@ use tidegate_sim::trace::{PageLoad, PageLoads, PageRequest};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let way = Way::new(name, name, given).expect("settings within range");
-    run_way(setup, &way.expect("there is such a way"), seed, &AtomicBool::new(false))
+    run_way(setup, &way.expect("there is such a way"), seed, &mut Discard, &AtomicBool::new(false))
 }
 
 /// Backlogged classes at servers that fail in every way, and users who leave.

@@ -1,6 +1,6 @@
 //! What an endpoint costs: nanoseconds per call, and bytes of memory.
 //!
-//! The time is for people, because it depends on the machine:
+//! The time depends on the machine, so no test checks it:
 //! `cargo test --release --test tcp_cost -- --ignored --nocapture`.
 
 use std::collections::VecDeque;
@@ -16,8 +16,8 @@ const ONE_WAY: Span = Span::millis(5);
 /// Between two segments leaving the bottleneck.
 const SPACING: Span = Span::micros(200);
 
-/// Calls that are timed together: about a tenth of a millisecond, so that most
-/// of them are not interrupted on a machine with other work.
+/// Calls that are timed together: about a tenth of a millisecond, so that a
+/// machine with other work interrupts few of the batches.
 const BATCH: u64 = 2_000;
 
 /// Calls of either endpoint, the median time of one of them in nanoseconds, and

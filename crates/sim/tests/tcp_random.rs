@@ -51,7 +51,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     })
 }
 
-/// Percentages of what the path does wrong.
+/// How often the path does something wrong, in per cent.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     lost: u64,
@@ -94,12 +94,12 @@ impl Path {
     }
 }
 
-/// What one end has sent and been allowed to send, by the wire alone.
+/// What one end has sent and been allowed to send, as seen on the wire.
 #[derive(Default)]
 struct Witness {
     /// One past the highest offset sent.
     highest: u64,
-    /// Right edge of the peer's window, as far as it has been told.
+    /// Right edge of the peer's window, as far as this end has been told.
     edge: u64,
     segments: u64,
     data_segments: u64,

@@ -1,4 +1,4 @@
-//! An application that reads so much and no more closes the window at that.
+//! An application that stops reading at an offset closes the window there.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn reading_up_to_an_offset_stops_there_and_goes_on_from_there() {
     let mut now = Time::ZERO;
     talk(&mut now, &mut client, &mut server, 100);
     assert_eq!((client.delivered(), client.readable()), (3_000, 3_000));
-    // What was not read fills the buffer, to a segment.
+    // What was not read fills the buffer to within a segment.
     let unread = server.acknowledged() - 3_000;
     assert!((BUFFER - 1_460..=BUFFER).contains(&unread), "{unread} bytes unread");
     client.read_up_to(20_000);

@@ -34,7 +34,7 @@ fn window_in_equilibrium(config: TcpConfig, rtt: Span, loss: u64, seed: u64) -> 
     let warm_up = Time::ZERO + rtt * 200;
     pair.run_until(warm_up);
     let before = (pair.ends[SERVER].delivered(), *pair.ends[CLIENT].statistics());
-    // Some 700 losses: the mean then has an error of two or three per cent.
+    // About 700 losses give the mean an error of two or three per cent.
     let segments = 700_000_000 / loss;
     let enough = before.0 + segments * MSS;
     while pair.ends[SERVER].delivered() < enough {
@@ -50,10 +50,11 @@ fn window_in_equilibrium(config: TcpConfig, rtt: Span, loss: u64, seed: u64) -> 
 
 /// Mathis et al. 1997: a window that grows by 1/b per round trip and is halved
 /// by each loss carries sqrt(3 / (2 b p)) segments per round trip, if nothing
-/// but that happens. The band: at a loss of up to 0.5% from 0.87 to 1.05 of the
-/// law; above, recoveries and timeouts take their share of the short periods
-/// between losses, from 0.75 (a timeout of 1 s is 10 round trips of 100 ms). The law with the wrong `b` is off by 1.41, and
-/// outside of the band.
+/// but that happens. The band at a loss of up to 0.5% is 0.87 to 1.05 of the law.
+/// Above, recoveries and timeouts take their share of the short periods between
+/// losses (a timeout of 1 s is 10 round trips of 100 ms), and the band starts at
+/// 0.8 and 0.75. The law with the wrong `b` is off by 1.41, which is outside of
+/// the band.
 #[test]
 fn reno_follows_the_square_root_law() {
     let delayed = Some(DelayedAck { segments: 2, timeout: Span::millis(40) });
@@ -127,8 +128,8 @@ fn cubic_windows(rtt: Span, initial: u64, until: Span) -> (f64, Vec<(f64, f64)>)
 }
 
 /// RFC 9438 equations 1 and 2: at a round trip of 400 ms the curve is above
-/// Reno's line from the start, and the window follows it to within a round trip:
-/// it aims at W(t + RTT), and what is acknowledged was sent a round trip ago.
+/// Reno's line from the start, and the window follows the curve to within a round
+/// trip: it aims at W(t + RTT), and what is acknowledged was sent a round trip ago.
 #[test]
 fn cubic_follows_its_curve() {
     let (before, windows) = cubic_windows(Span::millis(400), 200, Span::seconds(20));
@@ -161,9 +162,9 @@ fn cubic_is_friendly_to_reno() {
     }
 }
 
-/// Losses that go on and on, as at a queue that has been too long for a while:
-/// every fiftieth segment is lost the first time. A recovery takes two round
-/// trips then, and at its end most of what is not acknowledged has arrived beyond
+/// Losses go on and on, as they do at a queue that has been too long for a while:
+/// every fiftieth segment is lost the first time. A recovery then takes two round
+/// trips, and at its end most of what is not acknowledged has arrived beyond
 /// the next hole. Each recovery leaves 0.7 of what the one before it left, or a
 /// little more if the window has grown between the two.
 #[test]

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
 use tidegate_study::Estimate;
 use tidegate_study::pool;
@@ -125,7 +126,7 @@ fn run_all(settings: &[Setting]) -> Vec<Vec<Vec<Outcome>>> {
     let never = AtomicBool::new(false);
     let results = pool::map(&jobs, threads, &never, |(number, way_number, seed)| {
         let setup = &settings[*number].setup;
-        let outcome = run_way(setup, &way(*way_number, setup), *seed, &never);
+        let outcome = run_way(setup, &way(*way_number, setup), *seed, &mut Discard, &never);
         eprint!("\r{} of {} runs", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         outcome
     });

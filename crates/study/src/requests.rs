@@ -57,8 +57,7 @@ impl Study for Comparison {
         recorder: &mut dyn Recorder,
         stop: &AtomicBool,
     ) -> Run {
-        let outcome = run_way(&self.setup, &self.ways[contender], seed, stop);
-        recorder.reached(outcome.reached);
+        let outcome = run_way(&self.setup, &self.ways[contender], seed, recorder, stop);
         Run { way: contender, seed, outcome }
     }
 
@@ -270,7 +269,7 @@ impl Class {
             (all > 0).then(|| outcome.classes[place].received.0 as f64 / all as f64)
         };
         Class {
-            name: comparison.classes[place].clone(),
+            name: comparison.setup.classes[place].name.clone(),
             weight: comparison.setup.classes[place].weight.get(),
             throughput_bps: over(&|outcome| Some(outcome.throughput_bps(place))),
             share: over(&share),
@@ -320,7 +319,7 @@ impl Way {
             utilisation: over(&|outcome| Some(outcome.utilisation)),
             queueing_p95_s: over(&|outcome| outcome.queueing.quantile(0.95)),
             small_p50_s: over(&|outcome| outcome.all(|class| &class.small).quantile(0.5)),
-            classes: (0..comparison.classes.len()).map(class).collect(),
+            classes: (0..comparison.setup.classes.len()).map(class).collect(),
         }
     }
 }
@@ -354,5 +353,5 @@ impl Summary {
 /// The classes of one run, in the order of the file.
 #[must_use]
 pub fn classes(comparison: &Comparison, run: &Run) -> Vec<Class> {
-    (0..comparison.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
+    (0..comparison.setup.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
 }

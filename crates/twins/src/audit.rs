@@ -1,9 +1,17 @@
 //! A discipline under audit: what can be done to it, and the rules of
 //! [`tidegate_core::discipline`] that every call is held to.
+//!
+//! A [shaper](tidegate_core::shaper) is a discipline too. Where one holds packets
+//! back, the audit lets time pass until the next may leave, tries a nanosecond too
+//! early, and counts that no more leaves in any time than its rate carries, and
+//! what late calls are owed.
 
 use std::collections::BTreeMap;
 
-use tidegate_core::units::Amount;
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
+use tidegate_core::shaper::CREDIT;
+use tidegate_core::units::{Amount, NANOS_PER_SECOND};
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, Dscp, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
     TcpFacts, Time,
@@ -21,6 +29,8 @@ pub enum Operation {
     },
     /// The link asks for a packet.
     Send,
+    /// Time passes until a packet may leave, and the link asks for it.
+    SendWhenReady,
     /// Time passes.
     Wait(Span),
 }
@@ -46,6 +56,11 @@ pub struct Audited {
     /// Whether the backlog in bytes can be exact: it saturates at 2^64, and
     /// recovers when the queue empties.
     exact: bool,
+    /// What may leave at once beyond what the rate and late calls allow.
+    burst: Bytes,
+    /// What has left and the rate has not carried yet, in bits times nanoseconds a
+    /// second, as of the time of the last packet.
+    ahead: (i128, Time),
 }
 
 impl Audited {
@@ -60,28 +75,52 @@ impl Audited {
             losses: Losses::new(),
             queued: BTreeMap::new(),
             exact: true,
+            burst: Bytes::ZERO,
+            ahead: (0, Time::ZERO),
         }
+    }
+
+    /// Allows a shaper to be ahead of its rate by so much as a packet starts.
+    #[must_use]
+    pub fn with_burst(self, burst: Bytes) -> Audited {
+        Audited { burst, ..self }
     }
 
     /// Does one thing to the discipline and says what came of it.
     pub fn apply(&mut self, operation: Operation) -> Vec<Event> {
+        let before = (self.queued.len(), self.queued_bytes());
         let events = match operation {
             Operation::Arrive { flow, size } => self.arrive(flow, size),
             Operation::Send => self.send(),
+            Operation::SendWhenReady => self.send_when_ready(),
             Operation::Wait(span) => {
                 self.now += span;
                 Vec::new()
             }
         };
-        self.check_backlog();
+        self.check_backlog(before);
+        self.check_ready();
         events
     }
 
-    /// Sends until nothing is left.
+    /// Sets the discipline otherwise, which must leave all that is queued where it is.
+    pub fn reconfigure(&mut self, settings: &Settings, place: Place) {
+        let state = |audited: &Audited| {
+            let discipline = audited.discipline();
+            let ready = discipline.next_ready(audited.now);
+            (discipline.backlog(), discipline.levels().to_vec(), ready)
+        };
+        let before = state(self);
+        self.discipline.reconfigure(self.now, settings, place);
+        assert_eq!(state(self), before, "what is queued, before and after other settings");
+        self.buffer = place.buffer;
+    }
+
+    /// Sends until nothing is left, as soon as each packet may leave.
     pub fn drain(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while !self.queued.is_empty() {
-            events.append(&mut self.apply(Operation::Send));
+            events.append(&mut self.apply(Operation::SendWhenReady));
         }
         events
     }
@@ -126,8 +165,52 @@ impl Audited {
             let oldest = oldest.map(|oldest| oldest.handle);
             assert_eq!(oldest, Some(packet.handle), "a packet overtook another of its flow");
             self.take(&packet);
+            self.check_rate(packet.size);
         }
         losses.into_iter().map(Event::Lost).chain(sent.map(Event::Sent)).collect()
+    }
+
+    fn send_when_ready(&mut self) -> Vec<Event> {
+        if let Some(at) = self.discipline.next_ready(self.now)
+            && at > self.now
+        {
+            self.now = Time(at.0 - 1);
+            assert_eq!(self.send(), [], "nothing leaves before {at}");
+            self.now = at;
+        }
+        self.send()
+    }
+
+    /// No packet starts while more has left than the rate has carried, but for the
+    /// burst and the credit of a late call. What was ahead at the start of a packet
+    /// bounds what leaves in any time that ends there.
+    fn check_rate(&mut self, size: Bytes) {
+        let Some(rate) = self.discipline.rate() else { return };
+        // At the end of time everything may leave.
+        if self.now == Time::FAR_FUTURE {
+            return;
+        }
+        let carried = |span: Span| i128::from(rate.0).saturating_mul(i128::from(span.0));
+        let price = |size: Bytes| i128::from(size.0) * 8 * i128::from(NANOS_PER_SECOND);
+        let (ahead, since) = self.ahead;
+        let ahead = (ahead - carried(self.now.since(since))).max(0);
+        let most = carried(CREDIT).saturating_add(price(self.burst));
+        assert!(ahead <= most, "a packet leaves at {} while {ahead} > {most} ahead", self.now);
+        self.ahead = (ahead.saturating_add(price(size)), self.now);
+    }
+
+    /// What is queued may leave at some time, which does not depend on when it is
+    /// asked for.
+    fn check_ready(&self) {
+        let ready = self.discipline.next_ready(self.now);
+        assert_eq!(ready.is_some(), !self.queued.is_empty(), "when the next may leave");
+        let Some(ready) = ready else { return };
+        assert!(ready >= self.now, "{ready} is before {}", self.now);
+        let between = Time(self.now.0 + (ready.0 - self.now.0) / 2);
+        for later in [between, ready, Time(ready.0.saturating_add(1)), Time::FAR_FUTURE] {
+            let expected = Some(ready.max(later));
+            assert_eq!(self.discipline.next_ready(later), expected, "asked at {later}");
+        }
     }
 
     /// A packet comes back: once, and as it was but for a mark.
@@ -141,8 +224,8 @@ impl Audited {
 
     /// The senders of two packets out of four understand marks, by ECT(0) or
     /// ECT(1), and a few packets come with a mark. Every codepoint comes. Flows 2
-    /// and 3 are of TCP, flow 3 without payload. Flow 1 is of another class than
-    /// the rest, and flow 4 changes its class.
+    /// and 3 are of TCP, flow 3 without payload. Flow 1 is of class 1, flow 4 changes
+    /// between 0 and 1, and flows from 8 on have classes of their own.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
         let ecn = match self.arrivals % 32 {
             30 => Ecn::Ce,
@@ -151,7 +234,12 @@ impl Audited {
         let dscp = Dscp::of_octet((self.arrivals << 2) as u8);
         let payload = if flow == 3 { 0 } else { 1_000 };
         let tcp = [2, 3].contains(&flow).then(|| self.segment(payload, size));
-        let class = u16::from(flow == 1 || flow == 4 && self.arrivals % 16 < 8);
+        let class = match flow {
+            4 => u16::from(self.arrivals % 16 < 8),
+            1 => 1,
+            0..8 => 0,
+            8.. => u16::from(flow) - 6,
+        };
         let plain = Packet::new(self.arrivals, key(flow), size);
         Packet { arrived: self.now, class, dscp, ecn, tcp, ..plain }
     }
@@ -176,7 +264,9 @@ impl Audited {
         self.queued.values().map(|packet| u128::from(packet.size.0)).sum()
     }
 
-    fn check_backlog(&mut self) {
+    /// The backlog is what is queued and within the buffer, or no more than it was
+    /// `before`, in packets and bytes, for a buffer that has become smaller.
+    fn check_backlog(&mut self, before: (usize, u128)) {
         let Backlog { packets, bytes } = self.discipline.backlog();
         let queued = self.queued_bytes();
         self.exact |= self.queued.is_empty();
@@ -185,8 +275,13 @@ impl Audited {
             assert_eq!(u128::from(bytes.0), queued, "bytes of the backlog");
         }
         match self.buffer.amount() {
-            Amount::Packets(limit) => assert!(packets <= limit, "{packets} packets queued"),
-            Amount::Bytes(limit) => assert!(queued <= u128::from(limit.0), "{queued} B queued"),
+            Amount::Packets(limit) => {
+                let most = (limit as usize).max(before.0);
+                assert!(packets as usize <= most, "{packets} packets queued");
+            }
+            Amount::Bytes(limit) => {
+                assert!(queued <= u128::from(limit.0).max(before.1), "{queued} B queued");
+            }
         }
         let levels = self.discipline.levels();
         if !levels.is_empty() {
@@ -198,6 +293,35 @@ impl Audited {
             }
         }
     }
+}
+
+/// Does the same to a discipline and its twin. `before` is called with the number of
+/// each operation, and may do to `real` what is to change nothing.
+///
+/// # Panics
+/// Where the two differ, or break a rule of the audit.
+pub fn compare(
+    name: &str,
+    mut real: Audited,
+    mut twin: Audited,
+    operations: &[Operation],
+    mut before: impl FnMut(usize, &mut Audited),
+) {
+    for (step, operation) in operations.iter().enumerate() {
+        before(step, &mut real);
+        let events = real.apply(*operation);
+        assert_eq!(events, twin.apply(*operation), "{name}, step {step}: {operation:?}");
+        let ready = [&real, &twin].map(|side| side.discipline.next_ready(side.now));
+        assert_eq!(ready[0], ready[1], "{name}, when the next may leave after step {step}");
+        // The real one sweeps its table when a packet comes or goes.
+        if !events.is_empty() || matches!(operation, Operation::Arrive { .. }) {
+            let flows = [&real, &twin].map(|side| side.discipline.flows_tracked());
+            assert_eq!(flows[0], flows[1], "{name}, flows at step {step}");
+        }
+    }
+    assert_eq!(real.drain(), twin.drain(), "{name}, what is left");
+    let flows = [&real, &twin].map(|side| side.discipline.flows_tracked());
+    assert_eq!(flows[0], flows[1], "{name}, flows of the empty queue");
 }
 
 /// The 5-tuple of a flow.

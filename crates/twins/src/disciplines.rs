@@ -27,17 +27,18 @@ mod scfq;
 mod turns;
 mod x_protect;
 
-use tidegate_core::entry::Entry;
+use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
     Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
 };
 
-use crate::audit::{Audited, Operation};
+use crate::audit::{self, Audited, Operation};
 
 /// The twin of a registered discipline, or nothing when it has none.
-fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Box<dyn Discipline>> {
+fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<dyn Discipline>> {
+    let Place { buffer, .. } = place;
     let memory = || Memory { sweep: settings.span("sweep"), idle: settings.span("idle") };
     let levels_are_las = || ["high", "low"].map(|level| settings.choice(level) == "las");
     let refuses = |rule| Twin::boxed(buffer, WhenFull::Refuse, rule);
@@ -88,8 +89,8 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
             levels_are_las: levels_are_las(),
         })),
         "red" => red::Red::boxed(settings, buffer, seed),
-        "codel" => codel::Codel::boxed(settings, buffer),
-        "fq-codel" => fq_codel::FqCodel::boxed(settings, buffer, seed),
+        "codel" => codel::Codel::boxed(settings, place),
+        "fq-codel" => fq_codel::FqCodel::boxed(settings, place, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         "deadlines" => deadlines::Deadlines::boxed(settings, buffer),
         "cake" => cake::Cake::boxed(settings, buffer, seed),
@@ -106,27 +107,34 @@ fn find(name: &str, settings: &Settings, buffer: Buffer, seed: u64) -> Option<Bo
 pub fn compare(
     entry: &'static Entry,
     given: &[(&str, &str)],
-    buffer: Buffer,
+    place: impl Into<Place>,
     seed: u64,
     operations: &[Operation],
 ) {
-    let settings = entry.settings(given).expect("only valid settings are tried");
-    let twin = find(entry.name, &settings, buffer, seed)
+    let (settings, place) = (entry.settings(given), place.into());
+    let settings = settings.expect("only valid settings are tried");
+    let real = Audited::new((entry.build)(&settings, place, seed), place.buffer);
+    follow(entry, real, &settings, place, seed, operations, |_, _| {});
+}
+
+/// Does the same to `real`, a discipline with these settings in this place, and to a
+/// twin that was built so. `before` is called with the number of each operation, and may
+/// do to `real` what is to change nothing.
+///
+/// # Panics
+/// As [`compare`].
+pub fn follow(
+    entry: &'static Entry,
+    real: Audited,
+    settings: &Settings,
+    place: Place,
+    seed: u64,
+    operations: &[Operation],
+    before: impl FnMut(usize, &mut Audited),
+) {
+    let twin = find(entry.name, settings, place, seed)
         .unwrap_or_else(|| panic!("'{}' needs a twin in crates/twins/src/disciplines", entry.name));
-    let mut real = Audited::new((entry.build)(&settings, buffer, seed), buffer);
-    let mut twin = Audited::new(twin, buffer);
-    for (step, operation) in operations.iter().enumerate() {
-        let events = real.apply(*operation);
-        assert_eq!(events, twin.apply(*operation), "{}, step {step}: {operation:?}", entry.name);
-        // The real one sweeps its table when a packet comes or goes.
-        if !events.is_empty() || matches!(operation, Operation::Arrive { .. }) {
-            let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-            assert_eq!(flows[0], flows[1], "{}, flows at step {step}", entry.name);
-        }
-    }
-    assert_eq!(real.drain(), twin.drain(), "{}, what is left", entry.name);
-    let flows = [&real, &twin].map(|side| side.discipline().flows_tracked());
-    assert_eq!(flows[0], flows[1], "{}, flows of the empty queue", entry.name);
+    audit::compare(entry.name, real, Audited::new(twin, place.buffer), operations, before);
 }
 
 /// What a full buffer does.
@@ -282,6 +290,10 @@ impl Discipline for Twin {
         record.left = Some(self.last);
         record.sent = true;
         Some(record.packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

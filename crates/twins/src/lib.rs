@@ -11,8 +11,12 @@
 //! | --- | --- |
 //! | [`audit`] | a discipline whose every answer is checked against the rules of all disciplines |
 //! | [`disciplines`] | the twin of every registered discipline |
-//! | [`requests`] | the twin of the request schedulers, and a gateway that keeps their books |
+//! | [`shapers`] | the twins of the disciplines that hold packets back |
+//! | [`egress`] | the twin of the way out to a link |
+//! | [`requests`] | the twins of the request schedulers and of the proxy, and drivers that keep their books |
 
 pub mod audit;
 pub mod disciplines;
+pub mod egress;
 pub mod requests;
+pub mod shapers;

@@ -10,6 +10,7 @@ use tidegate_core::request::{
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 pub mod gateway;
+pub mod proxy;
 
 use gateway::{Event, Log};
 
@@ -307,6 +308,15 @@ impl<'a> World<'a> {
                     self.user_service(request.class, request.user);
                 self.responses.push(Response { request, received: 0, long: None });
             }
+            Event::Resumed { request, received } => {
+                let request = Request {
+                    handle: request.handle,
+                    class: request.class.0,
+                    user: request.user.0,
+                };
+                self.activate(request);
+                self.responses.push(Response { request, received: received.0, long: None });
+            }
             Event::Received { handle, size, reading } => self.receive(handle, size.0, reading),
             Event::Ended { handle } => {
                 let at = self.responses.iter().position(|r| r.request.handle == handle);
@@ -342,7 +352,9 @@ impl<'a> World<'a> {
         self.catch_up(&were_busy);
     }
 
-    fn arrive(&mut self, request: Request) {
+    /// A class that was idle, and a user who has nothing waiting, go on from where the
+    /// others are.
+    fn activate(&mut self, request: Request) {
         let class = request.class as usize;
         let active = |world: &World, class: u32| !world.users(class).is_empty();
         let others = (0..self.weights.len() as u32).filter(|other| active(self, *other));
@@ -354,14 +366,6 @@ impl<'a> World<'a> {
         if !active(self, request.class) {
             self.service[class] = if takes_turns { ZERO } else { least.unwrap_or(ZERO) };
         }
-        if self.waiting.iter().all(|waiting| waiting.class != request.class) {
-            self.joined[class] = self.steps;
-            if let ClassOrder::Turns { quantum } = self.config.class_order {
-                let turn = i128::from(quantum.0) * i128::from(self.weights[class]);
-                let start = Fraction::new(self.round * turn, 1);
-                self.service[class] = self.service[class].max(start);
-            }
-        }
         let name = (request.class, request.user);
         if !self.user_service.iter().any(|(known, _)| *known == name) {
             self.user_service.push((name, 0));
@@ -370,6 +374,19 @@ impl<'a> World<'a> {
             let reached = self.reached[class];
             let known = self.user_service.iter_mut().find(|(known, _)| *known == name);
             known.into_iter().for_each(|(_, service)| *service = reached.max(*service));
+        }
+    }
+
+    fn arrive(&mut self, request: Request) {
+        self.activate(request);
+        let class = request.class as usize;
+        if self.waiting.iter().all(|waiting| waiting.class != request.class) {
+            self.joined[class] = self.steps;
+            if let ClassOrder::Turns { quantum } = self.config.class_order {
+                let turn = i128::from(quantum.0) * i128::from(self.weights[class]);
+                let start = Fraction::new(self.round * turn, 1);
+                self.service[class] = self.service[class].max(start);
+            }
         }
         self.waiting.push(request);
     }

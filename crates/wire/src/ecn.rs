@@ -5,7 +5,7 @@
 //! by the same amount, so that an error on the way is still found at the end.
 //! No other checksum covers the field: those of TCP and UDP leave it out, and
 //! the authentication header takes it as zero (RFC 4302 section 3.3.3.1). In a
-//! tunnel the outer header is rewritten, as a queue on the way must.
+//! tunnel only the outer header is rewritten, the one that a queue can see.
 
 use tidegate_core::Ecn;
 
@@ -13,7 +13,7 @@ use crate::error::FrameError;
 use crate::link::Link;
 use crate::{Headers, be16};
 
-/// Marks the packet in `frame` with CE, Congestion Experienced (RFC 3168
+/// Marks the packet in `frame` with CE, congestion experienced (RFC 3168
 /// section 5). A packet that is marked already stays as it is.
 ///
 /// ```
@@ -41,8 +41,8 @@ pub fn mark_congested(link: Link, frame: &mut [u8]) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// Sets the congestion field of the packet in `frame` to any value: senders and
-/// tunnels may, a queue may only [mark](mark_congested).
+/// Sets the congestion field of the packet in `frame` to any value. A sender or
+/// the end of a tunnel may do so; a queue may only [mark](mark_congested).
 ///
 /// # Errors
 /// As [`Headers::read`]. The frame is then as it was.

@@ -58,7 +58,7 @@ pub enum FrameError {
 
 impl FrameError {
     /// Whether the frame is well formed as far as it was read and holds
-    /// something else than IP.
+    /// something other than IP.
     #[must_use]
     pub fn is_other_protocol(self) -> bool {
         matches!(

@@ -111,7 +111,9 @@ impl Headers {
                     0 if header.next_header() != ip_number::IPV6_NO_NEXT_HEADER => 0,
                     payload => fixed as u64 + u64::from(payload),
                 };
-                let length = fixed + v6.extensions().slice().len();
+                // What follows the fragment header of a later piece is none of its own.
+                let extensions = if fragment { 0 } else { v6.extensions().slice().len() };
+                let length = fixed + extensions;
                 (length, stated, header.traffic_class(), ipv6_protocol(v6))
             }
         };
@@ -159,7 +161,9 @@ impl Headers {
 fn ipv6_protocol(packet: &LaxIpv6Slice) -> IpNumber {
     let fragment_header = || {
         packet.extensions().clone().into_iter().find_map(|extension| match extension {
-            Ipv6ExtensionSlice::Fragment(header) => Some(header.next_header()),
+            Ipv6ExtensionSlice::Fragment(header) if header.is_fragmenting_payload() => {
+                Some(header.next_header())
+            }
             _ => None,
         })
     };

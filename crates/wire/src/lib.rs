@@ -1,7 +1,7 @@
 //! Between the bytes of a frame and the packet that a discipline sees.
 //!
-//! [`Headers::read`] tells the facts of the packet in a frame: its flow, its
-//! length, its congestion field and what its TCP header says.
+//! [`Headers::read`] reads the facts of the packet in a frame: its flow, length,
+//! DSCP and congestion field, and what its TCP header says.
 //! [`mark_congested`] and [`set_ecn`] rewrite the congestion field in place.
 //! Nothing is allocated, copied or remembered between frames, and no input
 //! makes anything here panic: a frame that cannot be read gives a
@@ -14,26 +14,26 @@
 //!   the two Linux "cooked" headers; the loopback of BSD and macOS.
 //! - **IPv4** with options and the authentication header; **IPv6** with
 //!   hop-by-hop options, destination options, routing, fragment and
-//!   authentication headers. The first four bits tell which of the two it is.
-//!   Of tunnels the outer header is read; what is in them is a protocol without
-//!   ports.
+//!   authentication headers. The first four bits of the packet decide between
+//!   the two. In a tunnel only the outer header is read, and the packet inside
+//!   counts as a protocol without ports.
 //! - **Ports** of TCP, UDP, UDP-Lite, SCTP and DCCP.
-//! - **TCP facts**, also of headers that are cut behind the flags.
+//! - **TCP facts**, even of a header that is cut after its flags.
 //!
 //! # Choices
 //!
-//! - **Sizes** are the length that the IP header states, whatever the frame has
-//!   for padding. Where the header states none (IPv4 total length 0, IPv6
-//!   payload length 0; network cards that segment for the host leave it so, and
-//!   jumbograms) the length on the wire is taken.
-//! - **Fragments** have ports only in the first of them. All are keyed without
-//!   ports and carry no TCP facts, so that the pieces of a datagram stay
-//!   together and in order. Their protocol is that of the IPv4 header or of
-//!   the fragment header of IPv6, which all pieces share. A fragment header on a
-//!   whole datagram (RFC 6946) takes nothing away.
-//! - **Checksums** are not verified: a packet with a wrong one takes its time on
-//!   the link as well. [`mark_congested`] keeps a right one right and a wrong
-//!   one wrong.
+//! - **The length** is the one that the IP header states, whatever padding the
+//!   frame has. Some headers state none (IPv4 total length 0, IPv6 payload
+//!   length 0): those of jumbograms, and those of packets that the network card
+//!   segments for the host. For these the length on the wire counts.
+//! - **Fragments**: only the first fragment of a datagram has ports. All
+//!   fragments are keyed without ports and carry no TCP facts, so that the
+//!   pieces of a datagram stay together and in order. Their protocol is that of
+//!   the IPv4 header or of the IPv6 fragment header, which all pieces share. A
+//!   whole datagram that has a fragment header (RFC 6946) keeps its ports.
+//! - **Checksums** are not verified, because a packet with a wrong one takes its
+//!   time on the link as well. [`mark_congested`] keeps a right checksum right
+//!   and a wrong one wrong.
 
 mod ecn;
 mod error;
@@ -55,3 +55,7 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
 fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,10 +10,10 @@ use crate::report::Provenance;
 /// depends on the machine, the number of threads or the folder: the report is the
 /// same everywhere.
 pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
-    let Comparison { setup, classes, .. } = comparison;
-    let named = classes.iter().zip(&setup.classes);
-    let traffic = named
-        .map(|(name, of)| class(name, of, setup))
+    let setup = &comparison.setup;
+    let classes = setup.classes.iter();
+    let traffic = classes
+        .map(|of| class(&of.name, of, setup))
         .chain(setup.passing.iter().map(passing))
         .collect();
     let files = [

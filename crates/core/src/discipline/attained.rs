@@ -29,6 +29,12 @@ impl<R: Copy + Ord, S: Default> AttainedQueue<R, S> {
         AttainedQueue { buffer, queue: RankedQueue::new(), attained }
     }
 
+    /// Holds at most `buffer` from `now` on, and remembers flows as `memory` says.
+    pub(crate) fn reconfigure(&mut self, now: Time, memory: Memory, buffer: Buffer) {
+        self.attained.set_memory(now, memory);
+        self.buffer = buffer;
+    }
+
     /// Takes in a packet; `count` says its rank and counts it for its flow.
     pub(crate) fn enqueue(
         &mut self,
@@ -41,9 +47,10 @@ impl<R: Copy + Ord, S: Default> AttainedQueue<R, S> {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queue.backlog());
         let (flow, attained) = self.attained.join(now, &packet.flow);
         self.queue.insert(count(attained), packet, flow);
-        while !self.buffer.holds(self.queue.backlog()) {
+        while !room.holds(self.queue.backlog()) {
             let Some(victim) = self.queue.pop_last() else { return };
             self.attained.leave(now, victim.flow);
             losses.push_out(victim.packet, &packet);

@@ -38,11 +38,11 @@ use super::flow_queues::FlowQueues;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::{FlowHash, FlowId, FlowTable};
 use crate::packet::{FlowKey, Packet};
 use crate::random::Stream;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
 /// The registry's entry for [`Cake`].
@@ -52,7 +52,8 @@ pub const ENTRY: Entry = Entry {
     source: "CAKE",
     drops: Drops::Early,
     parameters: &[RTT, ISOLATION, ACK_FILTER],
-    build: |settings, buffer, seed| {
+    fixed: &[ISOLATION],
+    build: |settings, Place { buffer, .. }, seed| {
         let isolation = match settings.choice(ISOLATION.name) {
             "flows" => Isolation::Flows,
             "hosts" => Isolation::HostPairs,
@@ -60,12 +61,7 @@ pub const ENTRY: Entry = Entry {
             "dual-dsthost" => Isolation::Destinations,
             _ => Isolation::Triple,
         };
-        let filter = match settings.choice(ACK_FILTER.name) {
-            "on" => Some(AckFilter::Conservative),
-            "aggressive" => Some(AckFilter::Aggressive),
-            _ => None,
-        };
-        Box::new(Cake::new(settings.span(RTT.name), isolation, filter, buffer, seed))
+        Box::new(Cake::new(settings.span(RTT.name), isolation, filter(settings), buffer, seed))
     },
 };
 
@@ -89,6 +85,20 @@ const ACK_FILTER: Parameter = Parameter {
     kind: Kind::Choice(&["off", "on", "aggressive"]),
     default: "off",
 };
+
+/// The value of [`ACK_FILTER`].
+fn filter(settings: &Settings) -> Option<AckFilter> {
+    match settings.choice(ACK_FILTER.name) {
+        "on" => Some(AckFilter::Conservative),
+        "aggressive" => Some(AckFilter::Aggressive),
+        _ => None,
+    }
+}
+
+/// COBALT for round trips of up to about `rtt`.
+fn cobalt(rtt: Span) -> CobaltParameters {
+    CobaltParameters { target: rtt / 20, interval: rtt }
+}
 
 /// Queues, and ways of a set (`tc-cake(8)`).
 const QUEUES: u32 = 1_024;
@@ -160,7 +170,7 @@ impl Cake {
         seed: u64,
     ) -> Cake {
         Cake {
-            cobalt: CobaltParameters { target: rtt / 20, interval: rtt },
+            cobalt: cobalt(rtt),
             isolation,
             filter,
             buffer,
@@ -217,8 +227,8 @@ impl Cake {
     }
 
     /// A full buffer gives up the head of the queue with the most bytes.
-    fn push_out(&mut self, now: Time, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queues.backlog()) {
+    fn push_out(&mut self, now: Time, room: Buffer, arriving: &Packet, losses: &mut Losses) {
+        while !room.holds(self.queues.backlog()) {
             let Some(queue) = self.queues.fattest() else { return };
             let Some(victim) = self.queues.pop_first(queue) else { return };
             losses.push_out(victim, arriving);
@@ -250,6 +260,7 @@ impl Discipline for Cake {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queues.backlog());
         let flow = self.isolation.flow(packet.flow);
         let hash = self.hash.of(&flow);
         let queue = self.lane(hash);
@@ -267,7 +278,7 @@ impl Discipline for Cake {
         }
         self.queues.push(queue, packet);
         self.drop_superseded(queue, &packet, losses);
-        self.push_out(now, &packet, losses);
+        self.push_out(now, room, &packet, losses);
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
@@ -294,6 +305,12 @@ impl Discipline for Cake {
             }
             return Some(packet);
         }
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.cobalt = cobalt(settings.span(RTT.name));
+        self.filter = filter(settings);
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::Time;
 
 /// The registry's entry for [`Codel`].
@@ -23,8 +24,9 @@ pub const ENTRY: Entry = Entry {
     source: "RFC 8289",
     drops: Drops::Early,
     parameters: CodelParameters::ALL,
-    build: |settings, buffer, _| {
-        Box::new(Codel::new(CodelParameters::from_settings(settings), buffer))
+    fixed: &[],
+    build: |settings, place, _| {
+        Box::new(Codel::new(CodelParameters::in_place(settings, place), place.buffer))
     },
 };
 
@@ -73,6 +75,11 @@ impl Discipline for Codel {
             *bytes -= u128::from(packet.size.0);
             Some((packet, *bytes))
         })
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {
+        self.parameters = CodelParameters::in_place(settings, place);
+        self.buffer = place.buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -18,9 +18,10 @@
 //!   one. (Linux and ns-3 count in 1 024 ns and approximate the square root.)
 
 use super::{LossReason, Losses};
+use crate::entry::Place;
 use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,22 @@ impl CodelParameters {
             mtu: settings.bytes(Self::MTU.name),
             ecn: settings.switch(Self::ECN.name),
         }
+    }
+
+    /// The same in front of a link of this `rate`. Where a packet takes longer
+    /// than the target, the law would never leave off (`RFC 8290 section 5.2.2`):
+    /// there the target is the time of one and a half of the largest packets, as in
+    /// CAKE's shaper.
+    #[must_use]
+    pub fn at_rate(self, rate: Rate) -> CodelParameters {
+        let packets = Span(rate.transmission(self.mtu).0.saturating_mul(3) / 2);
+        CodelParameters { target: self.target.max(packets), ..self }
+    }
+
+    /// What `settings` mean for a queue in this place.
+    pub(crate) fn in_place(settings: &Settings, place: Place) -> CodelParameters {
+        let parameters = CodelParameters::from_settings(settings);
+        place.rate.map_or(parameters, |rate| parameters.at_rate(rate))
     }
 
     /// Tells the sender of `packet` of congestion; the packet when it still goes.

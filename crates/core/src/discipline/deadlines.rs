@@ -38,11 +38,11 @@ use super::{Backlog, Discipline, Level, LossReason, Losses};
 use crate::assignment::{Assignment, Scheme, Typical};
 use crate::buffer::Buffer;
 use crate::contract::{Contracts, Policer, Service};
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 use crate::residual::{Residual, SMALLEST_PACKET};
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Deadlines`].
@@ -52,7 +52,9 @@ pub const ENTRY: Entry = Entry {
     source: "BE",
     drops: Drops::Early,
     parameters: &[FLOWS, ASSIGNMENT, BURST, EXCESS],
-    build: |settings, buffer, seed| {
+    // New promises would not know what is queued under the old ones.
+    fixed: &[FLOWS, ASSIGNMENT, BURST],
+    build: |settings, Place { buffer, .. }, seed| {
         let contracts = settings.contracts(FLOWS.name);
         let residual = Residual::new(&contracts).expect("settings were checked");
         let typical = Typical {
@@ -63,8 +65,7 @@ pub const ENTRY: Entry = Entry {
             IDLE => Box::new(WhenIdle),
             name => name.parse::<Scheme>().expect("a scheme's name").build(&residual, typical),
         };
-        let excess =
-            if settings.choice(EXCESS.name) == DROP { Excess::Drop } else { Excess::Demote };
+        let excess = Excess::from_settings(settings);
         Box::new(Deadlines::new(contracts, assignment, excess, buffer, seed))
     },
 };
@@ -137,6 +138,12 @@ pub enum Excess {
     Demote,
     /// They are lost.
     Drop,
+}
+
+impl Excess {
+    fn from_settings(settings: &Settings) -> Excess {
+        if settings.choice(EXCESS.name) == DROP { Excess::Drop } else { Excess::Demote }
+    }
 }
 
 /// A finish tag of fair queueing: bytes over weight, in units of 2^-32.
@@ -219,7 +226,8 @@ impl Deadlines {
 
     /// Takes in a packet that keeps to its contract.
     fn enqueue_real_time(&mut self, now: Time, packet: Packet, promise: Span, losses: &mut Losses) {
-        while !self.buffer.has_room(self.backlog(), packet.size) {
+        let room = self.buffer.stretched_to(self.backlog());
+        while !room.has_room(self.backlog(), packet.size) {
             let Some((victim, flow)) = self.give_up_best_effort() else { break };
             self.leave(flow, Self::BEST_EFFORT, &victim);
             losses.push_out(victim, &packet);
@@ -339,6 +347,11 @@ impl Discipline for Deadlines {
             self.assignment.reset();
         }
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.excess = Excess::from_settings(settings);
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -38,6 +38,11 @@ impl DeficitRoundRobin {
         }
     }
 
+    /// Adds another quantum in the turns to come.
+    pub(crate) fn set_quantum(&mut self, quantum: Bytes) {
+        self.quantum = quantum.0.into();
+    }
+
     /// Puts a packet at the end of a queue, and an empty one last in turn.
     pub(crate) fn push(&mut self, queue: u32, packet: Packet) {
         if self.queues.is_empty(queue) {

@@ -20,10 +20,10 @@
 use super::deficits::DeficitRoundRobin;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::{FlowId, FlowTable};
 use crate::packet::Packet;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Drr`].
@@ -33,9 +33,9 @@ pub const ENTRY: Entry = Entry {
     source: "Shreedhar 1996",
     drops: Drops::WhenFull,
     parameters: &[QUANTUM, FULL],
-    build: |settings, buffer, seed| {
-        let longest = settings.choice(FULL.name) == LONGEST;
-        let when_full = if longest { WhenFull::LoseFromLongest } else { WhenFull::Refuse };
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
+        let when_full = WhenFull::from_settings(settings);
         Box::new(Drr::new(settings.bytes(QUANTUM.name), when_full, buffer, seed))
     },
 };
@@ -64,6 +64,13 @@ pub enum WhenFull {
     Refuse,
     /// The flow with the most bytes queued loses its last packet.
     LoseFromLongest,
+}
+
+impl WhenFull {
+    fn from_settings(settings: &Settings) -> WhenFull {
+        let longest = settings.choice(FULL.name) == LONGEST;
+        if longest { WhenFull::LoseFromLongest } else { WhenFull::Refuse }
+    }
 }
 
 /// A queue for each backlogged flow, served in turn.
@@ -104,9 +111,10 @@ impl Discipline for Drr {
         if !self.buffer.has_room(backlog, packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queues.backlog());
         let (flow, ()) = self.flows.entry(&packet.flow, || ());
         self.queues.push(flow.slot(), packet);
-        while !self.buffer.holds(self.queues.backlog()) {
+        while !room.holds(self.queues.backlog()) {
             let Some((queue, victim)) = self.queues.pop_last_of_fattest() else { return };
             self.forget_if_empty(queue);
             losses.push_out(victim, &packet);
@@ -117,6 +125,12 @@ impl Discipline for Drr {
         let (queue, packet) = self.queues.pop_next()?;
         self.forget_if_empty(queue);
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queues.set_quantum(settings.bytes(QUANTUM.name));
+        self.when_full = WhenFull::from_settings(settings);
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

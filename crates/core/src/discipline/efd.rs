@@ -22,7 +22,7 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Amount, Time};
@@ -34,7 +34,8 @@ pub const ENTRY: Entry = Entry {
     source: "EFD section 3",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
-    build: |settings, buffer, seed| {
+    fixed: &[HIGH, LOW],
+    build: |settings, Place { buffer, .. }, seed| {
         let [high, low] = orders(settings);
         Box::new(Efd::with_orders(settings.amount(THRESHOLD.name), high, low, buffer, seed))
     },
@@ -93,12 +94,17 @@ impl Efd {
         buffer: Buffer,
         seed: u64,
     ) -> Efd {
-        let limit = match threshold {
-            Amount::Packets(threshold) => threshold.into(),
-            Amount::Bytes(threshold) => threshold.0,
-        };
-        let queue = ThresholdQueue::new(limit, [high, low], buffer, Backlogged::new(seed));
+        let flows = Backlogged::new(seed);
+        let queue = ThresholdQueue::new(number(threshold), [high, low], buffer, flows);
         Efd { threshold, queue }
+    }
+}
+
+/// The threshold as a number of its unit.
+fn number(threshold: Amount) -> u64 {
+    match threshold {
+        Amount::Packets(threshold) => threshold.into(),
+        Amount::Bytes(threshold) => threshold.0,
     }
 }
 
@@ -123,6 +129,13 @@ impl Discipline for Efd {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        // After a change of the unit, a flow that has an entry counts on in the new
+        // one: its counter may not fall.
+        self.threshold = settings.amount(THRESHOLD.name);
+        self.queue.reconfigure(number(self.threshold), buffer);
     }
 
     fn backlog(&self) -> Backlog {

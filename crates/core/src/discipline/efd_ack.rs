@@ -18,9 +18,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses, run2c};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
-use crate::setting::Parameter;
+use crate::setting::{Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`EfdAck`].
@@ -30,7 +30,8 @@ pub const ENTRY: Entry = Entry {
     source: "WLAN section II-A",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
-    build: |settings, buffer, seed| {
+    fixed: &[HIGH, LOW],
+    build: |settings, Place { buffer, .. }, seed| {
         let [high, low] = orders(settings);
         Box::new(EfdAck::new(settings.bytes(THRESHOLD.name), high, low, buffer, seed))
     },
@@ -68,6 +69,10 @@ impl Discipline for EfdAck {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queue.reconfigure(settings.bytes(THRESHOLD.name).0, buffer);
     }
 
     fn backlog(&self) -> Backlog {

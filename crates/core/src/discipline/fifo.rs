@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::Time;
 
 /// The registry's entry for [`Fifo`].
@@ -19,7 +20,8 @@ pub const ENTRY: Entry = Entry {
     source: "EFD section 5.2",
     drops: Drops::WhenFull,
     parameters: &[],
-    build: |_, buffer, _| Box::new(Fifo::new(buffer)),
+    fixed: &[],
+    build: |_, Place { buffer, .. }, _| Box::new(Fifo::new(buffer)),
 };
 
 /// A queue in order of arrival.
@@ -51,6 +53,10 @@ impl Discipline for Fifo {
         let packet = self.queue.pop_front()?;
         self.backlog.remove(packet.size);
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, Place { buffer, .. }: Place) {
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

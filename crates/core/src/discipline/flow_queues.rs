@@ -26,6 +26,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct FlowQueues<T> {
     queues: Vec<Queue<T>>,
+    /// No slab: its links lie beside it, with the same slots.
     packets: Vec<Packet>,
     links: Vec<Link>,
     free: Vec<u32>,
@@ -69,6 +70,11 @@ impl<T: Default> FlowQueues<T> {
     /// and untouched by packets that come and go.
     pub(crate) fn state(&mut self, queue: u32) -> &mut T {
         &mut self.queue(queue).state
+    }
+
+    /// What is kept for every queue that there has been so far.
+    pub(crate) fn states(&mut self) -> impl Iterator<Item = &mut T> {
+        self.queues.iter_mut().map(|queue| &mut queue.state)
     }
 
     /// Puts a packet at the end of a queue.

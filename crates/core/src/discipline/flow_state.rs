@@ -24,6 +24,12 @@ pub(crate) trait Flows {
 
     /// Number of entries.
     fn len(&self) -> usize;
+
+    /// Marks a flow that has packets queued; the mark goes with the last of them.
+    fn hold(&mut self, id: FlowId);
+
+    /// Whether the flow is marked.
+    fn is_held(&mut self, id: FlowId) -> bool;
 }
 
 impl<T: Default> Flows for Backlogged<T> {
@@ -39,6 +45,14 @@ impl<T: Default> Flows for Backlogged<T> {
 
     fn len(&self) -> usize {
         Backlogged::len(self)
+    }
+
+    fn hold(&mut self, id: FlowId) {
+        self.table.state(id).is_held = true;
+    }
+
+    fn is_held(&mut self, id: FlowId) -> bool {
+        self.table.state(id).is_held
     }
 }
 
@@ -56,6 +70,14 @@ impl<T: Default> Flows for Remembered<T> {
     fn len(&self) -> usize {
         Remembered::len(self)
     }
+
+    fn hold(&mut self, id: FlowId) {
+        self.table.state(id).is_held = true;
+    }
+
+    fn is_held(&mut self, id: FlowId) -> bool {
+        self.table.state(id).is_held
+    }
 }
 
 /// Entries that die with the last queued packet of their flow, so that there
@@ -69,6 +91,7 @@ pub(crate) struct Backlogged<T> {
 struct BackloggedFlow<T> {
     state: T,
     queued: u32,
+    is_held: bool,
 }
 
 impl<T: Default> Backlogged<T> {
@@ -84,7 +107,7 @@ impl<T: Default> Backlogged<T> {
 
     /// A packet of the flow joins the queue: its entry, made when there is none.
     pub(crate) fn join(&mut self, key: &FlowKey) -> (FlowId, &mut T) {
-        let fresh = || BackloggedFlow { state: T::default(), queued: 0 };
+        let fresh = || BackloggedFlow { state: T::default(), queued: 0, is_held: false };
         let (id, flow) = self.table.entry(key, fresh);
         flow.queued += 1;
         (id, &mut flow.state)
@@ -170,6 +193,7 @@ struct RememberedFlow<T> {
     state: T,
     last_arrival: Time,
     queued: u32,
+    is_held: bool,
 }
 
 impl<T> RememberedFlow<T> {
@@ -194,7 +218,8 @@ impl<T: Default> Remembered<T> {
     /// A packet of the flow joins the queue: its entry, made when there is none.
     pub(crate) fn join(&mut self, now: Time, key: &FlowKey) -> (FlowId, &mut T) {
         self.sweep(now);
-        let fresh = || RememberedFlow { state: T::default(), last_arrival: now, queued: 0 };
+        let fresh =
+            || RememberedFlow { state: T::default(), last_arrival: now, queued: 0, is_held: false };
         let (id, flow) = self.table.entry(key, fresh);
         (id, flow.join(now))
     }
@@ -209,7 +234,17 @@ impl<T: Default> Remembered<T> {
     /// A packet of the flow leaves the queue, sent or lost.
     pub(crate) fn leave(&mut self, now: Time, id: FlowId) {
         self.sweep(now);
-        self.table.state(id).queued -= 1;
+        let flow = self.table.state(id);
+        flow.queued -= 1;
+        flow.is_held &= flow.queued > 0;
+    }
+
+    /// Remembers flows as `memory` says from `now` on.
+    pub(crate) fn set_memory(&mut self, now: Time, memory: Memory) {
+        if memory != self.memory {
+            self.sweep(now);
+            self.memory = memory;
+        }
     }
 
     /// Makes up for a sweep that is due.

@@ -29,7 +29,7 @@ use super::flow_queues::FlowQueues;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
@@ -50,9 +50,10 @@ pub const ENTRY: Entry = Entry {
         CodelParameters::MTU,
         CodelParameters::ECN,
     ],
-    build: |settings, buffer, seed| {
-        let parameters = CodelParameters::from_settings(settings);
-        Box::new(FqCodel::new(Turns::from_settings(settings), parameters, buffer, seed))
+    fixed: &[FLOWS],
+    build: |settings, place, seed| {
+        let parameters = CodelParameters::in_place(settings, place);
+        Box::new(FqCodel::new(Turns::from_settings(settings), parameters, place.buffer, seed))
     },
 };
 
@@ -144,8 +145,8 @@ impl FqCodel {
     }
 
     /// Makes room for what has just come, at the expense of the longest queue.
-    fn push_out(&mut self, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queues.backlog()) {
+    fn push_out(&mut self, room: Buffer, arriving: &Packet, losses: &mut Losses) {
+        while !room.holds(self.queues.backlog()) {
             let Some(longest) = self.queues.fattest() else { return };
             let half = self.queues.packets_of(longest) / 2;
             for _ in 0..half.clamp(1, self.turns.drop_batch) {
@@ -162,11 +163,12 @@ impl Discipline for FqCodel {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queues.backlog());
         let queue = self.hash.bucket(&packet.flow, self.turns.flows);
         self.queues.push(queue, packet);
         let quantum = self.quantum();
         self.order.arrived(queue, || quantum);
-        self.push_out(&packet, losses);
+        self.push_out(room, &packet, losses);
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
@@ -187,6 +189,12 @@ impl Discipline for FqCodel {
                 None => self.order.found_empty(queue),
             }
         }
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {
+        self.turns = Turns { flows: self.turns.flows, ..Turns::from_settings(settings) };
+        self.parameters = CodelParameters::in_place(settings, place);
+        self.buffer = place.buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -20,11 +20,11 @@ use super::pie::{Controller, Tuning};
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`FqPie`].
@@ -43,7 +43,8 @@ pub const ENTRY: Entry = Entry {
         QUANTUM,
         QUEUES,
     ],
-    build: |settings, buffer, seed| {
+    fixed: &[QUEUES],
+    build: |settings, Place { buffer, .. }, seed| {
         let tuning = Tuning::from_settings(settings);
         let (quantum, queues) = (settings.bytes(QUANTUM.name), settings.count(QUEUES.name));
         Box::new(FqPie::new(tuning, quantum, queues, buffer, seed))
@@ -101,8 +102,8 @@ impl FqPie {
     }
 
     /// Loses packets at the heads of the longest queues until the buffer is held to.
-    fn push_out(&mut self, now: Time, arriving: &Packet, losses: &mut Losses) {
-        while !self.buffer.holds(self.queues.backlog()) {
+    fn push_out(&mut self, now: Time, room: Buffer, arriving: &Packet, losses: &mut Losses) {
+        while !room.holds(self.queues.backlog()) {
             let Some(queue) = self.queues.fattest() else { return };
             let batch = (self.queues.packets_of(queue) / 2).clamp(1, LARGEST_BATCH);
             for _ in 0..batch {
@@ -124,6 +125,7 @@ impl Discipline for FqPie {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queues.backlog());
         let queue = self.hash.bucket(&packet.flow, self.count);
         let queued = self.queues.bytes_of(queue);
         let controller = self.queues.state(queue);
@@ -133,7 +135,7 @@ impl Discipline for FqPie {
         let Some(packet) = admitted else { return };
         self.queues.push(queue, packet);
         self.turns.arrived(queue, || self.quantum);
-        self.push_out(now, &packet, losses);
+        self.push_out(now, room, &packet, losses);
     }
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
@@ -154,6 +156,15 @@ impl Discipline for FqPie {
             }
             return Some(packet);
         }
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        for controller in self.queues.states() {
+            controller.advance(&self.tuning, now);
+        }
+        self.tuning = Tuning::from_settings(settings);
+        self.quantum = settings.bytes(QUANTUM.name).0.into();
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -21,9 +21,9 @@
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Span, Time};
 
 /// The registry's entry for [`Lars`].
@@ -33,7 +33,8 @@ pub const ENTRY: Entry = Entry {
     source: "Heusse 2010",
     drops: Drops::WhenFull,
     parameters: &[HALF_LIFE, Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         let half_life = settings.span(HALF_LIFE.name);
         Box::new(Lars::new(half_life, Memory::from_settings(settings), buffer, seed))
     },
@@ -51,7 +52,7 @@ const HALF_LIFE: Parameter = Parameter {
 /// A queue by decaying service of each packet's flow.
 #[derive(Debug)]
 pub struct Lars {
-    half_life: Span,
+    inflation: Inflation,
     queue: AttainedQueue<Inflated, Inflated>,
 }
 
@@ -61,16 +62,19 @@ impl Lars {
     /// hash of its flow table depends on `seed`.
     #[must_use]
     pub fn new(half_life: Span, memory: Memory, buffer: Buffer, seed: u64) -> Lars {
-        Lars { half_life, queue: AttainedQueue::new(memory, buffer, seed) }
+        Lars {
+            inflation: Inflation::new(half_life),
+            queue: AttainedQueue::new(memory, buffer, seed),
+        }
     }
 }
 
 impl Discipline for Lars {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        let half_life = self.half_life;
+        let inflation = self.inflation;
         self.queue.enqueue(now, packet, losses, |attained| {
             let rank = *attained;
-            *attained = rank.plus(Inflated::new(packet.size, now, half_life));
+            *attained = rank.plus(inflation.of(packet.size, now));
             rank
         });
     }
@@ -79,12 +83,54 @@ impl Discipline for Lars {
         self.queue.dequeue(now)
     }
 
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.inflation.set_half_life(now, settings.span(HALF_LIFE.name));
+        self.queue.reconfigure(now, Memory::from_settings(settings), buffer);
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
     fn flows_tracked(&self) -> usize {
         self.queue.flows_tracked()
+    }
+}
+
+/// How large a byte is at a time. With one half-life for ever it is
+/// `2^(t / half_life)`; another half-life changes how fast it grows from then on.
+#[derive(Clone, Copy, Debug)]
+struct Inflation {
+    half_life: Span,
+    /// When the half-life was set.
+    since: Time,
+    /// Half-lives that had passed until then: whole ones, and of the next this much.
+    passed: u64,
+    rest: Span,
+}
+
+impl Inflation {
+    fn new(half_life: Span) -> Inflation {
+        Inflation { half_life, since: Time::ZERO, passed: 0, rest: Span::ZERO }
+    }
+
+    /// Whole half-lives that have passed, and how much of the next.
+    fn at(&self, now: Time) -> (u64, u64) {
+        // The rest is below a day: this is exact until a day before the end of time.
+        let nanos = now.since(self.since).0.saturating_add(self.rest.0);
+        (self.passed + nanos / self.half_life.0, nanos % self.half_life.0)
+    }
+
+    /// The same share of a half-life has passed, but the next is of another length.
+    fn set_half_life(&mut self, now: Time, half_life: Span) {
+        let (passed, rest) = self.at(now);
+        let rest = u128::from(rest) * u128::from(half_life.0) / u128::from(self.half_life.0);
+        *self = Inflation { half_life, since: now, passed, rest: Span(rest as u64) };
+    }
+
+    fn of(&self, size: Bytes, now: Time) -> Inflated {
+        let (whole, rest) = self.at(now);
+        Inflated::new(size, whole, rest as f64 / self.half_life.0 as f64)
     }
 }
 
@@ -102,11 +148,11 @@ struct Inflated {
 }
 
 impl Inflated {
-    fn new(size: Bytes, at: Time, half_life: Span) -> Inflated {
-        let (whole, rest) = (at.0 / half_life.0, at.0 % half_life.0);
-        // Both are below 2^53 at a half-life of up to a day: the quotient is the
+    /// Bytes times `2^(whole + part)`.
+    fn new(size: Bytes, whole: u64, part: f64) -> Inflated {
+        // Below 2^53 at a half-life of up to a day, so that `part` is the quotient
         // nearest to the true one, below 1, and its power of two below 2.
-        let power = libm::exp2(rest as f64 / half_life.0 as f64);
+        let power = libm::exp2(part);
         let product = u128::from(size.0) * u128::from((power * (1_u64 << 63) as f64) as u64);
         if product == 0 {
             return Inflated::default();
@@ -180,19 +226,31 @@ mod tests {
     fn numbers_are_sizes_times_powers_of_two() {
         let half_life = Span::seconds(1);
         let at = |seconds| Time::ZERO + Span::seconds(seconds);
-        let one = Inflated::new(Bytes(1), at(0), half_life);
+        let one = Inflation::new(half_life).of(Bytes(1), at(0));
         assert_eq!(one, Inflated { exponent: 64, mantissa: 1 << 63 });
         assert_eq!(
-            Inflated::new(Bytes(8), at(0), half_life),
-            Inflated::new(Bytes(1), at(3), half_life)
+            Inflation::new(half_life).of(Bytes(8), at(0)),
+            Inflation::new(half_life).of(Bytes(1), at(3))
         );
-        assert_eq!(one.plus(one), Inflated::new(Bytes(2), at(0), half_life));
+        assert_eq!(one.plus(one), Inflation::new(half_life).of(Bytes(2), at(0)));
         assert_eq!(one.plus(Inflated::default()), one);
-        let three = one.plus(Inflated::new(Bytes(1), at(1), half_life));
-        assert_eq!(three, Inflated::new(Bytes(3), at(0), half_life));
-        assert_eq!(three.plus(one), Inflated::new(Bytes(1), at(2), half_life));
-        let largest = Inflated::new(Bytes(u64::MAX), Time::FAR_FUTURE, Span::millis(1));
+        let three = one.plus(Inflation::new(half_life).of(Bytes(1), at(1)));
+        assert_eq!(three, Inflation::new(half_life).of(Bytes(3), at(0)));
+        assert_eq!(three.plus(one), Inflation::new(half_life).of(Bytes(1), at(2)));
+        let largest = Inflation::new(Span::millis(1)).of(Bytes(u64::MAX), Time::FAR_FUTURE);
         assert_eq!(largest.plus(one), largest);
         assert!(largest.plus(largest) > largest);
+    }
+
+    #[test]
+    fn another_half_life_goes_on_from_what_has_passed_of_the_last() {
+        let at = |millis| Time::ZERO + Span::millis(millis);
+        let constant = Inflation::new(Span::seconds(1));
+        let mut changed = constant;
+        // Three and a half have passed; the other half takes 5 s of the new one.
+        changed.set_half_life(at(3_500), Span::seconds(10));
+        assert_eq!(changed.of(Bytes(7), at(3_500)), constant.of(Bytes(7), at(3_500)));
+        assert_eq!(changed.of(Bytes(7), at(8_500)), constant.of(Bytes(7), at(4_000)));
+        assert_eq!(changed.of(Bytes(7), at(18_500)), constant.of(Bytes(7), at(5_000)));
     }
 }

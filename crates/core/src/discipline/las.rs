@@ -13,8 +13,9 @@
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Las`].
@@ -24,7 +25,8 @@ pub const ENTRY: Entry = Entry {
     source: "LAS section 7",
     drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         Box::new(Las::new(Memory::from_settings(settings), buffer, seed))
     },
 };
@@ -56,6 +58,10 @@ impl Discipline for Las {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queue.reconfigure(now, Memory::from_settings(settings), buffer);
     }
 
     fn backlog(&self) -> Backlog {

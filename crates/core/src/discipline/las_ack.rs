@@ -14,8 +14,9 @@ use super::attained::AttainedQueue;
 use super::bidirectional::BidirectionalVolume;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`LasAck`].
@@ -25,7 +26,8 @@ pub const ENTRY: Entry = Entry {
     source: "WLAN section II",
     drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         Box::new(LasAck::new(Memory::from_settings(settings), buffer, seed))
     },
 };
@@ -52,6 +54,10 @@ impl Discipline for LasAck {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queue.reconfigure(now, Memory::from_settings(settings), buffer);
     }
 
     fn backlog(&self) -> Backlog {

@@ -23,9 +23,9 @@
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::Time;
 
 /// The registry's entry for [`LasLog`].
@@ -35,10 +35,10 @@ pub const ENTRY: Entry = Entry {
     source: "LAS section 6",
     drops: Drops::WhenFull,
     parameters: &[K, UNIT, Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
-        let unit = if settings.choice(UNIT.name) == BYTES { Unit::Bytes } else { Unit::Packets };
-        let memory = Memory::from_settings(settings);
-        Box::new(LasLog::new(settings.number(K.name), unit, memory, buffer, seed))
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
+        let (k, unit) = (settings.number(K.name), Unit::from_settings(settings));
+        Box::new(LasLog::new(k, unit, Memory::from_settings(settings), buffer, seed))
     },
 };
 
@@ -66,6 +66,12 @@ pub enum Unit {
     Packets,
     /// Bytes.
     Bytes,
+}
+
+impl Unit {
+    fn from_settings(settings: &Settings) -> Unit {
+        if settings.choice(UNIT.name) == BYTES { Unit::Bytes } else { Unit::Packets }
+    }
 }
 
 /// A queue by attained service of each packet's flow, or its logarithm.
@@ -124,6 +130,12 @@ impl Discipline for LasLog {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.power = 1.0 / settings.number(K.name);
+        self.unit = Unit::from_settings(settings);
+        self.queue.reconfigure(now, Memory::from_settings(settings), buffer);
     }
 
     fn backlog(&self) -> Backlog {

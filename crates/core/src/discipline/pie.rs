@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
 use crate::random::Stream;
 use crate::setting::{Kind, Parameter, Settings};
@@ -49,7 +49,8 @@ pub const ENTRY: Entry = Entry {
         Tuning::BETA,
         Tuning::ECN_THRESHOLD,
     ],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         Box::new(Pie::new(Tuning::from_settings(settings), buffer, seed))
     },
 };
@@ -311,6 +312,12 @@ impl Discipline for Pie {
             self.controller.sent(now, &packet);
         }
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.controller.advance(&self.tuning, now);
+        self.tuning = Tuning::from_settings(settings);
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -15,6 +15,7 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub(crate) struct RankedQueue<R, E = FlowId> {
     order: DoubleEndedHeap<Place<R>>,
+    /// No slab: without a mark of which slots are free, a packet costs less.
     slots: Vec<(Packet, E)>,
     free: Vec<u32>,
     arrivals: u64,
@@ -84,6 +85,11 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
     /// Takes out the packet that would be served last.
     pub(crate) fn pop_last(&mut self) -> Option<Ranked<R, E>> {
         self.order.pop_greatest().map(|place| self.take(place))
+    }
+
+    /// What names the flows of the packets, once for each, in no order.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = E> + '_ {
+        self.order.iter().map(|place| self.slots[place.slot as usize].1)
     }
 
     fn take(&mut self, Place { rank, slot, .. }: Place<R>) -> Ranked<R, E> {

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
 use crate::random::Stream;
 use crate::setting::{Kind, Parameter, Settings};
@@ -39,7 +39,8 @@ pub const ENTRY: Entry = Entry {
     source: "Floyd 1993",
     drops: Drops::Early,
     parameters: &[MIN, MAX, PROBABILITY, WEIGHT, GENTLE, PACKET_TIME, ECN],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         Box::new(Red::new(Detection::from_settings(settings), buffer, seed))
     },
 };
@@ -153,7 +154,8 @@ struct Thresholds {
 }
 
 impl Thresholds {
-    /// Bytes of a packet where `min` is not given in the unit of `max`.
+    /// Bytes of a packet where `min` is not given in the unit of `max`, and where
+    /// that unit changes.
     const PACKET_BYTES: f64 = 1_500.0;
 
     fn new(detection: &Detection, buffer: Buffer) -> Thresholds {
@@ -293,6 +295,18 @@ impl Discipline for Red {
             self.empty_since = now;
         }
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.detection = Detection::from_settings(settings);
+        let before =
+            std::mem::replace(&mut self.thresholds, Thresholds::new(&self.detection, buffer));
+        match (before.in_bytes, self.thresholds.in_bytes) {
+            (false, true) => self.average *= Thresholds::PACKET_BYTES,
+            (true, false) => self.average /= Thresholds::PACKET_BYTES,
+            _ => {}
+        }
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

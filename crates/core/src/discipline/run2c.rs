@@ -17,9 +17,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Run2c`].
@@ -29,7 +29,8 @@ pub const ENTRY: Entry = Entry {
     source: "EFD sections 2 and 5.2",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         let threshold = settings.bytes(THRESHOLD.name);
         Box::new(Run2c::new(threshold, Memory::from_settings(settings), buffer, seed))
     },
@@ -72,6 +73,11 @@ impl Discipline for Run2c {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queue.flows().set_memory(now, Memory::from_settings(settings));
+        self.queue.reconfigure(settings.bytes(THRESHOLD.name).0, buffer);
     }
 
     fn backlog(&self) -> Backlog {

@@ -14,9 +14,9 @@ use super::threshold::ThresholdQueue;
 use super::two_level::Order;
 use super::{Backlog, Discipline, Level, Losses, Memory, run2c};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
-use crate::setting::Parameter;
+use crate::setting::{Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Run2cAck`].
@@ -26,7 +26,8 @@ pub const ENTRY: Entry = Entry {
     source: "WLAN section IV",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         let threshold = settings.bytes(THRESHOLD.name);
         Box::new(Run2cAck::new(threshold, Memory::from_settings(settings), buffer, seed))
     },
@@ -62,6 +63,11 @@ impl Discipline for Run2cAck {
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queue.dequeue(now)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queue.flows().set_memory(now, Memory::from_settings(settings));
+        self.queue.reconfigure(settings.bytes(THRESHOLD.name).0, buffer);
     }
 
     fn backlog(&self) -> Backlog {

@@ -23,8 +23,9 @@ use super::flow_state::Backlogged;
 use super::ranked::RankedQueue;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
+use crate::setting::Settings;
 use crate::units::Time;
 
 /// The registry's entry for [`Scfq`].
@@ -34,7 +35,8 @@ pub const ENTRY: Entry = Entry {
     source: "Golestani 1994",
     drops: Drops::WhenFull,
     parameters: &[],
-    build: |_, buffer, seed| Box::new(Scfq::new(buffer, seed)),
+    fixed: &[],
+    build: |_, Place { buffer, .. }, seed| Box::new(Scfq::new(buffer, seed)),
 };
 
 /// A finish tag: bytes of service per unit of weight.
@@ -77,6 +79,10 @@ impl Discipline for Scfq {
         self.last_tag.leave(next.flow);
         self.virtual_time = if self.queue.backlog().packets == 0 { 0 } else { next.rank };
         Some(next.packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, Place { buffer, .. }: Place) {
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -22,10 +22,10 @@ use super::deficits::DeficitRoundRobin;
 use super::drr::QUANTUM;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
 use crate::packet::Packet;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`Sfq`].
@@ -35,7 +35,8 @@ pub const ENTRY: Entry = Entry {
     source: "McKenney 1990",
     drops: Drops::WhenFull,
     parameters: &[QUEUES, QUANTUM],
-    build: |settings, buffer, seed| {
+    fixed: &[QUEUES],
+    build: |settings, Place { buffer, .. }, seed| {
         Box::new(Sfq::new(settings.count(QUEUES.name), settings.bytes(QUANTUM.name), buffer, seed))
     },
 };
@@ -74,8 +75,9 @@ impl Discipline for Sfq {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queues.backlog());
         self.queues.push(self.hash.bucket(&packet.flow, self.count), packet);
-        while !self.buffer.holds(self.queues.backlog()) {
+        while !room.holds(self.queues.backlog()) {
             let Some((_, victim)) = self.queues.pop_last_of_fattest() else { return };
             losses.push_out(victim, &packet);
         }
@@ -83,6 +85,11 @@ impl Discipline for Sfq {
 
     fn dequeue(&mut self, _now: Time, _losses: &mut Losses) -> Option<Packet> {
         self.queues.pop_next().map(|(_, packet)| packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        self.queues.set_quantum(settings.bytes(QUANTUM.name));
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -7,7 +7,9 @@
 //!
 //! What a flow has had never falls while it has anything queued, so its packets
 //! go high first and low later, and low is served behind high: they stay in
-//! order. Where a level is in the order of LAS, the same holds within it.
+//! order. Where a level is in the order of LAS, the same holds within it. When the
+//! threshold is raised, a flow that has low packets queued stays low until it has
+//! none.
 
 use super::flow_state::Flows;
 use super::two_level::{Order, Priority, TwoLevelQueue};
@@ -23,6 +25,8 @@ pub(crate) struct ThresholdQueue<F> {
     buffer: Buffer,
     queue: TwoLevelQueue,
     flows: F,
+    /// Whether flows may be held in low.
+    has_held: bool,
 }
 
 impl<F: Flows> ThresholdQueue<F> {
@@ -35,7 +39,24 @@ impl<F: Flows> ThresholdQueue<F> {
         flows: F,
     ) -> ThresholdQueue<F> {
         let queue = TwoLevelQueue::with_orders(high, low);
-        ThresholdQueue { threshold, buffer, queue, flows }
+        ThresholdQueue { threshold, buffer, queue, flows, has_held: false }
+    }
+
+    /// Takes another threshold and holds at most `buffer`. What else the flows
+    /// are to know is for the caller to say, by [`ThresholdQueue::flows`].
+    pub(crate) fn reconfigure(&mut self, threshold: u64, buffer: Buffer) {
+        let ThresholdQueue { queue, flows, has_held, .. } = self;
+        queue.low().for_each(|flow| {
+            flows.hold(flow);
+            *has_held = true;
+        });
+        self.threshold = threshold;
+        self.buffer = buffer;
+    }
+
+    /// What is known of flows.
+    pub(crate) fn flows(&mut self) -> &mut F {
+        &mut self.flows
     }
 
     /// Takes in a packet; `count` counts it for its flow and says what the flow
@@ -51,11 +72,13 @@ impl<F: Flows> ThresholdQueue<F> {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queue.backlog());
         let (flow, state) = self.flows.join(now, &packet.flow);
         let volume = count(state);
-        let priority = if volume < self.threshold { Priority::High } else { Priority::Low };
+        let is_low = volume >= self.threshold || self.has_held && self.flows.is_held(flow);
+        let priority = if is_low { Priority::Low } else { Priority::High };
         self.queue.push(priority, volume, packet, flow);
-        while !self.buffer.holds(self.queue.backlog()) {
+        while !room.holds(self.queue.backlog()) {
             let Some((victim, flow)) = self.queue.pop_last() else { return };
             self.flows.leave(now, flow);
             losses.push_out(victim, &packet);
@@ -66,6 +89,7 @@ impl<F: Flows> ThresholdQueue<F> {
     pub(crate) fn dequeue(&mut self, now: Time) -> Option<Packet> {
         let (packet, flow) = self.queue.pop_first()?;
         self.flows.leave(now, flow);
+        self.has_held &= self.queue.backlog().packets > 0;
         Some(packet)
     }
 

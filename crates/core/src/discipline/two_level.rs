@@ -91,6 +91,11 @@ impl<E: Copy> TwoLevelQueue<E> {
         taken
     }
 
+    /// The flows of the packets in low, once for each.
+    pub(crate) fn low(&self) -> impl Iterator<Item = E> + '_ {
+        self.queues[Priority::Low as usize].flows()
+    }
+
     /// What is queued in both levels.
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
@@ -107,6 +112,13 @@ impl<E: Copy> LevelQueue<E> {
         match order {
             Order::Fifo => LevelQueue::Fifo(VecDeque::new()),
             Order::Las => LevelQueue::Las(RankedQueue::new()),
+        }
+    }
+
+    fn flows(&self) -> Box<dyn Iterator<Item = E> + '_> {
+        match self {
+            LevelQueue::Fifo(queue) => Box::new(queue.iter().map(|(_, flow)| *flow)),
+            LevelQueue::Las(queue) => Box::new(queue.flows()),
         }
     }
 

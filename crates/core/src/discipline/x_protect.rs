@@ -14,15 +14,15 @@
 //! and the later packets of that flow are low too: a flow's packets stay in
 //! order. O(1) per packet.
 
-use super::flow_state::Remembered;
+use super::flow_state::{Flows, Remembered};
 use super::two_level::{Priority, TwoLevelQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses, Memory};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry};
+use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::setting::{Kind, Parameter};
+use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Time};
 
 /// The registry's entry for [`XProtect`].
@@ -32,7 +32,8 @@ pub const ENTRY: Entry = Entry {
     source: "EFD section 5.1",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, PROBABILITY, Memory::SWEEP, Memory::IDLE],
-    build: |settings, buffer, seed| {
+    fixed: &[],
+    build: |settings, Place { buffer, .. }, seed| {
         let threshold = settings.bytes(THRESHOLD.name);
         let probability = settings.number(PROBABILITY.name);
         let memory = Memory::from_settings(settings);
@@ -68,6 +69,8 @@ pub struct XProtect {
     sent: Remembered<Bytes>,
     /// One draw for each packet of a flow that is not tracked.
     tests: Stream,
+    /// Whether flows may be held in low, since another threshold was set.
+    has_held: bool,
 }
 
 impl XProtect {
@@ -90,23 +93,27 @@ impl XProtect {
             queue: TwoLevelQueue::new(),
             sent: Remembered::new(memory, seed),
             tests: Stream::new(seed, ENTRY.name),
+            has_held: false,
         }
     }
 
     /// Finds the packet's level, and counts it when its flow is tracked.
     fn classify(&mut self, now: Time, packet: &Packet) -> (Priority, Option<FlowId>) {
         let count = |(flow, sent): (FlowId, &mut Bytes)| {
-            let priority = if *sent < self.threshold { Priority::High } else { Priority::Low };
+            let is_low = *sent >= self.threshold;
             *sent += packet.size;
-            (priority, Some(flow))
+            (flow, is_low)
         };
-        if let Some(known) = self.sent.join_known(now, &packet.flow) {
-            return count(known);
-        }
-        if self.tests.uniform() < self.probability {
-            return count(self.sent.join(now, &packet.flow));
-        }
-        (Priority::High, None)
+        let known = self.sent.join_known(now, &packet.flow).map(count);
+        let tracked = match known {
+            None if self.tests.uniform() < self.probability => {
+                Some(count(self.sent.join(now, &packet.flow)))
+            }
+            known => known,
+        };
+        let Some((flow, is_low)) = tracked else { return (Priority::High, None) };
+        let is_low = is_low || self.has_held && self.sent.is_held(flow);
+        (if is_low { Priority::Low } else { Priority::High }, Some(flow))
     }
 
     /// A packet leaves the queue, sent or lost.
@@ -115,6 +122,7 @@ impl XProtect {
             Some(flow) => self.sent.leave(now, flow),
             None => self.sent.sweep(now),
         }
+        self.has_held &= self.queue.backlog().packets > 0;
     }
 }
 
@@ -127,9 +135,10 @@ impl Discipline for XProtect {
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let room = self.buffer.stretched_to(self.queue.backlog());
         let (priority, flow) = self.classify(now, &packet);
         self.queue.push(priority, 0, packet, flow);
-        while !self.buffer.holds(self.queue.backlog()) {
+        while !room.holds(self.queue.backlog()) {
             let Some((victim, flow)) = self.queue.pop_last() else { return };
             self.leave(now, flow);
             losses.push_out(victim, &packet);
@@ -140,6 +149,19 @@ impl Discipline for XProtect {
         let (packet, flow) = self.queue.pop_first()?;
         self.leave(now, flow);
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
+        let XProtect { queue, sent, has_held, .. } = self;
+        // Whoever has low packets queued stays low until it has none.
+        queue.low().flatten().for_each(|flow| {
+            sent.hold(flow);
+            *has_held = true;
+        });
+        sent.set_memory(now, Memory::from_settings(settings));
+        self.threshold = settings.bytes(THRESHOLD.name);
+        self.probability = settings.number(PROBABILITY.name);
+        self.buffer = buffer;
     }
 
     fn backlog(&self) -> Backlog {

@@ -19,8 +19,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashMap;
 use siphasher::sip::SipHasher13;
+use slab::Slab;
 
-use super::slab::Slab;
 use super::{ClassId, Refusal, Request, Ticket, UserId};
 use crate::units::Bytes;
 
@@ -141,18 +141,20 @@ impl Lines {
         let name = (class, user);
         let known = self.user_by_name.get(&name).copied();
         let limit = self.limits.per_user;
-        if known.map_or(0, |user| self.users[user].waiting) >= limit {
+        if known.map_or(0, |user| self.users[user as usize].waiting) >= limit {
             return Err(Refusal::UserFull { limit });
         }
         let user = known.unwrap_or_else(|| self.add_user(name));
-        self.users[user].waiting += 1;
+        self.users[user as usize].waiting += 1;
         let line = self.line_of(user);
         let arrived = self.arrived;
         self.arrived += 1;
         let before = self.lines[line as usize].last;
-        let waiting = self.waiting.insert(Waiting { request, user, arrived, before, behind: None });
+        let waiting = Waiting { request, user, arrived, before, behind: None };
+        // Limits keep it under 2^32, as they do users.
+        let waiting = self.waiting.insert(waiting) as u32;
         match before {
-            Some(before) => self.waiting[before].behind = Some(waiting),
+            Some(before) => self.waiting[before as usize].behind = Some(waiting),
             None => {
                 let order = &mut self.orders[class as usize];
                 let line_state = &mut self.lines[line as usize];
@@ -172,20 +174,37 @@ impl Lines {
         order.reached = service;
         let first = self.lines[line as usize].first?;
         let (request, user) = self.leave(first);
-        self.users[user].outstanding += 1;
+        self.users[user as usize].outstanding += 1;
         Some((request, user))
+    }
+
+    /// A response goes on that had been taken for over. Says whose it is, and whether
+    /// the user was idle.
+    pub(super) fn resume(&mut self, ClassId(class): ClassId, UserId(user): UserId) -> (u32, bool) {
+        let name = (class, user);
+        let known = self.user_by_name.get(&name).copied();
+        let user = known.unwrap_or_else(|| self.add_user(name));
+        self.users[user as usize].outstanding += 1;
+        let line = self.line_of(user);
+        let line = &mut self.lines[line as usize];
+        if line.first.is_none() {
+            line.service = line.service.max(self.orders[class as usize].reached);
+        }
+        (user, known.is_none())
     }
 
     /// Takes a request out that waits no longer. Says whether its user is idle now.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<(Request, bool)> {
-        self.waiting.get(ticket.waiting).filter(|waiting| waiting.arrived == ticket.arrived)?;
+        self.waiting
+            .get(ticket.waiting as usize)
+            .filter(|waiting| waiting.arrived == ticket.arrived)?;
         let (request, user) = self.leave(ticket.waiting);
         Some((request, self.forget_if_idle(user)))
     }
 
     /// A response of this user is over. Says whether the user is idle now.
     pub(super) fn finish(&mut self, user: u32) -> bool {
-        self.users[user].outstanding -= 1;
+        self.users[user as usize].outstanding -= 1;
         self.forget_if_idle(user)
     }
 
@@ -204,12 +223,12 @@ impl Lines {
         if self.order == UserOrder::Arrival {
             return;
         }
-        let class = self.users[user].name.0;
+        let class = self.users[user as usize].name.0;
         let line = &mut self.lines[user as usize];
         let before = line.service;
         line.service = before.saturating_add(size.0);
         if let Some(first) = line.first {
-            let (after, arrived) = (line.service, self.waiting[first].arrived);
+            let (after, arrived) = (line.service, self.waiting[first as usize].arrived);
             let lines = &mut self.orders[class as usize].lines;
             lines.remove(&(before, arrived, user));
             lines.insert((after, arrived, user));
@@ -218,28 +237,31 @@ impl Lines {
 
     /// Takes a request out of its line.
     fn leave(&mut self, number: u32) -> (Request, u32) {
-        let Waiting { request, user, arrived, before, behind } = self.waiting.remove(number);
-        self.users[user].waiting -= 1;
+        let Waiting { request, user, arrived, before, behind } =
+            self.waiting.remove(number as usize);
+        self.users[user as usize].waiting -= 1;
         let line = self.line_of(user);
         let service = self.lines[line as usize].service;
         match behind {
-            Some(behind) => self.waiting[behind].before = before,
+            Some(behind) => self.waiting[behind as usize].before = before,
             None => self.lines[line as usize].last = before,
         }
         match before {
-            Some(before) => self.waiting[before].behind = behind,
+            Some(before) => self.waiting[before as usize].behind = behind,
             None => {
                 self.lines[line as usize].first = behind;
                 let lines = &mut self.orders[request.class.0 as usize].lines;
                 lines.remove(&(service, arrived, line));
-                lines.extend(behind.map(|next| (service, self.waiting[next].arrived, line)));
+                lines.extend(
+                    behind.map(|next| (service, self.waiting[next as usize].arrived, line)),
+                );
             }
         }
         (request, user)
     }
 
     fn add_user(&mut self, name: (u32, u64)) -> u32 {
-        let user = self.users.insert(User { name, waiting: 0, outstanding: 0 });
+        let user = self.users.insert(User { name, waiting: 0, outstanding: 0 }) as u32;
         self.user_by_name.insert(name, user);
         if self.order == UserOrder::LeastService {
             let fresh = Line::default();
@@ -252,10 +274,10 @@ impl Lines {
     }
 
     fn forget_if_idle(&mut self, user: u32) -> bool {
-        let state = &self.users[user];
+        let state = &self.users[user as usize];
         let idle = state.waiting == 0 && state.outstanding == 0;
         if idle {
-            let User { name, .. } = self.users.remove(user);
+            let User { name, .. } = self.users.remove(user as usize);
             self.user_by_name.remove(&name);
         }
         idle
@@ -263,7 +285,7 @@ impl Lines {
 
     fn line_of(&self, user: u32) -> u32 {
         match self.order {
-            UserOrder::Arrival => self.users[user].name.0,
+            UserOrder::Arrival => self.users[user as usize].name.0,
             UserOrder::LeastService => user,
         }
     }

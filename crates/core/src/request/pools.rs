@@ -56,6 +56,11 @@ impl Pools {
         Some(self.refill_at).filter(|at| !self.pools.is_empty() && *at < Time::FAR_FUTURE)
     }
 
+    /// Whether a response waits in line for bytes that are there.
+    pub(super) fn is_serving(&self) -> bool {
+        self.pools.iter().any(Pool::is_serving)
+    }
+
     /// Takes up to `wanted` bytes from the bucket of a class. A response that leaves
     /// the bucket empty, or finds it so, gets in line.
     pub(super) fn draw(&mut self, class: ClassId, response: u64, wanted: Bytes) -> Bytes {
@@ -91,10 +96,15 @@ impl Pools {
     /// Takes the response that has waited longest in any line whose bucket has bytes,
     /// class by class.
     pub(super) fn next_in_line(&mut self) -> Option<u64> {
-        let pool =
-            self.pools.iter_mut().find(|pool| pool.level > Bytes::ZERO && !pool.line.is_empty())?;
+        let pool = self.pools.iter_mut().find(|pool| pool.is_serving())?;
         let (_, response) = pool.line.pop_first()?;
         pool.places.remove(&response);
         Some(response)
+    }
+}
+
+impl Pool {
+    fn is_serving(&self) -> bool {
+        self.level > Bytes::ZERO && !self.line.is_empty()
     }
 }

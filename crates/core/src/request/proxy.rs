@@ -10,8 +10,13 @@
 //!   names it after that. What the driver says of it later changes nothing.
 //! - The driver holds no place in the window: places are inside the exchanges.
 //!
-//! *Memory* is that of the exchanges that live, of the actions not asked for yet,
-//! and of a bounded number of origins.
+//! Tunnels, through which a gateway sees bytes and no requests, are at the end of
+//! this type's methods.
+//!
+//! *Memory* is that of the exchanges and tunnels that live, of the actions not asked
+//! for yet, and of a bounded number of origins.
+
+mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +24,7 @@ use super::alarms::Alarms;
 use super::exchange::{Ending, Event, Exchange, Phase};
 use super::pools::Pools;
 use super::round_trips::RoundTrips;
+use super::tunnel::{Tunnel, TunnelConfig};
 use super::{
     ClassId, ClassState, Decision, LinkReport, Reading, Refusal, Request, Scheduler, UserId,
 };
@@ -32,6 +38,11 @@ pub const REPORT_EVERY: Span = Span::millis(100);
 /// the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(u64);
+
+/// Names a tunnel, also after it is closed. No tunnel or exchange of a proxy ever has
+/// the name of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TunnelId(u64);
 
 /// A server, or whatever else has a path of its own: any number that is the same for
 /// the same path.
@@ -48,7 +59,11 @@ pub struct ProxyConfig {
     /// classes, by buckets that are refilled every second. They decide what is
     /// read, and a read gate of the scheduler does not. Classes without a rate,
     /// all of them when this is empty, are read as the scheduler says.
+    ///
+    /// They do not limit tunnels.
     pub pools: Vec<Rate>,
+    /// When a tunnel asks, and when it has its answer.
+    pub tunnels: TunnelConfig,
 }
 
 /// Something that a gateway has to do.
@@ -77,6 +92,40 @@ pub enum Action {
         /// Why.
         ending: Ending,
     },
+    /// Send on what is held of this tunnel's uplink, and hold nothing more of it until
+    /// [`Proxy::send`] says so.
+    Pass {
+        /// Of which tunnel.
+        tunnel: TunnelId,
+    },
+    /// Read the downlink of this tunnel in this way, counted from what was read before,
+    /// whatever was said before.
+    ReadTunnel {
+        /// Of which.
+        tunnel: TunnelId,
+        /// How.
+        reading: Reading,
+    },
+}
+
+impl Action {
+    /// The tunnel that it is about.
+    fn tunnel(&self) -> Option<TunnelId> {
+        match *self {
+            Action::Pass { tunnel } | Action::ReadTunnel { tunnel, .. } => Some(tunnel),
+            Action::Dial { .. } | Action::Read { .. } | Action::End { .. } => None,
+        }
+    }
+
+    /// The exchange that it is about.
+    fn exchange(&self) -> Option<ExchangeId> {
+        match *self {
+            Action::Dial { exchange, .. }
+            | Action::Read { exchange, .. }
+            | Action::End { exchange, .. } => Some(exchange),
+            Action::Pass { .. } | Action::ReadTunnel { .. } => None,
+        }
+    }
 }
 
 /// For how long responses got nothing, since the start.
@@ -106,8 +155,8 @@ pub struct Pauses {
 /// let mut proxy = Proxy::new(Time::ZERO, scheduler, config);
 ///
 /// let mut now = Time::ZERO;
-/// let first = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
-/// let second = proxy.hear(ClassId(0), UserId(7)).expect("there is room to wait");
+/// let first = proxy.hear(ClassId(0), UserId(7))?;
+/// let second = proxy.hear(ClassId(0), UserId(7))?;
 /// let reading = Reading::Freely;
 /// assert_eq!(proxy.next_action(now), Some(Action::Dial { exchange: first, reading }));
 /// // The window has one place.
@@ -128,7 +177,7 @@ pub struct Pauses {
 /// let ending = Ending::Stalled;
 /// assert_eq!(proxy.next_action(at), Some(Action::End { exchange: second, ending }));
 /// assert_eq!(proxy.held(), 0);
-/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
@@ -136,6 +185,10 @@ pub struct Proxy {
     patience: Option<Span>,
     pools: Pools,
     exchanges: BTreeMap<u64, Exchange>,
+    tunnels: BTreeMap<u64, Tunnel>,
+    of_tunnels: TunnelConfig,
+    /// Requests of tunnels that were let go out of order.
+    overdue: u64,
     /// How many names were given.
     named: u64,
     /// What is known and not asked for yet.
@@ -143,22 +196,29 @@ pub struct Proxy {
     alarms: Alarms,
     round_trips: RoundTrips,
     pauses: Pauses,
+    /// Whether the scheduler has not been asked to the end since a timer was due.
+    is_woken: bool,
 }
 
 impl Proxy {
     /// A gateway that begins at `now`, without any request.
     #[must_use]
     pub fn new(now: Time, scheduler: Scheduler, config: ProxyConfig) -> Proxy {
+        let ProxyConfig { patience, pools, tunnels } = config;
         Proxy {
             scheduler,
-            patience: config.patience,
-            pools: Pools::new(now, &config.pools),
+            patience,
+            pools: Pools::new(now, &pools),
             exchanges: BTreeMap::new(),
+            tunnels: BTreeMap::new(),
+            of_tunnels: tunnels,
+            overdue: 0,
             named: 0,
             actions: VecDeque::new(),
             alarms: Alarms::default(),
             round_trips: RoundTrips::default(),
             pauses: Pauses::default(),
+            is_woken: false,
         }
     }
 
@@ -245,17 +305,22 @@ impl Proxy {
     /// and at [`next_timeout`](Proxy::next_timeout), until it says `None`. A call
     /// too many changes nothing.
     pub fn next_action(&mut self, now: Time) -> Option<Action> {
-        self.wake(now);
         loop {
             if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            let Some(decision) = self.scheduler.next(now) else {
+            // What one timer brings about is done before the next is looked at.
+            if !self.is_woken && self.wake(now) {
+                self.is_woken = true;
+            } else if let Some(decision) = self.scheduler.next(now) {
+                self.obey(now, decision);
+            } else {
                 let long = self.scheduler.outstanding() - self.scheduler.held() as usize;
                 self.pauses.long = self.pauses.long.max(long);
-                return None;
-            };
-            self.obey(now, decision);
+                if !std::mem::take(&mut self.is_woken) {
+                    return None;
+                }
+            }
         }
     }
 
@@ -263,7 +328,7 @@ impl Proxy {
     /// event; `None` when never.
     #[must_use]
     pub fn next_timeout(&mut self, now: Time) -> Option<Time> {
-        if !self.actions.is_empty() {
+        if !self.actions.is_empty() || self.is_woken || self.pools.is_serving() {
             return Some(now);
         }
         let times = [self.scheduler.next_ready(now), self.alarms.next(), self.pools.next_refill()];
@@ -283,7 +348,7 @@ impl Proxy {
         Some(now.since(self.exchanges.get(&exchange.0)?.moved()?))
     }
 
-    /// For how long responses got nothing, those that get nothing at `now` among them.
+    /// For how long responses of exchanges got nothing, those that get nothing at `now` among them.
     #[must_use]
     pub fn pauses(&self, now: Time) -> Pauses {
         let lasting = self.exchanges.values().filter_map(Exchange::ungranted);
@@ -335,6 +400,7 @@ impl Proxy {
             self.pools.leave(state.class(), number);
             self.exchanges.remove(&number);
             self.alarms.clear(number);
+            self.actions.retain(|action| action.exchange() != Some(exchange));
             self.actions.push_back(Action::End { exchange, ending });
         }
     }
@@ -342,6 +408,9 @@ impl Proxy {
     /// Carries out what the scheduler decided.
     fn obey(&mut self, now: Time, decision: Decision) {
         match decision {
+            Decision::Release { request, permit } if self.tunnels.contains_key(&request.handle) => {
+                self.release_tunnel(now, TunnelId(request.handle), permit);
+            }
             Decision::Release { request, permit } => {
                 let exchange = ExchangeId(request.handle);
                 let pooled = self.pools.limits(request.class);
@@ -351,6 +420,9 @@ impl Proxy {
                 if let Some(patience) = self.patience {
                     self.alarms.set(request.handle, now + patience);
                 }
+            }
+            Decision::Read { handle, size } if self.tunnels.contains_key(&handle) => {
+                self.grant_tunnel(TunnelId(handle), size);
             }
             Decision::Read { handle, size } => {
                 let class = self.exchanges.get(&handle).map(Exchange::class);
@@ -379,17 +451,22 @@ impl Proxy {
         }
     }
 
-    /// Does what is due.
-    fn wake(&mut self, now: Time) {
-        while let Some(number) = self.alarms.take_due(now) {
-            self.watch(now, ExchangeId(number));
-        }
-        if self.pools.next_refill().is_some_and(|at| at <= now) {
-            self.pools.refill(now);
-            while let Some(number) = self.pools.next_in_line() {
-                self.draw(now, ExchangeId(number));
+    /// Does one thing that is due, if any is.
+    fn wake(&mut self, now: Time) -> bool {
+        if let Some(number) = self.alarms.take_due(now) {
+            if self.tunnels.contains_key(&number) {
+                self.look_at_tunnel(now, TunnelId(number));
+            } else {
+                self.watch(now, ExchangeId(number));
             }
+        } else if let Some(number) = self.pools.next_in_line() {
+            self.draw(now, ExchangeId(number));
+        } else if self.pools.next_refill().is_some_and(|at| at <= now) {
+            self.pools.refill(now);
+        } else {
+            return false;
         }
+        true
     }
 
     /// Gives a response up that has been silent for too long.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
+use slab::Slab;
+
 use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, UserOrder, WaitingLimits};
 use super::permit::{Permit, Permits};
 use super::room::{ReadGateConfig, Room};
-use super::slab::Slab;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Time};
@@ -137,6 +138,26 @@ impl Scheduler {
         Some(request)
     }
 
+    /// A response goes on that had been taken for over, after `received` of it: it
+    /// takes a place at once, even past *W+*. What it receives from here on
+    /// counts as if it had never ended. No decision releases it; the permit is to
+    /// be kept and dropped as that of a release.
+    ///
+    /// # Errors
+    /// The class does not exist.
+    pub fn resume(&mut self, request: Request, received: Bytes) -> Result<Permit, Refusal> {
+        self.settle();
+        let Request { handle, class, user } = request;
+        if self.classes.get(class.0).is_none() {
+            return Err(Refusal::NoSuchClass { class });
+        }
+        let (user, new_user) = self.lines.resume(class, user);
+        if new_user {
+            self.classes.add_user(class.0);
+        }
+        Ok(self.take_place(handle, class.0, user, received))
+    }
+
     /// What is to be done at `now`: to be called again and again, after every
     /// event, until it says `None`. Time never goes back from one call to the next.
     pub fn next(&mut self, now: Time) -> Option<Decision> {
@@ -167,12 +188,12 @@ impl Scheduler {
         self.settle();
         self.seen = self.seen.saturating_add(size.0);
         let number = permit.response();
-        let Some(response) = self.responses.get(number) else { return Reading::Freely };
+        let Some(response) = self.responses.get(number as usize) else { return Reading::Freely };
         self.classes.charge(response.class, size);
         self.lines.charge(response.user, size);
         let Some(gate) = &mut self.gate else { return Reading::Freely };
         gate.room.advance(now);
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         response.received = response.received.saturating_add(size.0);
         let Some(long) = &mut response.long else {
             gate.room.spend(size);
@@ -264,7 +285,7 @@ impl Scheduler {
         while let Some(number) = self.permits.take_returned() {
             self.give_place_back(number);
             self.sate(number);
-            let response = self.responses.remove(number);
+            let response = self.responses.remove(number as usize);
             if let (Some(gate), Some(long)) = (&mut self.gate, &response.long) {
                 gate.room.refund(Bytes(long.granted));
             }
@@ -276,7 +297,7 @@ impl Scheduler {
 
     /// The one way out of the window.
     fn give_place_back(&mut self, number: u32) {
-        if std::mem::take(&mut self.responses[number].holds_place) {
+        if std::mem::take(&mut self.responses[number as usize].holds_place) {
             self.held -= 1;
         }
     }
@@ -285,16 +306,23 @@ impl Scheduler {
         let (request, user) = self.lines.release(class)?;
         self.classes.released(class);
         self.classes.set_first(class, self.lines.first(class));
+        let permit = self.take_place(request.handle, class, user, Bytes::ZERO);
+        Some(Decision::Release { request, permit })
+    }
+
+    /// The one way into the window.
+    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> Permit {
         let number = self.responses.insert(Response {
-            handle: request.handle,
+            handle,
             class,
             user,
-            received: 0,
+            received: received.0,
             holds_place: true,
             long: None,
         });
+        let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;
-        Some(Decision::Release { request, permit: self.permits.issue(number) })
+        self.permits.issue(number)
     }
 
     /// Lets a long response read on, if one may.
@@ -311,7 +339,7 @@ impl Scheduler {
         let size = gate.config.grant;
         gate.room.spend(size);
         self.sate(number);
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         if let Some(long) = &mut response.long {
             long.granted += size.0;
         }
@@ -321,7 +349,7 @@ impl Scheduler {
     /// A long response wants to be read.
     fn hunger(&mut self, number: u32) {
         let Some(gate) = &mut self.gate else { return };
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         let place = (self.lines.service(response.user), gate.hungered);
         gate.hungered += 1;
         if let Some(long) = &mut response.long {
@@ -335,7 +363,7 @@ impl Scheduler {
 
     /// It does not any more.
     fn sate(&mut self, number: u32) {
-        let response = &mut self.responses[number];
+        let response = &mut self.responses[number as usize];
         let Some(place) = response.long.as_mut().and_then(|long| long.hungry.take()) else {
             return;
         };

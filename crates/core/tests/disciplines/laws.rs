@@ -254,7 +254,7 @@ proptest! {
             .iter()
             .map(|operation| match *operation {
                 Operation::Arrive { flow, size } => Operation::Arrive { flow, size: size * sizes },
-                Operation::Send => Operation::Send,
+                Operation::Send | Operation::SendWhenReady => *operation,
                 Operation::Wait(span) => Operation::Wait(span * times),
             })
             .collect();

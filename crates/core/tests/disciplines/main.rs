@@ -10,3 +10,4 @@ mod fairness;
 mod laws;
 mod pages;
 mod recent_service;
+mod reconfiguration;

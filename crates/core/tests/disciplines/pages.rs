@@ -32,11 +32,12 @@ fn parameters(entry: &Entry) -> String {
     if entry.parameters.is_empty() {
         return "None but the buffer.".into();
     }
-    let head = ["name", "value", "default", "meaning"].map(String::from);
+    let head = ["name", "value", "default", "while running", "meaning"].map(String::from);
     let rows = entry.parameters.iter().map(|parameter| {
         let (name, default) = (parameter.name, parameter.default);
         let (name, default) = (format!("`{name}`"), format!("`{default}`"));
-        [name, parameter.kind.expected(), default, parameter.help.into()]
+        let running = if entry.can_change(parameter.name) { "can be set" } else { "fixed" };
+        [name, parameter.kind.expected(), default, running.into(), parameter.help.into()]
     });
     table([head].into_iter().chain(rows))
 }

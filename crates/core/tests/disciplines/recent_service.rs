@@ -50,7 +50,7 @@ proptest! {
                     (*service, *at) = (decayed + size.0 as f64, now);
                     discipline.enqueue(now, Packet::new(handle, flow, size), &mut losses);
                 }
-                Operation::Send => {
+                Operation::Send | Operation::SendWhenReady => {
                     let Some(sent) = discipline.dequeue(now, &mut losses) else { continue };
                     let decayed = |(service, at): &(f64, Time)| {
                         service * left(now.since(*at), half_life)

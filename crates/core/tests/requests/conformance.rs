@@ -25,6 +25,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         6 => (0..4_u32, 0..4_u64).prop_map(|(class, user)| Operation::Arrive { class, user }),
         1 => any::<usize>().prop_map(Operation::Withdraw),
+        1 => (0..4_u32, 0..4_u64, size())
+            .prop_map(|(class, user, received)| Operation::Resume { class, user, received }),
         6 => (any::<usize>(), size())
             .prop_map(|(response, size)| Operation::Receive { response, size }),
         3 => any::<usize>().prop_map(Operation::End),
@@ -35,7 +37,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 /// Settings in which everything happens often.
-fn settings(name: &'static str) -> impl Strategy<Value = Vec<(&'static str, String)>> {
+pub(crate) fn settings(name: &'static str) -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let choices = (
         select(&["user", "class"][..]),
         select(&["controlled", "controlled", "fixed", "unlimited"][..]),

@@ -1,8 +1,11 @@
-//! Request schedulers, held to the rules that all share, to a slow and obvious
-//! twin, to bounds, and to their pages in the documentation.
+//! Request schedulers and the proxy, held to the rules that all share, to slow and
+//! obvious twins, to bounds, and to their pages in the documentation.
 
 mod bounds;
 mod conformance;
 mod examples;
+mod exchanges;
+mod lives;
 mod pages;
 mod places;
+mod tunnels;

@@ -16,7 +16,7 @@ fn weights(weights: &[u32]) -> Vec<NonZeroU32> {
 /// An operation of many classes and users, with every kind of end.
 fn draw(stream: &mut Stream) -> Operation {
     let size = |stream: &mut Stream| Bytes((stream.exponential() * 4_000.0) as u64);
-    match stream.index(24) {
+    match stream.index(25) {
         0..8 => Operation::Arrive { class: stream.index(8) as u32, user: stream.index(5) as u64 },
         8 => Operation::Withdraw(stream.index(1 << 20)),
         9..16 => Operation::Receive { response: stream.index(1 << 20), size: size(stream) },
@@ -28,6 +28,11 @@ fn draw(stream: &mut Stream) -> Operation {
         21 => Operation::Report {
             other: size(stream),
             delay: Some(Span::millis(stream.index(100) as u64)),
+        },
+        22 => Operation::Resume {
+            class: stream.index(8) as u32,
+            user: stream.index(5) as u64,
+            received: size(stream),
         },
         _ => Operation::Wait(stream.exponential_span(Span::millis(200))),
     }

@@ -17,14 +17,6 @@ use crate::scenario::SizeLaw;
 use crate::trace::HttpLog;
 use crate::traffic::sizes::Sampler;
 
-/// One object of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Object {
-    pub(super) size: Bytes,
-    pub(super) server: usize,
-    pub(super) fate: Fate,
-}
-
 /// The requests of a Web server's log, to be made again.
 ///
 /// The log says when to the second: within it a request has a random time. After
@@ -112,17 +104,17 @@ impl Turn {
 
 /// Something that asks for pages, one after the other.
 #[derive(Debug)]
-pub(super) struct Asker {
-    pub(super) class: usize,
+pub(crate) struct Asker {
+    pub(crate) class: usize,
     /// The client's number in its class.
-    pub(super) client: u32,
+    pub(crate) client: u32,
     demand: Demand,
     pages: Pages,
     stream: Stream,
     /// What becomes of its responses.
     fates: Stream,
     /// How often its user has come or gone: what was planned before is void.
-    pub(super) visit: u32,
+    pub(crate) visit: u32,
     /// With a log's demand: what remains of it, and the size asked for next.
     turn: Option<Turn>,
     logged: Bytes,
@@ -130,7 +122,7 @@ pub(super) struct Asker {
 
 impl Asker {
     /// All askers of a class.
-    pub(super) fn of_class(number: usize, class: &Class, seed: u64) -> Vec<Asker> {
+    pub(crate) fn of_class(number: usize, class: &Class, seed: u64) -> Vec<Asker> {
         let (loops, turns) = match &class.demand {
             Demand::Closed { loops, .. } => (*loops, Vec::new()),
             Demand::Open { .. } => (1, Vec::new()),
@@ -158,7 +150,7 @@ impl Asker {
     /// When it begins its next page, seen from `now`: the start of the run, the
     /// end of its last page, or with open demand that page's start. `None` when
     /// it asks for nothing more.
-    pub(super) fn next(&mut self, now: Time, class: &Class) -> Option<Time> {
+    pub(crate) fn next(&mut self, now: Time, class: &Class) -> Option<Time> {
         if let Some(turn) = &mut self.turn {
             // What was to be asked for while the user was away is not.
             let (at, size) = loop {
@@ -185,17 +177,17 @@ impl Asker {
     }
 
     /// What becomes of a response.
-    pub(super) fn fate(&mut self, failures: &ServerFailures, size: Bytes) -> Fate {
+    pub(crate) fn fate(&mut self, failures: &ServerFailures, size: Bytes) -> Fate {
         failures.draw(size, &mut self.fates)
     }
 
     /// Whether its next page waits for this one.
-    pub(super) fn waits_for_pages(&self) -> bool {
+    pub(crate) fn waits_for_pages(&self) -> bool {
         matches!(self.demand, Demand::Closed { .. })
     }
 
     /// Draws a page, each host of which is one of so many `servers`.
-    pub(super) fn page(&mut self, setup: &Setup, sizes: &Sizes, servers: usize) -> Loading {
+    pub(crate) fn page(&mut self, setup: &Setup, sizes: &Sizes, servers: usize) -> Loading {
         let stream = &mut self.stream;
         if self.turn.is_some() {
             let server = stream.index(servers);
@@ -226,10 +218,10 @@ fn drawn(objects: f64, sizes: &Sizes, servers: usize, stream: &mut Stream) -> Lo
 
 /// Sizes of objects.
 #[derive(Debug)]
-pub(super) struct Sizes(Sampler);
+pub(crate) struct Sizes(Sampler);
 
 impl Sizes {
-    pub(super) fn new(law: &SizeLaw) -> Sizes {
+    pub(crate) fn new(law: &SizeLaw) -> Sizes {
         Sizes(Sampler::new(law))
     }
 

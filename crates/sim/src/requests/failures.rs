@@ -22,7 +22,7 @@ impl ServerFailures {
         ServerFailures { stall: 0.0, reset: 0.0, trickle: 0.0, trickle_rate: Rate(8_000) };
 
     /// What becomes of a response of this size: two draws, whatever comes out.
-    pub(super) fn draw(&self, size: Bytes, stream: &mut Stream) -> Fate {
+    pub(crate) fn draw(&self, size: Bytes, stream: &mut Stream) -> Fate {
         let (which, place) = (stream.uniform(), stream.uniform());
         // Below the size, so that something is missing.
         let after = ((size.0 as f64 * place) as u64).min(size.0.saturating_sub(1));
@@ -40,7 +40,7 @@ impl ServerFailures {
 
 /// What becomes of a response at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Answered,
     /// So many bytes come, and then nothing.
     Stalls {
@@ -55,6 +55,16 @@ pub(super) enum Fate {
     },
 }
 
+impl Fate {
+    /// What has come of the response when so much was read, and whether a reset has.
+    pub(crate) fn seen(self, delivered: u64) -> (u64, bool) {
+        match self {
+            Fate::Resets { after } => (delivered.min(after), delivered > after),
+            _ => (delivered, false),
+        }
+    }
+}
+
 /// Users who are there for a time and then away for a time, both exponential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
@@ -66,13 +76,13 @@ pub struct Presence {
 
 impl Presence {
     /// Whether a user is there at a random moment: at the start of a run.
-    pub(super) fn draw(&self, stream: &mut Stream) -> bool {
+    pub(crate) fn draw(&self, stream: &mut Stream) -> bool {
         let (present, absent) = (self.present.as_seconds(), self.absent.as_seconds());
         stream.uniform() * (present + absent) < present
     }
 
     /// How long it stays so; visits have no memory.
-    pub(super) fn last(&self, present: bool, stream: &mut Stream) -> Span {
+    pub(crate) fn last(&self, present: bool, stream: &mut Stream) -> Span {
         stream.exponential_span(if present { self.present } else { self.absent })
     }
 }

@@ -19,6 +19,8 @@
 //! the classes per packet.
 
 use tidegate_core::discipline::{Backlog, Discipline, Losses};
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Packet, Rate, Span, Time};
 
@@ -35,7 +37,7 @@ const OWN: usize = 0;
 const BORROWED: usize = 1;
 
 /// A queue for each class, shaped.
-pub(super) struct Htb {
+pub(crate) struct Htb {
     root: Bucket,
     leaves: Vec<Leaf>,
     /// The leaf whose turn it is, for either right.
@@ -54,7 +56,7 @@ struct Leaf {
 impl Htb {
     /// A shaper to `rate` with leaves of these rates, the first for class 0; classes
     /// beyond the last share that leaf.
-    pub(super) fn new(rate: Rate, leaves: Vec<(Rate, Box<dyn Discipline>)>) -> Htb {
+    pub(crate) fn new(rate: Rate, leaves: Vec<(Rate, Box<dyn Discipline>)>) -> Htb {
         let leaf = |(own, queue): (Rate, Box<dyn Discipline>)| {
             let (least, most) = QUANTUM;
             let quantum = (own.0 / 8 / RATE_TO_QUANTUM).clamp(least, most);
@@ -115,6 +117,14 @@ impl Discipline for Htb {
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.take(OWN, now, losses).or_else(|| self.take(BORROWED, now, losses))
+    }
+
+    /// Each leaf's queue has these settings and such a buffer from `now` on.
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        for leaf in &mut self.leaves {
+            let place = Place { rate: Some(leaf.own.rate), ..place };
+            leaf.queue.reconfigure(now, settings, place);
+        }
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

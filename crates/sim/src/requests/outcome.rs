@@ -1,14 +1,14 @@
 //! What came out of a run.
 
-use tidegate_core::{Bytes, Counters, Span, Time};
+use tidegate_core::{Bytes, Counters, Span, Time, request};
 
 use crate::metrics::run_summary::Times;
 
 /// Responses below this are small: a page's text, an icon.
-pub(super) const SMALL: Bytes = Bytes(10_000);
+pub(crate) const SMALL: Bytes = Bytes(10_000);
 
 /// What came out of a run, of requests that began after the warm-up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Class by class.
     pub classes: Vec<ClassOutcome>,
@@ -89,7 +89,25 @@ pub struct Unfinished {
     pub leaving: u64,
 }
 
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    Arriving,
+    Waiting,
+    Outstanding,
+    Leaving,
+}
+
 impl Unfinished {
+    pub(crate) fn count(&mut self, place: Whereabouts) {
+        *match place {
+            Whereabouts::Arriving => &mut self.arriving,
+            Whereabouts::Waiting => &mut self.waiting,
+            Whereabouts::Outstanding => &mut self.outstanding,
+            Whereabouts::Leaving => &mut self.leaving,
+        } += 1;
+    }
+
     /// All of them.
     #[must_use]
     pub fn all(&self) -> u64 {
@@ -111,7 +129,7 @@ pub struct Pauses {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     Completed,
     Refused,
     Broken,
@@ -120,8 +138,44 @@ pub(super) enum Ending {
     Abandoned,
 }
 
+/// What a program that breaks a connection off says, as a status of HTTP where there
+/// is one (RFC 9110 section 15).
+const REASONS: [(Ending, u16); 6] = [
+    (Ending::Completed, 200),
+    (Ending::Refused, 503),
+    (Ending::Broken, 500),
+    (Ending::Reset, 502),
+    (Ending::Stalled, 504),
+    // As nginx logs it.
+    (Ending::Abandoned, 499),
+];
+
+impl Ending {
+    pub(crate) fn reason(self) -> u16 {
+        let found = REASONS.iter().find(|(ending, _)| *ending == self);
+        found.map_or(500, |(_, reason)| *reason)
+    }
+
+    pub(crate) fn of(reason: u16) -> Ending {
+        let found = REASONS.iter().find(|(_, known)| *known == reason);
+        found.map_or(Ending::Broken, |(ending, _)| *ending)
+    }
+}
+
+impl From<request::Ending> for Ending {
+    fn from(ending: request::Ending) -> Ending {
+        match ending {
+            request::Ending::Completed => Ending::Completed,
+            request::Ending::Broken => Ending::Broken,
+            request::Ending::Reset => Ending::Reset,
+            request::Ending::Stalled => Ending::Stalled,
+            request::Ending::Abandoned => Ending::Abandoned,
+        }
+    }
+}
+
 impl ClassOutcome {
-    pub(super) fn count(&mut self, ending: Ending) {
+    pub(crate) fn count(&mut self, ending: Ending) {
         *match ending {
             Ending::Completed => &mut self.completed,
             Ending::Refused => &mut self.failures.refused,

@@ -6,18 +6,20 @@
 //! provider has lost or kept waiting are beyond its reach.
 
 use tidegate_core::discipline::{Backlog, Discipline, Losses};
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
 use tidegate_core::{Packet, Rate, Time};
 
 /// Any discipline in front of a link of a rate: the next packet leaves when the
 /// last one would have been sent.
-pub(super) struct Paced {
+pub(crate) struct Paced {
     discipline: Box<dyn Discipline>,
     rate: Rate,
     free_at: Time,
 }
 
 impl Paced {
-    pub(super) fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
+    pub(crate) fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
         Paced { discipline, rate, free_at: Time::ZERO }
     }
 }
@@ -34,6 +36,10 @@ impl Discipline for Paced {
         let packet = self.discipline.dequeue(now, losses)?;
         self.free_at = now + self.rate.transmission(packet.size);
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
+        self.discipline.reconfigure(now, settings, Place { rate: Some(self.rate), ..place });
     }
 
     fn next_ready(&self, now: Time) -> Option<Time> {

@@ -65,20 +65,20 @@ impl RecordedPages {
         sizes.sum::<f64>() / self.count() as f64
     }
 
-    pub(super) fn draw(&self, stream: &mut Stream) -> Plan {
+    pub(crate) fn draw(&self, stream: &mut Stream) -> Plan {
         self.0[stream.index(self.0.len())].clone()
     }
 }
 
 /// How a page is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// Its objects, in the order in which they are due.
     objects: Vec<PlannedObject>,
     /// The numbers of the objects in the order in which they had come.
     order: Vec<usize>,
     /// How many hosts it asks.
-    pub(super) hosts: u32,
+    pub(crate) hosts: u32,
 }
 
 /// One object of a page.
@@ -94,7 +94,7 @@ struct PlannedObject {
 
 impl Plan {
     /// Objects that are all asked for at once, without a limit.
-    pub(super) fn at_once(sizes: Vec<Bytes>) -> Plan {
+    pub(crate) fn at_once(sizes: Vec<Bytes>) -> Plan {
         let object = |(host, size)| PlannedObject { size, host, after: 0, gap: Span::ZERO };
         let hosts = sizes.len() as u32;
         let order = (0..sizes.len()).collect();
@@ -103,7 +103,7 @@ impl Plan {
 
     /// The first object, and when it has come the others; `draw` gives sizes that
     /// are in proportion to theirs.
-    pub(super) fn outlined(
+    pub(crate) fn outlined(
         page: PageOutline,
         stream: &mut Stream,
         mut draw: impl FnMut(&mut Stream) -> Bytes,
@@ -159,7 +159,7 @@ impl Plan {
 
 /// A page that is being asked for.
 #[derive(Debug)]
-pub(super) struct Loading {
+pub(crate) struct Loading {
     plan: Plan,
     /// Which objects have come, or never will.
     over: Vec<bool>,
@@ -183,7 +183,7 @@ struct HostState {
 
 impl Loading {
     /// A page whose hosts are these servers.
-    pub(super) fn new(plan: Plan, servers: impl Iterator<Item = usize>) -> Loading {
+    pub(crate) fn new(plan: Plan, servers: impl Iterator<Item = usize>) -> Loading {
         let host = |server| HostState { server, open: 0, waiting: VecDeque::new() };
         let hosts: Vec<_> = servers.map(host).collect();
         debug_assert_eq!(hosts.len(), plan.hosts as usize, "each host has a server");
@@ -198,21 +198,21 @@ impl Loading {
     }
 
     /// The size of an object, and the number of its server.
-    pub(super) fn object(&self, object: usize) -> (Bytes, usize) {
+    pub(crate) fn object(&self, object: usize) -> (Bytes, usize) {
         let object = self.plan.objects[object];
         (object.size, self.hosts[object.host as usize].server)
     }
 
     /// The next object that what has come makes due, and how long from now; to
     /// be called until it says `None`, at the start and whenever one is over.
-    pub(super) fn next_due(&mut self) -> Option<(usize, Span)> {
+    pub(crate) fn next_due(&mut self) -> Option<(usize, Span)> {
         let object = self.plan.objects.get(self.due).filter(|next| next.after <= self.in_order)?;
         self.due += 1;
         Some((self.due - 1, object.gap))
     }
 
     /// An object is due: whether it may be asked for now, or waits for a connection.
-    pub(super) fn ask(&mut self, object: usize) -> bool {
+    pub(crate) fn ask(&mut self, object: usize) -> bool {
         let host = &mut self.hosts[self.plan.objects[object].host as usize];
         let may = host.open < AT_ONCE;
         if may {
@@ -224,7 +224,7 @@ impl Loading {
     }
 
     /// An object has come, or never will; returns one that may be asked for instead.
-    pub(super) fn over(&mut self, object: usize) -> Option<usize> {
+    pub(crate) fn over(&mut self, object: usize) -> Option<usize> {
         self.left -= 1;
         self.over[object] = true;
         let order = &self.plan.order;
@@ -240,7 +240,7 @@ impl Loading {
     }
 
     /// Whether all objects have come, or never will.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
 }

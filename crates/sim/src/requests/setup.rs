@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use tidegate_core::discipline::fifo;
 use tidegate_core::request::catalogue::{self, Entry};
 use tidegate_core::setting::{SettingError, Settings};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
@@ -10,7 +11,7 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use super::demand::RequestLog;
 use super::failures::{Presence, ServerFailures};
 use super::pages::Pages;
-use crate::scenario::SizeLaw;
+use crate::scenario::{DisciplineChoice, SizeLaw, WirelessCell};
 use crate::tcp::TcpConfig;
 
 /// An access link with a gateway, its clients and its servers.
@@ -20,12 +21,16 @@ pub struct Setup {
     pub rate: Rate,
     /// One way over the access link.
     pub delay: Span,
-    /// Queue at the provider's end; that of the uplink has no limit.
+    /// The discipline of the queue at the provider's end.
+    pub provider: DisciplineChoice,
+    /// What that queue holds; that of the uplink has no limit.
     pub buffer: Buffer,
     /// Rate of each client's link, in either direction.
     pub client_rate: Rate,
     /// One way over a client's link.
     pub client_delay: Span,
+    /// The wireless cell whose stations the clients are, in place of links of their own.
+    pub wifi: Option<WirelessCell>,
     /// Classes of clients, the first with the number 0.
     pub classes: Vec<Class>,
     /// Servers; an object comes from any of them with equal probability.
@@ -60,6 +65,8 @@ pub struct Setup {
 /// A class of clients, each of them a user.
 #[derive(Clone, Debug)]
 pub struct Class {
+    /// Its name in tables and files.
+    pub name: String,
     /// Its weight.
     pub weight: NonZeroU32,
     /// How many clients it has.
@@ -179,7 +186,8 @@ impl Setup {
     /// outstanding, 6 to 7 of each client.
     #[must_use]
     pub fn paper() -> Setup {
-        let class = |weight| Class {
+        let class = |weight: u32| Class {
+            name: format!("weight {weight}"),
             weight: NonZeroU32::new(weight).expect("no weight is zero"),
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
@@ -192,9 +200,11 @@ impl Setup {
             rate: megabits(20),
             delay: Span::millis(1),
             // Of a mean round trip of 164 ms: 41 kB, times 1.5.
+            provider: DisciplineChoice::with_defaults(&fifo::ENTRY),
             buffer: Buffer::packets(61),
             client_rate: megabits(100),
             client_delay: Span::millis(2),
+            wifi: None,
             classes: [4, 2, 1].map(class).to_vec(),
             servers: vec![
                 ServerGroup {

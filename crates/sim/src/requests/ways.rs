@@ -4,17 +4,16 @@
 //! know. All of them see the same demand over the same link: what a client asks
 //! for, and of whom, comes from random streams that no way draws from.
 
-use tidegate_core::discipline::Discipline;
-use tidegate_core::entry::Entry;
+use std::sync::Arc;
+
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
 use tidegate_core::setting::{Kind as Of, Parameter, SettingError, Settings};
-use tidegate_core::{Buffer, Bytes, Port, Rate, Span};
+use tidegate_core::{Buffer, Rate};
 
-use super::htb::Htb;
-use super::paced::Paced;
 use super::setup::{SchedulerChoice, Setup};
+use crate::scenario::{DisciplineChoice, QueueSpec, Shaper, Sharing};
 
 /// A way of sharing the link without a request scheduler.
 #[derive(Debug)]
@@ -75,11 +74,6 @@ const LEAF: Parameter = Parameter {
 
 const FQ_CODEL: &str = "fq-codel";
 
-/// Target of CoDel where packets take no time to speak of (RFC 8289 section 4.3),
-/// and the largest packet.
-const TARGET: Span = Span::millis(5);
-const LARGEST: Bytes = Bytes(1_514);
-
 /// The default of Linux for a queue on Ethernet.
 const QUEUE: Parameter = Parameter {
     name: "queue",
@@ -120,8 +114,8 @@ pub enum Weights {
 enum Kind {
     Gateway(SchedulerChoice),
     Direct,
-    Htb { share: f64, leaf: &'static Entry, queue: Buffer },
-    Shaped { share: f64, queue: Buffer, discipline: &'static Entry, settings: Settings },
+    Htb { share: f64, leaf: DisciplineChoice, queue: Buffer },
+    Shaped { share: f64, queue: Buffer, discipline: DisciplineChoice },
     Pools { share: f64 },
 }
 
@@ -152,12 +146,15 @@ impl Way {
             match rival.name {
                 "htb" => Kind::Htb {
                     share: share(),
-                    leaf: registry::find(settings.choice(LEAF.name))
-                        .expect("leaves are disciplines"),
+                    leaf: settings
+                        .choice(LEAF.name)
+                        .parse()
+                        .expect("leaves are disciplines with defaults"),
                     queue: Buffer::packets(settings.count(QUEUE.name)),
                 },
                 "pools" => Kind::Pools { share: share() },
-                _ => Kind::Direct,
+                "direct" => Kind::Direct,
+                other => unreachable!("'{other}' is listed and not built"),
             }
         } else {
             let found = name.strip_prefix(SHAPED).and_then(registry::find);
@@ -168,11 +165,20 @@ impl Way {
             Kind::Shaped {
                 share: outer.number(SHARE.name),
                 queue: Buffer::packets(outer.count(QUEUE.name)),
-                discipline,
-                settings: discipline.settings(&inner)?,
+                discipline: DisciplineChoice {
+                    label: discipline.name.into(),
+                    entry: discipline,
+                    settings: discipline.settings(&inner)?,
+                },
             }
         };
         Ok(Some(Way { label: label.into(), kind }))
+    }
+
+    /// No gateway at all.
+    #[must_use]
+    pub fn direct() -> Way {
+        Way { label: DIRECT.name.into(), kind: Kind::Direct }
     }
 
     /// Whose weights it goes by.
@@ -198,7 +204,7 @@ impl Way {
     }
 
     /// Its request scheduler; without one, requests go out as they come.
-    pub(super) fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         match &self.kind {
             Kind::Gateway(choice) => (choice.entry.config)(&choice.settings),
             _ => {
@@ -209,41 +215,33 @@ impl Way {
     }
 
     /// Whether TCP goes from clients to servers, past any gateway.
-    pub(super) fn is_end_to_end(&self) -> bool {
+    pub(crate) fn is_end_to_end(&self) -> bool {
         matches!(self.kind, Kind::Direct | Kind::Htb { .. } | Kind::Shaped { .. })
     }
 
-    /// The queue behind the provider's, if there is one.
-    pub(super) fn shaper(&self, setup: &Setup, seed: u64) -> Option<Port> {
-        let below = |share: f64| Rate((setup.rate.0 as f64 * share) as u64);
-        match &self.kind {
-            Kind::Htb { share, leaf, queue } => {
-                let rate = below(*share);
-                let leaves = setup.shares_of(rate).into_iter();
-                let leaf = |rate| (rate, leaf_queue(leaf, rate, *queue, seed));
-                Some(Port::new(Box::new(Htb::new(rate, leaves.map(leaf).collect()))))
-            }
-            Kind::Shaped { share, queue, discipline, settings } => {
-                let inner = (discipline.build)(settings, *queue, seed);
-                Some(Port::new(Box::new(Paced::new(inner, below(*share)))))
-            }
-            _ => None,
-        }
+    /// Whether a shaper stands behind the provider's queue.
+    pub(crate) fn is_shaped(&self) -> bool {
+        matches!(self.kind, Kind::Htb { .. } | Kind::Shaped { .. })
+    }
+
+    /// The queue of that shaper, which tells the classes of hosts by their numbers.
+    pub(crate) fn shaper_queue(&self, setup: &Setup, classes: Arc<[u16]>) -> QueueSpec {
+        let (share, queue) = match &self.kind {
+            Kind::Htb { share, queue, .. } | Kind::Shaped { share, queue, .. } => (*share, *queue),
+            _ => return QueueSpec::Unbounded,
+        };
+        let rate = Rate((setup.rate.0 as f64 * share) as u64);
+        let sharing = match &self.kind {
+            Kind::Shaped { discipline, .. } => Sharing::One(discipline.clone()),
+            Kind::Htb { leaf, .. } => Sharing::Leaves(setup.shares_of(rate), leaf.clone()),
+            _ => unreachable!("other ways have no shaper"),
+        };
+        QueueSpec::Shaped(Shaper { rate, sharing, queue, classes })
     }
 
     /// How fast the gateway reads each class, if that is limited.
-    pub(super) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
+    pub(crate) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
         let Kind::Pools { share } = self.kind else { return None };
         Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))
     }
-}
-
-/// A leaf's queue. CoDel would never leave off where a packet takes longer than its
-/// target (RFC 8290 section 5.2.2): there it is the time of one and a half
-/// packets, as in CAKE's shaper.
-fn leaf_queue(leaf: &'static Entry, rate: Rate, queue: Buffer, seed: u64) -> Box<dyn Discipline> {
-    let target = TARGET.max(rate.transmission(LARGEST) * 3 / 2).min(Span::seconds(60)).to_string();
-    let given = [("target", target.as_str())];
-    let given = if leaf.name == FQ_CODEL { &given[..] } else { &[] };
-    leaf.build(given, queue, seed).expect("settings within range")
 }

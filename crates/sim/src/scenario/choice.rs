@@ -194,6 +194,7 @@ pub(super) mod tests {
             kind: Kind::Contracts,
             default: "link 1 Mbit/s",
         }],
+        fixed: &[],
         build: |_, _, _| unreachable!("nobody builds it"),
     };
 

@@ -216,7 +216,7 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
     };
     let topology = Topology::of(document, data)?;
     let disciplines = disciplines::list(&document.disciplines, data)?;
-    if !topology.links.iter().any(|link| matches!(link.queue, QueueSpec::Tested(_))) {
+    if !topology.layout.links.iter().any(|link| matches!(link.queue, QueueSpec::Tested(_))) {
         let expected = "at least one link with queue = \"tested\"";
         return Err(Mistake::at(&(0..0), "no link to put the disciplines on", expected));
     }
@@ -237,8 +237,9 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
         short_flow,
         long_flow,
         disciplines,
-        nodes: topology.nodes,
-        links: topology.links,
+        nodes: topology.layout.nodes,
+        links: topology.layout.links,
+        talks: Vec::new(),
         traffic,
     })
 }

@@ -2,12 +2,12 @@
 
 use tidegate_core::{Bytes, Time};
 
-use super::{Content, Segment, Simulation};
+use super::world::{Content, Segment, World};
 use crate::lot::Lot;
 use crate::traffic::Datagram;
 
-impl Simulation<'_> {
-    pub(super) fn send_datagram(&mut self, traffic: usize, datagram: &Datagram) {
+impl World<'_> {
+    pub(crate) fn send_datagram(&mut self, traffic: usize, datagram: &Datagram) {
         let now = self.kernel.now();
         let number = self.datagrams[traffic].sent(datagram.flow, now);
         let lot = Lot::new((traffic as u64) << 32 | u64::from(datagram.flow), number);

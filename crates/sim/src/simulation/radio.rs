@@ -3,7 +3,7 @@
 
 use tidegate_core::{Packet, Time};
 
-use super::{Event, Segment, Simulation, record_losses, segment_of};
+use super::world::{Event, Segment, World, record_losses, segment_of};
 use crate::air::{Queues, Radio};
 use crate::kernel::Kernel;
 use crate::metrics::{PacketEvent, PacketRecord, Recorder};
@@ -13,7 +13,7 @@ use crate::slab::Slab;
 use crate::wlan::Outcome;
 use crate::wlan::aggregation::Fate;
 
-impl Simulation<'_> {
+impl World<'_> {
     /// A wireless link has something to send.
     pub(super) fn contend(&mut self, radio: Radio) {
         let air = &mut self.network.airs[radio.cell];

@@ -7,16 +7,16 @@ use super::congestion::{CUBIC, Entry, NEW_RENO};
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Acknowledge at once when so many segments have come in.
+    /// How many segments may come in before an acknowledgement goes out at once.
     pub segments: u32,
-    /// Acknowledge at the latest so long after the first of them.
+    /// How long the first of them waits for it at most.
     pub timeout: Span,
 }
 
 /// Settings of one end of a connection, shared by all connections that use them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
-    /// Most payload in one segment. TCP options do not reduce it: with
+    /// The most payload in one segment, in bytes. TCP options do not reduce it: with
     /// timestamps, 1 448 fills an Ethernet frame. At most 65 495.
     pub mss: u32,
     /// Whether the SYN carries the maximum segment size option. Without it the
@@ -26,9 +26,9 @@ pub struct TcpConfig {
     pub initial_window: u32,
     /// Slow start threshold of a new connection; `None` is unlimited.
     pub initial_ssthresh: Option<Bytes>,
-    /// Most segments that one acknowledgement adds to the window in slow
-    /// start: 1 in RFC 5681, 2 for the byte counting of RFC 3465, which with
-    /// delayed acknowledgements doubles the window in each round trip.
+    /// The most segments that one acknowledgement adds to the window in slow
+    /// start: 1 in RFC 5681, 2 for the byte counting of RFC 3465, which doubles
+    /// the window in each round trip even with delayed acknowledgements.
     pub slow_start_limit: u32,
     /// Receive buffer, and so the largest window that is advertised. Above
     /// 65 535 the SYN carries the window scale option; the peer is taken to
@@ -44,11 +44,11 @@ pub struct TcpConfig {
     pub clock_granularity: Span,
     /// Delayed acknowledgements; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
-    /// Acknowledge the first data segment of a connection at once, as ns-3 does
-    /// and, for the first few, Linux.
+    /// Whether the first data segment of a connection is acknowledged at once, as
+    /// in ns-3; Linux does so with the first few.
     pub ack_first_segment: bool,
-    /// New data on the first two duplicate acknowledgements (RFC 3042). With
-    /// SACK it is always done, as part of RFC 6675.
+    /// Whether the first two duplicate acknowledgements each release new data
+    /// (RFC 3042). With SACK they always do, by RFC 6675.
     pub limited_transmit: bool,
     /// Selective acknowledgements (RFC 2018, 2883, 6675), if the peer has them.
     pub sack: bool,
@@ -60,19 +60,20 @@ pub struct TcpConfig {
     /// Explicit congestion notification (RFC 3168), if the peer has it.
     pub ecn: bool,
     /// Whether segments carry the timestamps option: 12 bytes in each. Their
-    /// values are not carried, so round trips are measured as without it.
+    /// values are not carried, so round trips are measured as they are without it.
     pub timestamps_option: bool,
-    /// Time the handshake from the first SYN even when that was sent again, and
-    /// keep the initial window: against Karn's rule, but what ns-3.37 does. Only
-    /// for comparisons with it: one lost SYN makes the timeout 9 s.
+    /// Whether the handshake is timed from the first SYN even when the SYN was sent
+    /// again, and the initial window kept. That breaks Karn's rule, but ns-3.37
+    /// does it. Use it for comparisons with ns-3 only: one lost SYN makes the
+    /// timeout 9 s.
     pub time_resent_syn: bool,
-    /// Whether every acknowledgement of new data takes the back-off of the timeout
-    /// away, not only one that measures a round trip (RFC 6298 section 5). ns-3.37
-    /// does so, and so do hosts whose timestamps make every one a measurement.
+    /// Whether every acknowledgement of new data ends the back-off of the timeout,
+    /// and not only one that measures a round trip (RFC 6298 section 5). ns-3.37
+    /// does so, and so do hosts whose timestamps make each one a measurement.
     pub any_ack_ends_backoff: bool,
-    /// So many retransmissions of a SYN before giving up.
+    /// How often a SYN is sent again before the connection is given up.
     pub syn_retries: u32,
-    /// So many timeouts in a row without progress before giving up.
+    /// How many timeouts in a row without progress the connection survives.
     pub data_retries: u32,
 }
 
@@ -98,7 +99,7 @@ pub const PROFILES: &[(&str, &str)] = &[
 ];
 
 impl TcpConfig {
-    /// What the simulations of the papers used.
+    /// The settings of the simulations in the papers.
     #[must_use]
     pub fn papers() -> TcpConfig {
         TcpConfig {
@@ -127,7 +128,7 @@ impl TcpConfig {
         }
     }
 
-    /// What a current Linux does, as far as RFCs describe it.
+    /// The settings of a current Linux, as far as RFCs describe them.
     #[must_use]
     pub fn today() -> TcpConfig {
         TcpConfig {
@@ -139,8 +140,8 @@ impl TcpConfig {
             receive_window: Bytes(4 << 20),
             initial_rto: Span::seconds(1),
             min_rto: Span::millis(200),
-            // Linux puts its floor of 200 ms under the variation and not under
-            // the sum: RTO = SRTT + max(200 ms, 4 RTTVAR). Otherwise a path of
+            // Linux applies its floor of 200 ms to the variation and not to the
+            // sum: RTO = SRTT + max(200 ms, 4 RTTVAR). Otherwise a path of
             // constant delay above 200 ms would time out in every recovery.
             clock_granularity: Span::millis(200),
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(40) }),
@@ -155,8 +156,7 @@ impl TcpConfig {
         }
     }
 
-    /// The MSS as it is used: at least a byte, and no more than an IPv4 packet
-    /// holds.
+    /// The MSS in use: at least a byte, and no more than an IPv4 packet holds.
     pub(super) fn segment_size(&self) -> u32 {
         self.mss.clamp(1, LARGEST_SEGMENT)
     }

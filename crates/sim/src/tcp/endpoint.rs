@@ -108,31 +108,32 @@ impl Endpoint {
         self.sender.close();
     }
 
-    /// Whether the application reads what comes in; it does until told
-    /// otherwise. Without, the receive buffer fills and the window closes.
+    /// Sets whether the application reads what comes in. It does until told
+    /// otherwise. While it does not, the receive buffer fills and the window closes.
     pub fn set_reading(&mut self, reads: bool) {
         self.read_up_to(if reads { u64::MAX } else { self.delivered() });
     }
 
-    /// The application reads until it has had `total` bytes of payload, and
-    /// then no more.
+    /// The application reads until it has had `total` bytes of payload and then
+    /// stops.
     pub fn read_up_to(&mut self, total: u64) {
         self.receiver.read_up_to(total);
     }
 
-    /// How much payload the application reads in all, as it stands.
+    /// How many bytes of payload the application reads in all, as last set.
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
     }
 
-    /// Payload that has come in and that the application does not read yet.
+    /// Bytes of payload that have come in and that the application has not read.
     #[must_use]
     pub fn unread(&self) -> u64 {
         self.receiver.received() - self.receiver.delivered()
     }
 
-    /// Sends what may be sent: after any of the calls above.
+    /// Sends whatever may be sent now. Any of the methods above wants this call
+    /// after it.
     pub fn poll(&mut self, now: Time, out: &mut Vec<Header>) {
         if self.is_synchronized() && self.receiver.owes_window_update(u64::from(self.mss)) {
             self.receiver.owe_answer();
@@ -140,8 +141,8 @@ impl Endpoint {
         self.flush(now, out);
     }
 
-    /// A segment from the peer has come in; `congestion_experienced` is the
-    /// mark of its IP header.
+    /// A segment from the peer has come in. `congestion_experienced` says whether
+    /// its IP header carries a mark.
     pub fn on_segment(
         &mut self,
         now: Time,
@@ -207,8 +208,8 @@ impl Endpoint {
         self.sender.stop_timers();
     }
 
-    /// RFC 9293 section 3.10.7.1. An endpoint that is done stays silent, which
-    /// spares the owner a reset for each straggler.
+    /// RFC 9293 section 3.10.7.1, but an endpoint that is done stays silent: the
+    /// owner need not carry a reset for each straggler.
     fn on_segment_when_closed(&mut self, header: &Header, out: &mut Vec<Header>) {
         if !self.failed || header.flags.contains(Flags::RST) {
             return;
@@ -314,8 +315,8 @@ impl Endpoint {
             }
             self.establish(now, header);
         } else if offset >= self.sender.unacknowledged {
-            // Also of a segment that is not acceptable: at a closed window
-            // that is all there is (the special allowance of this section).
+            // This includes a segment that is not acceptable: a closed window
+            // lets no other through (the special allowance of this section).
             self.sender.on_acknowledgement(&self.config, now, (offset, start), header, self.own);
             self.on_progress();
         }
@@ -369,8 +370,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends everything that may be sent now: a lone acknowledgement, then
-    /// data, then the acknowledgement that no data has taken along.
+    /// Sends everything that may be sent now: a lone acknowledgement, then data,
+    /// then an acknowledgement if no data has carried it.
     #[inline]
     fn flush(&mut self, now: Time, out: &mut Vec<Header>) {
         match self.state {
@@ -382,7 +383,7 @@ impl Endpoint {
             }
             State::Listen => return,
             State::Closed if self.failed => return,
-            // In the others that are over a last acknowledgement may be owed.
+            // The other states that are over may still owe an acknowledgement.
             _ => {}
         }
         if self.receiver.owes_alone() {
@@ -458,7 +459,8 @@ impl Endpoint {
         out.push(header);
     }
 
-    /// A header that starts at `start` and acknowledges what has come in.
+    /// The header of a segment that starts at `start` and acknowledges what has
+    /// come in.
     #[inline]
     fn header(&mut self, start: u64) -> Header {
         let mut header = Header {
@@ -531,7 +533,7 @@ impl Endpoint {
         self.sender.congestion.window
     }
 
-    /// Slow start threshold in bytes; the largest number when there is none.
+    /// Slow start threshold in bytes, or the largest number when there is none.
     #[must_use]
     pub fn slow_start_threshold(&self) -> u64 {
         self.sender.congestion.threshold()
@@ -543,13 +545,13 @@ impl Endpoint {
         self.sender.round_trip.smoothed()
     }
 
-    /// Retransmission timeout as it would be set now, with its back-off.
+    /// The retransmission timeout that would be set now, with its back-off.
     #[must_use]
     pub fn retransmission_timeout(&self) -> Span {
         self.sender.round_trip.timeout(&self.config)
     }
 
-    /// Payload bytes that are taken to be in the network.
+    /// Payload bytes that the sender takes to be in the network.
     #[must_use]
     pub fn bytes_in_flight(&self) -> u64 {
         self.sender.bytes_in_flight()

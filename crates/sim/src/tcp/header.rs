@@ -1,6 +1,6 @@
-//! What a segment says: the TCP header without ports and payload, and the
+//! What a segment says: the TCP header without ports and payload. Also the
 //! mapping between the 32-bit sequence numbers on the wire and the 64-bit
-//! stream offsets that everything inside counts with.
+//! stream offsets that all other code uses.
 //!
 //! A header is copied from endpoint to link to endpoint, so it is small and
 //! flat: 60 bytes, SACK blocks included.
@@ -115,7 +115,7 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// The blocks of a SACK option, the most telling first.
+/// The blocks of a SACK option, the most recent news first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SackBlocks {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
@@ -155,9 +155,9 @@ pub struct Header {
     pub options: Options,
     /// Flags.
     pub flags: Flags,
-    /// Whether the IP header says that congestion marks are understood: true
-    /// for new data of a connection that has negotiated ECN, and nothing else
-    /// (RFC 3168 sections 6.1.4 and 6.1.5).
+    /// Whether the IP header says that the sender understands congestion marks:
+    /// true for new data of a connection that has negotiated ECN, and for nothing
+    /// else (RFC 3168 sections 6.1.4 and 6.1.5).
     pub ecn_capable: bool,
 }
 
@@ -209,7 +209,7 @@ impl SequenceSpace {
         self.initial.wrapping_add(offset as u32)
     }
 
-    /// The offset nearest to `near` that has this number on the wire; `None`
+    /// The offset nearest to `near` that has this number on the wire, or `None`
     /// when that would lie before the SYN.
     pub(super) fn offset_near(self, wire: u32, near: u64) -> Option<u64> {
         let distance = wire.wrapping_sub(self.wire(near)).cast_signed();

@@ -1,7 +1,7 @@
 //! A set of stream offsets as disjoint runs: what a receiver holds above a
 //! hole, and what a sender knows to have arrived there.
 //!
-//! Runs are few (one per hole), so a sorted vector beats a tree; without
+//! Runs are few (one per hole), so a sorted vector is faster than a tree. Without
 //! reordering or loss it stays empty and owns no memory.
 
 /// A run of offsets from `start` to one past the last.
@@ -38,7 +38,7 @@ impl Ranges {
         (run.start <= start && end <= run.end).then_some(run)
     }
 
-    /// Adds `start..end`, joining what touches it. Returns the run that now
+    /// Adds `start..end` and joins the runs that touch it. Returns the run that now
     /// holds it, and the span from the first to the last offset that was new.
     pub(super) fn insert(
         &mut self,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a plain bitmap.
+        /// The set holds the same offsets as a plain bitmap.
         #[test]
         fn a_set_of_runs_is_a_bitmap(
             steps in prop::collection::vec((0_u64..60, 1_u64..12, any::<bool>()), 0..60),

@@ -1,8 +1,8 @@
 //! The receiving half: reassembly, the acknowledgement policy, the advertised
 //! window and the SACK blocks.
 //!
-//! Offsets are the peer's: 0 is its SYN, 1 its first payload byte. Nothing is
-//! stored but runs of offsets. Out-of-order data takes no space in the window,
+//! Offsets count in the peer's numbers: 0 is its SYN, 1 its first payload byte.
+//! Only runs of offsets are stored. Out-of-order data takes no space in the window,
 //! because the window is what the peer may send above RCV.NXT.
 
 use tidegate_core::{Span, Time};
@@ -19,7 +19,7 @@ const LARGEST_UNSCALED: u64 = 65_535;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owed {
     Nothing,
-    /// When the delayed acknowledgement timer says so.
+    /// When the timer of delayed acknowledgements runs out.
     Later,
     /// With the next segment that is sent, and at the end of this call.
     Now,
@@ -87,7 +87,7 @@ impl Receiver {
         self.delivered
     }
 
-    /// Whether everything up to and including the peer's FIN is here.
+    /// Whether everything up to and including the peer's FIN has come in.
     pub(super) fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
@@ -118,10 +118,10 @@ impl Receiver {
         self.edge += 1;
     }
 
-    /// Whether some of a segment lies in the window (RFC 9293 section 3.10.7.4).
+    /// Whether part of a segment lies in the window (RFC 9293 section 3.10.7.4).
     ///
-    /// Without payload the right edge itself is inside: a sender that has
-    /// filled the window acknowledges from there, and closes there.
+    /// For a segment without payload the right edge itself is inside: a sender
+    /// that has filled the window sends its acknowledgements and its FIN from there.
     #[inline]
     pub(super) fn accepts(&self, start: u64, payload: u64) -> bool {
         if payload == 0 {
@@ -151,7 +151,7 @@ impl Receiver {
             self.fin = Some(end);
         }
         if start == self.next && self.held.is_empty() && self.fin.is_none() {
-            // Nothing but the next data in order, as nearly always.
+            // The usual case: the next data in order and nothing else.
             self.next = end;
             self.deliver();
             self.unacknowledged += 1;
@@ -180,8 +180,8 @@ impl Receiver {
         }
     }
 
-    /// Holes, duplicates and the end of the stream: all are acknowledged at
-    /// once (RFC 5681 section 4.2). A FIN is part of `start..end`.
+    /// Takes in a hole, a duplicate or the end of the stream, each of which is
+    /// acknowledged at once (RFC 5681 section 4.2). A FIN is part of `start..end`.
     fn on_disordered(&mut self, start: u64, end: u64) {
         if start > self.next {
             if start < end {
@@ -215,8 +215,8 @@ impl Receiver {
         self.owed = self.owed.max(owed);
     }
 
-    /// A segment outside of the window: it is answered, and if it is old data,
-    /// reported as a duplicate.
+    /// Answers a segment outside of the window, and reports it as a duplicate if
+    /// it is old data.
     pub(super) fn refuse(&mut self, start: u64, payload: u64) {
         let end = start + payload;
         if payload > 0 && end <= self.next {
@@ -225,7 +225,7 @@ impl Receiver {
         self.owe(Owed::Alone);
     }
 
-    /// Something has come in that wants an answer.
+    /// Something has come in that must be answered.
     pub(super) fn owe_answer(&mut self) {
         self.owe(Owed::Alone);
     }
@@ -255,7 +255,7 @@ impl Receiver {
         self.echo
     }
 
-    /// Where the right edge may go, without the silly window: it moves when a
+    /// Where the right edge may go. To avoid silly windows it moves only when a
     /// segment or half the buffer can be added (RFC 9293 section 3.8.6.2.2).
     fn next_edge(&self, mss: u64) -> u64 {
         let finished = u64::from(self.finished());
@@ -266,7 +266,7 @@ impl Receiver {
     }
 
     /// Whether the application has made so much room that the peer should hear
-    /// of it without having sent anything: two segments, as in 4.4BSD.
+    /// of it without having sent anything: two segments, the threshold of 4.4BSD.
     pub(super) fn owes_window_update(&self, mss: u64) -> bool {
         let gain = self.next_edge(mss) - self.edge;
         gain > 0 && gain >= (2 * mss).min(self.buffer / 2)
@@ -277,8 +277,8 @@ impl Receiver {
         self.buffer.min(LARGEST_UNSCALED) as u32
     }
 
-    /// Writes acknowledgement number and window into a header that is sent now;
-    /// with that, nothing is owed any more.
+    /// Writes the acknowledgement number and the window into a header that is sent
+    /// now. After that no acknowledgement is owed.
     #[inline]
     pub(super) fn acknowledge(&mut self, header: &mut Header, space: SequenceSpace, mss: u32) {
         self.edge = self.next_edge(u64::from(mss));

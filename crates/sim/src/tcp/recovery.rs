@@ -3,11 +3,11 @@
 //! - [`newreno`]: duplicate acknowledgements and partial acknowledgements
 //!   (RFC 5681, RFC 6582), when the peer has no SACK;
 //! - [`sack`]: the scoreboard of RFC 6675;
-//! - [`rack`]: detection by time and tail loss probes (RFC 8985), which takes
-//!   over the question of what is lost and leaves the rest to [`sack`], and to
-//!   [`prr`] how fast it is sent (RFC 9937).
+//! - [`rack`]: detection by time and tail loss probes (RFC 8985). It decides what
+//!   is lost, leaves the rest to [`sack`], and leaves it to [`prr`] (RFC 9937) how
+//!   fast that is sent again.
 //!
-//! All of them mark records on the same board; sending them is left to
+//! All of them mark records on the same board and leave sending them to
 //! [`Sender::next_segment`](super::sender::Sender::next_segment).
 
 pub(super) mod newreno;

@@ -1,13 +1,13 @@
 //! Round-trip estimate and retransmission timeout (RFC 6298).
 //!
-//! Which samples are taken is the sender's business (Karn's algorithm); here
-//! is only what a sample does. The smoothed values are whole nanoseconds.
+//! The sender decides which samples to take (Karn's algorithm); this module says
+//! what a sample does. The smoothed values are whole nanoseconds.
 
 use tidegate_core::{Span, Time};
 
 use super::config::TcpConfig;
 
-/// RFC 6298 (5.7): timeout of the first data after a SYN has been lost.
+/// RFC 6298 (5.7): the timeout of the first data after a SYN has been lost.
 const AFTER_SYN_LOSS: Span = Span::seconds(3);
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl RoundTrip {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// Takes the back-off away without a sample: the peer has answered.
+    /// Ends the back-off without a sample: the peer has answered.
     pub(super) fn forgive(&mut self) {
         self.backoff = 0;
     }

@@ -1,10 +1,10 @@
 //! The segments between SND.UNA and SND.NXT: one record each, in order.
 //!
 //! One board serves every recovery algorithm. Records are contiguous, so a
-//! cumulative acknowledgement pops from the front and costs nothing per
-//! segment left, and a SACK block finds its records by binary search. The
-//! bytes in the network (`pipe` in RFC 6675) are counted as flags change, never
-//! summed up.
+//! cumulative acknowledgement pops from the front and costs nothing for the
+//! segments that are left, and a SACK block finds its records by binary search.
+//! The bytes in the network (`pipe` in RFC 6675) are counted as flags change and
+//! never summed up.
 
 use std::collections::VecDeque;
 
@@ -21,6 +21,8 @@ const RETRANSMITTED: u8 = 4;
 const REPEATED: u8 = 8;
 /// Carries the FIN.
 const FIN: u8 = 16;
+/// SACK has reported it once, even if that was forgotten after a timeout.
+const REPORTED: u8 = 32;
 
 /// One segment as it was sent: 24 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +30,8 @@ pub(super) struct Record {
     pub(super) start: u64,
     /// Of its last transmission.
     pub(super) sent_at: Time,
-    /// The last transmission's place in the order of all, which many share
-    /// their time with.
+    /// The last transmission's place in the order of all transmissions: many have
+    /// the same time.
     pub(super) order: u32,
     payload: u16,
     flags: u8,
@@ -53,6 +55,10 @@ impl Record {
         self.flags & SACKED != 0
     }
 
+    pub(super) fn reported(&self) -> bool {
+        self.flags & REPORTED != 0
+    }
+
     pub(super) fn lost(&self) -> bool {
         self.flags & LOST != 0
     }
@@ -71,8 +77,8 @@ impl Record {
         self.flags & (LOST | REPEATED | SACKED) == LOST
     }
 
-    /// Bytes in the network (RFC 6675 section 4, `SetPipe`). The FIN is not
-    /// counted: congestion control is about bytes, and with it the last full
+    /// Bytes in the network (RFC 6675 section 4, `SetPipe`). The FIN does not
+    /// count: congestion control is about bytes, and if it counted, the last full
     /// segment would not fit into a window of whole segments.
     fn pipe(&self) -> u64 {
         if self.sacked() {
@@ -87,8 +93,8 @@ impl Record {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     /// When the oldest segment taken was sent, if none had been retransmitted.
-    /// One retransmission spoils the lot (Karn's algorithm): the others were
-    /// waiting at the receiver for it, not travelling.
+    /// One retransmission spoils the sample (Karn's algorithm): the other segments
+    /// were waiting for it at the receiver, not travelling.
     pub(super) timed: Option<Time>,
     /// Bytes that no SACK block had reported before.
     pub(super) delivered: u64,
@@ -147,7 +153,8 @@ impl Scoreboard {
         self.records.get(index)
     }
 
-    /// The record that holds `offset`; the length of the board when none does.
+    /// The index of the record that holds `offset`, or the length of the board when
+    /// none does.
     pub(super) fn index_of(&self, offset: u64) -> usize {
         // Most questions are about the front.
         match self.records.front() {
@@ -169,8 +176,8 @@ impl Scoreboard {
         self.order
     }
 
-    /// Takes everything below `offset` off the board, and shows each record
-    /// that the acknowledgement completes to `delivered`.
+    /// Takes everything below `offset` off the board, and shows `delivered` each
+    /// record that the acknowledgement completes.
     #[inline]
     pub(super) fn acknowledge(&mut self, offset: u64, mut delivered: impl FnMut(&Record)) -> Taken {
         let mut oldest = None;
@@ -181,7 +188,7 @@ impl Scoreboard {
                 if record.start < offset {
                     // Cut inside a segment, as after a window probe.
                     self.pipe -= record.pipe();
-                    if !record.sacked() {
+                    if !record.reported() {
                         bytes += offset - record.start;
                     }
                     record.payload -= (offset - record.start) as u16;
@@ -198,8 +205,10 @@ impl Scoreboard {
             // A record that SACK had reported was delivered then.
             if !record.sacked() {
                 oldest = oldest.or(Some(record.sent_at));
-                bytes += u64::from(record.payload);
                 delivered(record);
+            }
+            if !record.reported() {
+                bytes += u64::from(record.payload);
             }
             self.records.pop_front();
         }
@@ -221,9 +230,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the records inside `start..end` that are not marked yet, among
-    /// them only those that overlap `fresh_start..fresh_end`, and shows each to
-    /// `delivered`. Returns whether there were any.
+    /// Marks the records inside `run` that overlap `fresh` and are not marked yet,
+    /// and shows `delivered` each of them. Returns whether there were any.
     pub(super) fn sack(
         &mut self,
         run: (u64, u64),
@@ -238,7 +246,7 @@ impl Scoreboard {
             }
             if !record.sacked() && run.0 <= record.start && record.end() <= run.1 {
                 delivered(record);
-                self.change(index, SACKED, REPEATED);
+                self.change(index, SACKED | REPORTED, REPEATED);
                 any = true;
             }
             index += 1;
@@ -275,8 +283,8 @@ impl Scoreboard {
         Some(found)
     }
 
-    /// Notes that a record is sent again. With `counted`, the copy is in the
-    /// network besides the original; without, it takes its place.
+    /// Notes that a record is sent again. If `counted`, the copy is in the network
+    /// besides the original; otherwise it takes the original's place.
     pub(super) fn retransmit(&mut self, index: usize, now: Time, counted: bool) -> Record {
         let repeated = if counted { REPEATED } else { 0 };
         self.change(index, RETRANSMITTED | repeated, 0);

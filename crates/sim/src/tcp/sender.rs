@@ -1,14 +1,14 @@
-//! The sending half: what may be sent when, and the state that every recovery
-//! algorithm shares.
+//! The sending half: what may be sent when, and the state that all recovery
+//! algorithms share.
 //!
-//! Offsets are our own: 0 is the SYN, 1 the first payload byte, and the FIN
-//! stands after the last one. SND.NXT is always the highest that was ever
+//! Offsets count in our own numbers: 0 is the SYN, 1 the first payload byte, and
+//! the FIN stands after the last one. SND.NXT is always the highest that was ever
 //! sent; going back after a timeout is marking records lost, and
 //! [`Sender::next_segment`] sends lost segments before new ones.
 //!
 //! The sender does not build headers. The endpoint asks for segments until
 //! there is none, so that acknowledgement and window are those of the moment.
-//! Which one is next is in [`output`].
+//! [`output`] decides which one is next.
 
 mod output;
 
@@ -34,7 +34,7 @@ pub(super) struct Outgoing {
     pub(super) start: u64,
     pub(super) payload: u32,
     pub(super) fin: bool,
-    /// New data: may be marked by queues, and tells of a reduced window.
+    /// Whether it is new data, which queues may mark and which carries CWR.
     pub(super) new_data: bool,
 }
 
@@ -57,13 +57,12 @@ pub(super) struct Sender {
     pub(super) next: u64,
     /// One past the last byte written.
     end: u64,
-    /// SND.UNA + SND.WND: the right edge of the peer's window. It is what the
-    /// peer has said, and does not move when an acknowledgement is newer than
-    /// the window that goes with it.
+    /// SND.UNA + SND.WND: the right edge of the peer's window, as the peer has set
+    /// it. An acknowledgement that is newer than its window does not move it.
     edge: u64,
     /// Largest window the peer has advertised.
     largest_window: u64,
-    /// SND.WL1 and SND.WL2: where the window was learnt.
+    /// SND.WL1 and SND.WL2: the segment that last set the window.
     window_sequence: u64,
     window_acknowledgement: u64,
     pub(super) board: Scoreboard,
@@ -80,9 +79,10 @@ pub(super) struct Sender {
     pub(super) release_at: Time,
     /// When data was last sent, for the first time or again.
     last_sent: Time,
-    /// Recovery is over, or may begin again, at this offset.
+    /// The offset at which recovery is over, or may begin again.
     pub(super) recover: u64,
-    /// A reduction for a mark covers everything below (RFC 3168 section 6.1.2).
+    /// The reduction for a mark covers everything below this offset (RFC 3168
+    /// section 6.1.2).
     pub(super) reduced_until: u64,
     /// Duplicate acknowledgements in a row.
     pub(super) duplicates: u32,
@@ -95,7 +95,7 @@ pub(super) struct Sender {
     /// The window, and nothing else, held back the last segment, or would have
     /// without pacing.
     window_limited: bool,
-    /// The first lost segment goes out whatever the window says.
+    /// The first lost segment goes out whatever window and pacing say.
     pub(super) urgent: bool,
     /// The application has closed.
     closing: bool,
@@ -177,8 +177,8 @@ impl Sender {
     /// The SYN is sent, for the first time or again.
     pub(super) fn on_syn_sent(&mut self, config: &TcpConfig, now: Time) {
         if self.next == 1 {
-            // Without a timeout when a repeated SYN has asked for it: that
-            // measures no round trip either.
+            // A repeated SYN of the peer may have asked for it without a timeout.
+            // That measures no round trip either.
             self.timeouts = self.timeouts.max(1);
         } else {
             self.next = 1;
@@ -273,8 +273,8 @@ impl Sender {
         }
     }
 
-    /// What every acknowledgement of new data does, before recovery has its say.
-    /// Returns the number of payload bytes that it covers.
+    /// Does what every acknowledgement of new data does, before recovery has its
+    /// say. Returns how many payload bytes more it covers.
     #[inline]
     pub(super) fn advance(
         &mut self,
@@ -334,8 +334,9 @@ impl Sender {
     /// FlightSize: bytes outstanding when a loss is found, without those of
     /// limited transmit (RFC 5681 section 3.2). In a recovery that marks segments,
     /// most of what is unacknowledged has left the network, and the flight is
-    /// `pipe`; in one that follows it at once, the window that it has left (RFC 9438
-    /// section 4.6): with what has arrived, windows would grow by recovering.
+    /// `pipe`. In one that follows it at once, the flight is at most the window that
+    /// the first has left (RFC 9438 section 4.6): if what has arrived counted,
+    /// windows would grow by recovering.
     pub(super) fn flight(&self) -> u64 {
         let marks =
             self.phase == Phase::Loss || self.phase == Phase::Recovery && self.sack.is_some();
@@ -420,11 +421,12 @@ impl Sender {
         true
     }
 
-    /// The window has been closed, or silly, for a timeout: something is sent
-    /// all the same (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
+    /// The window has been closed, or too small to be worth a segment, for a
+    /// timeout: something is sent all the same (RFC 9293 sections 3.8.6.1 and
+    /// 3.8.6.2.1).
     fn on_persist_timeout(&mut self) {
         self.urgent = true;
-        // A segment that the window only cuts short is no probe but data.
+        // A segment that the window only cuts short is data and no probe.
         if self.usable() == 0 || self.probing {
             self.statistics.window_probes += 1;
             self.probing = true;
@@ -433,7 +435,7 @@ impl Sender {
 
     /// An acknowledgement while a window probe is out.
     fn on_probe_answer(&mut self, offset: u64) {
-        // The peer lives: probing goes on for ever (RFC 9293 section 3.8.6.1).
+        // The peer is alive, so probing goes on for ever (RFC 9293 section 3.8.6.1).
         self.timeouts = 0;
         if offset > self.unacknowledged {
             self.probing = false;

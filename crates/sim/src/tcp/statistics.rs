@@ -1,4 +1,4 @@
-//! What an endpoint counts about itself.
+//! What an endpoint counts.
 
 /// Counters of one endpoint, since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

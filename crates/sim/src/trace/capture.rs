@@ -8,19 +8,10 @@
 //!   the recording must not turn the order of the packets around: they stay in
 //!   the file's order, a time that would decrease is held at the latest before,
 //!   and each step back is counted.
-//! - **Sizes** are the length that the IP header states, whatever part of the
-//!   packet was captured. Where the header states none (IPv4 total length 0,
-//!   IPv6 payload length 0; network cards that segment for the host leave it
-//!   so, and jumbograms) the length on the wire is taken.
-//! - **Fragments** have ports only in the first of them. All are keyed without
-//!   ports, so that the pieces of a datagram stay together, and carry no TCP
-//!   facts.
+//! - **Headers** are read by [`tidegate_wire`], which describes the known link
+//!   layers, what counts as a packet's size, and how fragments are keyed.
 //! - Packets that are not IP or do not hold an IP header are left out and counted.
-//!
-//! Known link layers: Ethernet (with VLAN tags and PPPoE), raw IP, Linux
-//! "cooked" captures (both versions), and the loopback of BSD and macOS.
 
-mod headers;
 mod records;
 
 use std::collections::BTreeMap;
@@ -29,9 +20,9 @@ use std::io::Read;
 use std::path::Path;
 
 use tidegate_core::{Bytes, Ecn, FlowKey, Span, TcpFacts, Time};
+use tidegate_wire::{Headers, Link};
 
 use super::ReadError;
-use headers::{Link, NoPacket};
 
 /// The packets of one capture file, in the file's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -193,10 +184,12 @@ impl Collector {
             skipped.other_link += 1;
             return;
         };
-        match headers::read(link, record.frame, record.wire_length) {
-            Ok(packet) => self.capture.packets.push(CapturedPacket { at, ..packet }),
-            Err(NoPacket::NonIp) => skipped.non_ip += 1,
-            Err(NoPacket::Malformed) => skipped.malformed += 1,
+        match Headers::read_captured(link, record.frame, record.wire_length) {
+            Ok(Headers { flow, ip_length: size, tcp, ecn, .. }) => {
+                self.capture.packets.push(CapturedPacket { at, flow, size, tcp, ecn });
+            }
+            Err(error) if error.is_other_protocol() => skipped.non_ip += 1,
+            Err(_) => skipped.malformed += 1,
         }
     }
 

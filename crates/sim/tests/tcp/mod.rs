@@ -2,9 +2,9 @@
 //! a person can check.
 //!
 //! The path delays every segment by the same time and, on request, sends the
-//! client's segments through a bottleneck with an endless queue. What happens
-//! to a segment is decided by a function, which sees how many segments with
-//! payload the client has sent so far, retransmissions included.
+//! client's segments through a bottleneck with an endless queue. A function
+//! decides what happens to a segment; it sees how many segments with payload
+//! the sending end has sent so far, retransmissions included.
 //!
 //! In traces, data is numbered in segments of the client's MSS from 1, and so
 //! are acknowledgements (the next segment expected) and SACK blocks (first and
@@ -52,7 +52,7 @@ pub(crate) type Decide = Box<dyn FnMut(usize, &Header, u64) -> Fate>;
 pub(crate) struct Pair {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) now: Time,
-    /// One way.
+    /// How long the path takes one way.
     pub(crate) delay: Span,
     pub(crate) bottleneck: Option<Rate>,
     pub(crate) decide: Decide,
@@ -61,7 +61,7 @@ pub(crate) struct Pair {
     pub(crate) traced: bool,
     /// The server closes when it has the client's FIN.
     pub(crate) server_follows: bool,
-    /// Whether both applications stop and start reading, every 137 ms.
+    /// Whether both applications stop and start reading in turns of 137 ms.
     pub(crate) reading_pauses: bool,
     /// Whether to note what is sent and what arrives.
     pub(crate) observe: bool,
@@ -180,7 +180,7 @@ impl Pair {
                 self.observed_arrived.push((to, header));
             }
             if self.reading_pauses {
-                // No multiple of which is a timeout of a few seconds.
+                // No timeout of a few seconds is a multiple of this.
                 let pause = self.now.0 / 137_000_000 % 2 == 1;
                 self.ends[to].set_reading(!pause || self.ends[to].peer_finished());
             }
@@ -272,8 +272,8 @@ impl Pair {
                 line += &format!("({})", header.payload);
             }
         }
-        // Acknowledgements only where they say something: the server's data
-        // is no part of most traces.
+        // Acknowledgements are written only where they say something: most traces
+        // have no data from the server.
         if flags.contains(Flags::ACK) && (from == SERVER || header.payload == 0) {
             line += " ack ";
             line += &self.segment(1 - from, header.acknowledgement);

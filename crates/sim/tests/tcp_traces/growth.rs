@@ -153,7 +153,8 @@ fn the_first_segment_may_be_acknowledged_at_once() {
     ");
 }
 
-/// A window that is not used does not grow: 1 segment at a time, 20 times.
+/// A window that is not used does not grow: one segment is written at a time, 20
+/// times.
 #[test]
 fn an_unused_window_does_not_grow() {
     let mut pair = pair(&plain(4)).upload(0);
@@ -167,7 +168,7 @@ fn an_unused_window_does_not_grow() {
     assert_eq!(pair.ends[CLIENT].congestion_window(), 4 * MSS);
 }
 
-/// RFC 9293 section 3.8.6.3 with another count, and without delay.
+/// RFC 9293 section 3.8.6.3 with other counts, and without delay.
 #[test]
 fn acknowledgements_are_as_many_as_asked_for() {
     let sent = |delayed_ack| {

@@ -1,8 +1,9 @@
-//! What endpoints send and when, in full, against the RFCs by hand.
+//! What endpoints send and when, in full, checked against the RFCs by hand.
 //!
 //! Unless a test says otherwise the path takes 50 ms either way, so that a
 //! round trip is 100 ms; the client sends from 100 ms on, and the first
-//! acknowledgements come at 200 ms. The module `tcp` says how to read a line.
+//! acknowledgements come at 200 ms. The module `tcp` describes how to read
+//! a line.
 
 mod growth;
 mod lifecycle;
@@ -18,8 +19,8 @@ use tidegate_sim::tcp::TcpConfig;
 
 const MSS: u64 = 1_460;
 
-/// NewReno without delayed acknowledgements: one acknowledgement per segment
-/// makes traces shorter to reason about.
+/// NewReno without delayed acknowledgements: with one acknowledgement per segment
+/// a trace needs less explanation.
 fn plain(initial_window: u32) -> TcpConfig {
     TcpConfig { initial_window, delayed_ack: None, ..TcpConfig::papers() }
 }

@@ -183,7 +183,7 @@ fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
                 fin: flags & 1 != 0,
                 plain: flags == 16,
             }),
-            ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ce][mark as usize],
+            ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][mark as usize],
         };
         (packet, bytes)
     })

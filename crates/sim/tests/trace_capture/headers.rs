@@ -1,7 +1,7 @@
 //! What is read out of frames: link layers, extension headers, fragments, and
 //! frames that are cut.
 
-use tidegate_core::{Bytes, FlowKey};
+use tidegate_core::{Bytes, Ecn, FlowKey};
 
 use crate::writer::*;
 use crate::{read, read_one};
@@ -36,6 +36,36 @@ fn every_link_layer_is_taken_off() {
         assert_eq!(read.flow, expected_flow(), "link {link}");
         assert_eq!(read.size, Bytes(128), "link {link}");
     }
+}
+
+#[test]
+fn a_pppoe_session_in_stacked_tags_holds_either_version() {
+    let session = |protocol: u8, packet: &[u8]| {
+        let length = (packet.len() as u16 + 2).to_be_bytes();
+        let ppp = [&[0x11, 0, 0x12, 0x34], &length[..], &[0, protocol], packet].concat();
+        ethernet(0x88a8, &vlan(0x8100, &vlan(0x8864, &ppp)))
+    };
+    let v4 = read_one(ETHERNET, session(0x21, &any_packet()));
+    assert_eq!((v4.flow, v4.size), (expected_flow(), Bytes(128)));
+    let segment = tcp(1_111, 443, 7, 0, 2, 0);
+    let mut marked = ipv6(HOME_6, SERVER_6, 6, &segment);
+    marked[1] = 0x30;
+    let v6 = read_one(ETHERNET, session(0x57, &marked));
+    let expected = FlowKey::new((HOME_6, 1_111).into(), (SERVER_6, 443).into(), FlowKey::TCP);
+    assert_eq!((v6.flow, v6.size, v6.ecn), (expected, Bytes(60), Ecn::Ce));
+    assert_eq!(v6.tcp.map(|facts| facts.syn), Some(true));
+
+    // Cut within the session's header; PADT, which ends a session, is of
+    // another EtherType, and the session's own control is not IP.
+    let frames = [
+        ethernet(0x8864, &[0x11, 0, 0, 1, 0, 130, 0]),
+        ethernet(0x8863, &[0x11, 0xa7, 0, 1, 0, 0]),
+        session(0x21, &[]),
+        ethernet(0x8864, &[0x11, 0, 0, 1, 0, 8, 0xc0, 0x21, 9, 1, 0, 8]),
+    ];
+    let frames = frames.map(|data| Frame::new(0, data));
+    let skipped = read(&pcap(Order { big: false }, false, ETHERNET, &frames)).skipped;
+    assert_eq!((skipped.non_ip, skipped.malformed, skipped.total()), (2, 2, 4));
 }
 
 #[test]
@@ -83,6 +113,17 @@ fn fragments_are_keyed_without_ports() {
         let packet = read_one(RAW_IP, ipv6(HOME_6, SERVER_6, 44, &fragment));
         assert_eq!(packet.flow, expected);
         assert_eq!(packet.tcp, None);
+    }
+
+    // The authentication header of a datagram is in its first piece alone; the
+    // second's bytes look like one that UDP follows.
+    let authentication = [17, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2];
+    let mut first = ipv4(HOME, SERVER, 51, &[&authentication, &udp(1, 2, 300)[..]].concat());
+    first[6] = 0x20;
+    let mut second = ipv4(HOME, SERVER, 51, &[&authentication[..], &[0; 8]].concat());
+    second[7] = 40;
+    for fragment in [first, second] {
+        assert_eq!(read_one(RAW_IP, fragment).flow, FlowKey::v4(HOME, 0, SERVER, 0, 51));
     }
 
     // A fragment header on a whole packet does not take the ports away.

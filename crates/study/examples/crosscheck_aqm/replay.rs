@@ -71,7 +71,7 @@ pub(crate) fn replay(file: &str, discipline: &DisciplineChoice) -> Result<(), Bo
             peer.sent(number, Time(row.arrived_ns), Time(left));
         }
     }
-    let ours = serve(&rows, (discipline.entry.build)(&discipline.settings, BUFFER, SEED));
+    let ours = serve(&rows, (discipline.entry.build)(&discipline.settings, BUFFER.into(), SEED));
     println!("| | wait, mean ms | median | 95% | 99% | lost |");
     println!("| --- | --- | --- | --- | --- | --- |");
     peer.print("ns-3");

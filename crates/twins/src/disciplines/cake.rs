@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
@@ -218,6 +219,10 @@ impl Discipline for Cake {
             self.turns.spend(number, i128::from(sent.size.0) * 65_536);
             return Some(sent);
         }
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

@@ -5,9 +5,12 @@
 //! of those. Shared with the real one: a time that would be after the end of time
 //! is the end of time.
 
+use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
-use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Span, Time};
+use tidegate_core::{
+    Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Rate, Span, Time,
+};
 
 /// One queue with CoDel at its head.
 pub(super) struct Codel {
@@ -18,9 +21,9 @@ pub(super) struct Codel {
 }
 
 impl Codel {
-    pub(super) fn boxed(settings: &Settings, buffer: Buffer) -> Box<dyn Discipline> {
-        let (rules, record) = (Rules::new(settings), Record::default());
-        Box::new(Codel { buffer, rules, record, queue: Vec::new() })
+    pub(super) fn boxed(settings: &Settings, place: Place) -> Box<dyn Discipline> {
+        let (rules, record) = (Rules::new(settings, place.rate), Record::default());
+        Box::new(Codel { buffer: place.buffer, rules, record, queue: Vec::new() })
     }
 }
 
@@ -39,6 +42,10 @@ impl Discipline for Codel {
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.record.dequeue(&self.rules, &mut self.queue, now, losses)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {
@@ -65,9 +72,16 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn new(settings: &Settings) -> Rules {
+    pub(super) fn new(settings: &Settings, rate: Option<Rate>) -> Rules {
+        // The time of one and a half packets of the mtu, in 128 bits and rounded up
+        // and down where the real one does.
+        let packets = rate.map_or(0, |rate| {
+            let bit_nanos = u128::from(settings.bytes("mtu").0) * 8_000_000_000;
+            bit_nanos.div_ceil(u128::from(rate.0)) * 3 / 2
+        });
+        let packets = Span(u64::try_from(packets).expect("slower than any rate that is tried"));
         Rules {
-            target: settings.span("target"),
+            target: settings.span("target").max(packets),
             interval: settings.span("interval"),
             mtu: u128::from(settings.bytes("mtu").0),
             ecn: settings.switch("ecn"),

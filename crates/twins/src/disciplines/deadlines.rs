@@ -12,6 +12,7 @@ use tidegate_core::assignment::fit::{origin_line, shifted_line, two_segments};
 use tidegate_core::assignment::{Scheme, Typical};
 use tidegate_core::contract::{Contracts, Service};
 use tidegate_core::curve::{Curve, PER_BYTE};
+use tidegate_core::entry::Place;
 use tidegate_core::residual::{Residual, SMALLEST_PACKET};
 use tidegate_core::setting::Settings;
 use tidegate_core::{
@@ -247,6 +248,10 @@ impl Discipline for Deadlines {
             self.last = None;
         }
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

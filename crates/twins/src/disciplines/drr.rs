@@ -3,7 +3,9 @@
 //! that comes first, and gives every other flow the turns that it had until then.
 //! SFQ is the same with buckets in place of flows (McKenney 1990).
 
+use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
+use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Time};
 
@@ -133,6 +135,10 @@ impl Discipline for Drr {
         queue.deficit -= u128::from(packet.size.0);
         self.queues.retain(|queue| !queue.packets.is_empty());
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
@@ -36,10 +37,10 @@ pub(super) struct FqCodel {
 }
 
 impl FqCodel {
-    pub(super) fn boxed(settings: &Settings, buffer: Buffer, seed: u64) -> Box<dyn Discipline> {
+    pub(super) fn boxed(settings: &Settings, place: Place, seed: u64) -> Box<dyn Discipline> {
         Box::new(FqCodel {
-            buffer,
-            rules: Rules::new(settings),
+            buffer: place.buffer,
+            rules: Rules::new(settings, place.rate),
             hash: FlowHash::new(seed),
             flows: settings.count("flows"),
             quantum: i128::from(settings.bytes("quantum").0),
@@ -144,6 +145,10 @@ impl Discipline for FqCodel {
                 self.old.retain(|other| *other != number);
             }
         }
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
@@ -126,6 +127,10 @@ impl Discipline for FqPie {
             self.turns.spend(number, packet.size.0.into());
             return Some(packet);
         }
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

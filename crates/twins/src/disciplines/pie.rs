@@ -4,6 +4,7 @@
 //! Shared with the real one: the stream of random numbers, that delays are
 //! taken in seconds as floats, and that a silence ticks 4 000 times at most.
 
+use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Stream, Time};
@@ -50,6 +51,10 @@ impl Discipline for Pie {
         let packet = self.queue.remove(0);
         self.law.sample(now, packet, self.queue.is_empty());
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

@@ -4,6 +4,7 @@
 //! drawn for each packet that chance decides on, that sizes add up to 2^64 - 1 at
 //! most, and the order of operations on floats.
 
+use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Stream, Time};
@@ -165,6 +166,10 @@ impl Discipline for Red {
             self.empty_since = now;
         }
         Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
     }
 
     fn backlog(&self) -> Backlog {

@@ -21,6 +21,15 @@ pub enum Operation {
     },
     /// A client leaves before its request is released, or gives up an old ticket.
     Withdraw(usize),
+    /// A response goes on that was taken for over, after so much of it.
+    Resume {
+        /// Its class.
+        class: u32,
+        /// Its user.
+        user: u64,
+        /// What had come of it before.
+        received: Bytes,
+    },
     /// A part of a response is read.
     Receive {
         /// Which of the responses outstanding.
@@ -71,6 +80,13 @@ pub enum Event {
         ticket: u64,
         /// Whether the request was still waiting.
         found: bool,
+    },
+    /// A response went on that was taken for over.
+    Resumed {
+        /// What it answers.
+        request: Request,
+        /// What had come of it before.
+        received: Bytes,
     },
     /// A part of a response was read.
     Received {
@@ -168,6 +184,7 @@ impl Gateway {
         let event = match operation {
             Operation::Arrive { class, user } => Some(self.arrive(class, user)),
             Operation::Withdraw(which) => self.withdraw(which),
+            Operation::Resume { class, user, received } => self.resume(class, user, received),
             Operation::Receive { response, size } => self.receive(response, size),
             Operation::End(which) => self.end(which),
             Operation::Unasked { whose, size } => {
@@ -227,6 +244,16 @@ impl Gateway {
         let event = Event::Withdrawn { ticket: *handle, found: *waits };
         *waits = false;
         Some(event)
+    }
+
+    fn resume(&mut self, class: u32, user: u64, received: Bytes) -> Option<Event> {
+        let handle = self.handles;
+        self.handles += 1;
+        let request = Request { handle, class: ClassId(class), user: UserId(user) };
+        let resumed = self.scheduler.resume(request, received);
+        assert_eq!(resumed.is_ok(), (class as usize) < self.classes, "{resumed:?}");
+        self.responses.push(Response { handle, permit: resumed.ok()?, long: false });
+        Some(Event::Resumed { request, received })
     }
 
     fn receive(&mut self, which: usize, size: Bytes) -> Option<Event> {

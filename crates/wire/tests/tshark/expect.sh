@@ -15,7 +15,7 @@ mergecap -a -I all -s 256 -w "$name.pcapng" "$@"
 # by itself.
 set --
 for field in frame.len frame.cap_len frame.protocols \
-    ip.src ip.dst ip.proto ip.len ip.dsfield.dscp ip.dsfield.ecn \
+    ip.src ip.dst ip.cur_rt ip.proto ip.len ip.dsfield.dscp ip.dsfield.ecn \
     ip.flags.mf ip.frag_offset ip.checksum.status ah.next_header \
     ipv6.src ipv6.dst ipv6.nxt ipv6.plen ipv6.tclass.dscp ipv6.tclass.ecn \
     ipv6.hopopts.nxt ipv6.dstopts.nxt ipv6.routing.nxt ipv6.fraghdr.nxt \
@@ -27,4 +27,4 @@ for field in frame.len frame.cap_len frame.protocols \
 done
 tshark -r "$name.pcapng" -n -T fields -E header=y "$@" \
     -o ip.defragment:FALSE -o ipv6.defragment:FALSE -o ip.check_checksum:TRUE \
-    -o tcp.desegment_tcp_streams:FALSE -o ip.tso_support:FALSE >"$name.tsv"
+    -o tcp.desegment_tcp_streams:FALSE >"$name.tsv"

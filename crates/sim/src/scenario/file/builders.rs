@@ -1,16 +1,20 @@
 //! Topologies that are needed again and again: a few numbers in a file become
 //! nodes and links, the same that somebody would write out.
 
+use std::ops::Range;
+
 use tidegate_core::discipline::fifo;
 use tidegate_core::{Buffer, Rate, Span};
 
 use super::data::DataFiles;
+use super::disciplines;
 use super::error::Mistake;
 use super::syntax::{self, Access, Dumbbell, Wifi};
-use super::topology::{NewLink, Topology, capacity, share};
+use super::topology::{Topology, capacity, share};
 use super::values::Text;
 use super::wifi::Sending;
-use crate::scenario::{AccessPoint, Capacity, DisciplineChoice, QueueSpec, Station};
+use crate::scenario::layout::NewLink;
+use crate::scenario::{Capacity, DisciplineChoice, QueueSpec, WirelessCell};
 
 /// `EFD section 4.1`.
 const PAIRS: u32 = 5;
@@ -54,9 +58,9 @@ impl Dumbbell {
         };
         let (senders, receivers) = (numbered("sender"), numbered("receiver"));
         for sender in &senders {
-            both_ways(topology, sender, "left", &edge, delay);
+            topology.layout.both_ways(sender, "left", &edge, delay);
         }
-        topology.add(NewLink {
+        topology.layout.add(NewLink {
             name: "bottleneck".into(),
             from: "left",
             to: "right",
@@ -65,9 +69,9 @@ impl Dumbbell {
             loss: 0.0,
             queue: tested,
         });
-        one_way(topology, "right", "left", &bottleneck, delay);
+        topology.layout.one_way("right", "left", &bottleneck, delay);
         for receiver in &receivers {
-            both_ways(topology, "right", receiver, &edge, delay);
+            topology.layout.both_ways("right", receiver, &edge, delay);
         }
         topology.add_group("senders", &senders);
         topology.add_group("receivers", &receivers);
@@ -98,9 +102,9 @@ impl Access {
         let servers: Vec<_> =
             (1..=server_delays.len()).map(|number| format!("server{number}")).collect();
         for host in &hosts {
-            both_ways(topology, host, "router", &lan, lan_delay);
+            topology.layout.both_ways(host, "router", &lan, lan_delay);
         }
-        topology.add(NewLink {
+        topology.layout.add(NewLink {
             name: "down".into(),
             from: "isp",
             to: "router",
@@ -109,7 +113,7 @@ impl Access {
             loss: 0.0,
             queue: QueueSpec::Tested(or(self.down_buffer, buffer)),
         });
-        topology.add(NewLink {
+        topology.layout.add(NewLink {
             name: "up".into(),
             from: "router",
             to: "isp",
@@ -120,7 +124,7 @@ impl Access {
         });
         // The core of the network has room for everybody.
         for (server, delay) in servers.iter().zip(server_delays) {
-            both_ways(topology, "isp", server, &Capacity::Unlimited, delay);
+            topology.layout.both_ways("isp", server, &Capacity::Unlimited, delay);
         }
         topology.add_group("hosts", &hosts);
         topology.add_group("servers", &servers);
@@ -130,80 +134,80 @@ impl Access {
 
 impl Wifi {
     /// Adds its nodes, groups and links.
-    pub(super) fn build(&self, topology: &mut Topology) -> Result<(), Mistake> {
-        let Sending { modulations, aggregation } = self.sending()?;
-        let airtime_fairness = self.airtime_fairness.unwrap_or(false);
-        let frame_error = share(self.frame_error.as_ref())?;
-        let count = self.stations.0;
+    pub(super) fn build(
+        &self,
+        place: &Range<usize>,
+        topology: &mut Topology,
+    ) -> Result<(), Mistake> {
         let numbered = |role: &str, count: u32| -> Vec<String> {
             (1..=count).map(|number| format!("{role}{number}")).collect()
         };
+        let Some(stations) = &self.stations else {
+            return Err(Mistake::missing(place, "stations", "how many there are"));
+        };
+        if let Some(queue) = &self.queue {
+            let expected = "none, since the discipline under test is there";
+            return Err(Mistake::at(&queue.place, "a discipline for the downlink", expected));
+        }
+        let count = stations.value.0;
         let stations = numbered("station", count);
         let hosts = numbered("host", self.hosts.map_or(count, |hosts| hosts.0));
-        let in_use = || modulations.iter().copied().cycle().take(stations.len());
-        let fastest = in_use().max_by_key(|modulation| modulation.rate());
-        let wireless = |name, from, to, capacity, queue| {
-            let delay = Span::ZERO;
-            NewLink { name, from, to, capacity, delay, loss: 0.0, queue }
-        };
-        let downlink = |name, to, fastest| {
-            let immediate_replies = self.immediate_replies.unwrap_or(false);
-            let access_point =
-                AccessPoint { fastest, immediate_replies, aggregation, airtime_fairness };
-            let queue = QueueSpec::Tested(or(self.buffer, Buffer::default()));
-            wireless(name, "accesspoint", to, Capacity::Downlink(access_point), queue)
-        };
-        if airtime_fairness {
-            for ((station, modulation), number) in stations.iter().zip(in_use()).zip(1..) {
-                topology.add(downlink(format!("downlink{number}"), station, modulation));
-            }
-        } else {
-            let fastest = fastest.expect("there is a station");
-            topology.add(downlink("downlink".into(), "medium", fastest));
-        }
-        let station_buffer = or(self.station_buffer, Buffer::default());
-        for ((station, modulation), number) in stations.iter().zip(in_use()).zip(1..) {
-            let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
-            topology.add(wireless(
-                format!("uplink{number}"),
-                station,
-                "accesspoint",
-                Capacity::Uplink(Station { modulation, frame_error }),
-                QueueSpec::Fixed(fifo, station_buffer),
-            ));
-            if !airtime_fairness {
-                one_way(topology, "medium", station, &Capacity::Unlimited, Span::ZERO);
-            }
-        }
+        let queue = QueueSpec::Tested(or(self.buffer, Buffer::default()));
+        self.cell(queue)?.lay_out(&mut topology.layout, "accesspoint", &stations);
         let router = Capacity::Fixed(or(self.router_rate, ROUTER));
-        both_ways(topology, "accesspoint", "router", &router, Span::ZERO);
+        topology.layout.both_ways("accesspoint", "router", &router, Span::ZERO);
         let wired = Capacity::Fixed(or(self.wired_rate, WIRED));
         for host in &hosts {
-            both_ways(topology, "router", host, &wired, or(self.wired_delay, WIRED_DELAY));
+            topology.layout.both_ways("router", host, &wired, or(self.wired_delay, WIRED_DELAY));
         }
         topology.add_group("stations", &stations);
         topology.add_group("hosts", &hosts);
         Ok(())
     }
+
+    /// The cell around a gateway, whose stations are its clients.
+    pub(super) fn around_gateway(
+        &self,
+        place: &Range<usize>,
+        data: &dyn DataFiles,
+    ) -> Result<WirelessCell, Mistake> {
+        if let Some(stations) = &self.stations {
+            let expected = "none, since every client is a station";
+            return Err(Mistake::at(&stations.place, "stations", expected));
+        }
+        for (name, given) in [
+            ("hosts", self.hosts.is_some()),
+            ("wired_rate", self.wired_rate.is_some()),
+            ("wired_delay", self.wired_delay.is_some()),
+            ("router_rate", self.router_rate.is_some()),
+        ] {
+            if given {
+                let expected = "[link] and [[servers]] for what is behind the gateway";
+                return Err(Mistake::at(place, format!("'{name}' of a cell"), expected));
+            }
+        }
+        let choice = match &self.queue {
+            Some(queue) => disciplines::choice(&queue.value, &queue.place, &[], data)?,
+            None => DisciplineChoice::with_defaults(&fifo::ENTRY),
+        };
+        self.cell(QueueSpec::Fixed(choice, or(self.buffer, Buffer::default())))
+    }
+
+    /// The cell itself, with this queue at its access point.
+    fn cell(&self, downlink: QueueSpec) -> Result<WirelessCell, Mistake> {
+        let Sending { modulations, aggregation } = self.sending()?;
+        Ok(WirelessCell {
+            modulations,
+            frame_error: share(self.frame_error.as_ref())?,
+            aggregation,
+            airtime_fairness: self.airtime_fairness.unwrap_or(false),
+            immediate_replies: self.immediate_replies.unwrap_or(false),
+            downlink,
+            station_buffer: or(self.station_buffer, Buffer::default()),
+        })
+    }
 }
 
 fn or<T>(written: Option<Text<T>>, default: T) -> T {
     written.map_or(default, |text| text.0)
-}
-
-fn one_way(topology: &mut Topology, from: &str, to: &str, capacity: &Capacity, delay: Span) {
-    topology.add(NewLink {
-        name: format!("{from} > {to}"),
-        from,
-        to,
-        capacity: capacity.clone(),
-        delay,
-        loss: 0.0,
-        queue: QueueSpec::Unbounded,
-    });
-}
-
-fn both_ways(topology: &mut Topology, from: &str, to: &str, capacity: &Capacity, delay: Span) {
-    one_way(topology, from, to, capacity, delay);
-    one_way(topology, to, from, capacity, delay);
 }

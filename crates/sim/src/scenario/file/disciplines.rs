@@ -98,6 +98,7 @@ fn in_settings(error: SettingError, named: &Named, place: &Range<usize>) -> Mist
             let place = given(parameter).map_or(place, |(_, value)| &value.place);
             Mistake::at(place, format!("'{found}'"), expected)
         }
+        SettingError::Fixed { .. } => unreachable!("nothing runs while a file is read"),
     }
 }
 

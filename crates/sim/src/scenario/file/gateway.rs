@@ -40,6 +40,7 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 
 use self::syntax::{Cbr, Class, Document, Failures, Interval, Link, Servers, WayText};
 use super::data::{DataFiles, Folder, load_text};
+use super::disciplines;
 use super::error::Mistake;
 use super::tcp::within;
 use super::traffic::size_law;
@@ -65,6 +66,10 @@ const MOST_ASKERS: u64 = 100_000;
 /// Samples of one run; all are kept.
 const MOST_SAMPLES: u64 = 100_000;
 const MOST_SERVERS: u64 = 10_000;
+/// As many as in the cell of a scenario.
+const MOST_STATIONS: u64 = 200;
+/// Clients and servers together, each a host of its own.
+const MOST_HOSTS: u64 = 5_000;
 /// A mean page has no more objects.
 const MOST_OBJECTS: f64 = 1_000.0;
 /// As long as any of the times of a file.
@@ -81,8 +86,6 @@ pub struct Comparison {
     pub description: String,
     /// The link, its clients and its servers.
     pub setup: Setup,
-    /// The names of the classes.
-    pub classes: Vec<String>,
     /// What to compare; each label once.
     pub ways: Vec<Way>,
     /// Each way runs once with each.
@@ -136,7 +139,7 @@ fn comparison(document: &Document, data: &dyn DataFiles) -> Result<Comparison, M
         setup.warm_up = warm_up.value.0;
     }
     setup.sample_every = setup.sample_every.max(setup.duration / MOST_SAMPLES);
-    link(&document.link, &mut setup)?;
+    link(&document.link, &mut setup, data)?;
     setup.tcp = Arc::new(document.tcp.over(&setup.tcp)?);
     gateway(document, &mut setup)?;
     objects(document, &mut setup, data)?;
@@ -147,8 +150,17 @@ fn comparison(document: &Document, data: &dyn DataFiles) -> Result<Comparison, M
     if let Some(failing) = &document.failures {
         setup.failures = failures(failing)?;
     }
-    let (names, classes) = classes(document, data)?;
-    setup.classes = classes;
+    setup.classes = classes(document, data)?;
+    if let Some(wifi) = &document.wifi {
+        setup.wifi = Some(wifi.around_gateway(&wifi.place, data)?);
+        check_cell(document, &setup)?;
+    }
+    let hosts = setup.classes.iter().map(|class| u64::from(class.clients)).sum::<u64>()
+        + setup.servers.iter().map(|group| u64::from(group.count)).sum::<u64>();
+    if hosts > MOST_HOSTS {
+        let expected = format!("at most {MOST_HOSTS}");
+        return Err(Mistake::at(&(0..0), format!("{hosts} clients and servers"), expected));
+    }
     let ways = ways(document)?;
     let seeds = match &document.seeds {
         Some(seeds) => super::seed_list(seeds)?,
@@ -156,10 +168,13 @@ fn comparison(document: &Document, data: &dyn DataFiles) -> Result<Comparison, M
     };
     let title = document.title.trim().into();
     let description = document.description.trim().into();
-    Ok(Comparison { title, description, setup, classes: names, ways, seeds })
+    Ok(Comparison { title, description, setup, ways, seeds })
 }
 
-fn link(written: &Link, setup: &mut Setup) -> Result<(), Mistake> {
+fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), Mistake> {
+    if let Some(queue) = &written.queue {
+        setup.provider = disciplines::choice(&queue.value, &queue.place, &[], data)?;
+    }
     // With room for segments of any path, at any rate that a gateway is for.
     if let Some(rate) = &written.rate {
         setup.rate = within(rate, Rate(1_000), Rate(10_000_000_000))?;
@@ -175,6 +190,21 @@ fn link(written: &Link, setup: &mut Setup) -> Result<(), Mistake> {
     }
     if let Some(delay) = &written.client_delay {
         setup.client_delay = within(delay, Span::ZERO, Span::seconds(10))?;
+    }
+    Ok(())
+}
+
+/// Refuses what a cell cannot be: links of clients beside it, and too many stations.
+fn check_cell(document: &Document, setup: &Setup) -> Result<(), Mistake> {
+    let Some(wifi) = &document.wifi else { return Ok(()) };
+    if document.link.client_rate.is_some() || document.link.client_delay.is_some() {
+        let expected = "no client_rate and client_delay beside it";
+        return Err(Mistake::at(&wifi.place, "[wifi]", expected));
+    }
+    let stations: u64 = setup.classes.iter().map(|class| u64::from(class.clients)).sum();
+    if stations > MOST_STATIONS {
+        let expected = format!("at most {MOST_STATIONS} in a cell");
+        return Err(Mistake::at(&wifi.place, format!("{stations} clients"), expected));
     }
     Ok(())
 }
@@ -271,21 +301,18 @@ fn failures(written: &At<Failures>) -> Result<ServerFailures, Mistake> {
     Ok(ServerFailures { stall, reset, trickle, trickle_rate })
 }
 
-/// The names of the classes, and the classes.
-fn classes(
-    document: &Document,
-    data: &dyn DataFiles,
-) -> Result<(Vec<String>, Vec<requests::Class>), Mistake> {
-    let (mut names, mut classes): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
+fn classes(document: &Document, data: &dyn DataFiles) -> Result<Vec<requests::Class>, Mistake> {
+    let mut classes: Vec<requests::Class> = Vec::new();
     let mut askers = 0;
     for written in &document.class {
         let name = written.name.trim();
-        if name.is_empty() || name.chars().any(char::is_control) || names.iter().any(|n| n == name)
+        if name.is_empty()
+            || name.chars().any(char::is_control)
+            || classes.iter().any(|class| class.name == name)
         {
             let found = format!("'{}'", name.escape_debug());
             return Err(Mistake::at(&written.name.place, found, "a name of its own, on one line"));
         }
-        names.push(name.into());
         let class = class(written, data)?;
         let loops = if let Demand::Closed { loops, .. } = class.demand { loops } else { 1 };
         askers += u64::from(class.clients) * u64::from(loops);
@@ -300,7 +327,7 @@ fn classes(
         let expected = "at least one [[class]]";
         return Err(Mistake::at(&(0..0), "no class of clients", expected));
     }
-    Ok((names, classes))
+    Ok(classes)
 }
 
 fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, Mistake> {
@@ -354,6 +381,7 @@ fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, M
     silent.sort_unstable();
     let weight = written.weight.map_or(1, |weight| weight.0);
     Ok(requests::Class {
+        name: written.name.trim().into(),
         weight: NonZeroU32::new(weight).expect("weights are read from 1 on"),
         clients,
         demand,
@@ -457,6 +485,7 @@ fn way(written: &At<WayText>) -> Result<Way, Mistake> {
             let place = given(parameter).map_or(place, |(_, value)| &value.place);
             Err(Mistake::at(place, format!("'{}'", found.escape_debug()), expected))
         }
+        Err(SettingError::Fixed { .. }) => unreachable!("nothing runs while a file is read"),
     }
 }
 

@@ -136,8 +136,8 @@ pub(super) struct Access {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wifi {
-    /// Stations.
-    pub(super) stations: Count<1, 200>,
+    /// Stations; around a gateway every client is one.
+    pub(super) stations: Option<At<Count<1, 200>>>,
     /// What it sends with. Default: 802.11a.
     pub(super) standard: Option<Standard>,
     /// Width of the channel, with 802.11n or ac: 20, 40, 80 or 160 MHz. Default: 20
@@ -161,6 +161,9 @@ pub(super) struct Wifi {
     pub(super) airtime_fairness: Option<bool>,
     /// Share of the frames that noise spoils, at random; they are sent again. Default: 0.
     pub(super) frame_error: Option<At<f64>>,
+    /// The discipline of the downlink's queue, or of each: around a gateway only, where
+    /// it is not under test. Default: fifo.
+    pub(super) queue: Option<At<Named>>,
     /// Buffer of the downlink, or of each. Default: 300 packets.
     pub(super) buffer: Option<Text<Buffer>>,
     /// Buffer of each station. Default: 300 packets.

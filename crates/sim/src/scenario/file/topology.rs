@@ -11,8 +11,9 @@ use super::disciplines;
 use super::error::Mistake;
 use super::syntax::{self, Document, Queue};
 use super::values::{At, Names, Text};
+use crate::scenario::layout::{Layout, NewLink};
 use crate::scenario::nearest::expectation;
-use crate::scenario::{Capacity, LinkSpec, NodeId, QueueSpec};
+use crate::scenario::{Capacity, NodeId, QueueSpec};
 use crate::trace::delivery::DeliveryTrace;
 
 /// More nodes than any access link needs; a [`NodeId`] holds ten times as many.
@@ -22,20 +23,8 @@ const MOST_LINKS: usize = 20_000;
 /// What is known of the network so far.
 #[derive(Default)]
 pub(super) struct Topology {
-    pub(super) nodes: Vec<String>,
-    pub(super) links: Vec<LinkSpec>,
+    pub(super) layout: Layout,
     groups: BTreeMap<String, Vec<NodeId>>,
-}
-
-/// A link to be added; the topology numbers its ends.
-pub(super) struct NewLink<'a> {
-    pub(super) name: String,
-    pub(super) from: &'a str,
-    pub(super) to: &'a str,
-    pub(super) capacity: Capacity,
-    pub(super) delay: Span,
-    pub(super) loss: f64,
-    pub(super) queue: QueueSpec,
 }
 
 impl Topology {
@@ -53,7 +42,7 @@ impl Topology {
                 let expected = "one of them, since both have hosts and a router";
                 return Err(Mistake::at(&wifi.place, "[wifi] beside [access]", expected));
             }
-            wifi.build(&mut topology)?;
+            wifi.build(&wifi.place, &mut topology)?;
         }
         for link in &document.link {
             topology.add_written(link, document, data)?;
@@ -61,43 +50,23 @@ impl Topology {
         // Groups may name any node, so they are resolved when all are known.
         for (name, members) in &document.groups {
             let members_of = topology.resolve(members)?;
-            if topology.node_called(name).is_some() || topology.groups.contains_key(name) {
+            if topology.layout.node_called(name).is_some() || topology.groups.contains_key(name) {
                 let found = format!("'{name}', which is there already");
                 return Err(Mistake::at(&members.place, found, "a name of its own"));
             }
             topology.groups.insert(name.clone(), members_of);
         }
-        if topology.links.is_empty() {
+        if topology.layout.links.is_empty() {
             let expected = "[dumbbell], [access], [wifi] or [[link]]";
             return Err(Mistake::at(&(0..0), "no link", expected));
         }
         Ok(topology)
     }
 
-    fn node_called(&self, name: &str) -> Option<NodeId> {
-        let index = self.nodes.iter().position(|node| node == name)?;
-        u16::try_from(index).ok().map(NodeId)
-    }
-
-    /// The node called `name`, made when it is new.
-    fn node(&mut self, name: &str) -> NodeId {
-        self.node_called(name).unwrap_or_else(|| {
-            self.nodes.push(name.into());
-            // Beyond the limit the number means nothing; `of` then refuses.
-            NodeId(u16::try_from(self.nodes.len() - 1).unwrap_or(u16::MAX))
-        })
-    }
-
     /// Makes a group of nodes that are there.
     pub(super) fn add_group(&mut self, name: &str, members: &[String]) {
-        let members = members.iter().map(|member| self.node(member)).collect();
+        let members = members.iter().map(|member| self.layout.node(member)).collect();
         self.groups.insert(name.into(), members);
-    }
-
-    pub(super) fn add(&mut self, link: NewLink<'_>) {
-        let (from, to) = (self.node(link.from), self.node(link.to));
-        let NewLink { name, capacity, delay, loss, queue, .. } = link;
-        self.links.push(LinkSpec { name, from, to, capacity, delay, loss, queue });
     }
 
     fn add_written(
@@ -168,26 +137,26 @@ impl Topology {
     }
 
     fn add_checked(&mut self, link: NewLink<'_>, place: &Range<usize>) -> Result<(), Mistake> {
-        let ends = (self.node(link.from), self.node(link.to));
+        let ends = (self.layout.node(link.from), self.layout.node(link.to));
         let wrong = |found: String, expected: &str| Err(Mistake::at(place, found, expected));
         if ends.0 == ends.1 {
             return wrong(format!("'{}' at both ends", link.from), "two nodes");
         }
-        if self.links.iter().any(|other| (other.from, other.to) == ends) {
+        if self.layout.links.iter().any(|other| (other.from, other.to) == ends) {
             let found = format!("a second link from '{}' to '{}'", link.from, link.to);
             return wrong(found, "one at most");
         }
-        if self.links.iter().any(|other| other.name == link.name) {
+        if self.layout.links.iter().any(|other| other.name == link.name) {
             return wrong(format!("a second link called '{}'", link.name), "a name of its own");
         }
-        if self.nodes.len() > MOST_NODES || self.links.len() >= MOST_LINKS {
+        if self.layout.nodes.len() > MOST_NODES || self.layout.links.len() >= MOST_LINKS {
             let expected = format!("at most {MOST_NODES} nodes and {MOST_LINKS} links");
             return wrong("more".into(), &expected);
         }
         if let QueueSpec::Fixed(choice, _) = &link.queue {
             disciplines::check_promises(choice, place, &link.name, &link.capacity)?;
         }
-        self.add(link);
+        self.layout.add(link);
         Ok(())
     }
 
@@ -217,10 +186,10 @@ impl Topology {
         for (name, place) in listed(names) {
             if let Some(members) = self.groups.get(name) {
                 nodes.extend(members);
-            } else if let Some(node) = self.node_called(name) {
+            } else if let Some(node) = self.layout.node_called(name) {
                 nodes.push(node);
             } else {
-                let known = self.nodes.iter().chain(self.groups.keys()).map(String::as_str);
+                let known = self.layout.nodes.iter().chain(self.groups.keys()).map(String::as_str);
                 let expected = expectation(name, known);
                 return Err(Mistake::at(place, format!("unknown node '{name}'"), expected));
             }
@@ -238,7 +207,7 @@ impl Topology {
     }
 
     pub(super) fn name(&self, node: NodeId) -> &str {
-        &self.nodes[usize::from(node.0)]
+        &self.layout.nodes[usize::from(node.0)]
     }
 
     /// Refuses traffic between nodes of which one cannot be reached from the
@@ -254,8 +223,8 @@ impl Topology {
             let found = format!("no way from '{}' to '{}'", self.name(start), self.name(end));
             Mistake::at(&to.place, found, "a destination that links lead to")
         };
-        let mut onward = vec![Vec::new(); self.nodes.len()];
-        for link in &self.links {
+        let mut onward = vec![Vec::new(); self.layout.nodes.len()];
+        for link in &self.layout.links {
             onward[usize::from(link.from.0)].push(link.to);
         }
         let check = |starts: &[NodeId], ends: &[NodeId]| {

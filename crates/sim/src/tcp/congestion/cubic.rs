@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438) in integers.
 //!
-//! The window follows W(t) = C (t - K)^3 + W_max, flat around the size at
-//! which the last loss happened. All of it is integer arithmetic, so that a run
-//! gives the same bits on every machine: windows are bytes, times are counted
-//! in 2^-20 s (just under a microsecond) so that the cube is shifted and not
-//! divided, and fractions of a byte are carried to the next acknowledgement.
+//! The window follows W(t) = C (t - K)^3 + W_max, which is flat around the size
+//! at which the last loss happened. All arithmetic is in integers, so that a run
+//! gives the same bits on every machine: windows are in bytes, times in 2^-20 s
+//! (just under a microsecond), so that the cube is shifted and not divided, and
+//! fractions of a byte are carried over to the next acknowledgement.
 
 use tidegate_core::{Span, Time};
 
@@ -28,7 +28,7 @@ const RELEASE: (u64, u64) = (17, 20);
 const ALPHA: (u64, u64) = (9, 17);
 /// Fraction bits of a second.
 const TICKS: u32 = 20;
-/// Longest time from K that is told apart: 2^32 ticks, more than an hour.
+/// The longest time from K that makes a difference: 2^32 ticks, more than an hour.
 const FARTHEST: u64 = u32::MAX as u64;
 
 #[derive(Debug)]

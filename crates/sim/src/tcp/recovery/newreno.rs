@@ -2,8 +2,8 @@
 //!
 //! The window is inflated by a segment for each duplicate acknowledgement,
 //! because each says that a segment has left the network, while FlightSize
-//! stays as it is. Records are not marked lost here: which ones are missing is
-//! not known, only that the first one is.
+//! stays as it is. Records are not marked lost here: it is only known that the
+//! first one is missing, and not which others are.
 
 use tidegate_core::Time;
 

@@ -1,12 +1,12 @@
 //! How much to send during a fast recovery: proportional rate reduction
-//! (RFC 9937, first RFC 6937).
+//! (RFC 9937, earlier RFC 6937).
 //!
-//! Detection by time deems a whole burst of losses lost at once, the pipe falls
-//! at once, and a sender that filled it up to the window would send the burst
-//! again into the queue that has just overflowed. Retransmissions lost that way
-//! are found too, so such a recovery would go on for ever. Here what is sent
-//! follows what is delivered: in proportion while the pipe is above the
-//! threshold, packet for packet below it, one more when all goes well.
+//! Detection by time finds a whole burst of losses at once, so the pipe falls at
+//! once. A sender that filled it up to the window would send the burst again into
+//! the queue that has just overflowed; retransmissions lost that way are found
+//! too, and such a recovery would go on for ever. Here the sender follows what is
+//! delivered: in proportion while the pipe is above the threshold, segment for
+//! segment below it, and one more when all goes well.
 
 /// State of one recovery, in bytes; the names of the RFC are in the comments.
 #[derive(Clone, Copy, Debug, Default)]

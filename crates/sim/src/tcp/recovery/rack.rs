@@ -2,10 +2,10 @@
 //!
 //! A segment is lost when one that was sent later has arrived and a round trip
 //! and a reordering window have passed. The RFC looks at every outstanding
-//! segment for each acknowledgement; here the segments sent once are in order
-//! of sending on the board, with a pointer past those already decided, and
-//! those sent again stand in a queue of their own. Both are looked at only as
-//! far as the latest segment that has arrived.
+//! segment for each acknowledgement. Here the board has the segments that were
+//! sent once in order of sending, with a pointer past those already decided, and
+//! a queue has those that were sent again. Both are looked at only as far as the
+//! latest segment that has arrived.
 
 use std::collections::VecDeque;
 
@@ -18,8 +18,8 @@ use crate::tcp::ranges::Ranges;
 use crate::tcp::scoreboard::{Record, Scoreboard, sent_after};
 use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
 
-/// `TLP.max_ack_delay`: what a peer may hold back its acknowledgement of a
-/// single segment (section 7.2; 200 ms is what its authors' Linux has).
+/// `TLP.max_ack_delay`: how long a peer may hold back its acknowledgement of a
+/// single segment (section 7.2; its authors' Linux has 200 ms).
 const MAX_ACK_DELAY: Span = Span::millis(200);
 /// Probe timeout without a round-trip estimate (section 7.2).
 const PROBE_WITHOUT_ESTIMATE: Span = Span::seconds(1);
@@ -31,13 +31,13 @@ const WINDOW_PERSISTENCE: u32 = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// The latest transmission that has arrived. The RFC orders transmissions by
-    /// `RACK.xmit_ts` and, within a clock tick, by `RACK.end_seq`; here all of
-    /// a burst has the same time, and a retransmission in it would always seem
-    /// older than new data before it. So they are numbered.
+    /// `RACK.xmit_ts` and, within a clock tick, by `RACK.end_seq`. Here all segments
+    /// of a burst have the same time, so a retransmission among them would always
+    /// seem older than new data before it. Transmissions are numbered instead.
     latest: Option<u32>,
     /// `RACK.rtt`.
     round_trip: Span,
-    /// `RACK.min_RTT`, over the whole connection as the RFC allows.
+    /// `RACK.min_RTT`, over the whole connection, which the RFC allows.
     least_round_trip: Span,
     /// `RACK.fack`.
     forward: u64,
@@ -97,7 +97,7 @@ impl Rack {
         self.sampled = true;
     }
 
-    /// The loss that a probe may have found is being repaired otherwise.
+    /// A recovery repairs the loss that a probe may have found.
     pub(super) fn forget_probe(&mut self) {
         self.probe_end = 0;
     }
@@ -129,8 +129,9 @@ impl Rack {
         self.latest.is_none_or(|latest| sent_after(order, latest))
     }
 
-    /// Duplicates and probes; returns whether a probe has repaired a loss,
-    /// which congestion control has to hear of (section 7.4.2).
+    /// Takes in what an acknowledgement says of duplicates and probes. Returns
+    /// whether a probe has repaired a loss, of which congestion control must hear
+    /// (section 7.4.2).
     pub(super) fn on_acknowledgement(
         &mut self,
         offset: u64,
@@ -183,7 +184,7 @@ impl Rack {
         window.min(smoothed.unwrap_or(Span::ZERO))
     }
 
-    /// Marks what is lost by now; returns when more will be (step 5).
+    /// Marks what is lost by now. Returns when more will be (step 5).
     fn mark_losses(
         &mut self,
         board: &mut Scoreboard,
@@ -222,7 +223,7 @@ impl Rack {
         self.mark_lost_repeats(board, now, patience).max(wait)
     }
 
-    /// The same for segments that have been sent again.
+    /// Does the same for segments that have been sent again.
     fn mark_lost_repeats(
         &mut self,
         board: &mut Scoreboard,
@@ -255,8 +256,8 @@ impl Rack {
         wait
     }
 
-    /// Section 6.3: after a timeout the first segment is lost, and every other
-    /// one whose time is over.
+    /// Section 6.3: after a timeout the first segment is lost, and so is every
+    /// other one whose time is over.
     pub(super) fn mark_losses_after_timeout(
         &mut self,
         board: &mut Scoreboard,
@@ -276,7 +277,7 @@ impl Rack {
 }
 
 impl Sender {
-    /// A recovery begins: from now on what is delivered sets the pace.
+    /// A recovery begins: from now on the sender follows what is delivered.
     pub(super) fn begin_reduction(&mut self, flight: u64) {
         if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
             rack.reduction = Reduction::begin(flight);

@@ -1,10 +1,10 @@
 //! Loss recovery by selective acknowledgements (RFC 6675).
 //!
 //! A report is compared with the runs already known, so that an acknowledgement
-//! costs what it says anew, however long its blocks are. Which segments are
-//! lost is decided here by counting what has arrived above them, or in
-//! [`rack`](super::rack) by time; either way they are marked on the board, and
-//! the pipe says how many may be in the network.
+//! costs as much as it says that is new, however long its blocks are. This module
+//! decides which segments are lost by counting what has arrived above them, and
+//! [`rack`](super::rack) decides it by time. Either marks them on the board, and
+//! the window says how large the pipe may be.
 
 use tidegate_core::Time;
 
@@ -95,7 +95,9 @@ impl Sack {
                 let rack = &mut self.rack;
                 let delivered = &mut report.delivered;
                 report.fresh |= board.sack((run.start, run.end), fresh, |record| {
-                    *delivered += u64::from(record.payload());
+                    if !record.reported() {
+                        *delivered += u64::from(record.payload());
+                    }
                     if let Some(rack) = rack {
                         rack.on_delivered(now, record);
                     }

@@ -1,8 +1,8 @@
 //! Which segment goes out next, and what that leaves behind.
 //!
-//! What is urgent comes first, then what was lost, then new data as far as the
-//! congestion window and the peer's allow; with SACK and neither of them, what may
-//! have been lost. Pacing holds back all but what is urgent. A segment that is
+//! Urgent segments come first, then lost ones, then new data as far as the
+//! congestion window and the peer's window allow. If there is none of these, SACK
+//! sends again what may have been lost. Pacing holds back all but what is urgent. A segment that is
 //! handed out is on the board, and a timer runs.
 
 use tidegate_core::Time;
@@ -81,16 +81,16 @@ impl Sender {
         }
     }
 
-    /// The segment that goes out whatever the window says: the first one lost,
-    /// or a window probe.
+    /// The segment that goes out whatever window and pacing say: the first one
+    /// lost, or a window probe.
     fn urgent_segment(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
         if self.board.is_empty() {
             let unsent = self.end.saturating_sub(self.next);
             let payload = self.usable().max(1).min(unsent).min(u64::from(self.mss)) as u32;
             return (payload > 0).then(|| self.send(config, now, payload));
         }
-        // NewReno's first segment is not marked lost: its retransmission takes
-        // the place of the original in FlightSize.
+        // NewReno does not mark its first segment lost: the retransmission takes
+        // the original's place in FlightSize.
         match self.board.first_awaiting() {
             Some(index) => Some(self.retransmit(config, now, index, true)),
             None => Some(self.retransmit(config, now, 0, false)),
@@ -120,13 +120,13 @@ impl Sender {
         }
     }
 
-    /// New data, as far as both windows allow.
+    /// The next new data, as far as both windows and pacing allow.
     #[inline]
     fn next_new(&mut self, config: &TcpConfig, now: Time) -> Option<Outgoing> {
         self.window_limited = false;
         let unsent = self.end.saturating_sub(self.next);
         if unsent == 0 {
-            // The FIN alone: it is neither data nor subject to the windows.
+            // The FIN alone is no data, and no window applies to it.
             return (self.closing && !self.fin_sent).then(|| self.send(config, now, 0));
         }
         let length = u64::from(self.next_length());
@@ -160,8 +160,8 @@ impl Sender {
         self.edge.saturating_sub(self.next)
     }
 
-    /// Payload of the next new segment by the peer's window alone; zero for
-    /// nothing to send or nothing worth it.
+    /// Payload of the next new segment by the peer's window alone. Zero means that
+    /// there is nothing to send, or nothing that is worth a segment.
     ///
     /// Sender's silly window avoidance (RFC 9293 section 3.8.6.2.1): a segment
     /// that the peer's window cuts short waits for more, unless it is half of

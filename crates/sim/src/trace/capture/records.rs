@@ -16,8 +16,8 @@ use pcap_parser::pcapng::{
 };
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{OptionCode, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use tidegate_wire::Link;
 
-use super::headers::Link;
 use super::{Collector, Record, Stamp};
 use crate::trace::ReadError;
 use crate::trace::error::{Mismatch, quote};

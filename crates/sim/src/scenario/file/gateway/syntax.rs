@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Unexpected, Visitor};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
-use super::super::syntax::{Sizes, Tcp};
+use super::super::syntax::{Sizes, Tcp, Wifi};
 use super::super::values::{At, Count, Named, Positive, Quantity, Seeds, Text};
 use crate::requests;
 
@@ -34,6 +34,8 @@ pub(super) struct Document {
     /// The access link, and those of clients.
     #[serde(default)]
     pub(super) link: Link,
+    /// A wireless cell, whose stations all clients are, in place of links of their own.
+    pub(super) wifi: Option<At<Wifi>>,
     /// The gateway's limits.
     #[serde(default)]
     pub(super) gateway: Gateway,
@@ -66,7 +68,9 @@ pub(super) struct Link {
     pub(super) rate: Option<Quantity<Rate>>,
     /// One way over the access link. Default: 1 ms.
     pub(super) delay: Option<Quantity<Span>>,
-    /// Queue at the provider's end. Default: 61 kB.
+    /// The discipline of the queue at the provider's end. Default: fifo.
+    pub(super) queue: Option<At<Named>>,
+    /// What that queue holds. Default: 61 kB.
     pub(super) buffer: Option<Text<Buffer>>,
     /// Rate of each client's link, either way. Default: 10 Mbit/s.
     pub(super) client_rate: Option<Quantity<Rate>>,

@@ -40,7 +40,7 @@ impl Reader<'_> {
         let rate = source.rate.0;
         let per_second = rate.0 as f64 / (8.0 * packet.0 as f64);
         self.check_arrivals(per_second, &source.packet.place)?;
-        let kind = TrafficKind::Cbr { from, to, rate, packet };
+        let kind = TrafficKind::Cbr { from, to, rate, packet, pauses: None };
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })

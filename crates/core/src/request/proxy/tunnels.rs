@@ -1,0 +1,158 @@
+//! Tunnels at a proxy.
+
+use super::super::tunnel::{Orders, Piece, Surroundings, Tunnel, TunnelPhase, Verdict};
+use super::super::{ClassId, Permit, Reading, Refusal, Request, UserId};
+use super::{Action, Proxy, TunnelId};
+use crate::units::{Bytes, Time};
+
+/// Tunnels: to be dialled for at once, as they ask for nothing before bytes flow.
+impl Proxy {
+    /// A tunnel of this user opens.
+    ///
+    /// # Errors
+    /// The class does not exist.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use tidegate_core::request::{
+    ///     Action, ClassId, Piece, Proxy, ProxyConfig, TunnelPhase, UserId, Verdict, catalogue,
+    /// };
+    /// use tidegate_core::{Bytes, Rate, Span, Time};
+    ///
+    /// let msf = catalogue::find("msf").expect("it is in the catalogue");
+    /// let scheduler = msf.build(&[], Rate(2_000_000), &[NonZeroU32::MIN], 1)?;
+    /// let mut proxy = Proxy::new(Time::ZERO, scheduler, ProxyConfig::default());
+    /// let mut now = Time::ZERO;
+    /// let tunnel = proxy.open(now, ClassId(0), UserId(7))?;
+    ///
+    /// // The client greets the server, and then asks for something.
+    /// assert_eq!(proxy.send(now, tunnel, Piece::Handshake(Bytes(517)))?, Verdict::Pass);
+    /// assert_eq!(proxy.send(now, tunnel, Piece::Data(Bytes(400)))?, Verdict::Hold);
+    /// assert_eq!(proxy.next_action(now), Some(Action::Pass { tunnel }));
+    /// assert_eq!(proxy.tunnel(tunnel), Some(TunnelPhase::Active));
+    ///
+    /// // The answer is over when nothing more has come for 200 ms.
+    /// now += Span::millis(50);
+    /// proxy.tunnel_read(now, tunnel, Bytes(3_000));
+    /// now += Span::millis(200);
+    /// assert_eq!(proxy.next_action(now), None);
+    /// assert_eq!(proxy.tunnel(tunnel), Some(TunnelPhase::Idle));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(&mut self, now: Time, class: ClassId, user: UserId) -> Result<TunnelId, Refusal> {
+        if self.scheduler.class(class).is_none() {
+            return Err(Refusal::NoSuchClass { class });
+        }
+        let number = self.named;
+        self.named += 1;
+        self.tunnels.insert(number, Tunnel::new(now, Request { handle: number, class, user }));
+        Ok(TunnelId(number))
+    }
+
+    /// The client has sent a piece into a tunnel; returns what is to be done with it.
+    /// A piece that may pass goes behind what was held before, and acknowledgements of
+    /// the transport are never held. Into a tunnel that is closed nothing is sent.
+    ///
+    /// # Errors
+    /// The piece would be a request, and too many wait already. The piece is not taken.
+    pub fn send(&mut self, now: Time, tunnel: TunnelId, piece: Piece) -> Result<Verdict, Refusal> {
+        let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return Ok(Verdict::Hold) };
+        let config = &self.of_tunnels;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let (verdict, orders) = state.send(piece, around)?;
+        self.carry_out(tunnel, orders);
+        Ok(verdict)
+    }
+
+    /// So much, or none, has come from the server of a tunnel and has not been read. To
+    /// be told whenever bytes come that may not be read: while there are some, the
+    /// response is not over.
+    pub fn tunnel_came(&mut self, tunnel: TunnelId, unread: Bytes) {
+        if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
+            state.came(unread);
+        }
+    }
+
+    /// A part was read from the server of a tunnel; returns how the downlink may be
+    /// read on.
+    pub fn tunnel_read(&mut self, now: Time, tunnel: TunnelId, size: Bytes) -> Reading {
+        let Some(state) = self.tunnels.get_mut(&tunnel.0) else {
+            return Reading::UpTo(Bytes::ZERO);
+        };
+        let config = &self.of_tunnels;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let orders = state.read(size, around);
+        let reading = state.reading();
+        self.carry_out(tunnel, orders);
+        reading
+    }
+
+    /// A tunnel carries what must not be held: WebSocket, server-sent events, SSH.
+    /// Its bytes are charged to its user, and it never waits again.
+    pub fn exempt(&mut self, tunnel: TunnelId) {
+        if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
+            let orders = state.exempt(&mut self.scheduler);
+            self.carry_out(tunnel, orders);
+        }
+    }
+
+    /// A tunnel is closed, by whom and however it may be. What is held of it is not
+    /// sent on.
+    pub fn close(&mut self, tunnel: TunnelId) {
+        if let Some(state) = self.tunnels.remove(&tunnel.0) {
+            state.close(&mut self.scheduler);
+            self.alarms.clear(tunnel.0);
+            self.actions.retain(|action| action.tunnel() != Some(tunnel));
+        }
+    }
+
+    /// Where a tunnel is in its life; `None` when it is closed.
+    #[must_use]
+    pub fn tunnel(&self, tunnel: TunnelId) -> Option<TunnelPhase> {
+        self.tunnels.get(&tunnel.0).map(Tunnel::phase)
+    }
+
+    /// How many requests of tunnels were let go out of order, since they had been
+    /// held for the longest time that any may be.
+    #[must_use]
+    pub fn overdue(&self) -> u64 {
+        self.overdue
+    }
+
+    pub(super) fn release_tunnel(&mut self, now: Time, tunnel: TunnelId, permit: Permit) {
+        if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
+            let orders = state.release(permit, now);
+            self.carry_out(tunnel, orders);
+        }
+    }
+
+    pub(super) fn grant_tunnel(&mut self, tunnel: TunnelId, size: Bytes) {
+        if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
+            let orders = state.grant(size);
+            self.carry_out(tunnel, orders);
+        }
+    }
+
+    pub(super) fn look_at_tunnel(&mut self, now: Time, tunnel: TunnelId) {
+        let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return };
+        let config = &self.of_tunnels;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let orders = state.look(around);
+        self.carry_out(tunnel, orders);
+    }
+
+    /// Makes actions of what a transition asks for, and sets the alarm.
+    fn carry_out(&mut self, tunnel: TunnelId, orders: Orders) {
+        self.overdue += u64::from(orders.overdue);
+        if orders.pass {
+            self.actions.push_back(Action::Pass { tunnel });
+        }
+        if let Some(reading) = orders.read {
+            self.actions.push_back(Action::ReadTunnel { tunnel, reading });
+        }
+        let due = self.tunnels.get(&tunnel.0).and_then(|state| state.due(&self.of_tunnels));
+        if let Some(due) = due {
+            self.alarms.set(tunnel.0, due);
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! The life of a tunnel: bytes of both directions that the gateway carries without
+//! knowing what they say, as after CONNECT or in a connection that was redirected.
+//!
+//! A burst of uplink data after quiet is taken for a request, and the downlink bytes
+//! until the next quiet for its response:
+//!
+//! ```text
+//!                 uplink data, held                 released, or held for `max_hold`
+//!      +--------+ ---------------> +---------+ -----------------------------------+
+//!      |  Idle  |                  | Pending |                                    |
+//!      +--------+ <------------+   +---------+                                    |
+//!           |                  |        ^                                         |
+//!           | downlink bytes:  | quiet  | uplink data                             |
+//!           | the response     |        |                                         v
+//!           | goes on          |   +---------+  silence, or an upload      +-------------+
+//!           |                  |   | Waiting | <-------------------------- | Active      |
+//!           |                  |   +---------+                             |      | long |
+//!           |                  |        |      more than `late` at once    |      v      |
+//!           |                  |        +-------------------------------> |     Long    |
+//!           |                  +----------------------------------------- |             |
+//!           +-----------------------------------------------------------> +-------------+
+//!
+//!      any --- the driver says so, or a steady low rate ---> Exempt
+//! ```
+//!
+//! *Active* holds a place in the window, and *Long* is read by the scheduler's grants;
+//! every other state has neither, and what comes in it is charged to the tunnel's
+//! user. The pauses of loss recovery look like the end of a response, so a response
+//! that goes on after quiet takes its place back at once, even past *W+*. Without
+//! that, freeing places after quiet gives no shares at all (measured with a quiet
+//! gap of 300 ms, on 2 Mbit/s).
+//!
+//! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
+//! and has a place all the same until the next quiet.
+
+use super::{Permit, Reading, Refusal, Request, Scheduler, Ticket};
+use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
+
+/// Settings of tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelConfig {
+    /// A response is over when so long nothing has come of it.
+    pub quiet: Span,
+    /// A request of which so long no answer has come gives its place back.
+    pub silence: Span,
+    /// A request that was held for so long is let go out of order.
+    pub max_hold: Span,
+    /// Pieces of uplink data up to this size are no requests: window updates,
+    /// acknowledgements and pings of HTTP/2 in records of TLS take 31 to 48 bytes,
+    /// the shortest request more.
+    pub small: Bytes,
+    /// More uplink data than this without an answer are an upload.
+    pub upload: Bytes,
+    /// More downlink bytes than this without a pause, after silence or during an
+    /// upload, are a response. Window updates and heartbeats are less.
+    pub late: Bytes,
+    /// A tunnel that carries something in each of [`STEADY_SECONDS`] seconds in a row,
+    /// and never more than this rate, is exempt until it carries more.
+    pub steady: Rate,
+}
+
+/// For how long a low rate has to be steady: longer than a page takes to load.
+pub const STEADY_SECONDS: u32 = 10;
+
+impl Default for TunnelConfig {
+    /// Quiet of 200 ms: the measured shares hold with 150 to 300 ms.
+    fn default() -> TunnelConfig {
+        TunnelConfig {
+            quiet: Span::millis(200),
+            silence: Span::seconds(3),
+            max_hold: Span::seconds(8),
+            small: Bytes(48),
+            upload: Bytes(64_000),
+            late: Bytes(2_000),
+            steady: Rate(64_000),
+        }
+    }
+}
+
+/// What a client sends into a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A record of a handshake, an alert: nothing that could be a request.
+    Handshake(Bytes),
+    /// Data that the gateway cannot read.
+    Data(Bytes),
+}
+
+/// What is to be done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send it on.
+    Pass,
+    /// Hold it, and all behind it.
+    Hold,
+}
+
+/// Where a tunnel is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TunnelPhase {
+    /// Quiet: nothing is asked for.
+    Idle,
+    /// A request is held.
+    Pending,
+    /// A request is on its way, or its response is read freely.
+    Active,
+    /// A long response is read by grants.
+    Long,
+    /// No answer came for too long, or it is an upload.
+    Waiting,
+    /// Never held.
+    Exempt,
+}
+
+/// What a transition asks of the gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Orders {
+    /// Send on all that is held.
+    pub(super) pass: bool,
+    /// Read the downlink in this way.
+    pub(super) read: Option<Reading>,
+    /// A request was let go out of order.
+    pub(super) overdue: bool,
+}
+
+/// What a transition may change beside the tunnel itself.
+#[derive(Debug)]
+pub(super) struct Surroundings<'a> {
+    pub(super) now: Time,
+    pub(super) scheduler: &'a mut Scheduler,
+    pub(super) config: &'a TunnelConfig,
+}
+
+/// A tunnel that is open.
+#[derive(Debug)]
+pub(super) struct Tunnel {
+    /// As the scheduler knows all its requests.
+    name: Request,
+    held: Option<Held>,
+    flow: Flow,
+    steady: Steady,
+}
+
+/// A request that waits, or the bytes that may be one.
+#[derive(Debug)]
+struct Held {
+    ticket: Ticket,
+    since: Time,
+    size: Bytes,
+}
+
+/// What the downlink does.
+#[derive(Debug)]
+enum Flow {
+    /// Quiet, after so much of a response.
+    Idle {
+        received: Bytes,
+    },
+    /// With a place in the window.
+    Response(Response),
+    /// Without an answer yet.
+    Waiting(Waiting),
+    Exempt {
+        steady: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Response {
+    permit: Permit,
+    reading: Reading,
+    received: Bytes,
+    /// What has come and is not read.
+    unread: Bytes,
+    /// When the request was sent, or something of the response read, or was there
+    /// and might not be read.
+    moved: Time,
+    /// Uplink data since the last downlink bytes; `None` once there are some.
+    unanswered: Option<Bytes>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// What had come of the response before.
+    received: Bytes,
+    /// When an upload sent last.
+    upload: Option<Time>,
+    /// Downlink bytes without a pause, and when the last of them came.
+    late: Bytes,
+    came: Time,
+}
+
+/// How steadily a tunnel carries little.
+#[derive(Debug)]
+struct Steady {
+    second: u64,
+    carried: Bytes,
+    /// Seconds in a row, before this one, that carried something, but no more than
+    /// a low rate.
+    seconds: u32,
+}
+
+impl Tunnel {
+    /// A tunnel that opens, with the name of its requests.
+    pub(super) fn new(now: Time, name: Request) -> Tunnel {
+        let steady = Steady { second: now.0 / NANOS_PER_SECOND, carried: Bytes::ZERO, seconds: 0 };
+        Tunnel { name, held: None, flow: Flow::Idle { received: Bytes::ZERO }, steady }
+    }
+
+    pub(super) fn phase(&self) -> TunnelPhase {
+        match &self.flow {
+            _ if self.held.is_some() => TunnelPhase::Pending,
+            Flow::Idle { .. } => TunnelPhase::Idle,
+            Flow::Response(Response { reading: Reading::Freely, .. }) => TunnelPhase::Active,
+            Flow::Response(_) => TunnelPhase::Long,
+            Flow::Waiting(_) => TunnelPhase::Waiting,
+            Flow::Exempt { .. } => TunnelPhase::Exempt,
+        }
+    }
+
+    /// How the downlink may be read.
+    pub(super) fn reading(&self) -> Reading {
+        match &self.flow {
+            Flow::Response(response) => response.reading,
+            _ => Reading::Freely,
+        }
+    }
+
+    /// When [`Tunnel::look`] will do something, if nothing happens before.
+    pub(super) fn due(&self, config: &TunnelConfig) -> Option<Time> {
+        let held = self.held.as_ref().map(|held| held.since + config.max_hold);
+        let over = match &self.flow {
+            Flow::Response(response) => Some(response.over_at(config)),
+            _ => None,
+        };
+        held.into_iter().chain(over).min()
+    }
+
+    /// The client sends a piece. Says also what else is to be done.
+    ///
+    /// # Errors
+    /// It would be a request, and too many wait already.
+    pub(super) fn send(
+        &mut self,
+        piece: Piece,
+        around: Surroundings<'_>,
+    ) -> Result<(Verdict, Orders), Refusal> {
+        let (Piece::Handshake(size) | Piece::Data(size)) = piece;
+        let Surroundings { now, scheduler, config } = around;
+        let orders = self.carry(size, now, config);
+        if let Some(held) = &mut self.held {
+            held.size += size;
+            return Ok((Verdict::Hold, orders));
+        }
+        let is_request = matches!(piece, Piece::Data(size) if size > config.small);
+        if !is_request {
+            return Ok((Verdict::Pass, orders));
+        }
+        match &mut self.flow {
+            Flow::Exempt { .. } => {}
+            Flow::Response(response) => {
+                let sent = response.unanswered.unwrap_or_default() + size;
+                response.unanswered = Some(sent);
+                response.moved = now;
+                let received = response.received;
+                if sent > config.upload {
+                    return Ok((Verdict::Pass, self.wait(received, now, Some(now))));
+                }
+            }
+            Flow::Waiting(waiting) if waiting.is_upload(now, config) => {
+                waiting.upload = Some(now);
+                waiting.late = Bytes::ZERO;
+            }
+            Flow::Idle { .. } | Flow::Waiting(_) => {
+                let ticket = scheduler.arrive(self.name)?;
+                self.held = Some(Held { ticket, since: now, size });
+                return Ok((Verdict::Hold, orders));
+            }
+        }
+        Ok((Verdict::Pass, orders))
+    }
+
+    /// The scheduler lets the request go.
+    pub(super) fn release(&mut self, permit: Permit, now: Time) -> Orders {
+        let Some(held) = self.held.take() else { return Orders::default() };
+        let before = self.reading();
+        self.flow = Flow::Response(Response {
+            permit,
+            reading: Reading::Freely,
+            received: Bytes::ZERO,
+            unread: Bytes::ZERO,
+            moved: now,
+            unanswered: Some(held.size),
+        });
+        Orders { pass: true, ..self.reads(before) }
+    }
+
+    /// So much is there from the server that has not been read.
+    pub(super) fn came(&mut self, unread: Bytes) {
+        if let Flow::Response(response) = &mut self.flow {
+            response.unread = unread;
+            // It would carry more if it were let.
+            if response.is_held_back() {
+                self.steady.seconds = 0;
+            }
+        }
+    }
+
+    /// So much was read from the server.
+    pub(super) fn read(&mut self, size: Bytes, around: Surroundings<'_>) -> Orders {
+        let Surroundings { now, scheduler, config } = around;
+        let orders = self.carry(size, now, config);
+        if size == Bytes::ZERO {
+            return orders;
+        }
+        let resumed = match &mut self.flow {
+            Flow::Response(_) => None,
+            Flow::Idle { received } => Some(*received),
+            Flow::Waiting(waiting) => {
+                waiting.hear(size, now, config);
+                (waiting.late > config.late).then_some(waiting.received)
+            }
+            Flow::Exempt { .. } => None,
+        };
+        if let Some(received) = resumed
+            && let Ok(permit) = scheduler.resume(self.name, received)
+        {
+            self.flow = Flow::Response(Response {
+                permit,
+                reading: Reading::Freely,
+                received,
+                unread: Bytes::ZERO,
+                moved: now,
+                unanswered: None,
+            });
+        }
+        let Request { class, user, .. } = self.name;
+        match &mut self.flow {
+            Flow::Response(response) => {
+                response.reading = scheduler.received(now, &response.permit, size);
+                response.received += size;
+                response.unread -= size;
+                response.moved = now;
+                response.unanswered = None;
+            }
+            _ => scheduler.received_unasked(now, Some((class, user)), size),
+        }
+        orders
+    }
+
+    /// The scheduler lets a long response read on.
+    pub(super) fn grant(&mut self, size: Bytes) -> Orders {
+        let Flow::Response(response) = &mut self.flow else { return Orders::default() };
+        let Reading::UpTo(left) = response.reading else { return Orders::default() };
+        response.reading = Reading::UpTo(left + size);
+        Orders { read: Some(response.reading), ..Orders::default() }
+    }
+
+    /// What is done when nothing happens: a response ends by quiet, a request waits no
+    /// longer.
+    pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
+        let Surroundings { now, scheduler, config } = around;
+        let mut orders = Orders::default();
+        if let Flow::Response(response) = &mut self.flow
+            && response.over_at(config) <= now
+        {
+            let received = response.received;
+            if response.is_held_back() {
+                response.moved = now;
+            } else if response.unanswered.is_none() {
+                orders = self.rest(received);
+            } else {
+                orders = self.wait(received, now, None);
+            }
+        }
+        if let Some(held) = self.held.take_if(|held| held.since + config.max_hold <= now) {
+            scheduler.withdraw(held.ticket);
+            if let Ok(permit) = scheduler.resume(self.name, Bytes::ZERO) {
+                self.held = Some(held);
+                orders = Orders { overdue: true, ..self.release(permit, now) };
+            }
+        }
+        orders
+    }
+
+    /// It is never held from now on.
+    pub(super) fn exempt(&mut self, scheduler: &mut Scheduler) -> Orders {
+        let before = self.reading();
+        let held = self.held.take();
+        if let Some(held) = &held {
+            scheduler.withdraw(held.ticket);
+        }
+        self.flow = Flow::Exempt { steady: false };
+        Orders { pass: held.is_some(), ..self.reads(before) }
+    }
+
+    /// It is closed.
+    pub(super) fn close(self, scheduler: &mut Scheduler) {
+        if let Some(held) = self.held {
+            scheduler.withdraw(held.ticket);
+        }
+    }
+
+    /// A response is over, as far as can be seen.
+    fn rest(&mut self, received: Bytes) -> Orders {
+        let before = self.reading();
+        self.flow = Flow::Idle { received };
+        self.reads(before)
+    }
+
+    /// No answer comes for now: the place goes back.
+    fn wait(&mut self, received: Bytes, now: Time, upload: Option<Time>) -> Orders {
+        let before = self.reading();
+        self.flow = Flow::Waiting(Waiting { received, upload, late: Bytes::ZERO, came: now });
+        self.reads(before)
+    }
+
+    /// What is new for the one who reads.
+    fn reads(&self, before: Reading) -> Orders {
+        let now = self.reading();
+        Orders { read: (now != before).then_some(now), ..Orders::default() }
+    }
+
+    /// Bytes of either direction: little for long makes it exempt, more ends that.
+    fn carry(&mut self, size: Bytes, now: Time, config: &TunnelConfig) -> Orders {
+        let most = config.steady.volume(Span::seconds(1));
+        self.steady.carry(size, now, most);
+        if self.steady.carried > most && matches!(self.flow, Flow::Exempt { steady: true }) {
+            self.flow = Flow::Idle { received: Bytes::ZERO };
+        }
+        let is_exempt = matches!(self.flow, Flow::Exempt { .. });
+        if self.steady.seconds < STEADY_SECONDS || is_exempt || self.held.is_some() {
+            return Orders::default();
+        }
+        let before = self.reading();
+        self.flow = Flow::Exempt { steady: true };
+        self.reads(before)
+    }
+}
+
+impl Response {
+    /// When it is over, if nothing more comes.
+    fn over_at(&self, config: &TunnelConfig) -> Time {
+        self.moved + if self.unanswered.is_some() { config.silence } else { config.quiet }
+    }
+
+    /// Whether something is there that may not be read.
+    fn is_held_back(&self) -> bool {
+        matches!(self.reading, Reading::UpTo(may) if self.unread > may)
+    }
+}
+
+impl Waiting {
+    /// Whether uplink data go on with an upload.
+    fn is_upload(&self, now: Time, config: &TunnelConfig) -> bool {
+        self.upload.is_some_and(|sent| now < sent + config.silence)
+    }
+
+    /// Downlink bytes have come.
+    fn hear(&mut self, size: Bytes, now: Time, config: &TunnelConfig) {
+        let goes_on = now < self.came + config.quiet;
+        self.late = if goes_on { self.late + size } else { size };
+        self.came = now;
+    }
+}
+
+impl Steady {
+    fn carry(&mut self, size: Bytes, now: Time, most: Bytes) {
+        let second = now.0 / NANOS_PER_SECOND;
+        if second != self.second {
+            let is_next = second == self.second + 1;
+            let was_low = self.carried > Bytes::ZERO && self.carried <= most;
+            self.seconds = if is_next && was_low { self.seconds.saturating_add(1) } else { 0 };
+            (self.second, self.carried) = (second, Bytes::ZERO);
+        }
+        self.carried += size;
+        if self.carried > most {
+            self.seconds = 0;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Programs that run on hosts.
+//!
+//! A program opens connections or answers them, is told what happens to them, and
+//! acts at times that it asked for. It sees the network through sockets only: the
+//! same TCP over the same links, whatever the program does. A transfer of a file,
+//! a browser, a server and a gateway are programs alike.
+
+mod clients;
+mod proxy;
+mod servers;
+mod traffic;
+mod transfer;
+
+use crate::connections::{Connection, ConnectionId, Side};
+use crate::simulation::{Over, World};
+
+pub(crate) use clients::Clients;
+pub(crate) use proxy::Proxy;
+pub(crate) use servers::Servers;
+pub(crate) use traffic::Traffic;
+
+/// Which program of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppId {
+    /// The sources of a scenario's traffic, on all of its hosts.
+    Traffic,
+    /// Those who ask for pages, each client on a host of its own.
+    Clients,
+    /// Web servers, each on a host of its own.
+    Servers,
+    /// The request gateway.
+    Proxy,
+}
+
+/// A program.
+pub(crate) trait App {
+    /// The run begins.
+    fn start(&mut self, world: &mut World<'_>);
+
+    /// A time has come that it asked for, with the number that it gave.
+    fn on_wake(&mut self, world: &mut World<'_>, number: u64);
+
+    /// TCP at its side of a connection has taken in a segment: there may be data,
+    /// room, or the peer's FIN. Returns whether it has written, read or closed
+    /// there; then the end is asked what it has to send.
+    fn on_segment(&mut self, world: &mut World<'_>, connection: ConnectionId, side: Side) -> bool;
+
+    /// A connection of which it has this side is no more.
+    fn on_over(
+        &mut self,
+        world: &mut World<'_>,
+        connection: &mut Connection,
+        side: Side,
+        over: Over,
+    );
+}

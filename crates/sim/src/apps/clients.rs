@@ -1,0 +1,422 @@
+//! Clients of a gateway: they begin pages, ask for objects, and have them in the end.
+//!
+//! Each client asks from a host of its own. All that a client does comes from its
+//! own random streams, so that it asks for the same under every way to share the
+//! link.
+
+mod presence;
+
+use std::collections::BTreeMap;
+
+use slab::Slab;
+use tidegate_core::{Bytes, Span, Time};
+
+use self::presence::Visitor;
+use super::{App, AppId};
+use crate::connections::{Connection, ConnectionId, Opening, Side};
+use crate::metrics::FlowRecord;
+use crate::requests::{
+    Asker, ClassOutcome, Ending, Fate, Hosts, Loading, SMALL, Setup, Sizes, Unfinished, Wanted,
+    Whereabouts,
+};
+use crate::scenario::NodeId;
+use crate::simulation::{Over, World};
+
+/// All clients of a run.
+pub(crate) struct Clients<'a> {
+    setup: &'a Setup,
+    hosts: Vec<NodeId>,
+    /// Whom they ask: a gateway, or without one the servers themselves.
+    gateway: Option<NodeId>,
+    servers: Vec<NodeId>,
+    askers: Vec<Asker>,
+    visitors: Vec<Visitor>,
+    sizes: Sizes,
+    /// Pages on their way, with their askers.
+    pages: BTreeMap<u64, (usize, Loading)>,
+    begun: u64,
+    /// Objects on their way, by their number.
+    objects: BTreeMap<u64, Object>,
+    asked: u64,
+    /// What they are woken for.
+    alarms: Slab<Alarm>,
+    books: Vec<ClassOutcome>,
+    /// Requests of each class so far.
+    made: Vec<u64>,
+    /// Payload that has come for each class.
+    received: Vec<Bytes>,
+    longest_silence: Span,
+}
+
+/// Why a client acts.
+#[derive(Clone, Copy, Debug)]
+enum Alarm {
+    /// It begins a page, if its user has not come or gone since.
+    Page { asker: usize, visit: u32 },
+    /// An object of a page is due.
+    Due { page: u64, object: usize },
+    /// A user comes or goes.
+    Visit(usize),
+    /// A response may have been silent for too long.
+    Watch(u64),
+}
+
+/// An object on its way to a client.
+struct Object {
+    wanted: Wanted,
+    asker: usize,
+    /// Its page, and its number there.
+    page: (u64, usize),
+    /// Its number within its class.
+    number: u64,
+    connection: ConnectionId,
+    /// Payload that has come of it, and when something came last.
+    taken: u64,
+    moved: Time,
+    longest_stall: Span,
+}
+
+impl<'a> Clients<'a> {
+    pub(crate) fn new(setup: &'a Setup, hosts: &Hosts, direct: bool, seed: u64) -> Clients<'a> {
+        let askers = setup.classes.iter().enumerate();
+        let classes = setup.classes.len();
+        Clients {
+            setup,
+            hosts: hosts.clients.clone(),
+            gateway: (!direct).then_some(hosts.gateway),
+            servers: hosts.servers.clone(),
+            askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
+            visitors: Visitor::all(&setup.classes, seed),
+            sizes: Sizes::new(&setup.sizes),
+            pages: BTreeMap::new(),
+            begun: 0,
+            objects: BTreeMap::new(),
+            asked: 0,
+            alarms: Slab::new(),
+            books: vec![ClassOutcome::default(); classes],
+            made: vec![0; classes],
+            received: vec![Bytes::ZERO; classes],
+            longest_silence: Span::ZERO,
+        }
+    }
+
+    fn wake_at(&mut self, world: &mut World<'_>, at: Time, alarm: Alarm) {
+        let number = self.alarms.insert(alarm) as u64;
+        world.wake(AppId::Clients, at, number);
+    }
+
+    // Pages.
+
+    fn plan_page(&mut self, world: &mut World<'_>, asker: usize) {
+        if !self.is_present(asker) {
+            return;
+        }
+        let class = &self.setup.classes[self.askers[asker].class];
+        if let Some(at) = self.askers[asker].next(world.now(), class) {
+            let visit = self.askers[asker].visit;
+            self.wake_at(world, at, Alarm::Page { asker, visit });
+        }
+    }
+
+    fn begin_page(&mut self, world: &mut World<'_>, asker: usize, visit: u32) {
+        if self.askers[asker].visit != visit {
+            return;
+        }
+        let servers = self.servers.len();
+        let page = self.askers[asker].page(self.setup, &self.sizes, servers);
+        let number = self.begun;
+        self.begun += 1;
+        self.pages.insert(number, (asker, page));
+        self.go_on(world, number);
+        if !self.askers[asker].waits_for_pages() {
+            self.plan_page(world, asker);
+        }
+    }
+
+    /// Asks for what has become due of a page, and plans what will.
+    fn go_on(&mut self, world: &mut World<'_>, page: u64) {
+        while let Some((_, loading)) = self.pages.get_mut(&page)
+            && let Some((object, gap)) = loading.next_due()
+        {
+            if gap > Span::ZERO {
+                self.wake_at(world, world.now() + gap, Alarm::Due { page, object });
+            } else {
+                self.ask_if_possible(world, page, object);
+            }
+        }
+    }
+
+    fn ask_if_possible(&mut self, world: &mut World<'_>, page: u64, object: usize) {
+        if self.pages.get_mut(&page).is_some_and(|(_, loading)| loading.ask(object)) {
+            self.ask(world, page, object);
+        }
+    }
+
+    /// An object of a page has come, or never will: the page goes on without it.
+    fn over(&mut self, world: &mut World<'_>, (page, object): (u64, usize)) {
+        let Some((asker, loading)) = self.pages.get_mut(&page) else { return };
+        let (asker, next) = (*asker, loading.over(object));
+        if loading.is_over() {
+            self.pages.remove(&page);
+            if self.askers[asker].waits_for_pages() {
+                self.plan_page(world, asker);
+            }
+            return;
+        }
+        if let Some(next) = next {
+            self.ask(world, page, next);
+        }
+        self.go_on(world, page);
+    }
+
+    // Objects.
+
+    /// Opens a connection, to the gateway or to the server, and sends a request.
+    fn ask(&mut self, world: &mut World<'_>, page: u64, number_of_page: usize) {
+        let Some((asker, loading)) = self.pages.get(&page) else { return };
+        let (asker, (size, server)) = (*asker, loading.object(number_of_page));
+        let fate = self.askers[asker].fate(&self.setup.failures, size);
+        let (class, client) = (self.askers[asker].class, self.askers[asker].client);
+        let now = world.now();
+        let wanted = Wanted { class, client, server, size, fate, asked: now };
+        let number = self.asked;
+        self.asked += 1;
+        let (to, app) = match self.gateway {
+            Some(gateway) => (gateway, AppId::Proxy),
+            None => (self.servers[server], AppId::Servers),
+        };
+        let connection = world.open(&Opening {
+            nodes: [self.hosts[self.client_of(asker)], to],
+            tcp: [self.setup.tcp.clone(), self.setup.tcp.clone()],
+            apps: [AppId::Clients, app],
+            class: 0,
+            tag: number,
+            wanted: Some(wanted),
+        });
+        if let Some(end) = world.end(connection, Side::Opener) {
+            end.write(self.setup.request.0);
+        }
+        let object = Object {
+            wanted,
+            asker,
+            page: (page, number_of_page),
+            number: self.made[class],
+            connection,
+            taken: 0,
+            moved: now,
+            longest_stall: Span::ZERO,
+        };
+        self.made[class] += 1;
+        self.objects.insert(number, object);
+        if world.is_measured(now) {
+            self.books[class].asked += 1;
+            if self.gateway.is_none() {
+                self.books[class].waiting.record(Span::ZERO);
+            }
+        }
+        if let (None, Some(patience)) = (self.gateway, self.setup.patience) {
+            self.wake_at(world, now + patience, Alarm::Watch(number));
+        }
+        world.act(connection, Side::Opener);
+    }
+
+    /// So much payload has come on a connection.
+    fn take(&mut self, world: &mut World<'_>, number: u64, delivered: u64) {
+        let Some(object) = self.objects.get_mut(&number) else { return };
+        // A gateway has hidden how its server failed.
+        let (delivered, is_reset) = match self.gateway {
+            Some(_) => (delivered, false),
+            None => object.wanted.fate.seen(delivered),
+        };
+        let now = world.now();
+        let fresh = delivered - object.taken;
+        if fresh > 0 {
+            let silent = now.since(object.moved);
+            object.longest_stall = object.longest_stall.max(silent);
+            (object.taken, object.moved) = (delivered, now);
+            let class = object.wanted.class;
+            self.received[class] += Bytes(fresh);
+            if object.wanted.fate == Fate::Answered {
+                self.longest_silence = self.longest_silence.max(silent);
+            }
+        }
+        if is_reset {
+            self.end(world, number, Ending::Reset, None);
+        } else if delivered >= object.wanted.size.0 {
+            self.end(world, number, Ending::Completed, None);
+        }
+    }
+
+    /// An object has come, or will not; with its connection if that is no more.
+    fn end(
+        &mut self,
+        world: &mut World<'_>,
+        number: u64,
+        ending: Ending,
+        connection: Option<&mut Connection>,
+    ) {
+        let Some(object) = self.objects.remove(&number) else { return };
+        let now = world.now();
+        let Wanted { class, asked, size, .. } = object.wanted;
+        if world.is_measured(asked) {
+            let books = &mut self.books[class];
+            books.count(ending);
+            if ending == Ending::Completed {
+                let took = now.since(asked);
+                books.response.record(took);
+                if self.gateway.is_none() {
+                    books.service.record(took);
+                }
+                if size < SMALL {
+                    books.small.record(took);
+                }
+            }
+            let completed = ending == Ending::Completed;
+            report(world, &object, completed, connection);
+        }
+        if ending != Ending::Completed {
+            world.abort(object.connection, Side::Opener, ending.reason());
+        }
+        self.over(world, object.page);
+    }
+
+    /// The number of an asker's client among those of all classes.
+    fn client_of(&self, asker: usize) -> usize {
+        let Asker { class, client, .. } = self.askers[asker];
+        let before: u32 = self.setup.classes[..class].iter().map(|class| class.clients).sum();
+        (before + client) as usize
+    }
+
+    /// Gives a response up when nothing has come of it for too long.
+    fn watch(&mut self, world: &mut World<'_>, number: u64) {
+        let Some(patience) = self.setup.patience else { return };
+        let Some(object) = self.objects.get(&number) else { return };
+        let due = object.moved + patience;
+        if due <= world.now() {
+            self.end(world, number, Ending::Stalled, None);
+        } else {
+            self.wake_at(world, due, Alarm::Watch(number));
+        }
+    }
+
+    // Books.
+
+    pub(crate) fn books(&self) -> &[ClassOutcome] {
+        &self.books
+    }
+
+    /// Payload that has come for each class.
+    pub(crate) fn received(&self) -> &[Bytes] {
+        &self.received
+    }
+
+    /// How many objects are on their way.
+    pub(crate) fn on_their_way(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// The longest time from one byte of a response to its next.
+    pub(crate) fn longest_silence(&self) -> Span {
+        self.longest_silence
+    }
+
+    /// Counts what the end cuts off, by `whereabouts`; of those that are not measured too.
+    pub(crate) fn leave_off(
+        &mut self,
+        world: &mut World<'_>,
+        mut whereabouts: impl FnMut(&mut World<'_>, ConnectionId) -> Whereabouts,
+    ) -> Unfinished {
+        let mut all = Unfinished::default();
+        for object in std::mem::take(&mut self.objects).into_values() {
+            let place = whereabouts(world, object.connection);
+            all.count(place);
+            if world.is_measured(object.wanted.asked) {
+                self.books[object.wanted.class].unfinished.count(place);
+                report(world, &object, false, None);
+            }
+        }
+        all
+    }
+}
+
+/// Puts the row of an object into the books. Losses and repetitions are those of its
+/// connection to the client.
+fn report(
+    world: &mut World<'_>,
+    object: &Object,
+    completed: bool,
+    connection: Option<&mut Connection>,
+) {
+    let now = world.now();
+    let Wanted { class, size, asked, .. } = object.wanted;
+    let state = match connection {
+        Some(state) => Some(state),
+        None => world.connections.live(object.connection),
+    };
+    let (lost, sent) = state.map_or((0, Default::default()), |state| {
+        (state.lost, *state.endpoint(Side::Acceptor).statistics())
+    });
+    let still = if completed { Span::ZERO } else { now.since(object.moved) };
+    let row = FlowRecord {
+        // Classes are the first sources.
+        traffic: class,
+        number: object.number,
+        size: Some(size),
+        start: asked,
+        response: completed.then(|| now.since(asked)),
+        end: completed.then_some(now),
+        delivered: Bytes(object.taken),
+        lost,
+        late: None,
+        retransmissions: sent.retransmissions as u32,
+        timeouts: sent.timeouts,
+        longest_stall: object.longest_stall.max(still),
+        unloaded: None,
+    };
+    world.report(&row, now);
+}
+
+impl App for Clients<'_> {
+    fn start(&mut self, world: &mut World<'_>) {
+        self.start_visits(world);
+        for asker in 0..self.askers.len() {
+            self.plan_page(world, asker);
+        }
+    }
+
+    fn on_wake(&mut self, world: &mut World<'_>, number: u64) {
+        match self.alarms.remove(number as usize) {
+            Alarm::Page { asker, visit } => self.begin_page(world, asker, visit),
+            Alarm::Due { page, object } => self.ask_if_possible(world, page, object),
+            Alarm::Visit(visitor) => self.visit(world, visitor),
+            Alarm::Watch(object) => self.watch(world, object),
+        }
+    }
+
+    fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
+        let Some(connection) = world.connections.live(id) else { return false };
+        let number = connection.tag;
+        let end = connection.endpoint(side);
+        let closes = end.peer_finished();
+        if closes {
+            end.close();
+        }
+        let delivered = end.delivered();
+        self.take(world, number, delivered);
+        closes
+    }
+
+    fn on_over(
+        &mut self,
+        world: &mut World<'_>,
+        connection: &mut Connection,
+        _side: Side,
+        over: Over,
+    ) {
+        let ending = match over {
+            Over::Closed | Over::Failed => Ending::Broken,
+            Over::Aborted { reason, .. } => Ending::of(reason),
+        };
+        self.end(world, connection.tag, ending, Some(connection));
+    }
+}

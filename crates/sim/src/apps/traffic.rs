@@ -1,0 +1,180 @@
+//! What the sources of a scenario say, done: transfers are opened, datagrams sent.
+//!
+//! One program stands for all hosts of a scenario's traffic. A source says when
+//! something begins; how a transfer goes on is up to its two ends.
+
+use slab::Slab;
+use tidegate_core::Bytes;
+
+use super::transfer::Transferring;
+use super::{App, AppId};
+use crate::connections::{Connection, ConnectionId, Opening, Side};
+use crate::scenario::{NodeId, Opener, Scenario, TrafficKind, Transfer};
+use crate::simulation::{Over, World};
+use crate::traffic::{self, Action, Source};
+
+/// The programs of all transfers and streams of datagrams.
+pub(crate) struct Traffic {
+    sources: Vec<Box<dyn Source>>,
+    /// Transfers begun so far, by source.
+    begun: Vec<u64>,
+    transfers: Slab<Transferring>,
+    /// Transfers whose progress is recorded, oldest first.
+    followed: Vec<usize>,
+    /// Used again for every event.
+    actions: Vec<Action>,
+}
+
+impl Traffic {
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Traffic {
+        let sources = scenario.traffic.iter().enumerate();
+        let sources: Vec<_> =
+            sources.map(|(index, spec)| traffic::source(spec, seed, index)).collect();
+        Traffic {
+            begun: vec![0; sources.len()],
+            sources,
+            transfers: Slab::new(),
+            followed: Vec::new(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// The sources.
+    pub(crate) fn sources(&self) -> &[Box<dyn Source>] {
+        &self.sources
+    }
+
+    fn open(
+        &mut self,
+        world: &mut World<'_>,
+        traffic: usize,
+        (from, to): (NodeId, NodeId),
+        size: Option<Bytes>,
+    ) {
+        let number = self.begun[traffic];
+        self.begun[traffic] += 1;
+        let spec = &world.scenario.traffic[traffic];
+        let (class, transfer) = (spec.class, transfer_of(&spec.kind));
+        let slot = self.transfers.vacant_entry();
+        let tag = slot.key();
+        let connection = world.open(&Opening {
+            nodes: match transfer.opened_by {
+                Opener::Sender => [from, to],
+                Opener::Receiver { .. } => [to, from],
+            },
+            tcp: [transfer.tcp.clone(), transfer.tcp.clone()],
+            apps: [AppId::Traffic; 2],
+            class,
+            tag: tag as u64,
+            wanted: None,
+        });
+        let begun = Transferring::begin(world, connection, transfer, size, (traffic, number));
+        slot.insert(begun);
+        if transfer.follow {
+            self.followed.push(tag);
+        }
+        world.act(connection, Side::Opener);
+    }
+
+    pub(crate) fn sample(&mut self, world: &mut World<'_>) {
+        let now = world.now();
+        for tag in &self.followed {
+            let transfer = &self.transfers[*tag];
+            let Some(connection) = world.connections.live(transfer.connection) else { continue };
+            let row = transfer.progress(now, connection);
+            world.recorder.progress(&row);
+            world.summary.progress.push(row);
+        }
+    }
+
+    pub(crate) fn forget_warm_up(&mut self, world: &mut World<'_>) {
+        self.transfers.iter_mut().for_each(|(_, transfer)| transfer.forget_warm_up(world));
+    }
+
+    /// Reports what is cut off, by source and number.
+    pub(crate) fn finish(&mut self, world: &mut World<'_>) {
+        let mut cut_off: Vec<Transferring> = self.transfers.drain().collect();
+        cut_off.sort_by_key(|transfer| (transfer.traffic, transfer.number));
+        for transfer in cut_off {
+            let mut connection = world.connections.remove(transfer.connection);
+            report(world, &transfer, &mut connection, false);
+        }
+    }
+}
+
+impl App for Traffic {
+    fn start(&mut self, world: &mut World<'_>) {
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            if let Some(first) = source.first() {
+                world.wake(AppId::Traffic, first, index as u64);
+            }
+        }
+    }
+
+    /// The source of this number acts.
+    fn on_wake(&mut self, world: &mut World<'_>, index: u64) {
+        let traffic = index as usize;
+        let mut actions = std::mem::take(&mut self.actions);
+        if let Some(next) = self.sources[traffic].wake(world.now(), &mut actions) {
+            world.wake(AppId::Traffic, next, index);
+        }
+        for action in actions.drain(..) {
+            match action {
+                Action::Open { from, to, size } => self.open(world, traffic, (from, to), size),
+                Action::Send(datagram) => world.send_datagram(traffic, &datagram),
+            }
+        }
+        self.actions = actions;
+    }
+
+    fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
+        let now = world.now();
+        let Some(connection) = world.connections.live(id) else { return false };
+        let transfer = &mut self.transfers[connection.tag as usize];
+        transfer.on_segment(now, connection.endpoint(side), side)
+    }
+
+    fn on_over(
+        &mut self,
+        world: &mut World<'_>,
+        connection: &mut Connection,
+        side: Side,
+        over: Over,
+    ) {
+        // Both ends are here: one of them closes the books.
+        if side == Side::Opener {
+            let tag = connection.tag as usize;
+            let transfer = self.transfers.remove(tag);
+            self.followed.retain(|followed| *followed != tag);
+            report(world, &transfer, connection, over == Over::Closed);
+        }
+    }
+}
+
+fn report(
+    world: &mut World<'_>,
+    transfer: &Transferring,
+    connection: &mut Connection,
+    finished: bool,
+) {
+    let now = world.now();
+    let mut row = transfer.record(now, connection, finished);
+    if let (Some(size), Some(_)) = (row.size, row.response) {
+        row.unloaded = world.unloaded(row.traffic, size);
+    }
+    world.report(&row, now);
+}
+
+/// The transfer that a source of connections makes.
+fn transfer_of(kind: &TrafficKind) -> &Transfer {
+    match kind {
+        TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
+        TrafficKind::Cbr { .. }
+        | TrafficKind::Frames { .. }
+        | TrafficKind::Greedy { .. }
+        | TrafficKind::Packets { .. }
+        | TrafficKind::Requests => {
+            unreachable!("these sources open no transfers")
+        }
+    }
+}

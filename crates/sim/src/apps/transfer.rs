@@ -1,0 +1,166 @@
+//! One transfer over a connection of its own, and its books.
+
+use tidegate_core::{Bytes, Span, Time};
+
+use crate::connections::{Connection, ConnectionId, Side};
+use crate::metrics::{FlowRecord, ProgressSample};
+use crate::scenario::{Opener, Transfer};
+use crate::simulation::World;
+use crate::tcp::Endpoint;
+
+/// More than any run can carry, and far from overflow.
+const ENDLESS: u64 = 1 << 60;
+
+/// A transfer that has begun.
+pub(super) struct Transferring {
+    pub(super) connection: ConnectionId,
+    /// Which side sends the data.
+    sender: Side,
+    /// What the opener sends first when it is the receiver of the data.
+    request: Bytes,
+    answered: bool,
+    /// Whether the receiver has closed its side.
+    closed: bool,
+    size: Option<Bytes>,
+    /// Its source, and its number there.
+    pub(super) traffic: usize,
+    pub(super) number: u64,
+    started: Time,
+    response: Option<Span>,
+    /// Payload that had reached the receiver when the books were opened: at the
+    /// start, or at the end of the warm-up.
+    delivered_before: u64,
+    /// Payload that had reached the receiver at the last progress, and when that was.
+    delivered: u64,
+    progressed: Time,
+    longest_stall: Span,
+}
+
+impl Transferring {
+    /// A transfer that begins `now`; `name` is its source and number there. Its opener
+    /// writes what it has to say first.
+    pub(super) fn begin(
+        world: &mut World<'_>,
+        connection: ConnectionId,
+        transfer: &Transfer,
+        size: Option<Bytes>,
+        (traffic, number): (usize, u64),
+    ) -> Transferring {
+        let (sender, request) = match transfer.opened_by {
+            Opener::Sender => (Side::Opener, Bytes::ZERO),
+            Opener::Receiver { request } => (Side::Acceptor, request),
+        };
+        if let Some(end) = world.end(connection, Side::Opener) {
+            match sender {
+                Side::Opener => write_all(end, size),
+                Side::Acceptor => end.write(request.0),
+            }
+        }
+        let now = world.now();
+        Transferring {
+            connection,
+            sender,
+            request,
+            answered: false,
+            closed: false,
+            size,
+            traffic,
+            number,
+            started: now,
+            response: None,
+            delivered_before: 0,
+            delivered: 0,
+            progressed: now,
+            longest_stall: Span::ZERO,
+        }
+    }
+
+    /// What the program at a side does after a segment; whether it did something.
+    pub(super) fn on_segment(&mut self, now: Time, end: &mut Endpoint, side: Side) -> bool {
+        if side != self.sender {
+            let delivered = end.delivered();
+            if delivered > self.delivered {
+                self.delivered = delivered;
+                self.longest_stall = self.longest_stall.max(now.since(self.progressed));
+                self.progressed = now;
+                if self.size.is_some_and(|size| delivered >= size.0) && self.response.is_none() {
+                    self.response = Some(now.since(self.started));
+                }
+            }
+            if !self.closed && end.peer_finished() {
+                self.closed = true;
+                end.close();
+                return true;
+            }
+        } else if side == Side::Acceptor
+            && !self.answered
+            && end.is_established()
+            && end.delivered() >= self.request.0
+        {
+            self.answered = true;
+            write_all(end, self.size);
+            return true;
+        }
+        false
+    }
+
+    /// The warm-up is over: a transfer without end counts from now on.
+    pub(super) fn forget_warm_up(&mut self, world: &mut World<'_>) {
+        if self.size.is_none() {
+            let now = world.now();
+            (self.started, self.progressed) = (now, now);
+            self.longest_stall = Span::ZERO;
+            self.delivered_before = self.delivered;
+            if let Some(connection) = world.connections.live(self.connection) {
+                connection.lost = 0;
+            }
+        }
+    }
+
+    /// How far it has come.
+    pub(super) fn progress(&self, now: Time, connection: &mut Connection) -> ProgressSample {
+        let sender = connection.endpoint(self.sender);
+        ProgressSample {
+            traffic: self.traffic,
+            number: self.number,
+            at: now,
+            delivered: Bytes(self.delivered),
+            congestion_window: Bytes(sender.congestion_window()),
+            smoothed_rtt: sender.smoothed_rtt(),
+        }
+    }
+
+    /// Its row: when it has `finished`, both directions are done.
+    pub(super) fn record(
+        &self,
+        now: Time,
+        connection: &mut Connection,
+        finished: bool,
+    ) -> FlowRecord {
+        let sent = *connection.endpoint(self.sender).statistics();
+        let still = if self.response.is_none() { now.since(self.progressed) } else { Span::ZERO };
+        FlowRecord {
+            traffic: self.traffic,
+            number: self.number,
+            size: self.size,
+            start: self.started,
+            response: self.response,
+            end: (finished && self.response.is_some()).then_some(now),
+            delivered: Bytes(self.delivered - self.delivered_before),
+            lost: connection.lost,
+            late: None,
+            retransmissions: sent.retransmissions as u32,
+            timeouts: sent.timeouts,
+            longest_stall: self.longest_stall.max(still),
+            unloaded: None,
+        }
+    }
+}
+
+/// The program writes the whole transfer and closes behind it.
+fn write_all(end: &mut Endpoint, size: Option<Bytes>) {
+    end.write(size.map_or(ENDLESS, |size| size.0));
+    if size.is_some() {
+        end.close();
+    }
+}

@@ -1,0 +1,202 @@
+//! The network around a gateway: the nodes and links of a [`Setup`] under a [`Way`].
+//!
+//! ```text
+//! clients --- switch === gateway === access link === provider --- servers
+//! ```
+//!
+//! A shaper, if the way has one, stands between gateway and switch; otherwise packets
+//! pass there at once. Clients hang on wires, or are the stations of one wireless
+//! cell, whose access point is the switch.
+
+use std::sync::Arc;
+
+use tidegate_core::{Bytes, Rate, Span, Stream, Time};
+
+use super::setup::{Cbr, Class, Setup};
+use super::ways::Way;
+use crate::scenario::layout::{Layout, NewLink};
+use crate::scenario::{Capacity, NodeId, Pauses, QueueSpec, Scenario, TrafficKind, TrafficSpec};
+
+/// Where the programs of a gateway's users run.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    /// By their number among those of all classes.
+    pub(crate) clients: Vec<NodeId>,
+    pub(crate) gateway: NodeId,
+    pub(crate) servers: Vec<NodeId>,
+    /// The downlink of the access link, and the shaper behind it.
+    pub(crate) downlink: usize,
+    pub(crate) shaper: Option<usize>,
+}
+
+/// What becomes of the sizes of transfers in a run's summary: as `tidegate compare`
+/// has it when a scenario does not say.
+const SIZE_CLASSES: [u64; 5] = [10_000, 30_000, 100_000, 1_000_000, 10_000_000];
+
+impl Setup {
+    /// The network for a seed, which draws the servers' links, and who runs where.
+    pub(crate) fn network(&self, way: &Way, seed: u64) -> (Scenario, Hosts) {
+        let mut layout = Layout::default();
+        let access = Capacity::Fixed(self.rate);
+        layout.one_way("gateway", "provider", &access, self.delay);
+        let downlink = layout.add(NewLink {
+            name: DOWNLINK.into(),
+            from: "provider",
+            to: "gateway",
+            capacity: access,
+            delay: self.delay,
+            loss: 0.0,
+            queue: QueueSpec::Fixed(self.provider.clone(), self.buffer),
+        });
+        let clients = self.client_names();
+        layout.one_way("switch", "gateway", &Capacity::Unlimited, Span::ZERO);
+        // The classes of a shaper are known when all hosts have numbers.
+        let shaper = layout.add(NewLink {
+            name: SHAPER.into(),
+            from: "gateway",
+            to: "switch",
+            capacity: Capacity::Unlimited,
+            delay: Span::ZERO,
+            loss: 0.0,
+            queue: QueueSpec::Unbounded,
+        });
+        match &self.wifi {
+            Some(cell) => cell.lay_out(&mut layout, "switch", &clients),
+            None => {
+                let wire = Capacity::Fixed(self.client_rate);
+                for client in &clients {
+                    layout.both_ways(client, "switch", &wire, self.client_delay);
+                }
+            }
+        }
+        let servers = self.lay_out_servers(&mut layout, seed);
+        let number =
+            |layout: &Layout, name: &str| layout.node_called(name).expect("every host has a link");
+        let clients: Vec<_> = clients.iter().map(|name| number(&layout, name)).collect();
+        let mut classes = vec![0; layout.nodes.len()];
+        for (client, node) in clients.iter().enumerate() {
+            let class = self.class_of(client);
+            classes[usize::from(node.0)] = u16::try_from(class).expect("classes are few");
+        }
+        layout.links[shaper].queue = way.shaper_queue(self, Arc::from(classes));
+        let hosts = Hosts {
+            gateway: number(&layout, "gateway"),
+            servers: servers.iter().map(|name| number(&layout, name)).collect(),
+            clients,
+            downlink,
+            shaper: way.is_shaped().then_some(shaper),
+        };
+        let provider = number(&layout, "provider");
+        (self.scenario(layout, &hosts, provider, way), hosts)
+    }
+
+    /// The names of the links that a run's rows speak of, by their numbers; the same under
+    /// every way.
+    #[must_use]
+    pub fn link_names(&self) -> Vec<String> {
+        let (scenario, _) = self.network(&Way::direct(), 0);
+        scenario.links.into_iter().map(|link| link.name).collect()
+    }
+
+    /// The names of the sources of a run's rows, by their numbers: the classes, and then
+    /// the traffic that belongs to none.
+    #[must_use]
+    pub fn source_names(&self) -> Vec<String> {
+        let (scenario, _) = self.network(&Way::direct(), 0);
+        scenario.traffic.into_iter().map(|source| source.name).collect()
+    }
+
+    /// A name for each client's host.
+    fn client_names(&self) -> Vec<String> {
+        let clients: u32 = self.classes.iter().map(|class| class.clients).sum();
+        (1..=clients).map(|number| format!("client{number}")).collect()
+    }
+
+    fn lay_out_servers(&self, layout: &mut Layout, seed: u64) -> Vec<String> {
+        let mut stream = Stream::new(seed, "servers");
+        let mut names = Vec::new();
+        for group in &self.servers {
+            for _ in 0..group.count {
+                let between = |stream: &mut Stream, (least, most): (u64, u64)| {
+                    least + (stream.uniform() * (most - least) as f64) as u64
+                };
+                let delay = Span(between(&mut stream, (group.delay.0.0, group.delay.1.0)));
+                let rate = Rate(between(&mut stream, (group.rate.0.0, group.rate.1.0)));
+                let name = format!("server{}", names.len() + 1);
+                layout.both_ways("provider", &name, &Capacity::Fixed(rate), delay);
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn scenario(&self, layout: Layout, hosts: &Hosts, provider: NodeId, way: &Way) -> Scenario {
+        let passing = self.passing.iter().enumerate();
+        let passing = passing.map(|(n, cbr)| self.passing(n, *cbr, provider, hosts.gateway));
+        let requests = self.classes.iter().map(|class| self.asking(class));
+        Scenario {
+            title: String::new(),
+            description: String::new(),
+            duration: self.duration,
+            warm_up: self.warm_up,
+            seeds: Vec::new(),
+            sample_every: self.sample_every,
+            size_classes: SIZE_CLASSES.map(Bytes).to_vec(),
+            short_flow: Bytes(SIZE_CLASSES[1]),
+            long_flow: Bytes(SIZE_CLASSES[3]),
+            disciplines: Vec::new(),
+            nodes: layout.nodes,
+            links: layout.links,
+            // Classes first: a class and its requests have the same number.
+            traffic: requests.chain(passing).collect(),
+            talks: talks(hosts, way.is_end_to_end()),
+        }
+    }
+
+    fn passing(&self, number: usize, cbr: Cbr, from: NodeId, to: NodeId) -> TrafficSpec {
+        let Cbr { rate, packet, off, on } = cbr;
+        TrafficSpec {
+            name: format!("passing{}", number + 1),
+            start: Time::ZERO,
+            stop: Time(self.duration.0),
+            class: 0,
+            deadline: None,
+            kind: TrafficKind::Cbr { from, to, rate, packet, pauses: Some(Pauses { off, on }) },
+        }
+    }
+
+    fn asking(&self, class: &Class) -> TrafficSpec {
+        TrafficSpec {
+            name: class.name.clone(),
+            start: Time::ZERO,
+            stop: Time(self.duration.0),
+            class: 0,
+            deadline: None,
+            kind: TrafficKind::Requests,
+        }
+    }
+}
+
+/// The name of the access link's downlink in tables and files.
+const DOWNLINK: &str = "access";
+/// The name of the link that a shaper holds back.
+const SHAPER: &str = "shaper";
+
+/// Who talks to whom. All clients hang on one node and all servers on another, so a
+/// link on the way sees at most what two of the far side bring.
+fn talks(hosts: &Hosts, end_to_end: bool) -> Vec<(NodeId, NodeId)> {
+    let mut talks = Vec::new();
+    let mut between = |these: &[NodeId], those: &[NodeId]| {
+        let few = |nodes: &[NodeId]| nodes[..nodes.len().min(2)].to_vec();
+        for (these, those) in [(these.to_vec(), few(those)), (few(these), those.to_vec())] {
+            talks.extend(these.iter().flat_map(|this| those.iter().map(|that| (*this, *that))));
+        }
+    };
+    if end_to_end {
+        between(&hosts.clients, &hosts.servers);
+    } else {
+        between(&hosts.clients, &[hosts.gateway]);
+        between(&[hosts.gateway], &hosts.servers);
+    }
+    talks
+}

@@ -1,0 +1,507 @@
+//! What all programs share: the links, the connections, the clock and the books.
+//!
+//! A segment's record lies in a slab from the host that sends it to the host
+//! that gets it or the queue that loses it; what moves through links is its
+//! number. Every packet is therefore accounted for: made = delivered + lost +
+//! on the way, which is checked at the end of every run.
+
+use std::collections::VecDeque;
+
+use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
+
+use super::Programs;
+use crate::apps::AppId;
+use crate::connections::{Connection, ConnectionId, Connections, Opening, Side};
+use crate::datagrams::DatagramFlows;
+use crate::kernel::Kernel;
+use crate::lot::Lot;
+use crate::metrics::{FlowRecord, LinkSample, PacketEvent, PacketRecord, Recorder, RunSummary};
+use crate::network::{Network, Queue, SegmentId};
+use crate::scenario::{DisciplineChoice, NodeId, Scenario};
+use crate::slab::Slab;
+use crate::tcp::{Endpoint, Flags, Header};
+use crate::unloaded::Unloaded;
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// The first packet in flight on a link arrives.
+    Arrival(u16),
+    /// A link's sender may take the next packet.
+    Ready(u16),
+    /// Somebody may begin to send in a wireless cell.
+    Access(u16),
+    /// A timer of one end of a connection may be due.
+    Timer(ConnectionId, Side),
+    /// A program wants to act; the number is its own.
+    Wake(AppId, u64),
+    /// Time to look at the links.
+    Sample,
+    /// The warm-up is over.
+    WarmedUp,
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) key: FlowKey,
+    pub(super) destination: NodeId,
+    pub(super) size: Bytes,
+    pub(super) class: u16,
+    pub(super) ecn: Ecn,
+    pub(super) lot: Lot,
+    pub(super) content: Content,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    /// To one side of a connection.
+    Tcp { connection: ConnectionId, to: Side, header: Header },
+    /// Of a datagram flow.
+    Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
+}
+
+/// Why a connection is no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Both ends have closed it.
+    Closed,
+    /// TCP gave it up.
+    Failed,
+    /// The program at this end broke it off, for a reason of its own.
+    Aborted {
+        by: Side,
+        /// What the programs at both ends take it to mean.
+        reason: u16,
+    },
+}
+
+/// The network with all hosts, as their programs see it.
+pub(crate) struct World<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) kernel: Kernel<Event>,
+    pub(crate) network: Network,
+    pub(crate) connections: Connections,
+    pub(crate) summary: RunSummary,
+    pub(crate) recorder: &'a mut dyn Recorder,
+    pub(crate) seed: u64,
+    pub(super) segments: Slab<Segment>,
+    pub(super) datagrams: Vec<DatagramFlows>,
+    /// Connections that are no more, whose programs do not know yet.
+    over: VecDeque<(Box<Connection>, Over)>,
+    /// The yardstick for slowdown; `None` while the yardstick itself is measured.
+    unloaded: Option<Unloaded<'a>>,
+    /// Link counters at the end of the warm-up.
+    base: Vec<Counters>,
+    tally: Tally,
+    /// Whether the recorder takes the rows of packets.
+    pub(super) takes_packets: bool,
+    // Buffers that are used again for every event.
+    headers: Vec<Vec<Header>>,
+    pub(super) lost: Vec<SegmentId>,
+    pub(super) handed_on: Vec<SegmentId>,
+}
+
+/// What has become of all segments.
+#[derive(Debug, Default)]
+struct Tally {
+    made: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        tested: &DisciplineChoice,
+        seed: u64,
+        unloaded: Option<Unloaded<'a>>,
+        datagrams: Vec<DatagramFlows>,
+        recorder: &'a mut dyn Recorder,
+    ) -> World<'a> {
+        let network = Network::new(scenario, tested, seed);
+        World {
+            scenario,
+            takes_packets: recorder.takes_packets(),
+            recorder,
+            kernel: Kernel::new(),
+            base: vec![Counters::default(); network.links.len()],
+            network,
+            segments: Slab::new(),
+            connections: Connections::new(),
+            datagrams,
+            over: VecDeque::new(),
+            seed,
+            summary: RunSummary::new(scenario, &tested.label, seed),
+            unloaded,
+            tally: Tally::default(),
+            headers: Vec::new(),
+            lost: Vec::new(),
+            handed_on: Vec::new(),
+        }
+    }
+
+    /// Now.
+    pub(crate) fn now(&self) -> Time {
+        self.kernel.now()
+    }
+
+    /// Whether what begins at `at` is measured.
+    pub(crate) fn is_measured(&self, at: Time) -> bool {
+        at >= Time(self.scenario.warm_up.0)
+    }
+
+    /// Lets a program act at `at`.
+    pub(crate) fn wake(&mut self, app: AppId, at: Time, number: u64) {
+        self.kernel.schedule(at, Event::Wake(app, number));
+    }
+
+    // Links.
+
+    /// The first packet in flight on a link has come to the far end.
+    /// Returns it when it is there for the host at that end.
+    #[must_use]
+    pub(super) fn arrive(&mut self, link: usize) -> Option<SegmentId> {
+        let now = self.kernel.now();
+        let (to, segment) = {
+            let link_state = &mut self.network.links[link];
+            let (_, segment) = link_state.in_flight.pop_front().expect("an arrival has its packet");
+            if let Some((at, _)) = link_state.in_flight.front() {
+                self.kernel.schedule(*at, Event::Arrival(link as u16));
+            }
+            (link_state.to, segment)
+        };
+        if self.segments[segment].destination == to {
+            return Some(segment);
+        }
+        let next = self.network.next_link(to, self.segments[segment].destination);
+        self.enter(next, segment, now);
+        None
+    }
+
+    /// A packet comes to the queue of a link at `at`: now, or in the future for
+    /// a link that has one feeder.
+    pub(super) fn enter(&mut self, link: usize, segment: SegmentId, at: Time) {
+        let record = &self.segments[segment];
+        if let Some(sent) = self.network.links[link].queue.pass(at, record.size) {
+            return self.travel(link, segment, sent);
+        }
+        let packet = Packet {
+            handle: u64::from(segment),
+            flow: record.key,
+            size: record.size,
+            class: self.network.links[link].class(record.destination, record.class),
+            dscp: Dscp::DEFAULT,
+            ecn: record.ecn,
+            tcp: record.content.tcp_facts(),
+            arrived: at,
+        };
+        let Queue::Scheduled(queue) = &mut self.network.links[link].queue else {
+            unreachable!("a queue is unbounded or scheduled")
+        };
+        let losses = queue.port.offer(at, packet);
+        self.lost.extend(losses.iter().map(segment_of));
+        if self.takes_packets {
+            self.recorder.packet(&PacketRecord { link, at, packet, event: PacketEvent::Arrived });
+            record_losses(self.recorder, link, at, queue.port.losses());
+        }
+        self.drop_lost();
+        self.serve(link, false);
+    }
+
+    /// Lets the sender of a link take a packet if it can; `woken` when the
+    /// event that it has waited for is this one.
+    pub(super) fn serve(&mut self, link: usize, woken: bool) {
+        let now = self.kernel.now();
+        let Queue::Scheduled(queue) = &mut self.network.links[link].queue else { return };
+        if woken {
+            queue.wakes = false;
+        }
+        if queue.wakes || queue.port.backlog().packets == 0 {
+            return;
+        }
+        if let Some(radio) = queue.radio {
+            return self.contend(radio);
+        }
+        let ready = queue.ready_at(now);
+        if ready > now {
+            queue.wakes = true;
+            return self.kernel.schedule(ready, Event::Ready(link as u16));
+        }
+        let taken = queue.send(now);
+        if let Some((packet, _)) = &taken {
+            queue.delay.record(now.since(packet.arrived));
+        }
+        self.lost.extend(queue.port.losses().iter().map(segment_of));
+        if self.takes_packets {
+            record_losses(self.recorder, link, now, queue.port.losses());
+            if let Some((packet, _)) = taken {
+                let event = PacketEvent::Sent;
+                self.recorder.packet(&PacketRecord { link, at: now, packet, event });
+            }
+        }
+        if queue.port.backlog().packets > 0 {
+            let next = match &taken {
+                Some((_, sent)) => queue.ready_at(*sent),
+                // The discipline holds its packets back.
+                None => queue.port.next_ready(now).unwrap_or(Time::FAR_FUTURE),
+            };
+            queue.wakes = true;
+            self.kernel.schedule(next, Event::Ready(link as u16));
+        }
+        self.drop_lost();
+        if let Some((packet, sent)) = taken {
+            let segment = packet.handle as SegmentId;
+            self.segments[segment].ecn = packet.ecn;
+            self.travel(link, segment, sent);
+        }
+    }
+
+    /// A packet whose last bit leaves a link's sender at `sent` goes to the far
+    /// end, and at once through links behind that it alone feeds.
+    pub(super) fn travel(&mut self, link: usize, segment: SegmentId, sent: Time) {
+        if self.network.links[link].loses(self.segments[segment].lot) {
+            self.lost.push(segment);
+            return self.drop_lost();
+        }
+        let at = self.network.links[link].arrival(sent);
+        let to = self.network.links[link].to;
+        let destination = self.segments[segment].destination;
+        if to != destination {
+            let next = self.network.next_link(to, destination);
+            let behind = &self.network.links[next];
+            if behind.fed_by_one && matches!(behind.queue, Queue::Unbounded { .. }) {
+                return self.enter(next, segment, at);
+            }
+        }
+        let in_flight = &mut self.network.links[link].in_flight;
+        if in_flight.is_empty() {
+            self.kernel.schedule(at, Event::Arrival(link as u16));
+        }
+        in_flight.push_back((at, segment));
+    }
+
+    /// Tells the owners of lost packets.
+    pub(super) fn drop_lost(&mut self) {
+        while let Some(segment) = self.lost.pop() {
+            self.tally.lost += 1;
+            match self.segments.remove(segment).content {
+                Content::Tcp { connection, .. } => self.connections.count_loss(connection),
+                Content::Datagram { traffic, flow, sent, .. } => {
+                    self.end_datagram(usize::from(traffic), flow, sent, None);
+                }
+            }
+        }
+    }
+
+    // Hosts.
+
+    /// Opens a connection; its opener sends at the next [`World::act`].
+    pub(crate) fn open(&mut self, opening: &Opening) -> ConnectionId {
+        self.connections.open(opening, self.seed)
+    }
+
+    /// One end of a connection, unless it is over.
+    pub(crate) fn end(&mut self, connection: ConnectionId, side: Side) -> Option<&mut Endpoint> {
+        self.connections.live(connection).map(|state| state.endpoint(side))
+    }
+
+    /// Lets one end send what it may, after its program did something.
+    pub(crate) fn act(&mut self, connection: ConnectionId, side: Side) {
+        let now = self.kernel.now();
+        let mut headers = self.headers.pop().unwrap_or_default();
+        if let Some(end) = self.end(connection, side) {
+            end.poll(now, &mut headers);
+        }
+        self.after_activity(connection, side, headers);
+    }
+
+    /// Breaks a connection off, at once and at both ends.
+    pub(crate) fn abort(&mut self, connection: ConnectionId, by: Side, reason: u16) {
+        if self.connections.live(connection).is_some() {
+            let state = self.connections.remove(connection);
+            self.over.push_back((state, Over::Aborted { by, reason }));
+        }
+    }
+
+    /// A connection that is no more, whose programs have to be told.
+    pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
+        self.over.pop_front()
+    }
+
+    /// A packet has come to the host that it was sent to. Tells the program there.
+    pub(super) fn deliver(&mut self, segment: SegmentId, programs: &mut Programs<'_>) {
+        self.tally.delivered += 1;
+        let now = self.kernel.now();
+        let record = self.segments.remove(segment);
+        match record.content {
+            Content::Tcp { connection, to, header } => {
+                let mut headers = self.headers.pop().unwrap_or_default();
+                let Some(state) = self.connections.live(connection) else {
+                    return self.headers.push(headers);
+                };
+                let marked = record.ecn == Ecn::Ce;
+                state.endpoint(to).on_segment(now, &header, marked, &mut headers);
+                let app = state.app(to);
+                if programs.app(app).on_segment(self, connection, to)
+                    && let Some(end) = self.end(connection, to)
+                {
+                    end.poll(now, &mut headers);
+                }
+                self.after_activity(connection, to, headers);
+            }
+            Content::Datagram { traffic, flow, sent, .. } => {
+                self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
+            }
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, connection: ConnectionId, side: Side) {
+        let now = self.kernel.now();
+        let Some(state) = self.connections.live(connection) else { return };
+        let mut headers = self.headers.pop().unwrap_or_default();
+        if state.timer_came(now, side, &mut headers) {
+            self.after_activity(connection, side, headers);
+        } else {
+            self.headers.push(headers);
+        }
+    }
+
+    /// Sends what one side of a connection has to say, sets its timer, and
+    /// removes the connection when it is over.
+    fn after_activity(&mut self, id: ConnectionId, side: Side, mut headers: Vec<Header>) {
+        let Some(state) = self.connections.live(id) else {
+            headers.clear();
+            return self.headers.push(headers);
+        };
+        if let Some(at) = state.timer_to_set(side) {
+            self.kernel.schedule(at, Event::Timer(id, side));
+        }
+        let over = state.is_over();
+        let class = state.class();
+        let (from, destination, key) = state.route(side);
+        for header in headers.drain(..) {
+            let to = side.other();
+            let size = header.wire_size();
+            let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
+            let content = Content::Tcp { connection: id, to, header };
+            let state = self.connections.live(id).expect("it has just been there");
+            let lot = state.next_lot(side);
+            self.send(from, Segment { key, destination, size, class, ecn, lot, content });
+        }
+        self.headers.push(headers);
+        if let Some(over) = over {
+            let state = self.connections.remove(id);
+            self.over.push_back((state, over));
+        }
+    }
+
+    /// Gives a packet to the first link of its way.
+    pub(super) fn send(&mut self, from: NodeId, segment: Segment) {
+        self.tally.made += 1;
+        let link = self.network.next_link(from, segment.destination);
+        let id = self.segments.insert(segment);
+        self.enter(link, id, self.kernel.now());
+    }
+
+    // Books.
+
+    pub(super) fn sample_links(&mut self) {
+        let now = self.kernel.now();
+        for (index, link) in self.network.links.iter().enumerate() {
+            let Queue::Scheduled(queue) = &link.queue else { continue };
+            let row = LinkSample {
+                link: index,
+                at: now,
+                backlog: queue.port.backlog(),
+                flows_tracked: queue.port.flows_tracked(),
+                counters: *queue.port.counters(),
+            };
+            self.recorder.link(&row);
+            self.summary.links[index].get_or_insert_default().add_sample(row);
+        }
+    }
+
+    pub(super) fn forget_warm_up(&mut self) {
+        let now = self.kernel.now();
+        self.datagrams.iter_mut().for_each(|flows| flows.forget_warm_up(now));
+        for (index, link) in self.network.links.iter_mut().enumerate() {
+            if let Queue::Scheduled(queue) = &mut link.queue {
+                self.base[index] = *queue.port.counters();
+                queue.delay = Default::default();
+                queue.airtime = Span::default();
+            }
+        }
+    }
+
+    /// Puts the row of a flow as it stands at `now` into the books, if it is measured.
+    pub(crate) fn report(&mut self, row: &FlowRecord, now: Time) {
+        if self.is_measured(row.start) {
+            self.summary.add_flow(self.scenario, row, now);
+            self.recorder.flow(row);
+        }
+    }
+
+    /// The response time of a transfer of `size` of a source that has the network for
+    /// itself.
+    pub(crate) fn unloaded(&mut self, traffic: usize, size: Bytes) -> Option<Span> {
+        self.unloaded.as_mut()?.response(traffic, size)
+    }
+
+    /// Closes the books at `end`.
+    pub(super) fn finish(&mut self, end: Time) {
+        self.judge_datagrams_on_the_way(end);
+        for traffic in 0..self.datagrams.len() {
+            for flow in self.datagrams[traffic].unfinished() {
+                let row = self.datagrams[traffic].record(traffic, flow);
+                self.report(&row, end);
+            }
+        }
+        let measured = end.since(Time(self.scenario.warm_up.0));
+        for (index, link) in self.network.links.iter_mut().enumerate() {
+            let Queue::Scheduled(queue) = &mut link.queue else { continue };
+            assert!(queue.port.is_conserved(), "link {index}: a packet was made or lost unseen");
+            let summary = self.summary.links[index].get_or_insert_default();
+            summary.counters = queue.port.counters().since(&self.base[index]);
+            summary.utilisation = queue.utilisation(summary.counters.delivered_bytes, measured);
+            summary.delay = std::mem::take(&mut queue.delay);
+        }
+        let on_the_way = self.segments.len() as u64;
+        let Tally { made, delivered, lost } = self.tally;
+        assert_eq!(made, delivered + lost + on_the_way, "a segment was made or lost unseen");
+        self.summary.reached = end;
+        self.summary.events = self.kernel.handled();
+    }
+}
+
+pub(super) fn segment_of(loss: &Loss) -> SegmentId {
+    loss.packet.handle as SegmentId
+}
+
+pub(super) fn record_losses(recorder: &mut dyn Recorder, link: usize, at: Time, losses: &[Loss]) {
+    for loss in losses {
+        let event = PacketEvent::Lost(loss.reason);
+        recorder.packet(&PacketRecord { link, at, packet: loss.packet, event });
+    }
+}
+
+impl Content {
+    fn tcp_facts(&self) -> Option<TcpFacts> {
+        match self {
+            Content::Tcp { header, .. } => Some(facts(header)),
+            Content::Datagram { tcp, .. } => *tcp,
+        }
+    }
+}
+
+/// What a discipline may know of a segment's header.
+fn facts(header: &Header) -> TcpFacts {
+    TcpFacts {
+        sequence: header.sequence,
+        acknowledgement: header.flags.contains(Flags::ACK).then_some(header.acknowledgement),
+        payload: header.payload,
+        syn: header.flags.contains(Flags::SYN),
+        fin: header.flags.contains(Flags::FIN),
+        plain: header.flags == Flags::ACK && header.sack.as_slice().is_empty(),
+    }
+}

@@ -1,0 +1,567 @@
+//! A driver of the request proxy without a network: it tells the proxy what chance
+//! says, at the wrong time too, does what it is told, and keeps the books that no
+//! order of events may spoil. The life of exchanges is held to a slow and obvious
+//! twin: a gateway as one would write it down, with lists that it searches.
+
+use std::num::NonZeroU32;
+
+use tidegate_core::request::{
+    Action, ClassId, Config, Decision, Ending, ExchangeId, LinkReport, OriginId, Permit, Phase,
+    Piece, Proxy, ProxyConfig, Reading, Request, Scheduler, Ticket, TunnelId, TunnelPhase, UserId,
+    Verdict,
+};
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+/// Something that happens. Numbers choose among all that there ever was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A request is heard; of a class that does not exist, too.
+    Hear {
+        /// Its class.
+        class: u32,
+        /// Its user.
+        user: u64,
+    },
+    /// A server is connected.
+    Connected(usize),
+    /// So much of a response is there that has not been read.
+    Came(usize, Bytes),
+    /// A part of a response is read, permitted or not, and it may be the last.
+    Read(usize, Bytes, bool),
+    /// A server breaks off.
+    Reset(usize),
+    /// A connection is lost.
+    Broken(usize),
+    /// A client leaves.
+    Left(usize),
+    /// A handshake took so long.
+    Timed(u64, Span),
+    /// The link's counter is read, which others have moved by so much.
+    Report(Bytes),
+    /// Time passes, with all that is due in it.
+    Wait(Span),
+    /// A tunnel opens.
+    Open {
+        /// Its class.
+        class: u32,
+        /// Its user.
+        user: u64,
+    },
+    /// A client sends into a tunnel.
+    Send(usize, Piece),
+    /// So much is there of a tunnel's downlink that has not been read.
+    TunnelCame(usize, Bytes),
+    /// A part of a tunnel's downlink is read.
+    TunnelRead(usize, Bytes),
+    /// A tunnel must never be held.
+    Exempt(usize),
+    /// A tunnel is closed.
+    Close(usize),
+}
+
+/// Of so many exchanges and tunnels that are over the driver still talks.
+const MOST_NAMES: usize = 100;
+
+/// The driver.
+#[derive(Debug)]
+pub struct Driver {
+    proxy: Proxy,
+    /// Held to as long as there is no tunnel.
+    twin: Option<Twin>,
+    max_hold: Span,
+    now: Time,
+    carried: Bytes,
+    exchanges: Vec<ExchangeId>,
+    tunnels: Vec<Carried>,
+}
+
+/// A tunnel as its driver knows it.
+#[derive(Debug)]
+struct Carried {
+    name: TunnelId,
+    /// Since when something is held.
+    held: Option<Time>,
+    closed: bool,
+}
+
+impl Driver {
+    /// A driver of a proxy with these settings for a link of this `rate` and classes of
+    /// these `weights`.
+    #[must_use]
+    pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32], proxy: ProxyConfig) -> Driver {
+        let scheduler = || Scheduler::new(config, rate, weights, 1);
+        Driver {
+            max_hold: proxy.tunnels.max_hold,
+            twin: Some(Twin::new(scheduler(), &proxy)),
+            proxy: Proxy::new(Time::ZERO, scheduler(), proxy),
+            now: Time::ZERO,
+            carried: Bytes::ZERO,
+            exchanges: Vec::new(),
+            tunnels: Vec::new(),
+        }
+    }
+
+    /// Does one thing, and then all that the proxy wants.
+    ///
+    /// # Panics
+    /// When the proxy breaks a rule or does something else than its twin.
+    pub fn apply(&mut self, operation: Operation) {
+        let now = self.now;
+        match operation {
+            Operation::Hear { class, user } => self.hear(class, user),
+            Operation::Connected(which) => self.tell(which, |proxy, twin, exchange| {
+                proxy.connected(now, exchange);
+                twin.iter_mut().for_each(|twin| twin.connected(exchange));
+            }),
+            Operation::Came(which, unread) => self.tell(which, |proxy, twin, exchange| {
+                proxy.came(now, exchange, unread);
+                twin.iter_mut().for_each(|twin| twin.came(exchange, unread.0));
+            }),
+            Operation::Read(which, size, complete) => self.tell(which, |proxy, twin, exchange| {
+                let reading = proxy.read(now, exchange, size, complete);
+                if let Some(twin) = twin {
+                    assert_eq!(reading, twin.read(now, exchange, size, complete));
+                }
+            }),
+            Operation::Reset(which) => self.tell(which, |proxy, twin, exchange| {
+                proxy.reset(now, exchange);
+                twin.iter_mut().for_each(|twin| twin.end(exchange, Ending::Reset));
+            }),
+            Operation::Broken(which) => self.tell(which, |proxy, twin, exchange| {
+                proxy.broken(now, exchange);
+                twin.iter_mut().for_each(|twin| twin.end(exchange, Ending::Broken));
+            }),
+            Operation::Left(which) => self.tell(which, |proxy, twin, exchange| {
+                proxy.left(now, exchange);
+                twin.iter_mut().for_each(|twin| twin.end(exchange, Ending::Abandoned));
+            }),
+            Operation::Timed(origin, round_trip) => {
+                self.proxy.timed(OriginId(origin), round_trip);
+                self.twin.iter_mut().for_each(|twin| twin.round_trips.push((origin, round_trip)));
+            }
+            Operation::Report(others) => {
+                self.carried += others;
+                self.proxy.report(now, self.carried);
+                self.twin.iter_mut().for_each(|twin| twin.report(now, self.carried));
+            }
+            Operation::Wait(span) => self.wait(now + span),
+            _ => self.apply_to_tunnel(operation),
+        }
+        self.obey();
+    }
+
+    fn apply_to_tunnel(&mut self, operation: Operation) {
+        let now = self.now;
+        match operation {
+            Operation::Open { class, user } => {
+                self.twin = None;
+                let Ok(name) = self.proxy.open(now, ClassId(class), UserId(user)) else { return };
+                if self.tunnels.len() >= MOST_NAMES {
+                    self.tunnels.retain(|tunnel| !tunnel.closed);
+                }
+                self.tunnels.push(Carried { name, held: None, closed: false });
+            }
+            Operation::Send(which, piece) => self.tell_tunnel(which, |proxy, tunnel| {
+                let Ok(verdict) = proxy.send(now, tunnel.name, piece) else { return };
+                let is_held = verdict == Verdict::Hold && !tunnel.closed;
+                assert!(
+                    is_held || tunnel.closed || tunnel.held.is_none(),
+                    "it overtakes what is held"
+                );
+                if is_held {
+                    tunnel.held.get_or_insert(now);
+                }
+            }),
+            Operation::TunnelCame(which, unread) => {
+                self.tell_tunnel(which, |proxy, tunnel| proxy.tunnel_came(tunnel.name, unread));
+            }
+            Operation::TunnelRead(which, size) => self.tell_tunnel(which, |proxy, tunnel| {
+                let reading = proxy.tunnel_read(now, tunnel.name, size);
+                assert!(!tunnel.closed || reading == Reading::UpTo(Bytes::ZERO));
+            }),
+            Operation::Exempt(which) => {
+                self.tell_tunnel(which, |proxy, tunnel| proxy.exempt(tunnel.name));
+            }
+            Operation::Close(which) => self.tell_tunnel(which, |proxy, tunnel| {
+                proxy.close(tunnel.name);
+                (tunnel.held, tunnel.closed) = (None, true);
+            }),
+            _ => unreachable!("the others are of exchanges"),
+        }
+    }
+
+    fn hear(&mut self, class: u32, user: u64) {
+        let heard = self.proxy.hear(ClassId(class), UserId(user)).ok();
+        self.twin.iter_mut().for_each(|twin| twin.hear(heard, class, user));
+        let Some(exchange) = heard else { return };
+        assert!(!self.exchanges.contains(&exchange), "{exchange:?} twice");
+        if self.exchanges.len() >= MOST_NAMES {
+            self.exchanges.retain(|exchange| self.proxy.phase(*exchange).is_some());
+        }
+        self.exchanges.push(exchange);
+    }
+
+    fn tell(&mut self, which: usize, what: impl FnOnce(&mut Proxy, &mut Option<Twin>, ExchangeId)) {
+        if let Some(which) = which.checked_rem(self.exchanges.len()) {
+            what(&mut self.proxy, &mut self.twin, self.exchanges[which]);
+        }
+    }
+
+    fn tell_tunnel(&mut self, which: usize, what: impl FnOnce(&mut Proxy, &mut Carried)) {
+        if let Some(which) = which.checked_rem(self.tunnels.len()) {
+            what(&mut self.proxy, &mut self.tunnels[which]);
+        }
+    }
+
+    /// Does all that is due until then.
+    fn wait(&mut self, until: Time) {
+        while let Some(at) = self.proxy.next_timeout(self.now).filter(|at| *at <= until) {
+            assert!(at > self.now, "what is due is done");
+            self.now = at;
+            self.obey();
+        }
+        self.now = until;
+    }
+
+    /// Carries out actions until there are none, and looks at the books.
+    fn obey(&mut self) {
+        let mut count = 0;
+        while let Some(action) = self.proxy.next_action(self.now) {
+            if let Some(twin) = &mut self.twin {
+                assert_eq!(Some(action), twin.next_action(self.now), "at {}", self.now);
+            }
+            self.check_action(action);
+            count += 1;
+            assert!(count < 10_000, "there is no end to {action:?}");
+        }
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(twin.next_action(self.now), None, "at {}", self.now);
+        }
+        self.check();
+    }
+
+    fn check_action(&mut self, action: Action) {
+        match action {
+            Action::Dial { exchange, .. } => {
+                assert_eq!(self.proxy.phase(exchange), Some(Phase::Dialling));
+            }
+            Action::Read { exchange, .. } => {
+                assert!(self.proxy.phase(exchange).is_some_and(|phase| phase != Phase::Waiting));
+            }
+            Action::End { exchange, .. } => assert_eq!(self.proxy.phase(exchange), None),
+            Action::Pass { tunnel } => {
+                let known = self.tunnels.iter_mut().find(|known| known.name == tunnel);
+                let held = known.and_then(|known| known.held.take());
+                assert!(held.is_some(), "nothing is held of {tunnel:?}");
+            }
+            Action::ReadTunnel { tunnel, .. } => assert!(self.proxy.tunnel(tunnel).is_some()),
+        }
+    }
+
+    /// The books.
+    fn check(&mut self) {
+        let proxy = &mut self.proxy;
+        let (mut waiting, mut outstanding) = (0, 0);
+        for exchange in &self.exchanges {
+            if let Some(twin) = &self.twin {
+                let known = twin.at(*exchange).map(|at| twin.records[at].phase());
+                assert_eq!(proxy.phase(*exchange), known, "at {}", self.now);
+            }
+            match proxy.phase(*exchange) {
+                Some(Phase::Waiting) => waiting += 1,
+                Some(_) => outstanding += 1,
+                None => {}
+            }
+        }
+        let mut perhaps = 0;
+        for tunnel in &self.tunnels {
+            let phase = proxy.tunnel(tunnel.name);
+            assert_eq!(phase.is_none(), tunnel.closed);
+            assert_eq!(phase == Some(TunnelPhase::Pending), tunnel.held.is_some());
+            match phase {
+                // Its last response may go on.
+                Some(TunnelPhase::Pending) => (waiting, perhaps) = (waiting + 1, perhaps + 1),
+                Some(TunnelPhase::Active | TunnelPhase::Long) => outstanding += 1,
+                _ => {}
+            }
+            let held = tunnel.held.map(|since| self.now.since(since));
+            assert!(held.is_none_or(|held| held < self.max_hold), "held for {held:?}");
+        }
+        assert_eq!(proxy.waiting(), waiting);
+        let known = outstanding..=outstanding + perhaps;
+        assert!(known.contains(&proxy.outstanding()), "{known:?}, not {}", proxy.outstanding());
+        assert!(proxy.held() as usize <= proxy.outstanding());
+        if waiting > 0 {
+            assert!(f64::from(proxy.held()) >= proxy.window(), "one waits, and a place is free");
+        }
+        let next = proxy.next_timeout(self.now);
+        assert!(next.is_none_or(|at| at > self.now), "what is due at {next:?} is done");
+    }
+
+    /// All clients leave.
+    ///
+    /// # Panics
+    /// When anything is left then.
+    pub fn close(&mut self) {
+        for which in 0..self.exchanges.len() {
+            self.apply(Operation::Left(which));
+        }
+        for which in 0..self.tunnels.len() {
+            self.apply(Operation::Close(which));
+        }
+        let proxy = &mut self.proxy;
+        assert_eq!((proxy.held(), proxy.outstanding(), proxy.waiting()), (0, 0, 0));
+        assert!(self.exchanges.iter().all(|exchange| proxy.phase(*exchange).is_none()));
+    }
+}
+
+/// The twin: a gateway around a scheduler of its own. It knows no tunnels.
+#[derive(Debug)]
+struct Twin {
+    scheduler: Scheduler,
+    patience: Option<Span>,
+    /// Of each class with a pool: what a second brings, what is there, and who waits.
+    pools: Vec<(u64, u64, Vec<ExchangeId>)>,
+    refill_at: Time,
+    heard: u64,
+    records: Vec<Record>,
+    actions: Vec<Action>,
+    /// Every sample since the start, and how many there were at the last report.
+    round_trips: Vec<(u64, Span)>,
+    reported: usize,
+    /// Whether the scheduler has to be asked before anything else that is due.
+    asks_first: bool,
+}
+
+/// An exchange that is not over.
+#[derive(Debug)]
+struct Record {
+    handle: u64,
+    exchange: ExchangeId,
+    class: usize,
+    ticket: Ticket,
+    permit: Option<Permit>,
+    connected: bool,
+    unread: u64,
+    /// What it may read; `None` for all.
+    may: Option<u64>,
+    moved: Time,
+    /// When somebody looks whether it is silent.
+    look: Option<Time>,
+}
+
+impl Record {
+    fn held_back(&self) -> u64 {
+        self.may.map_or(0, |may| self.unread.saturating_sub(may))
+    }
+
+    fn reading(&self) -> Reading {
+        self.may.map_or(Reading::Freely, |may| Reading::UpTo(Bytes(may)))
+    }
+
+    fn phase(&self) -> Phase {
+        match (&self.permit, self.connected) {
+            (None, _) => Phase::Waiting,
+            (Some(_), false) => Phase::Dialling,
+            (Some(_), true) => Phase::Reading(self.reading()),
+        }
+    }
+}
+
+impl Twin {
+    fn new(scheduler: Scheduler, config: &ProxyConfig) -> Twin {
+        let pool = |rate: &Rate| (rate.0 / 8, rate.0 / 8 / 2, Vec::new());
+        Twin {
+            scheduler,
+            patience: config.patience,
+            pools: config.pools.iter().map(pool).collect(),
+            refill_at: Time::ZERO + Span::seconds(1),
+            heard: 0,
+            records: Vec::new(),
+            actions: Vec::new(),
+            round_trips: Vec::new(),
+            reported: 0,
+            asks_first: false,
+        }
+    }
+
+    fn at(&self, exchange: ExchangeId) -> Option<usize> {
+        self.records.iter().position(|record| record.exchange == exchange)
+    }
+
+    /// A request comes, to which the proxy gave this name if it took it.
+    fn hear(&mut self, exchange: Option<ExchangeId>, class: u32, user: u64) {
+        let request = Request { handle: self.heard, class: ClassId(class), user: UserId(user) };
+        let ticket = self.scheduler.arrive(request);
+        assert_eq!(ticket.is_ok(), exchange.is_some(), "{ticket:?}");
+        let (Ok(ticket), Some(exchange)) = (ticket, exchange) else { return };
+        self.heard += 1;
+        self.records.push(Record {
+            handle: request.handle,
+            exchange,
+            class: class as usize,
+            ticket,
+            permit: None,
+            connected: false,
+            unread: 0,
+            may: None,
+            moved: Time::ZERO,
+            look: None,
+        });
+    }
+
+    fn connected(&mut self, exchange: ExchangeId) {
+        let Some(at) = self.at(exchange) else { return };
+        self.records[at].connected = self.records[at].permit.is_some();
+    }
+
+    fn came(&mut self, exchange: ExchangeId, unread: u64) {
+        self.connected(exchange);
+        let Some(at) = self.at(exchange) else { return };
+        if self.records[at].permit.is_some() {
+            self.records[at].unread = unread;
+            self.draw(exchange);
+        }
+    }
+
+    fn read(&mut self, now: Time, exchange: ExchangeId, size: Bytes, complete: bool) -> Reading {
+        const NOT_NOW: Reading = Reading::UpTo(Bytes::ZERO);
+        self.connected(exchange);
+        let Some(at) = self.at(exchange) else { return NOT_NOW };
+        let record = &mut self.records[at];
+        let Some(permit) = &record.permit else { return NOT_NOW };
+        if size > Bytes::ZERO {
+            record.moved = now;
+            record.unread = record.unread.saturating_sub(size.0);
+            let reading = self.scheduler.received(now, permit, size);
+            record.may = match (record.may, reading) {
+                (Some(may), _) if record.class < self.pools.len() => {
+                    Some(may.saturating_sub(size.0))
+                }
+                (_, Reading::Freely) => None,
+                (_, Reading::UpTo(may)) => Some(may.0),
+            };
+        }
+        let reading = record.reading();
+        if complete {
+            self.end(exchange, Ending::Completed);
+            return NOT_NOW;
+        }
+        reading
+    }
+
+    fn end(&mut self, exchange: ExchangeId, ending: Ending) {
+        let Some(at) = self.at(exchange) else { return };
+        if self.records[at].permit.is_none() {
+            if ending == Ending::Reset {
+                return;
+            }
+            self.scheduler.withdraw(self.records[at].ticket);
+        }
+        self.records.remove(at);
+        self.pools.iter_mut().for_each(|(.., line)| line.retain(|waiting| *waiting != exchange));
+        let is_other = |action: &Action| match *action {
+            Action::Dial { exchange: of, .. } | Action::Read { exchange: of, .. } => of != exchange,
+            _ => true,
+        };
+        self.actions.retain(is_other);
+        self.actions.push(Action::End { exchange, ending });
+    }
+
+    /// A response reads what its class's pool has, or gets in line.
+    fn draw(&mut self, exchange: ExchangeId) {
+        let Some(at) = self.at(exchange) else { return };
+        let record = &mut self.records[at];
+        let Some((_, level, line)) = self.pools.get_mut(record.class) else { return };
+        let size = record.held_back().min(*level);
+        *level -= size;
+        if *level == 0 && !line.contains(&exchange) {
+            line.push(exchange);
+        }
+        if size > 0 {
+            record.may = record.may.map(|may| may + size);
+            self.actions.push(Action::Read { exchange, size: Bytes(size) });
+        }
+    }
+
+    fn report(&mut self, now: Time, carried: Bytes) {
+        let excess = |at: usize| {
+            let (origin, round_trip) = self.round_trips[at];
+            let of_origin = self.round_trips[..=at].iter().filter(|(of, _)| *of == origin);
+            round_trip - of_origin.map(|(_, round_trip)| *round_trip).min().unwrap_or_default()
+        };
+        let new = self.reported..self.round_trips.len();
+        let count = new.len() as u64;
+        let sum: Span = new.map(excess).sum();
+        self.reported = self.round_trips.len();
+        let queueing_delay = (count > 0).then(|| sum / count);
+        self.scheduler.report(now, LinkReport { carried, queueing_delay });
+    }
+
+    fn next_action(&mut self, now: Time) -> Option<Action> {
+        loop {
+            if !self.actions.is_empty() {
+                return Some(self.actions.remove(0));
+            }
+            if !self.asks_first && self.does_what_is_due(now) {
+                self.asks_first = true;
+                continue;
+            }
+            match self.scheduler.next(now) {
+                Some(Decision::Release { request, permit }) => {
+                    let at = self.records.iter().position(|r| r.handle == request.handle);
+                    let record = &mut self.records[at.expect("only what waits is released")];
+                    record.permit = Some(permit);
+                    record.moved = now;
+                    record.look = self.patience.map(|patience| now + patience);
+                    record.may = (record.class < self.pools.len()).then_some(0);
+                    let (exchange, reading) = (record.exchange, record.reading());
+                    self.actions.push(Action::Dial { exchange, reading });
+                }
+                Some(Decision::Read { handle, size }) => {
+                    let at = self.records.iter().position(|record| record.handle == handle);
+                    let record = &mut self.records[at.expect("only what lives is read")];
+                    if record.class >= self.pools.len() {
+                        record.may = record.may.map(|may| may + size.0);
+                        let exchange = record.exchange;
+                        self.actions.push(Action::Read { exchange, size });
+                    }
+                }
+                None if self.asks_first => self.asks_first = false,
+                None => return None,
+            }
+        }
+    }
+
+    /// One thing that is due.
+    fn does_what_is_due(&mut self, now: Time) -> bool {
+        let due = |record: &&mut Record| record.look.is_some_and(|look| look <= now);
+        let first = self.records.iter_mut().filter(due).min_by_key(|r| (r.look, r.handle));
+        if let (Some(record), Some(patience)) = (first, self.patience) {
+            if record.held_back() > 0 {
+                record.moved = now;
+            }
+            record.look = Some(record.moved + patience);
+            if record.moved + patience <= now {
+                let exchange = record.exchange;
+                self.end(exchange, Ending::Stalled);
+            }
+            return true;
+        }
+        for (_, level, line) in &mut self.pools {
+            if *level > 0 && !line.is_empty() {
+                let exchange = line.remove(0);
+                self.draw(exchange);
+                return true;
+            }
+        }
+        let is_due = !self.pools.is_empty() && self.refill_at <= now;
+        if is_due {
+            self.pools.iter_mut().for_each(|(restore, level, _)| *level = *restore);
+            while self.refill_at <= now {
+                self.refill_at += Span::seconds(1);
+            }
+        }
+        is_due
+    }
+}

@@ -93,8 +93,13 @@ impl ResultFolder {
             self.join_table(*table, contender, runs, &path)
                 .map_err(|reason| Failure::unwritable(&path, &reason))?;
         }
-        self.discard();
+        self.remove_parts();
         Ok(())
+    }
+
+    fn remove_parts(&self) {
+        // What cannot be removed is in nobody's way.
+        let _ = fs::remove_dir_all(self.path.join(PARTS));
     }
 
     fn join_table(
@@ -115,8 +120,7 @@ impl ResultFolder {
     /// Removes what is only needed while runs go on, and the folder when there
     /// is nothing else in it.
     pub(crate) fn discard(&self) {
-        // What cannot be removed is in nobody's way.
-        let _ = fs::remove_dir_all(self.path.join(PARTS));
+        self.remove_parts();
         let _ = fs::remove_dir(&self.path);
     }
 

@@ -161,6 +161,7 @@ impl Link {
     }
 
     /// Whether a packet with this lot is lost on the wire.
+    #[inline]
     pub(crate) fn loses(&self, lot: Lot) -> bool {
         self.loss > 0.0 && lot.falls(self.salt, self.loss)
     }
@@ -203,14 +204,14 @@ impl Scheduled {
         }
     }
 
-    /// The earliest time from `now` on at which a packet may leave, while one waits.
-    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
-        let ready = match &mut self.exit {
+    /// The earliest time from `now` on at which a packet may leave; `None` while none
+    /// waits.
+    pub(crate) fn next_ready(&mut self, now: Time) -> Option<Time> {
+        match &mut self.exit {
             Exit::Wire(egress) => egress.next_ready(now),
             Exit::Trace(port, sender) => port.next_ready(now).map(|at| sender.ready_at(at)),
             Exit::Paced(port, _) => port.next_ready(now),
-        };
-        ready.unwrap_or(Time::FAR_FUTURE)
+        }
     }
 
     /// Takes the next packet, with the time at which its last bit will have left.
@@ -324,19 +325,11 @@ impl Network {
 /// Most nodes are hosts with one link that leads away: whatever they send takes it,
 /// and only the others need a table of all destinations.
 pub(crate) struct Routes {
-    /// What leads away from each node.
-    ways: Vec<Ways>,
-    /// The tables, one after the other: the link to take, by destination.
-    tables: Vec<Option<u16>>,
-    nodes: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Ways {
-    None,
-    Only(u16),
-    /// The number of its table.
-    Several(usize),
+    /// Where the entry of each node begins, and how far apart those of two
+    /// destinations are: by nothing where all take the same link.
+    entries: Vec<(usize, usize)>,
+    /// The link to take.
+    links: Vec<Option<u16>>,
 }
 
 impl Routes {
@@ -345,44 +338,42 @@ impl Routes {
         for (index, link) in (0_u16..).zip(links) {
             onward[usize::from(link.from.0)].push(index);
         }
-        let mut routes = Routes { ways: Vec::with_capacity(nodes), tables: Vec::new(), nodes };
+        let mut routes = Routes { entries: Vec::with_capacity(nodes), links: Vec::new() };
         for start in 0..nodes {
-            let ways = match onward[start][..] {
-                [] => Ways::None,
-                [only] => Ways::Only(only),
-                _ => Ways::Several(routes.add_table(start, links, &onward)),
-            };
-            routes.ways.push(ways);
+            let begin = routes.links.len();
+            if let [] | [_] = onward[start][..] {
+                routes.links.push(onward[start].first().copied());
+                routes.entries.push((begin, 0));
+            } else {
+                routes.links.append(&mut first_links(start, links, &onward));
+                routes.entries.push((begin, 1));
+            }
         }
         routes
     }
 
-    /// Goes through the network breadth first; returns the table's number.
-    fn add_table(&mut self, start: usize, links: &[LinkSpec], onward: &[Vec<u16>]) -> usize {
-        let mut first = vec![None; self.nodes];
-        let mut reached = VecDeque::from([start]);
-        while let Some(node) = reached.pop_front() {
-            for index in &onward[node] {
-                let to = usize::from(links[usize::from(*index)].to.0);
-                if to != start && first[to].is_none() {
-                    first[to] = if node == start { Some(*index) } else { first[node] };
-                    reached.push_back(to);
-                }
-            }
-        }
-        self.tables.append(&mut first);
-        self.tables.len() / self.nodes - 1
-    }
-
     /// The link to take at `node` towards `destination`, if a way leads there.
     pub(crate) fn link(&self, node: NodeId, destination: NodeId) -> Option<usize> {
-        let link = match self.ways[usize::from(node.0)] {
-            Ways::None => None,
-            Ways::Only(link) => Some(link),
-            Ways::Several(table) => self.tables[table * self.nodes + usize::from(destination.0)],
-        };
-        link.map(usize::from)
+        let (begin, apart) = self.entries[usize::from(node.0)];
+        self.links[begin + apart * usize::from(destination.0)].map(usize::from)
     }
+}
+
+/// The first link of the way from `start` to each node, breadth first; `onward` has the
+/// links that lead away from each.
+fn first_links(start: usize, links: &[LinkSpec], onward: &[Vec<u16>]) -> Vec<Option<u16>> {
+    let mut first = vec![None; onward.len()];
+    let mut reached = VecDeque::from([start]);
+    while let Some(node) = reached.pop_front() {
+        for index in &onward[node] {
+            let to = usize::from(links[usize::from(*index)].to.0);
+            if to != start && first[to].is_none() {
+                first[to] = if node == start { Some(*index) } else { first[node] };
+                reached.push_back(to);
+            }
+        }
+    }
+    first
 }
 
 /// For each link, whether all its packets come from one and the same link.

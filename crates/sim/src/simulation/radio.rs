@@ -130,10 +130,9 @@ impl Queues for Wireless<'_> {
             }
         }
         let Some(packet) = taken else {
-            if queue.port().backlog().packets > 0 {
-                // The discipline holds its packets back.
+            // The discipline holds its packets back.
+            if let Some(next) = queue.next_ready(now) {
                 queue.wakes = true;
-                let next = queue.ready_at(now);
                 self.kernel.schedule(next, Event::Ready(link as u16));
             }
             return None;

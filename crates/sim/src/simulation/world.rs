@@ -171,10 +171,11 @@ impl<'a> World<'a> {
             }
             (link_state.to, segment)
         };
-        if self.segments[segment].destination == to {
+        let destination = self.segments[segment].destination;
+        if destination == to {
             return Some(segment);
         }
-        let next = self.network.next_link(to, self.segments[segment].destination);
+        let next = self.network.next_link(to, destination);
         self.enter(next, segment, now);
         None
     }
@@ -217,13 +218,13 @@ impl<'a> World<'a> {
         if woken {
             queue.wakes = false;
         }
-        if queue.wakes || queue.port().backlog().packets == 0 {
+        if queue.wakes {
             return;
         }
+        let Some(ready) = queue.next_ready(now) else { return };
         if let Some(radio) = queue.radio {
             return self.contend(radio);
         }
-        let ready = queue.ready_at(now);
         if ready > now {
             queue.wakes = true;
             return self.kernel.schedule(ready, Event::Ready(link as u16));
@@ -240,8 +241,7 @@ impl<'a> World<'a> {
                 self.recorder.packet(&PacketRecord { link, at: now, packet, event });
             }
         }
-        if queue.port().backlog().packets > 0 {
-            let next = queue.ready_at(taken.map_or(now, |(_, sent)| sent));
+        if let Some(next) = queue.next_ready(taken.map_or(now, |(_, sent)| sent)) {
             queue.wakes = true;
             self.kernel.schedule(next, Event::Ready(link as u16));
         }
@@ -256,13 +256,13 @@ impl<'a> World<'a> {
     /// A packet whose last bit leaves a link's sender at `sent` goes to the far
     /// end, and at once through links behind that it alone feeds.
     pub(super) fn travel(&mut self, link: usize, segment: SegmentId, sent: Time) {
-        if self.network.links[link].loses(self.segments[segment].lot) {
+        let Segment { lot, destination, .. } = self.segments[segment];
+        let travelled = &self.network.links[link];
+        if travelled.loses(lot) {
             self.lost.push(segment);
             return self.drop_lost();
         }
-        let at = self.network.links[link].arrival(sent);
-        let to = self.network.links[link].to;
-        let destination = self.segments[segment].destination;
+        let (at, to) = (travelled.arrival(sent), travelled.to);
         if to != destination {
             let next = self.network.next_link(to, destination);
             let behind = &self.network.links[next];

@@ -349,9 +349,3 @@ impl Summary {
         }
     }
 }
-
-/// The classes of one run, in the order of the file.
-#[must_use]
-pub fn classes(comparison: &Comparison, run: &Run) -> Vec<Class> {
-    (0..comparison.setup.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
-}

@@ -1,6 +1,6 @@
-# `make demo` and `make test` install what they lack on Debian; the rest expects it.
+# `make demo` and `make test` install what is missing on Debian; the other targets expect it.
 
-# rustup puts cargo here, and not every shell knows.
+# rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help demo test golden lint checks fmt bench packages pages clean compiler
@@ -8,13 +8,13 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
-	@echo 'make golden  hold the golden runs against what was kept of them, to the byte'
+	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links, citations and packages'
 	@echo 'make fmt     format the code'
-	@echo 'make bench   say how to measure'
+	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  build every crate from its package alone, as crates.io would'
-	@echo 'make pages   measure the papers and the survey again (half an hour on two cores)'
+	@echo 'make pages   repeat the measurements of the papers and the survey (half an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler

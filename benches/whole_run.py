@@ -6,12 +6,12 @@
     python3 benches/whole_run.py RUNS > benches/runs/DATE-whole-run/raw.csv
 
 Every configuration is run RUNS times in turn (A B C A B C ...), so that a
-machine whose speed drifts treats all alike; the summary on standard error
-gives medians and, pair by pair, ratios to FIFO, and what an event costs in a
-run of 10 000 s over what it costs in one of 100 s. Times are the processor's
-(user + system), which a busy machine disturbs less than the clock on the wall;
-an event's are of the clock, without the start of the programme. DISCIPLINES in
-the environment chooses some of all.
+machine whose speed drifts treats all alike. The summary on standard error gives
+medians, ratios to FIFO pair by pair, and the cost of an event in a run of
+10 000 s relative to its cost in one of 100 s. Times are the processor's (user +
+system), which a busy machine disturbs less than wall-clock time; those of an
+event are wall-clock times without the start of the program. DISCIPLINES in the
+environment selects some of the disciplines.
 """
 
 import csv
@@ -47,8 +47,8 @@ def registered() -> list[str]:
 
 
 def measure(command: list[str]) -> tuple[float, float, float, float]:
-    """Processor seconds, seconds on the wall, peak MiB and nanoseconds an
-    event of one run."""
+    """Processor seconds, wall-clock seconds, peak MiB and nanoseconds per event
+    of one run."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     output = process.stdout.read()
@@ -62,8 +62,8 @@ def measure(command: list[str]) -> tuple[float, float, float, float]:
 
 
 def peak_mib(output: str) -> float:
-    """What the programme says of its own memory: the system's figure for a
-    child would include this script, from which it was forked."""
+    """The program's own report of its memory: the system's figure for a child
+    would include this script, from which it was forked."""
     if found := re.search(r"peak memory (\d+) kB", output):
         return int(found[1]) / 1024
     if found := re.search(r'"rss_mib":([\d.]+)', output):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Holds texts to each other: what a page links to exists, and what code and
-# pages cite (`EFD section 3.1`, `RFC 6298`, `Golestani 1994`) is listed in
-# docs/references.md.
+# Checks that texts agree: every link target of a page exists, and every source
+# that code and pages cite (`EFD section 3.1`, `RFC 6298`, `Golestani 1994`) is
+# listed in docs/references.md.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ for page in $(git ls-files '*.md'); do
         *:*) continue ;;
         esac
         links=$((links + 1))
-        [ -e "$(dirname "$page")/$target" ] || complain "$page: there is no $target"
+        [ -e "$(dirname "$page")/$target" ] || complain "$page: the link target $target does not exist"
     done
 done
 
@@ -42,5 +42,5 @@ done <<END
 $keys
 END
 
-[ $failed = 0 ] && echo "$links links lead somewhere, $count sources cited are in docs/references.md"
+[ $failed = 0 ] && echo "All $links links have targets, and docs/references.md lists all $count sources cited"
 exit $failed

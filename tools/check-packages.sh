@@ -1,10 +1,10 @@
 #!/bin/sh
-# Holds every crate that can be published to what a stranger needs of it: a README,
-# both licences, metadata for docs.rs, a version for each dependency, and no file
-# outside of the package that its code includes. `make packages` builds them too.
+# Checks that every crate that can be published has what a stranger needs: a README,
+# both licences, metadata for docs.rs, a version for each dependency, and no included
+# file outside of the package. `make packages` also builds them.
 #
-#   tools/check-packages.sh            checks what the packages hold
-#   tools/check-packages.sh build      and builds each from its package alone
+#   tools/check-packages.sh            checks the contents of the packages
+#   tools/check-packages.sh build      also builds each from its package alone
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ for manifest in $(git ls-files '*Cargo.toml'); do
         for key in 'description = ' 'readme = ' '\[package.metadata.docs.rs\]'; do
             grep -q "^$key" "$manifest" || complain "$manifest: there is no $key"
         done
-        # How many folders up from the crate's own an include leads.
+        # How many folders upwards an include leads.
         for file in $(echo "$files" | grep '\.rs$'); do
             depth=$(dirname "$file" | sed 's/^\.$//' | awk -F/ '{ print NF }')
             ups=$(grep -oE 'include(_str|_bytes)?!\("(\.\./)+' "$folder/$file" |

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job on the built-in link: a table on the terminal and a report,
-# opened where there is a screen and a person to look at it.
+# Runs the main comparison on the built-in link: prints a table and writes a
+# report, which it opens where there is a screen and a person to look at it.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -5,11 +5,12 @@
 
 Throughput is payload in Mbit/s, as netperf counts it. The load lasts from the
 start of the first TCP flow to the end of the last. *Idle* is the time before
-it, *settled* the load without its first 20 s: slow start and what it leaves
-behind are not of the queue that stands there afterwards. Whether a router's
-queue is that of the way up (EGRESS_INFO, away from the host that ran Flent) or
-down (INGRESS_INFO) is in the file's metadata, as are the counters that `tc`
-printed before and after the run: its packets have an Ethernet header of 14 bytes.
+it, and *settled* is the load without its first 20 s, because slow start and its
+consequences do not belong to the queue that stands there afterwards. The file's
+metadata says whether a router's queue is that of the uplink (EGRESS_INFO, away
+from the host that ran Flent) or the downlink (INGRESS_INFO), and has the
+counters that `tc` printed before and after the run: its packets have an Ethernet
+header of 14 bytes.
 """
 
 import csv
@@ -28,7 +29,7 @@ Sample = dict[str, float]
 
 
 def quantile(values: list[float], fraction: float) -> float:
-    """Linear between the two nearest of the sorted values."""
+    """Interpolates linearly between the two nearest of the sorted values."""
     ordered = sorted(values)
     place = fraction * (len(ordered) - 1)
     low = int(place)
@@ -67,7 +68,7 @@ def shapers(metadata: dict) -> Iterator[tuple[str, str, dict]]:
 
 
 def counters(statistics_of_tc: list[str]) -> dict[str, int]:
-    """What the innermost queue counted; `maxpacket` is the largest packet it saw."""
+    """The counters of the innermost queue; `maxpacket` is the largest packet that it saw."""
     names = {"bytes": r"Sent (\d+) bytes", "packets": r"bytes (\d+) pkt",
              "dropped": r"dropped (\d+)", "maxpacket": r"maxpacket (\d+)"}
     return {name: int(re.search(pattern, statistics_of_tc[-1])[1])

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes sure that this machine has a part of the Rust toolchain:
+# Ensures that this machine has a part of the Rust toolchain:
 #
-#   tools/require.sh compiler          rustc and cargo; fails when they cannot be had
-#   tools/require.sh rustfmt|clippy    optional; without it, says SKIP and returns 1
+#   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
+#   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
 #
-# On Debian and its like, what is missing is installed by name with apt-get.
-# Anywhere else, and without the right to install, one sentence says what to do.
+# On Debian and its derivatives, apt-get installs missing parts by name.
+# Elsewhere, or without the right to install, one sentence says what to do.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,8 @@ candidate() {
     apt-cache policy "$1" | sed -n 's/^  Candidate: *//p'
 }
 
-# become_root: sets $sudo to what gives the right to install; returns 1 without it.
+# become_root: sets $sudo to the command that gives the right to install; returns 1
+# if there is none.
 become_root() {
     sudo=
     [ "$(id -u)" = 0 ] && return
@@ -28,11 +29,11 @@ become_root() {
     command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }
 }
 
-# install PACKAGE...: explains and returns 1 when it fails.
+# install PACKAGE...: on failure, explains it and returns 1.
 install() {
     if command -v apt-get >/dev/null && become_root; then
         echo "Installing $*"
-        # Nothing that is there may be taken away for it.
+        # No installed package may be removed to make room.
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
             --no-install-recommends --no-remove "$@" </dev/null >/dev/null && return
         echo "That failed; apt-get's message is above." >&2
@@ -41,8 +42,8 @@ install() {
     return 1
 }
 
-# The name of the Debian package with a compiler that is new enough. `cargo-web`
-# is what Debian builds its current browsers with.
+# The name of the Debian package with a compiler that is new enough. Debian builds
+# its current browsers with `cargo-web`.
 compiler_package() {
     for package in cargo-web cargo; do
         if at_least "$least" "$(candidate $package)"; then
@@ -62,7 +63,7 @@ compiler() {
         found=${found#rustc }
         found=${found%% *}
         if at_least "$least" "$found"; then
-            # What rustup brings has no linker.
+            # The toolchain from rustup has no linker.
             command -v cc >/dev/null || install gcc libc6-dev
             exit 0
         fi
@@ -82,7 +83,7 @@ compiler() {
     exit 1
 }
 
-# optional COMPONENT SUBCOMMAND PACKAGE_WEB PACKAGE: a part that a check needs.
+# optional COMPONENT SUBCOMMAND PACKAGE_WEB PACKAGE: a component that a check needs.
 optional() {
     cargo "$2" --version >/dev/null 2>&1 && exit 0
     how="run 'rustup component add $1'"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the demo and puts its table and its picture into the README, and the
-# pictures of the calls into their guide; each once for light and once for dark pages.
+# Runs the demo and puts its table and picture into the README, and the pictures
+# of the calls into their guide, each picture once for light and once for dark pages.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ trap 'rm -r "$scratch"' EXIT
 
 "${CARGO_TARGET_DIR:-target}/release/tidegate" compare --out "$scratch/demo" >"$scratch/output"
 
-# The last two lines say where the report is and how long it took.
+# The last two lines give the place of the report and the time that it took.
 head -n -2 "$scratch/output" >"$scratch/table"
 awk -v table="$scratch/table" '
     /^```$/ { inside = 0 }
@@ -20,7 +20,7 @@ cp "$scratch/README.md" README.md
 
 "${CARGO_TARGET_DIR:-target}/release/tidegate" compare calls --out "$scratch/calls" >"$scratch/output"
 
-# The source has the colours on dark ground beside those on light ground.
+# In the source, the colours for dark pages stand beside those for light pages.
 sed -n 's/^ *("--[a-z0-9-]*", "\(#[0-9a-f]*\)", "\(#[0-9a-f]*\)"),$/s|\1|\2|g/p' \
     crates/cli/src/report/plot.rs >"$scratch/dark.sed"
 picture() {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs the dumbbell with ns-3's queue discs at the bottleneck, and keeps the
-# figures with what produced them, one seed a line, in results/QUEUE-WORKLOAD.jsonl.
+# Runs the dumbbell with ns-3's queue discs at the bottleneck, and keeps the figures
+# with the command that produced them, one seed per line, in
+# results/QUEUE-WORKLOAD.jsonl.
 # Usage: run-aqm.sh QUEUE...   (fifo, codel, fqcodel, pie)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

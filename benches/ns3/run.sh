@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs the dumbbell and keeps the figures with what produced them.
+# Runs the dumbbell and keeps the figures with the command that produced them.
 # Usage: run.sh LOAD SEED...   (1 000 s each; writes results/loadL-seedS.json)
 # KARN=1 in the environment adds --karn, and -karn to the names.
 set -eu

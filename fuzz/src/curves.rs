@@ -1,5 +1,5 @@
-//! Two small curves through every operation, by definition where that is short and
-//! by law where it is not.
+//! Two small curves go through every operation, checked by definition where that is
+//! short and by law where it is not.
 //!
 //! | bytes | meaning |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | then | pieces of three bytes, those of the first curve first |
 //! | length, value, slope | a length of 1 to 4, a signed value, a slope of -8 to 7 |
 //!
-//! What is cut off reads as zero. Nothing here comes to the ends of what fits, so
-//! all laws hold exactly; that an operation has too many pieces is no bug.
+//! Bytes that are cut off read as zero. Nothing here reaches the limits of the
+//! range, so all laws hold exactly; an operation with too many pieces is not a bug.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Operations on every registered discipline, under audit and beside its twin.
+//! Operations on every registered discipline, under audit and compared with its
+//! twin.
 //!
 //! | bytes | meaning |
 //! | --- | --- |
@@ -9,8 +10,8 @@
 //! | `......10` | send |
 //! | `......11`, span | time passes |
 //!
-//! What is cut off reads as zero. There are as many operations as one run of the
-//! slow twins can afford.
+//! Bytes that are cut off read as zero. There are as many operations as the slow
+//! twins can afford in one run.
 
 use tidegate_core::registry::DISCIPLINES;
 use tidegate_core::{Buffer, Bytes, Span};

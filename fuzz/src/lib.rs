@@ -1,9 +1,9 @@
 //! Fuzz targets as plain functions of bytes.
 //!
-//! Each target is a function of bytes that panics on a bug, in a module of its
-//! own or with its kind. `cargo test` replays the kept inputs in
-//! `corpus/<target>/` through it on a stable compiler; libFuzzer looks for new
-//! ones with the same function:
+//! Each target is a function of bytes that panics on a bug, in a module of its own
+//! or with its kind. `cargo test` replays the kept inputs in `corpus/<target>/`
+//! through it on a stable compiler; libFuzzer searches for new ones with the same
+//! function:
 //!
 //! ```sh
 //! mkdir -p out/corpus
@@ -11,11 +11,11 @@
 //!     out/corpus fuzz/corpus/disciplines -- -max_len=200
 //! ```
 //!
-//! New inputs go to the first folder. Address sanitizer is off (`-s none`): it
+//! New inputs go to the first folder. The address sanitizer is off (`-s none`): it
 //! takes most of the time and finds nothing in code without `unsafe`.
 //!
-//! To add a target: a function here, a line in [`TARGETS`], a few inputs in
-//! `corpus/<target>/` named by what they show, and a file and a `[[bin]]` in
+//! To add a target, write a function here, a line in [`TARGETS`], a few inputs in
+//! `corpus/<target>/` named after what they show, and a file and a `[[bin]]` in
 //! `libfuzzer/`.
 
 pub mod curves;

@@ -1,4 +1,4 @@
-//! Operations on every request scheduler, under audit and beside its twin.
+//! Operations on every request scheduler, under audit and compared with its twin.
 //!
 //! | bytes | meaning |
 //! | --- | --- |
@@ -13,8 +13,8 @@
 //! | 6, other, delay | the link's counter is read |
 //! | 7, span, size | time passes, and bytes come that nobody asked for |
 //!
-//! What is cut off reads as zero. There are as many operations as one run of the
-//! slow twin can afford.
+//! Bytes that are cut off read as zero. There are as many operations as the slow
+//! twin can afford in one run.
 
 use std::num::NonZeroU32;
 

@@ -1,15 +1,15 @@
 //! Any text as a scenario file, or as a file of flows or of a gateway.
 //!
 //! A bug is a panic, an error of more than one line, a scenario that promises
-//! routes and has none, or flows that are others when they are written in one
-//! line and read again, as manifests do.
+//! routes and has none, or flows that change when they are written in one line and
+//! read again, as manifests do.
 
 use std::io::{self, Read};
 
 use tidegate_sim::scenario::file::{self, DataFiles};
 
-/// Every file that a scenario may name holds the same few lines, which are a
-/// size distribution; other readers have targets of their own.
+/// Every file that a scenario may name contains the same few lines, which are a
+/// size distribution; other readers have their own targets.
 struct OneFile;
 
 impl DataFiles for OneFile {

@@ -12,8 +12,8 @@ pub(crate) struct Steps {
     pub(crate) count: u64,
 }
 
-/// A value within the parameter's range: at 0 the default, at 1 the least, at
-/// 255 the most, and in between something near the least.
+/// A value within the parameter's range: the default at 0, the least at 1, the most
+/// at 255, and something near the least in between.
 pub(crate) fn setting(parameter: &Parameter, dial: u8, steps: Steps) -> String {
     if dial == 0 {
         return parameter.default.into();

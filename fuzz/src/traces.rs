@@ -84,7 +84,7 @@ pub fn page_load(input: &[u8]) {
     }
 }
 
-/// Page loads in short: CSV.
+/// Page loads in brief: CSV.
 pub fn page_table(input: &[u8]) {
     for page in value(PageTable::parse("file", input)).into_iter().flat_map(|table| table.pages) {
         assert!((1..=page.objects).contains(&page.hosts));

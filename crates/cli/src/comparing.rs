@@ -1,6 +1,6 @@
-//! What every comparison does, whatever is compared: runs each contender with each
-//! seed, writes rows, figures, report and manifest into a folder, and says in a table
-//! what came out. An interruption keeps what is done, marked as partial.
+//! The steps of every comparison, whatever is compared: it runs each contender with
+//! each seed, writes rows, figures, report and manifest into a folder, and prints a
+//! table of the results. An interruption keeps what is done, marked as partial.
 
 use std::io;
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! Why a command ends without success, and with which exit code.
+//! Why a command ends without success, and its exit code.
 
 use std::fmt::Display;
 use std::io;
@@ -12,16 +12,16 @@ pub(crate) enum Failure {
     Input(String),
     /// Anything else.
     Other(String),
-    /// Somebody interrupted; what there was is kept.
+    /// Somebody interrupted; what was finished is kept.
     Interrupted(String),
     /// Help or version was asked for; clap prints it.
     Shown(clap::Error),
-    /// Nobody reads our output any more, as in `tidegate ... | head`.
+    /// Nobody reads our output any more, for example in `tidegate ... | head`.
     NoReader,
 }
 
 impl Failure {
-    /// A file of ours that cannot be written.
+    /// One of our files cannot be written.
     pub(crate) fn unwritable(path: &Path, reason: &io::Error) -> Failure {
         Failure::Other(format!("{}: cannot be written: {reason}", path.display()))
     }
@@ -36,7 +36,7 @@ impl Failure {
             Failure::Input(message) => (message, 2),
             Failure::Other(message) => (message, 1),
             Failure::Interrupted(message) => (message, 130),
-            // A closed output is the reader's affair.
+            // A closed output is the reader's business.
             Failure::NoReader => return ExitCode::SUCCESS,
             Failure::Shown(error) => {
                 return match error.print() {

@@ -1,9 +1,8 @@
 //! `tidegate requests compare`: ways of sharing a gateway's access link, and what
-//! the users of each class feel under each.
+//! the users of each class notice under each.
 //!
-//! All ways see the same demand. What is measured of a run is a few numbers for
-//! each class; over the seeds they become means with intervals
-//! ([`tidegate_study::requests`]).
+//! All ways see the same demand. A run gives a few numbers for each class; over the
+//! seeds they become means with intervals ([`tidegate_study::requests`]).
 
 mod describe;
 pub(crate) mod standard;

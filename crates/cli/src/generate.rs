@@ -1,4 +1,4 @@
-//! What is made from the definition of the command line: completions and
+//! What is generated from the definition of the command line: completions and
 //! manual pages.
 
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! Ctrl-C and termination: the first stops the runs, so that what is done can
-//! be kept; the second ends the program at once.
+//! Ctrl-C and termination: the first signal stops the runs, so that finished work
+//! can be kept; the second ends the program at once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
-/// Becomes true at the first signal. To be called once.
+/// Becomes true at the first signal. Call it once.
 pub(crate) fn stop_flag() -> Result<&'static AtomicBool, Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();

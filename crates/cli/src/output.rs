@@ -20,7 +20,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&json(value))
 }
 
-/// JSON as it stands in files and on standard output.
+/// JSON as written to files and to standard output.
 pub(crate) fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("our types are plain JSON");
     text.push('\n');

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tidegate_core::Span;
 
-/// What ends sooner than this needs no bar.
+/// Work that ends sooner than this needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Simulated time of all runs together.
@@ -20,17 +20,17 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Nothing to do yet; [`Progress::extend`] tells of more.
+    /// Nothing to do yet; [`Progress::extend`] announces more.
     pub(crate) fn of_unknown_length() -> Progress {
         Progress::new(0, Span::ZERO)
     }
 
-    /// So much simulated time more is to be run.
+    /// This much more simulated time will be run.
     pub(crate) fn extend(&self, span: Span) {
         self.bar.inc_length(span.0);
     }
 
-    /// Says what is going on.
+    /// Shows what is going on.
     pub(crate) fn say(&self, what: &str) {
         self.bar.set_message(what.to_string());
     }
@@ -40,7 +40,7 @@ impl Progress {
         self.bar.suspend(write)
     }
 
-    /// Nothing done yet of `runs` runs that take `duration` each.
+    /// Nothing is done yet of `runs` runs that take `duration` each.
     pub(crate) fn new(runs: usize, duration: Span) -> Progress {
         let total = duration * runs as u64;
         let bar = ProgressBar::with_draw_target(Some(total.0), ProgressDrawTarget::hidden());
@@ -52,7 +52,7 @@ impl Progress {
         Progress { bar, begun: Instant::now(), shown: Once::new(), terminal }
     }
 
-    /// So much simulated time more.
+    /// This much more simulated time has been run.
     pub(crate) fn advance(&self, span: Span) {
         self.bar.inc(span.0);
         if self.terminal && self.begun.elapsed() >= PATIENCE {
@@ -63,7 +63,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

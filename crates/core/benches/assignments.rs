@@ -1,12 +1,13 @@
 //! Nanoseconds for the deadline of a best-effort packet, under every assignment,
 //! beside the real-time flows of `BE Table 3`: on the access link of that paper,
-//! and in busy periods of so many packets.
+//! and in busy periods of a given number of packets.
 //!
 //! ```sh
 //! cargo bench -p tidegate-core --bench assignments
 //! ```
 //!
-//! Says first how many packets each one remembers at most.
+//! Before that, it prints the largest number of packets that each assignment
+//! remembers.
 
 mod access;
 

@@ -5,8 +5,8 @@
 //! cargo bench -p tidegate-core --bench instructions
 //! ```
 //!
-//! Runs itself under callgrind (Debian's `valgrind`) with so many pairs and
-//! with twice as many; the difference is free of the cost of setting up.
+//! The benchmark runs itself under callgrind (Debian's `valgrind`) with a number of
+//! pairs and with twice as many; the difference is free of the cost of setting up.
 
 mod load;
 

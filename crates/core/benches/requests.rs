@@ -1,6 +1,6 @@
 //! Nanoseconds for a request's whole life in every request scheduler: it comes,
 //! another is released, a part of its response is received, and the response ends.
-//! That is two changes of the order of users and three of that of classes.
+//! That changes the order of users twice and the order of classes three times.
 //!
 //! ```sh
 //! cargo bench -p tidegate-core --bench requests

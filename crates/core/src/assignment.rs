@@ -1,26 +1,25 @@
-//! Deadlines for best-effort packets, so early that real-time packets just keep theirs.
+//! Deadlines for best-effort packets, as early as real-time packets with theirs
+//! allow.
 //!
-//! Every best-effort packet gets a deadline when it comes, and earliest
-//! deadline first serves it among the real-time packets (`BE section 3`). The
-//! *demand curve* of the packets so far says how much of them is due within a
-//! time: a packet i that came at `r_i` puts the point
-//! `(D_n - r_i, w_i + .. + w_n)` on the curve that ends with packet n and its
-//! deadline `D_n`. All deadlines are met if no such point ever lies above the
-//! effective residual capacity E, and the earliest deadline that has this
-//! property is
+//! Every best-effort packet receives a deadline on arrival, and earliest deadline
+//! first serves it among the real-time packets (`BE section 3`). The *demand curve*
+//! of the packets so far says how much of them is due within a time: a packet i
+//! that came at `r_i` puts the point `(D_n - r_i, w_i + .. + w_n)` on the curve
+//! that ends with packet n and its deadline `D_n`. All deadlines are met if no such
+//! point ever lies above the effective residual capacity E, and the earliest
+//! deadline that has this property is
 //!
 //! `D_n = max over i of (r_i + E^-1(w_i + .. + w_n))`,
 //!
-//! Algorithm 1 of `BE`, written in absolute times. [`Exact`] works that out
-//! as it stands. [`Bounded`] gives the same deadlines without the whole
-//! history. The others put a simpler curve below E: a line through the origin
-//! ([`OriginLine`]), a line that starts later ([`ShiftedLine`]), two segments
-//! ([`TwoSegments`]), and two segments with a state of constant size
-//! ([`ConstantState`]).
+//! Algorithm 1 of `BE`, written in absolute times. [`Exact`] computes that
+//! literally. [`Bounded`] gives the same deadlines without the whole history. The
+//! others put a simpler curve below E: a line through the origin ([`OriginLine`]),
+//! a line that starts later ([`ShiftedLine`]), two segments ([`TwoSegments`]), and
+//! two segments with a state of constant size ([`ConstantState`]).
 //!
-//! All are exact in whole nanoseconds and bytes; what is rounded is rounded to
-//! later deadlines. A packet smaller than [`SMALLEST_PACKET`] counts as one of
-//! that size. Deadlines follow the order of arrival (Theorem 1 of `BE`).
+//! All are exact in whole nanoseconds and bytes; rounding is always towards later
+//! deadlines. A packet smaller than [`SMALLEST_PACKET`] counts as one of that size.
+//! Deadlines follow the order of arrival (Theorem 1 of `BE`).
 
 mod bounded;
 mod constant_state;
@@ -47,29 +46,29 @@ pub use two_segments::TwoSegments;
 
 /// Gives deadlines to best-effort packets.
 pub trait Assignment: Send + fmt::Debug {
-    /// The deadline of a packet that comes at `arrived`, no earlier than the
-    /// one before: by then it is on the wire.
+    /// The deadline of a packet that comes at `arrived`, no earlier than the packet
+    /// before it: the packet is on the wire by then.
     fn assign(&mut self, arrived: Time, size: Bytes) -> Time;
 
-    /// Forgets all packets. To be called only when the link is idle: when
-    /// nothing is left of the packets that have deadlines (`BE section 3.1`).
+    /// Forgets all packets. Call this only when the link is idle: when nothing is
+    /// left of the packets that have deadlines (`BE section 3.1`).
     fn reset(&mut self);
 
-    /// How many earlier packets it still takes into account, or numbers that
-    /// stand for them.
+    /// The number of earlier packets that it still takes into account, or of
+    /// numbers that stand for them.
     fn state(&self) -> usize;
 }
 
-/// A packet that came, as a point from which on demand is counted.
+/// A packet, as a point from which demand is counted.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    /// When it came, in nanoseconds.
+    /// When the packet came, in nanoseconds.
     arrived: u64,
-    /// Bytes that came before it.
+    /// Bytes that came before the packet.
     before: u64,
 }
 
-/// The ways to assign deadlines, as they are written in files.
+/// The ways of assigning deadlines, as written in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// [`Exact`], `exact`.
@@ -107,8 +106,8 @@ impl Scheme {
         Scheme::NAMES[self as usize]
     }
 
-    /// Assigns deadlines in what `residual` says is left. Approximations are
-    /// fitted to `typical` traffic.
+    /// Assigns deadlines in what `residual` leaves. Approximations are fitted to
+    /// `typical` traffic.
     #[must_use]
     pub fn build(self, residual: &Residual, typical: Typical) -> Box<dyn Assignment> {
         let capacity = residual.effective();

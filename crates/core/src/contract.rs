@@ -1,8 +1,8 @@
 //! What flows were promised: how much a real-time flow may send and by when its
 //! packets are on the wire, and how best-effort flows share what is left.
 //!
-//! [`Contracts`] belong to one direction of one link. They are written in a
-//! file, which whoever reads files turns into this, or in one line:
+//! [`Contracts`] belong to one direction of one link. They are written in a file,
+//! which the reader of files turns into this type, or in one line:
 //!
 //! ```
 //! use tidegate_core::contract::Contracts;
@@ -16,7 +16,7 @@
 //! # Ok::<(), tidegate_core::contract::ContractError>(())
 //! ```
 //!
-//! A packet belongs to the first flow that it fits; one that fits none is best
+//! A packet belongs to the first flow that it fits; a packet that fits none is best
 //! effort, with its 5-tuple as its flow and a weight of 1.
 
 mod envelope;
@@ -50,15 +50,15 @@ pub struct Contract {
     pub name: String,
     /// Which packets are meant.
     pub selector: Selector,
-    /// What they get.
+    /// What these packets get.
     pub service: Service,
 }
 
 /// What the packets of a flow get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Each packet is on the wire within `deadline` of its arrival, as long as
-    /// the flow keeps within its envelope.
+    /// Each packet is on the wire within `deadline` of its arrival, as long as the
+    /// flow keeps to its envelope.
     RealTime {
         /// What it may send.
         envelope: Envelope,
@@ -72,7 +72,7 @@ pub enum Service {
     },
 }
 
-/// Which packets belong to a flow: those that fit everything that is given.
+/// Which packets belong to a flow: those that match everything that is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     /// The packet's class.
@@ -88,7 +88,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether `packet` is meant.
+    /// Whether `packet` matches.
     #[must_use]
     pub fn fits(&self, packet: &Packet) -> bool {
         let (source, destination) = (packet.flow.source(), packet.flow.destination());
@@ -112,14 +112,15 @@ pub struct RealTime<'a> {
 }
 
 impl Contracts {
-    /// The most flows that a packet is compared with.
+    /// The largest number of flows with which a packet is compared.
     pub const MOST_FLOWS: usize = 256;
 
     /// Contracts of a link, checked.
     ///
     /// # Errors
-    /// When a rate, size, deadline or weight is zero, a name is empty, comes
-    /// twice or has a character of the text form in it, or there are too many flows.
+    /// When a rate, size, deadline or weight is zero, when a name is empty, occurs
+    /// twice or contains a character of the text form, or when there are too many
+    /// flows.
     pub fn new(
         link: Rate,
         largest_packet: Bytes,
@@ -169,7 +170,7 @@ impl Contracts {
         })
     }
 
-    /// The place in `flows` of the flow that `packet` belongs to.
+    /// The index in `flows` of the flow to which `packet` belongs.
     #[must_use]
     pub fn flow_of(&self, packet: &Packet) -> Option<usize> {
         self.flows.iter().position(|flow| flow.selector.fits(packet))

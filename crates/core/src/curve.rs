@@ -1,23 +1,23 @@
-//! Curves of network calculus: how much can arrive, or be sent, in a time of a given length.
+//! Curves of network calculus: how much can arrive, or be sent, in an interval of a
+//! given length.
 //!
 //! A [`Curve`] is a function from lengths of time to amounts of traffic, made of
-//! straight pieces with jumps between them, and it repeats itself in the end:
-//! from some point on, a period later it is higher by the same rise. That takes
-//! in token buckets, TSpecs, staircases and what was measured, and it is closed
-//! under the operations here (Bouillard 2008 calls such curves
-//! ultimately pseudo-periodic).
+//! straight pieces with jumps between them, and is periodic in the end: from some
+//! point on, it is higher by the same rise one period later. This form includes
+//! token buckets, TSpecs, staircases and measured curves, and is closed under the
+//! operations here (Bouillard 2008 calls such curves ultimately pseudo-periodic).
 //!
-//! Everything is exact. Time is in whole nanoseconds, as everywhere in this
-//! crate, and a curve is a function of those: where two lines cross between two
-//! nanoseconds, one piece ends before and the other begins after, and no value
-//! is ever rounded. An amount is a whole number of billionths of a bit, which is
-//! what a rate of 1 bit/s carries in a nanosecond; [`PER_BYTE`] of them are a
-//! byte. There is no grid: the number of pieces depends on the shape of the
-//! curve only.
+//! Everything is exact. Time is in whole nanoseconds, as everywhere in this crate,
+//! and a curve is a function of those: where two lines cross between two
+//! nanoseconds, one piece ends before the crossing and the other begins after it,
+//! and no value is ever rounded. An amount is a whole number of billionths of a
+//! bit, which is what a rate of 1 bit/s carries in a nanosecond; [`PER_BYTE`] of
+//! them are a byte. There is no grid: the number of pieces depends only on the
+//! shape of the curve.
 //!
-//! Nothing overflows. A curve says nothing of lengths of time beyond
-//! [`FARTHEST`], 146 years: there it only has to go on somehow. Values stick at
-//! the ends of their range, 2·10^28 bytes, which the fastest envelope does not
+//! Nothing overflows. A curve is meaningless for lengths of time beyond
+//! [`FARTHEST`], 146 years: there it only has to continue somehow. Values saturate
+//! at the ends of their range, 2·10^28 bytes, which the fastest envelope does not
 //! come near in that time.
 //!
 //! ```
@@ -47,21 +47,22 @@ pub(crate) use exact::{ceiling, is_less};
 /// A byte, in the unit of a curve's values: billionths of a bit.
 pub const PER_BYTE: i128 = 8_000_000_000;
 
-/// How many pieces of both curves, with their periods written out, an operation
-/// on two may look at. They are counted before the work begins, which takes some
-/// 100 ms then and 100 MB. Curves of periods without a common measure would need
-/// more time and memory than there is.
+/// The number of pieces of both curves, with their periods written out, at which an
+/// operation on two curves may look. They are counted before the work begins, which
+/// at this limit takes some 100 ms and 100 MB. Curves whose periods have no common
+/// measure would need more time and memory than there is.
 pub const MOST_PIECES: usize = 1 << 20;
 
-/// How many pairs of pieces a convolution or deconvolution may compare, which takes
-/// less than a second; they are counted first too.
+/// The number of pairs of pieces that a convolution or deconvolution may compare,
+/// which takes less than a second; they are counted first, too.
 pub const MOST_PAIRS: usize = 1 << 20;
 
-/// Up to here a curve is known, in nanoseconds: sums of three such times still
-/// fit, and a product of two of them is far from the end of the wide integers.
+/// A curve is known up to here, in nanoseconds: sums of three such times still fit,
+/// and a product of two of them is far from the end of the wide integers.
 pub const FARTHEST: u64 = 1 << 62;
 
-/// The combination of two curves repeats itself so late that too many pieces take part.
+/// The combination of two curves becomes periodic so late that too many pieces take
+/// part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the combination of these curves takes more than {MOST_PIECES} pieces, or \
@@ -95,7 +96,7 @@ impl Piece {
     }
 }
 
-/// A piecewise straight function of time that repeats itself in the end.
+/// A piecewise straight function of time that is periodic in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
     /// Ascending by start, the first at 0; they describe the curve up to the
@@ -145,7 +146,7 @@ impl Curve {
         Curve::repeated(vec![Piece { start: 0, value: step, slope: 0 }], 0, period.0, step)
     }
 
-    /// A curve of `pieces`, the last of which goes on for ever.
+    /// A curve of `pieces`, the last of which continues for ever.
     ///
     /// # Panics
     /// When there is no piece, the first does not start at 0, or they do not ascend.
@@ -170,8 +171,8 @@ impl Curve {
         Curve::repeated(pieces, tail, period, rise)
     }
 
-    /// A curve of these pieces, in order. A tail that does not repeat itself
-    /// before [`FARTHEST`] goes on straight instead.
+    /// A curve of these pieces, in order. A tail whose period would reach beyond
+    /// [`FARTHEST`] continues straight instead.
     fn repeated(mut pieces: Vec<Piece>, tail: u64, period: u64, rise: i128) -> Curve {
         pieces.retain(|piece| piece.start < FARTHEST);
         if tail.checked_add(period).is_some_and(|end| end <= FARTHEST) {
@@ -181,7 +182,7 @@ impl Curve {
         Curve { pieces, tail: last.start, period: 1, rise: last.slope }.merged()
     }
 
-    /// Leaves out every piece that only continues the line of the one before it,
+    /// Leaves out every piece that only continues the line of the piece before it,
     /// and begins the tail earlier where whole pieces already repeat themselves.
     fn merged(mut self) -> Curve {
         if let Some(last) = self.pieces.last_mut().filter(|_| self.period == 1) {
@@ -204,7 +205,8 @@ impl Curve {
         Curve { pieces, tail, ..self }.merged()
     }
 
-    /// Joins pieces to the one before that continue its line, where `may` allows it.
+    /// Joins pieces to the piece before that continue its line, where `may` allows
+    /// it.
     fn join(&mut self, may: impl Fn(&Piece, u64) -> bool) {
         let tail = self.tail;
         let mut last = self.pieces[0];
@@ -220,8 +222,9 @@ impl Curve {
         });
     }
 
-    /// From which piece on the curve already repeats itself: reads the pieces before the
-    /// tail and those before the end of the first period backwards, side by side.
+    /// The piece from which the curve already repeats itself: reads the pieces
+    /// before the tail and those before the end of the first period backwards, side
+    /// by side.
     fn earliest_tail(&self) -> u64 {
         let mut tail = self.tail;
         let mut before = self.pieces.iter().rev().skip_while(|piece| piece.start >= self.tail);
@@ -254,18 +257,18 @@ impl Curve {
         self.pieces[next - 1].at(folded).saturating_add(self.rise.saturating_mul(periods.into()))
     }
 
-    /// How many whole periods lie between the tail's start and `at`.
+    /// The number of whole periods between the tail's start and `at`.
     fn periods_before(&self, at: u64) -> u64 {
         at.saturating_sub(self.tail) / self.period
     }
 
-    /// The value after `span`, in whole bytes, rounded down; zero when negative.
+    /// The value after `span`, in whole bytes, rounded down; zero if negative.
     #[must_use]
     pub fn bytes(&self, span: Span) -> Bytes {
         Bytes(u64::try_from(self.value(span.0).max(0) / PER_BYTE).unwrap_or(u64::MAX))
     }
 
-    /// The pieces from `from` on up to `until`, the periods of the tail written
+    /// The pieces from `from` up to `until`, with the periods of the tail written
     /// out; the first starts at `from`.
     pub fn pieces_between(&self, from: u64, until: u64) -> impl Iterator<Item = Piece> + '_ {
         let affine = self.is_affine_in_the_end();
@@ -297,17 +300,19 @@ impl Curve {
         .take_while(move |piece| piece.start < until)
     }
 
-    /// How many pieces [`Curve::pieces_between`] gives, without writing them out.
+    /// The number of pieces that [`Curve::pieces_between`] gives, without writing
+    /// them out.
     #[must_use]
     pub fn count_between(&self, from: u64, until: u64) -> u64 {
         if until <= from {
             return 0;
         }
-        // The one that goes on at `from` counts too.
+        // The piece that continues at `from` counts too.
         self.count_before(until) - (self.count_before(from.saturating_add(1)) - 1)
     }
 
-    /// How many pieces start before `at`: no more than nanoseconds do.
+    /// The number of pieces that start before `at`: no more than there are
+    /// nanoseconds.
     fn count_before(&self, at: u64) -> u64 {
         let periods = if self.is_affine_in_the_end() { 0 } else { self.periods_before(at) };
         let folded = at - periods * self.period;
@@ -316,26 +321,27 @@ impl Curve {
         periods * in_period + count(folded)
     }
 
-    /// Whether it ends in one straight line.
+    /// Whether the curve ends in one straight line.
     #[must_use]
     pub fn is_affine_in_the_end(&self) -> bool {
         let last = self.pieces[self.pieces.len() - 1];
         last.start == self.tail && self.rise == last.slope.saturating_mul(self.period.into())
     }
 
-    /// Where the part begins that repeats itself, in nanoseconds.
+    /// The start of the periodic part, in nanoseconds.
     #[must_use]
     pub fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// The length of the period, in nanoseconds. A straight tail has any; this is then 1.
+    /// The length of the period, in nanoseconds. A straight tail has any period;
+    /// this is then 1.
     #[must_use]
     pub fn period(&self) -> u64 {
         self.period
     }
 
-    /// What it gains in a period, in billionths of a bit.
+    /// The gain in a period, in billionths of a bit.
     #[must_use]
     pub fn rise(&self) -> i128 {
         self.rise
@@ -347,13 +353,13 @@ impl Curve {
         &self.pieces
     }
 
-    /// Whether its long-run rate is less than that of `other`.
+    /// Whether the long-run rate is less than that of `other`.
     #[must_use]
     pub fn is_slower_than(&self, other: &Curve) -> bool {
         is_less((self.rise, self.period), (other.rise, other.period))
     }
 
-    /// Its long-run rate in bits per second, rounded up; zero when negative.
+    /// The long-run rate in bits per second, rounded up; zero if negative.
     #[must_use]
     pub fn long_run_rate(&self) -> Rate {
         let rate = ceiling(self.rise, i128::from(self.period)).max(0);

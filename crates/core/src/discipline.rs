@@ -1,18 +1,20 @@
 //! The contract of a packet discipline, and the disciplines, one file each.
 //!
-//! A discipline decides which packet a queue sends next and which it gives up
-//! when it is full. It is a state machine: the caller says what time it is,
-//! hands packets in and takes packets out. Every packet handed in comes back
-//! exactly once, either from [`Discipline::dequeue`] or in the [`Losses`] of the
-//! call that decided to lose it. Counting and drawing are not a discipline's
-//! work: [`Port`](crate::Port) counts.
+//! A discipline decides which packet a queue sends next and which it gives up when
+//! it is full. It is a state machine: the caller states the time, hands packets in
+//! and takes packets out. Every packet handed in comes back exactly once, either
+//! from [`Discipline::dequeue`] or in the [`Losses`] of the call that decided to
+//! lose it. Counting and plotting are not a discipline's work:
+//! [`Port`](crate::Port) counts.
 //!
-//! Rules that hold for all, and that the conformance suite checks:
-//! - no packet is made, lost unseen, or changed (but for an ECN mark);
+//! The following rules hold for all disciplines, and the conformance suite checks
+//! them:
+//! - no packet is made, lost unseen, or changed (except for an ECN mark);
 //! - packets of one flow leave in the order in which they came;
 //! - the backlog is within the buffer after every call, or no larger than before it
-//!   where the buffer was made smaller;
-//! - while there is a backlog and [`Discipline::next_ready`] says now, a packet comes out;
+//!   if the buffer was made smaller;
+//! - while there is a backlog and [`Discipline::next_ready`] returns now, a packet
+//!   comes out;
 //! - no input makes it panic.
 
 use std::fmt;
@@ -61,20 +63,20 @@ pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
 pub use two_level::Order;
 
-/// Decides the order of service and what to lose.
+/// Decides the order of service and which packets to lose.
 pub trait Discipline: Send {
-    /// Takes in `packet`, which has arrived at `now`. Time never goes back from
-    /// one call to the next. What does not fit (the packet itself or others
-    /// that have to make room for it) goes into `losses`.
+    /// Takes in `packet`, which has arrived at `now`. Time never goes back from one
+    /// call to the next. Packets that do not fit (this one, or others that have to
+    /// make room for it) go into `losses`.
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses);
 
-    /// Hands out the packet to send at `now`, or nothing when no packet may
-    /// leave yet. A discipline that drops at the head puts those into `losses`.
+    /// Hands out the packet to send at `now`, or nothing if no packet may leave
+    /// yet. A discipline that drops at the head puts those packets into `losses`.
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet>;
 
-    /// Takes on other `settings` and another place while it runs, from `now` on.
-    /// No packet is lost by it, and each keeps its place. Parameters that the
-    /// entry calls [fixed](crate::entry::Entry::fixed) stay as they are:
+    /// Adopts other `settings` and another place while it runs, from `now` on. No
+    /// packet is lost by that, and each keeps its place. Parameters that the entry
+    /// calls [fixed](crate::entry::Entry::fixed) stay as they are:
     /// [`Entry::change`](crate::entry::Entry::change) refuses other values. A buffer
     /// that becomes smaller keeps what it holds; until that is within the new limit,
     /// an arriving packet is refused or takes the room of others.
@@ -83,8 +85,8 @@ pub trait Discipline: Send {
     /// When the settings are those of another discipline.
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place);
 
-    /// When the next packet may leave: `now` when there is one, `None` when
-    /// the queue is empty. Work-conserving disciplines need no other answer.
+    /// The time at which the next packet may leave: `now` if there is one, `None`
+    /// if the queue is empty. Work-conserving disciplines need no other answer.
     fn next_ready(&self, now: Time) -> Option<Time> {
         (self.backlog().packets > 0).then_some(now)
     }
@@ -92,13 +94,13 @@ pub trait Discipline: Send {
     /// What is queued.
     fn backlog(&self) -> Backlog;
 
-    /// The rate that it holds packets back to, as a [shaper](crate::shaper) does;
-    /// `None` for what sends whenever it is asked.
+    /// The rate to which it holds packets back, as a [shaper](crate::shaper) does;
+    /// `None` for a discipline that sends whenever it is asked.
     fn rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The number of flows that it keeps state for.
+    /// The number of flows for which it keeps state.
     fn flows_tracked(&self) -> usize {
         0
     }
@@ -119,13 +121,13 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Counts a packet of `size` in.
+    /// Adds a packet of `size`.
     pub fn add(&mut self, size: Bytes) {
         self.packets += 1;
         self.bytes += size;
     }
 
-    /// Counts a packet of `size` out.
+    /// Removes a packet of `size`.
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
         self.bytes -= size;
@@ -135,11 +137,11 @@ impl Backlog {
 /// One priority level of a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// What the field calls it: `high`, `low`.
+    /// Its name in the field: `high`, `low`.
     pub name: &'static str,
-    /// What is queued in it.
+    /// Its backlog.
     pub backlog: Backlog,
-    /// Packets that were ever put into it.
+    /// Packets that ever joined it.
     pub enqueued: u64,
 }
 
@@ -155,15 +157,15 @@ impl Level {
 /// Why a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossReason {
-    /// The buffer was full and the arriving packet the one to go.
+    /// The buffer was full, and the arriving packet was the one to go.
     Refused,
     /// A packet already queued made room for another.
     PushedOut,
     /// There was room, but its sender had to be told of congestion.
     Early,
-    /// A later acknowledgement of the same flow says all that this one said.
+    /// A later acknowledgement of the same flow says everything that this one said.
     Superseded,
-    /// It was more than its flow had said that it would send.
+    /// It was more than its flow had declared that it would send.
     Excess,
 }
 
@@ -188,8 +190,8 @@ pub struct Loss {
     pub reason: LossReason,
 }
 
-/// Where a call puts the packets it loses, and counts those it marks. The caller
-/// owns it and uses it again and again, so that losing packets allocates nothing.
+/// Where a call puts the packets that it loses, and counts those that it marks. The
+/// caller owns it and reuses it, so that losing packets allocates nothing.
 #[derive(Debug, Default)]
 pub struct Losses {
     lost: Vec<Loss>,
@@ -208,9 +210,9 @@ impl Losses {
         self.lost.push(Loss { packet, reason });
     }
 
-    /// Tells the sender of `packet` of congestion. A packet whose sender
-    /// understands marks is marked and comes back; any other is lost
-    /// (RFC 3168 section 5).
+    /// Signals congestion to the sender of `packet`. A packet whose sender
+    /// understands marks is marked and comes back; any other is lost (RFC 3168
+    /// section 5).
     #[must_use]
     pub fn signal(&mut self, packet: Packet) -> Option<Packet> {
         if !packet.ecn.is_markable() {

@@ -6,10 +6,10 @@
 //! either end of the order is at the root. Node `k` lies at `items[2k]` and
 //! `items[2k + 1]`; the last node may hold one item, which is then both ends.
 //!
-//! Peeking is O(1), pushing and popping O(log n), and nothing is allocated but
-//! the one `Vec`, which keeps its capacity.
+//! Peeking is O(1), and pushing and popping are O(log n). Nothing is allocated
+//! except the one `Vec`, which keeps its capacity.
 
-/// A heap that gives out its least and its greatest item.
+/// A heap that returns its least and its greatest item.
 #[derive(Debug)]
 pub(crate) struct DoubleEndedHeap<T> {
     items: Vec<T>,
@@ -29,7 +29,7 @@ impl<T: Ord> DoubleEndedHeap<T> {
             self.items.swap(at, at - 1);
             at -= 1;
         }
-        // The new item is outside the parent's interval on one side at most.
+        // The new item is outside the parent's interval on at most one side.
         while let Some(low) = parent(at) {
             let end = if self.items[at] < self.items[low] {
                 low
@@ -66,7 +66,7 @@ impl<T: Ord> DoubleEndedHeap<T> {
     pub(crate) fn pop_greatest(&mut self) -> Option<T> {
         let last = self.items.pop()?;
         let Some(greatest) = self.items.get_mut(1) else {
-            // Of one item or two, the last is the greatest.
+            // With one item or two, the last is the greatest.
             return Some(last);
         };
         let greatest = std::mem::replace(greatest, last);
@@ -101,7 +101,7 @@ impl<T: Ord> DoubleEndedHeap<T> {
         let items = &mut self.items;
         let last = items.len() - 1;
         let mut at = 1;
-        // An even place is a last node's only item: it has no children.
+        // An even position is a last node's only item: it has no children.
         while at % 2 == 1 {
             if items[at] < items[at - 1] {
                 items.swap(at, at - 1);
@@ -121,7 +121,7 @@ impl<T: Ord> DoubleEndedHeap<T> {
     }
 }
 
-/// The lower end of the parent of the node that `at` lies in.
+/// The lower end of the parent of the node in which `at` lies.
 fn parent(at: usize) -> Option<usize> {
     let node = at / 2;
     (node > 0).then(|| (node - 1) / 2 * 2)

@@ -37,7 +37,7 @@ use crate::units::{Rate, Time};
 /// assert_eq!(egress.poll(Time::ZERO), Poll::ReadyAt(sent));
 /// assert!(matches!(egress.poll(sent), Poll::Packet { .. }));
 /// assert_eq!(egress.poll(sent), Poll::Idle);
-/// # Ok::<(), tidegate_core::registry::SettingError>(())
+/// # Ok::<(), tidegate_core::setting::SettingError>(())
 /// ```
 pub struct Egress {
     port: Port,

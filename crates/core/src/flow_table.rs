@@ -1,11 +1,11 @@
 //! State per flow, hashed with a seed.
 //!
-//! Entries lie in a slab and are named by a [`FlowId`], so that a queued packet
-//! can find its flow's entry again without hashing its key a second time. The
-//! hash is SipHash-1-3 with a key drawn from the seed: somebody who chooses
+//! Entries lie in a slab and are identified by a [`FlowId`], so that a queued
+//! packet can find its flow's entry again without hashing its key a second time.
+//! The hash is SipHash-1-3 with a key drawn from the seed: a sender that chooses
 //! ports and addresses cannot aim at one bucket, and a run stays reproducible.
-//! Slots of removed entries are used again, so a table that has reached its
-//! working size allocates no more.
+//! Slots of removed entries are reused, so a table that has reached its working
+//! size allocates no more.
 
 use std::hash::Hasher;
 
@@ -36,7 +36,8 @@ impl FlowHash {
         hasher.finish()
     }
 
-    /// One of `0..count`, for disciplines that put flows into so many queues.
+    /// One of `0..count`, for disciplines that distribute flows among that many
+    /// queues.
     #[must_use]
     pub fn bucket(&self, key: &FlowKey, count: u32) -> u32 {
         // The high half of a product, which is below `count`, without a division.
@@ -44,12 +45,13 @@ impl FlowHash {
     }
 }
 
-/// Names an entry of a [`FlowTable`] for as long as the entry lives.
+/// Identifies an entry of a [`FlowTable`] for as long as the entry lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowId(u32);
 
 impl FlowId {
-    /// The entry's slot: less than the most entries that there ever were.
+    /// The entry's slot: less than the largest number of entries that there ever
+    /// were.
     #[must_use]
     pub fn slot(self) -> u32 {
         self.0
@@ -96,7 +98,7 @@ impl<T> FlowTable<T> {
         self.slot_by_key.is_empty()
     }
 
-    /// The entry of the flow, made by `fresh` when there is none.
+    /// The entry of the flow, made by `fresh` if there is none.
     pub fn entry(&mut self, key: &FlowKey, fresh: impl FnOnce() -> T) -> (FlowId, &mut T) {
         let hash = self.hash.of(key);
         let index = match self.lookup(hash, key) {
@@ -106,7 +108,7 @@ impl<T> FlowTable<T> {
         (FlowId(index), &mut self.slots[index as usize].state)
     }
 
-    /// The entry of the flow, when it has one.
+    /// The entry of the flow, if it has one.
     #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<FlowId> {
         self.lookup(self.hash.of(key), key).map(FlowId)
@@ -130,7 +132,7 @@ impl<T> FlowTable<T> {
         slot.state
     }
 
-    /// Removes every entry that `keep` says no to, in the order of slots.
+    /// Removes every entry for which `keep` returns false, in the order of slots.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let FlowTable { slot_by_key, slots, .. } = self;
         slots.retain(|index, slot| {

@@ -2,8 +2,8 @@
 //!
 //! This crate owns no clock, no socket, no thread and no global randomness.
 //! Time and packets come in as arguments, and everything that happened goes
-//! out as a value, so that the same code runs in the simulator, in the replay
-//! of a capture, and on a live link.
+//! out as a value, so that the same code runs in the simulator and in the replay
+//! of a capture, and depends on neither.
 //!
 //! | module | holds |
 //! | --- | --- |

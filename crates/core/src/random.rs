@@ -1,10 +1,10 @@
 //! Random numbers that are the same everywhere.
 //!
-//! Every source of randomness has a stream of its own, named by what it is
-//! for: changing the discipline, or adding a source, leaves all other streams
-//! alone. The generator is PCG64 (XSL RR 128/64). Logarithms and powers come
-//! from the `libm` crate, not from the machine's C library, whose last bit
-//! differs between versions.
+//! Every source of randomness has its own stream, named after its purpose: changing
+//! the discipline, or adding a source, leaves all other streams alone. The
+//! generator is PCG64 (XSL RR 128/64). Logarithms and powers come from the `libm`
+//! crate, not from the machine's C library, whose last bit differs between
+//! versions.
 
 use crate::units::Span;
 use rand::Rng;
@@ -42,7 +42,7 @@ impl Stream {
     /// When `count` is zero.
     pub fn index(&mut self, count: usize) -> usize {
         assert!(count > 0, "there is nothing to choose from");
-        // The high half of a product: biased by count / 2^64, which nobody can see.
+        // The high half of a product: the bias of count / 2^64 is invisible.
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
 
@@ -56,15 +56,15 @@ impl Stream {
         Span::from_seconds(self.exponential() * mean.as_seconds())
     }
 
-    /// Normal with mean 0 and deviation 1 (Box and Muller's first value; the
-    /// second is thrown away, so that a draw leaves nothing behind).
+    /// Normal with mean 0 and deviation 1 (Box and Muller's first value; the second
+    /// is discarded, so that a draw leaves nothing behind).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
     }
 }
 
-/// FNV-1a: turns a name into a number, always the same one.
+/// FNV-1a: turns a name into a number, always the same one for the same name.
 fn fnv1a(bytes: &[u8]) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;

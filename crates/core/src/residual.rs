@@ -1,29 +1,28 @@
 //! What real-time flows leave of a link, and whether their deadlines can all be met.
 //!
-//! Flow k sends at most `A_k(t)` in any time of length t, and its packets have
-//! the deadline `d_k`. Earliest deadline first meets all deadlines, whatever
-//! else is sent in packets of at most `s_max`, if and only if the residual
-//! capacity `R(t) = C t - sum A_k(t - d_k) - s_max` is nowhere negative from
-//! the shortest deadline on (Liebeherr 1996, Georgiadis 1996). What best-effort
-//! packets may ask for within t is the effective residual capacity `E(t)`, the
-//! least that R is from t on, and never below zero (`BE section 3`).
+//! Flow k sends at most `A_k(t)` in any interval of length t, and its packets have
+//! the deadline `d_k`. Earliest deadline first meets all deadlines, whatever else
+//! is sent in packets of at most `s_max`, if and only if the residual capacity
+//! `R(t) = C t - sum A_k(t - d_k) - s_max` is nowhere negative from the shortest
+//! deadline on (Liebeherr 1996, Georgiadis 1996). What best-effort packets may ask
+//! for within t is the effective residual capacity `E(t)`, the minimum of R from t
+//! on, and never below zero (`BE section 3`).
 //!
-//! Both curves are computed from the corners of the flows' curves. When the
-//! periods of these have no common measure of a sensible size, R never repeats
-//! itself. Then the tails are cut: every demand lies below a straight line, and
-//! the lines together rise more slowly than the link sends, so that from some
-//! horizon on R cannot be negative. Up to there the curves are taken as they
-//! are, from there on the lines. That leaves the answer to whether all
-//! deadlines can be met exact, since both curves are equal up to the horizon
-//! and neither is negative after it. E is exact as far as it lies below what R
-//! is at the horizon, and too small, which is safe, above.
+//! Both curves are computed from the corners of the flows' curves. If the periods
+//! of these have no common measure of a sensible size, R never repeats itself. Then
+//! the tails are cut: every demand lies below a straight line, and the lines
+//! together rise more slowly than the link sends, so R cannot be negative from some
+//! horizon on. Up to there the curves are taken as they are, and from there on the
+//! lines are. The answer to whether all deadlines can be met remains exact, because
+//! both curves are equal up to the horizon and neither is negative after it. E is
+//! exact as far as it lies below the value of R at the horizon, and too small,
+//! which is safe, above.
 //!
-//! A link that takes a whole number of nanoseconds for each packet sends a
-//! little less than its rate when its byte times are no whole numbers. C is
-//! therefore the rate at which it is certain to send packets of any size from
-//! [`SMALLEST_PACKET`] on; it is the link's own rate when 8 Gbit/s is a
-//! multiple of that. Whoever counts packets against these curves counts
-//! smaller ones as packets of that size.
+//! A link that takes a whole number of nanoseconds for each packet sends a little
+//! less than its rate if its byte times are not whole numbers. C is therefore the
+//! rate at which it is certain to send packets of any size from [`SMALLEST_PACKET`]
+//! on; it is the link's own rate if 8 Gbit/s is a multiple of that. Anyone who
+//! counts packets against these curves counts smaller ones as packets of that size.
 
 mod demand;
 mod unschedulable;
@@ -35,12 +34,12 @@ use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span};
 use demand::Demand;
 pub use unschedulable::Unschedulable;
 
-/// Packets are at least as large as an IPv4 and a TCP header; what is smaller
-/// counts as much as this.
+/// Packets are at least as large as an IPv4 and a TCP header; smaller ones count as
+/// much as this.
 pub const SMALLEST_PACKET: Bytes = Bytes(40);
 
-/// What the real-time flows of a link leave of it. There is one only when all
-/// their deadlines can be met.
+/// What the real-time flows of a link leave of it. It exists only if all their
+/// deadlines can be met.
 #[derive(Clone, Debug)]
 pub struct Residual {
     rate: Rate,
@@ -73,14 +72,15 @@ impl Residual {
         Ok(Residual { rate, largest_packet, demands, capacity, effective })
     }
 
-    /// R: what is left of the link after real-time flows have sent all they
+    /// R: what is left of the link after real-time flows have sent all that they
     /// may and a packet was in the way; negative before the first deadline.
     #[must_use]
     pub fn capacity(&self) -> &Curve {
         &self.capacity
     }
 
-    /// E: what best-effort packets may ask for within any time of a given length.
+    /// E: what best-effort packets may ask for within any interval of a given
+    /// length.
     #[must_use]
     pub fn effective(&self) -> &Curve {
         &self.effective
@@ -98,8 +98,8 @@ impl Residual {
         self.largest_packet
     }
 
-    /// The earliest deadline that a best-effort packet can have that comes
-    /// alone: the inverse of [`Residual::effective`].
+    /// The earliest deadline that a best-effort packet that comes alone can have:
+    /// the inverse of [`Residual::effective`].
     #[must_use]
     pub fn earliest_deadline(&self, size: Bytes) -> Span {
         let size = size.max(SMALLEST_PACKET);
@@ -107,11 +107,11 @@ impl Residual {
         Span(at.unwrap_or(u64::MAX))
     }
 
-    /// The shortest deadline of the real-time flow called `name` with which
-    /// all deadlines can still be met, those of the others left as they are.
-    /// `None` when there is no such flow.
+    /// The shortest deadline of the real-time flow called `name` with which all
+    /// deadlines can still be met, while those of the others stay as they are.
+    /// `None` if there is no such flow.
     ///
-    /// By binary search, exact to the nanosecond: a shorter deadline only
+    /// The search is binary and exact to the nanosecond: a shorter deadline only
     /// means more demand.
     #[must_use]
     pub fn shortest_deadline(&self, name: &str) -> Option<Span> {
@@ -139,11 +139,11 @@ impl Residual {
         Some(flow.deadline - self.shortest_deadline(name)?)
     }
 
-    /// The highest rate of a further flow that sends at most `burst + rate t`
-    /// and whose packets have this deadline, so that all deadlines can still be
-    /// met. `None` when not even 1 bit/s fits.
+    /// The highest rate of a further flow that sends at most `burst + rate t` and
+    /// whose packets have this deadline, such that all deadlines can still be met.
+    /// `None` if not even 1 bit/s fits.
     ///
-    /// By binary search, exact to the bit per second, as far as E is exact.
+    /// The search is binary and exact to the bit per second, as far as E is exact.
     #[must_use]
     pub fn highest_rate(&self, burst: Bytes, deadline: Span) -> Option<Rate> {
         let deadline = deadline.min(Span(FARTHEST));
@@ -182,8 +182,8 @@ fn certain_rate(link: Rate, largest: Bytes) -> Rate {
     let mut least = u128::from(link.0);
     for size in SMALLEST_PACKET.0..=largest.0 {
         let amount = u128::from(size * BYTE);
-        // At worst a packet takes one nanosecond more. When even that is not
-        // slower than what was found, no larger packet can be.
+        // At worst a packet takes one nanosecond more. If even that is not slower
+        // than the rate found so far, no larger packet can be.
         if least * (amount + u128::from(link.0)) <= amount * u128::from(link.0) {
             break;
         }

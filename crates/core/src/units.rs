@@ -44,7 +44,7 @@ impl Time {
     /// Later than any event: 584 years.
     pub const FAR_FUTURE: Time = Time(u64::MAX);
 
-    /// The span from `earlier` to `self`; zero when `earlier` is in fact later.
+    /// The span from `earlier` to `self`; zero if `earlier` is in fact later.
     #[must_use]
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -99,8 +99,8 @@ impl Bytes {
 }
 
 impl Rate {
-    /// How long a link of this rate takes to put `size` on the wire, rounded up
-    /// to a whole nanosecond. A rate of zero takes for ever.
+    /// The time that a link of this rate takes to put `size` on the wire, rounded
+    /// up to a whole nanosecond. A rate of zero takes for ever.
     #[must_use]
     pub fn transmission(self, size: Bytes) -> Span {
         if self.0 == 0 {
@@ -125,8 +125,8 @@ impl Rate {
     }
 }
 
-// Sums saturate: at the end of time an event simply never happens, and a
-// counter that sticks at its limit is better than one that starts again.
+// Sums saturate: at the end of time an event simply never happens, and a counter
+// that stays at its limit is better than one that starts again.
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -188,13 +188,13 @@ quantity!(Span, Bytes, Rate);
 /// An amount of traffic, counted in packets or in bytes. In text: `20 packets`, `30 kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many packets.
+    /// This many packets.
     Packets(u32),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(Bytes),
 }
 
-/// A text that is not a quantity of the unit asked for.
+/// A text that is not a quantity of the expected unit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{found}' is not {expected}")]
 pub struct UnitError {
@@ -204,8 +204,8 @@ pub struct UnitError {
     pub expected: &'static str,
 }
 
-/// Factor of each unit's name. Names are compared without regard to case only
-/// where that is not ambiguous, so they are simply listed.
+/// The factor of each unit's name. Names are compared without regard to case only
+/// where that is unambiguous, so they are simply listed.
 type Names = &'static [(&'static str, u64)];
 
 const SPAN_NAMES: Names = &[
@@ -238,8 +238,9 @@ const RATE_NAMES: Names = &[
     ("Gb/s", 1_000_000_000),
 ];
 
-/// Reads `<decimal number> <unit>`; the number may have a fraction and digit
-/// groups (`6_849`), never a sign or an exponent. Exact: no floating point.
+/// Reads `<decimal number> <unit>`; the number may have a fraction and digit groups
+/// (`6_849`), but never a sign or an exponent. The result is exact: there is no
+/// floating point.
 fn parse_quantity(text: &str, names: Names) -> Option<u64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
@@ -306,7 +307,7 @@ impl fmt::Display for Amount {
 
 /// Writes `value` in the largest of `steps` that it reaches, with at most three
 /// decimals and no trailing zeros. The alternate form (`{:#}`) is exact: where
-/// three decimals are not enough it takes the base unit.
+/// three decimals are not enough, it takes the base unit.
 fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, steps: Names) -> fmt::Result {
     let (name, factor) =
         steps.iter().rev().find(|(_, factor)| value >= *factor).unwrap_or(&steps[0]);

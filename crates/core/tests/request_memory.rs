@@ -1,4 +1,4 @@
-//! What waiting requests cost in memory, which the limits are to bound.
+//! The memory that waiting requests cost, which the limits are meant to bound.
 
 use std::num::NonZeroU32;
 

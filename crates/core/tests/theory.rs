@@ -1,10 +1,10 @@
 //! Disciplines against queueing theory, where theory has an exact answer.
 //!
-//! Jobs arrive as a Poisson process, each as one batch of equal packets and a
-//! flow of its own: the M/G/1 queue. With `S` the size of a job in packet times,
-//! `rho` the load, and `rho_x`, `m2_x` the load and second moment of sizes cut
-//! off at `x`, the mean response of a job of size `x` is (Kleinrock, volume 2,
-//! chapter 4; style of `EFD section 2`)
+//! Jobs arrive as a Poisson process, each as one batch of equal packets with a flow
+//! of its own: the M/G/1 queue. With `S` the size of a job in packet times, `rho`
+//! the load, and `rho_x`, `m2_x` the load and second moment of sizes cut off at
+//! `x`, the mean response of a job of size `x` is (Kleinrock, volume 2, chapter 4;
+//! style of `EFD section 2`)
 //!
 //! - FIFO: `x + lambda E[S^2] / 2(1 - rho)`;
 //! - LAS, which is foreground-background: `x/(1 - rho_x) + lambda m2_x / 2(1 - rho_x)^2`;
@@ -14,12 +14,12 @@
 //! - processor sharing, which is SCFQ, or DRR with a quantum of one packet: `x/(1 - rho)`;
 //! - LARS with a half-life far beyond all responses is LAS.
 //!
-//! Theory serves jobs in infinitely small pieces and preempts at once. A packet
-//! in service is not preempted, which shifts a response by up to a packet time
-//! in each place where theory would have preempted: [`QUANTUM`] is allowed for.
-//! Each mean is estimated from independent replications; theory must lie in
-//! their 99% interval, widened by the quantum. The same test with a link that
-//! is 5% slower must fail: it can tell such an error.
+//! Theory serves jobs in infinitely small pieces and preempts at once. A packet in
+//! service is not preempted, which shifts a response by up to a packet time
+//! wherever theory would have preempted: [`QUANTUM`] allows for this. Each mean is
+//! estimated from independent replications; theory must lie in their 99% interval,
+//! widened by the quantum. The same test with a link that is 5% slower must fail,
+//! which shows that it can detect such an error.
 
 use tidegate_core::{Buffer, Bytes, FlowKey, Packet, Port, Span, Time, registry};
 

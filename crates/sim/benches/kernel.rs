@@ -1,6 +1,5 @@
-//! The event kernel alone: one event taken and one scheduled, with a steady
-//! number pending. Times ahead are exponential, as those of a simulation are
-//! roughly.
+//! The event kernel alone: one event is taken and one scheduled, with a steady
+//! number pending. Times ahead are exponential, roughly like those of a simulation.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tidegate_core::Stream;

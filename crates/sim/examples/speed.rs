@@ -1,6 +1,6 @@
-//! How fast one run is: `speed SCENARIO.toml [DISCIPLINE [SEED]]` runs it once
-//! on one core and prints time, memory and what the run gave, so that the
-//! figures can be held against those of another simulator.
+//! The speed of one run: `speed SCENARIO.toml [DISCIPLINE [SEED]]` runs it once on
+//! one core and prints time, memory and the run's results, so that the figures can
+//! be compared with those of another simulator.
 //!
 //! ```text
 //! cargo run --release -p tidegate-sim --example speed -- scenarios/papers/EFD/dumbbell.toml

@@ -1,11 +1,11 @@
 //! The event queue.
 //!
-//! Events are small values, ordered by (time, insertion): two events of one
-//! moment happen in the order in which they were scheduled, so a run is the
-//! same on every machine. The queue is a heap with four children per node,
-//! which touches fewer cache lines on the way down than one with two. It stays
-//! small because its users keep it so: a link has one entry for all its
-//! packets in flight, a connection end one for all its timers.
+//! Events are small values, ordered by (time, insertion): two events at one moment
+//! happen in the order in which they were scheduled, so a run is the same on every
+//! machine. The queue is a heap with four children per node, which touches fewer
+//! cache lines on the way down than one with two. It stays small because its users
+//! keep it so: a link has one entry for all its packets in flight, and a connection
+//! end has one for all its timers.
 
 use tidegate_core::Time;
 
@@ -48,13 +48,13 @@ impl<E: Copy> Kernel<E> {
         Kernel { heap: Vec::new(), now: Time::ZERO, scheduled: 0, handled: 0 }
     }
 
-    /// The time of the event handled last.
+    /// The time of the last event handled.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How many events were handled so far.
+    /// The number of events handled so far.
     #[must_use]
     pub fn handled(&self) -> u64 {
         self.handled
@@ -66,7 +66,7 @@ impl<E: Copy> Kernel<E> {
         self.heap.len()
     }
 
-    /// Schedules `event` for `at`; a time that has passed means now.
+    /// Schedules `event` for `at`; a time in the past means now.
     pub fn schedule(&mut self, at: Time, event: E) {
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
         self.scheduled += 1;
@@ -74,7 +74,7 @@ impl<E: Copy> Kernel<E> {
         self.sift_up(self.heap.len() - 1, entry);
     }
 
-    /// The next event no later than `until`, and moves the clock to it.
+    /// Returns the next event no later than `until`, and moves the clock to it.
     pub fn next(&mut self, until: Time) -> Option<E> {
         let first = *self.heap.first()?;
         if first.at > until {
@@ -108,7 +108,7 @@ impl<E: Copy> Kernel<E> {
         loop {
             let first = hole * ARITY + 1;
             let least = match self.heap.get(first..first + ARITY) {
-                // Almost always: two rounds of a tournament.
+                // This is almost always the case: two rounds of a tournament.
                 Some([a, b, c, d]) => {
                     let (left, left_key) =
                         if b.key() < a.key() { (1, b.key()) } else { (0, a.key()) };

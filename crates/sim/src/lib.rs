@@ -2,8 +2,7 @@
 //!
 //! A [`scenario::Scenario`] says what is connected to what and who sends;
 //! [`simulation::run`] runs it with one discipline and one seed; [`metrics`]
-//! holds what comes out. The disciplines are those of `tidegate-core`, the same
-//! code that runs on a live link.
+//! holds the results. The disciplines are those of `tidegate-core`.
 
 mod air;
 mod apps;

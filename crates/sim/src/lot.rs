@@ -1,9 +1,9 @@
-//! What chance has in store for a packet on its way.
+//! The random fate of a packet in transit.
 //!
-//! A link that loses packets must not lose others because a queue has put them
-//! into another order: what befell a flow would differ between disciplines for
-//! no reason of theirs. So each packet draws a lot where it is made, from its
-//! flow and its number in the flow, and every link looks at that.
+//! A link that loses packets must not lose different ones because a queue has
+//! reordered them: the fate of a flow would then differ between disciplines for no
+//! reason of their own. So each packet draws a lot where it is made, from its flow
+//! and its number in the flow, and every link looks at that lot.
 
 /// Mixes 64 bits well (the finaliser of SplitMix64).
 pub(crate) fn mix(value: u64) -> u64 {

@@ -1,8 +1,8 @@
 //! What a run measures.
 //!
-//! Rows go out as things happen, to a [`Recorder`] that writes them to files;
-//! memory does not grow with the flows ever seen. A [`RunSummary`] condenses on the
-//! way what tables and plots need; `tidegate-study` sums it up over seeds.
+//! Rows are passed on as things happen, to a [`Recorder`] that writes them to
+//! files; memory does not grow with the flows ever seen. A [`RunSummary`] condenses
+//! meanwhile what tables and plots need; `tidegate-study` sums it up over seeds.
 
 pub mod run_summary;
 
@@ -10,22 +10,23 @@ use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Span, Time};
 
 pub use run_summary::RunSummary;
 
-/// Takes the rows of a run, in the order of simulated time; by itself it leaves
+/// Takes the rows of a run, in the order of simulated time; by default it ignores
 /// all of them.
 pub trait Recorder {
-    /// A flow has ended, or the run has while the flow was still going.
+    /// A flow has ended, or the run has ended while the flow was still going.
     fn flow(&mut self, _row: &FlowRecord) {}
     /// The state of a link, every [`Scenario::sample_every`](crate::scenario::Scenario::sample_every).
     fn link(&mut self, _row: &LinkSample) {}
     /// The progress of a followed flow, at the same times.
     fn progress(&mut self, _row: &ProgressSample) {}
-    /// Whether it takes the rows of packets, which are many: asked once, at the start.
+    /// Whether it takes the rows of packets, of which there are many: asked once,
+    /// at the start.
     fn takes_packets(&self) -> bool {
         false
     }
     /// Something has happened to a packet at a queue.
     fn packet(&mut self, _row: &PacketRecord) {}
-    /// The run has come to this simulated time.
+    /// The run has reached this simulated time.
     fn reached(&mut self, _now: Time) {}
 }
 
@@ -42,7 +43,7 @@ pub struct FlowRecord {
     pub traffic: usize,
     /// Its number within the source, from 0.
     pub number: u64,
-    /// What it has to carry; `None` when it has no end.
+    /// How much it has to carry; `None` if it has no end.
     pub size: Option<Bytes>,
     /// When its first packet was sent (of a connection: the SYN).
     pub start: Time,
@@ -63,8 +64,8 @@ pub struct FlowRecord {
     pub timeouts: u32,
     /// The longest time in which no new byte reached the receiver.
     pub longest_stall: Span,
-    /// The response time of a flow of this size when it has the links for
-    /// itself; `None` without a response.
+    /// The response time of a flow of this size that has the links to itself;
+    /// `None` without a response.
     pub unloaded: Option<Span>,
 }
 
@@ -99,7 +100,7 @@ pub struct PacketRecord {
 /// What can happen to a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// It came; it may be lost all the same.
+    /// It arrived; it may still be lost.
     Arrived,
     /// It was taken out to be sent.
     Sent,

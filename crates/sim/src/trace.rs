@@ -1,14 +1,13 @@
-//! Readers for traffic that somebody recorded: captures, logs, page loads,
-//! link capacity over time, and distributions of sizes.
+//! Readers for recorded traffic: captures, logs, page loads, link capacity over
+//! time, and distributions of sizes.
 //!
-//! A file from outside is untrusted. Every reader checks it once, here, and
-//! gives values of the simulator's own types: times count in nanoseconds and
-//! never decrease, sizes are bytes, flows are [`FlowKey`](tidegate_core::FlowKey)s.
-//! Whatever the bytes are, a reader ends with a value or with a [`ReadError`]
-//! that says where it stopped, what it found and what it expected; it never
-//! panics and never allocates more than a small multiple of the file.
-//! What a reader leaves out on purpose it counts, so that nothing is lost
-//! without a trace.
+//! A file from outside is untrusted. Every reader checks it once, here, and returns
+//! values of the simulator's own types: times are in nanoseconds and never
+//! decrease, sizes are bytes, flows are [`FlowKey`](tidegate_core::FlowKey)s.
+//! Whatever the bytes are, a reader ends with a value or with a [`ReadError`] that
+//! says where it stopped, what it found and what it expected; it never panics and
+//! never allocates more than a small multiple of the file. A reader counts what it
+//! leaves out on purpose, so that nothing is lost without a trace.
 //!
 //! | module | reads |
 //! | --- | --- |
@@ -24,8 +23,8 @@
 //! | [`size_distribution`] | distributions of sizes: our CSV, NetSys and Homa files |
 //! | [`sizes`] | measures a distribution of sizes in any of the traffic files above |
 //!
-//! Each reader has `read(path)` for a file and `parse(name, contents)` for
-//! bytes that are already in memory; the name is only for error messages.
+//! Each reader has `read(path)` for a file and `parse(name, contents)` for bytes in
+//! memory; the name is used only in error messages.
 
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Rate, Span};

@@ -1,6 +1,6 @@
 //! Sources of traffic: what they open and send, and when.
 //!
-//! A source is woken at the time it asked for, says what it does now, and when
+//! A source is woken at the time that it asked for, says what it does now, and when
 //! it wants to be woken next. It never sees the network: what it does must not
 //! depend on the discipline, so that all disciplines get the same arrivals.
 
@@ -26,7 +26,7 @@ pub(crate) enum Action {
         from: NodeId,
         /// Receiver of the data.
         to: NodeId,
-        /// What to carry; `None` without end.
+        /// What to carry; `None` for a transfer without end.
         size: Option<Bytes>,
     },
     /// Sends a datagram, or a packet of a capture.
@@ -52,10 +52,10 @@ pub(crate) struct Datagram {
     pub(crate) ecn: Ecn,
 }
 
-/// What is known of a source's datagram flow before it starts.
+/// What is known about a source's datagram flow before it starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DatagramFlow {
-    /// How many datagrams it will send; `None` when it sends until the end.
+    /// The number of datagrams that it will send; `None` if it sends until the end.
     pub(crate) datagrams: Option<u64>,
     /// Their bytes together.
     pub(crate) size: Option<Bytes>,
@@ -63,13 +63,13 @@ pub(crate) struct DatagramFlow {
 
 /// A source of traffic.
 pub(crate) trait Source {
-    /// When it wants to be woken first.
+    /// When the source wants to be woken first.
     fn first(&mut self) -> Option<Time>;
 
-    /// Does what is due at `now`; returns when to be woken next.
+    /// Does what is due at `now`; returns when it wants to be woken next.
     fn wake(&mut self, now: Time, actions: &mut Vec<Action>) -> Option<Time>;
 
-    /// The datagram flows it has, in the order of their numbers.
+    /// The source's datagram flows, in the order of their numbers.
     fn datagram_flows(&self) -> Vec<DatagramFlow> {
         Vec::new()
     }

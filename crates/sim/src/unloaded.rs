@@ -1,9 +1,9 @@
 //! Response times on an empty link, as the yardstick for slowdown.
 //!
-//! What a flow of a given size takes when it has all links for itself is found
-//! by simulating exactly that, for a few sizes per decade as they are needed;
-//! sizes between two of them are interpolated linearly. Beyond the largest the
-//! slope of the last two is carried on: such a flow runs at a constant rate.
+//! The response time of a flow of a given size that has all links to itself is
+//! found by simulating exactly that, for a few sizes per decade as they are needed;
+//! sizes between two of them are interpolated linearly. Beyond the largest, the
+//! slope of the last two is continued: such a flow runs at a constant rate.
 
 use tidegate_core::{Bytes, Span, Time};
 
@@ -21,7 +21,8 @@ const PATIENCE: Span = Span::seconds(10_000);
 /// Yardsticks for each source of a scenario.
 pub(crate) struct Unloaded<'a> {
     scenario: &'a Scenario,
-    /// By source and step: not asked for yet, or the response if it has one.
+    /// By source and step: `None` if not asked for yet, otherwise the response if
+    /// there is one.
     known: Vec<[Option<Option<Span>>; SIZES]>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Unloaded<'a> {
         Unloaded { scenario, known: vec![[None; SIZES]; scenario.traffic.len()] }
     }
 
-    /// The response time of a flow of `size` of this source that is alone;
+    /// The response time of a flow of `size` of this source when it is alone;
     /// `None` for sources without transfers.
     pub(crate) fn response(&mut self, traffic: usize, size: Bytes) -> Option<Span> {
         let above = (1..SIZES).find(|step| step_size(*step) >= size.0).unwrap_or(SIZES - 1);
@@ -87,7 +88,7 @@ impl<'a> Unloaded<'a> {
     }
 }
 
-/// Keeps the response time of the one flow there is.
+/// Keeps the response time of the only flow.
 struct OneFlow(Option<Span>);
 
 impl Recorder for OneFlow {

@@ -2,21 +2,21 @@
 //!
 //! Every sender follows the distributed coordination function (IEEE 802.11-2016
 //! clause 10.3) over the OFDM physical layer (clause 17): 802.11a, or 802.11g
-//! without old stations around. Or all have QoS and follow its successor EDCA
-//! (section 10.22.2), with the rates of 802.11n or ac and aggregates. There is
-//! no central allocation: who has waited for its own random number of idle slots
-//! sends, and two that come to their end in the same slot spoil each other's
-//! frames.
+//! without old stations. Alternatively, all have QoS and follow its successor EDCA
+//! (section 10.22.2), with the rates of 802.11n or ac and aggregates. There is no
+//! central allocation: a sender that has waited for its own random number of idle
+//! slots sends, and two whose wait ends in the same slot spoil each other's frames.
 //!
-//! What is simplified: all hear all at once and without error of their own
-//! (no hidden station, no propagation time, no capture of the stronger of two
-//! frames, sensing takes no time); acknowledgements of frames are never lost;
-//! no RTS, no fragments, no beacons, no power saving, no change of rates; of the
-//! four access categories only best effort, one frame or aggregate at a time.
+//! The model simplifies the following: all senders hear each other at once and
+//! without error (no hidden station, no propagation time, no capture of the
+//! stronger of two frames, sensing takes no time); acknowledgements of frames are
+//! never lost; there is no RTS, no fragments, no beacons, no power saving and no
+//! change of rates; of the four access categories there is only best effort, with
+//! one frame or aggregate at a time.
 //!
 //! [`phy`] and [`high_throughput`] say how long a frame takes, [`Cell`] who sends
-//! when, [`aggregation`] what an aggregate consists of, [`airtime`] to whom an
-//! access point sends that shares its time out.
+//! when, [`aggregation`] what an aggregate consists of, and [`airtime`] to whom an
+//! access point sends that shares out its time.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Real bottlenecks, rebuilt: idle delay, delay under load and throughput are
-//! those that Flent measured on a testbed, within bands. `docs/measured.md` has
-//! the comparison and says why the bands are as wide as they are. Each is shown
-//! to have power: under the wrong discipline, or on a link whose rate is 20% off,
-//! a figure that it should move is outside.
+//! Real bottlenecks, rebuilt: idle delay, delay under load and throughput agree
+//! with what Flent measured on a testbed, within bands. `docs/measured.md` has the
+//! comparison and explains the width of the bands. Each is shown to have power:
+//! under the wrong discipline, or on a link whose rate is 20% off, a figure that
+//! should move leaves its band.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

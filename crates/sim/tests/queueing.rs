@@ -1,7 +1,7 @@
-//! A link of the simulator against queueing theory: the delay of Poisson
-//! arrivals through FIFO is that of M/D/1 and M/M/1 (Pollaczek and Khinchine),
-//! within the 99% interval of independent replications. The same test on a link
-//! that is 5% slower must fail.
+//! A link of the simulator against queueing theory: the delay of Poisson arrivals
+//! through FIFO is that of M/D/1 and M/M/1 (Pollaczek and Khinchine), within the
+//! 99% interval of independent replications. The same test on a link that is 5%
+//! slower must fail.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

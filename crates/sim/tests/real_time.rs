@@ -1,5 +1,5 @@
-//! Sources whose datagrams somebody waits for: what is sent, what is late, and
-//! what a discipline cannot change.
+//! Sources with deadlines: what is sent, what is late, and what a discipline cannot
+//! change.
 
 use std::io::{self, Read};
 use std::sync::atomic::AtomicBool;

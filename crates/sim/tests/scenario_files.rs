@@ -1,4 +1,4 @@
-//! Every scenario that is shipped or shown is one that runs.
+//! Every scenario that is shipped or shown can run.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

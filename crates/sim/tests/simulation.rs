@@ -1,5 +1,6 @@
-//! The simulator as a whole: the same bits for the same seed, the same traffic
-//! for every discipline, nothing made or lost unseen, links as fast as they say.
+//! The simulator as a whole: the same bits for the same seed, the same traffic for
+//! every discipline, nothing made or lost unseen, and links as fast as they claim
+//! to be.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,4 @@
-//! Whatever the bytes are, each reader ends with a value or with an error of
-//! one line.
+//! Whatever the bytes are, each reader ends with a value or with a one-line error.
 
 use proptest::prelude::*;
 use tidegate_core::Time;

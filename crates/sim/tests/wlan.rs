@@ -1,10 +1,10 @@
-//! Traffic through an 802.11 cell of a scenario file: what stations and access
+//! Traffic through an 802.11 cell of a scenario file: what stations and the access
 //! point get of the medium, and what TCP makes of it.
 //!
-//! At 65 Mbit/s of 802.11n an aggregate of 28 packets of 1 500 bytes is the
-//! longest: 43 230 bytes are 1 331 symbols, 5 360 us with the preamble, and
-//! another packet would make it longer than 5 484 us. With SIFS, block
-//! acknowledgement (32 us) and AIFS (43 us) that is 5 451 us.
+//! At 65 Mbit/s of 802.11n, the longest aggregate has 28 packets of 1 500 bytes: 43
+//! 230 bytes are 1 331 symbols, 5 360 us with the preamble, and another packet
+//! would make it longer than 5 484 us. With SIFS, the block acknowledgement (32 us)
+//! and AIFS (43 us), that is 5 451 us.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

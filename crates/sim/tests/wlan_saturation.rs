@@ -1,27 +1,27 @@
 //! An 802.11 cell in which every station always has something to send, against
 //! theory.
 //!
-//! The model is Bianchi's (Bianchi 2000): a station that sends collides with
-//! the same probability whatever has happened before, and a fixed point links
-//! that probability with how often stations send. Frames are given up after
-//! the retry limit (Chatzimisios 2003), and slots are counted as the standard
-//! counts them (Tinnirello 2010): a slot in which somebody sends lets nobody
-//! count down, so the others have at least one slot left after it, and the
-//! slot right after DIFS belongs to those who have just sent and drew zero.
-//! After a success that is one station, which sends again unhindered. The
-//! model takes it that after a collision it is one at most.
+//! The model is Bianchi's (Bianchi 2000): a station that sends collides with the
+//! same probability whatever has happened before, and a fixed point links that
+//! probability with how often stations send. Frames are given up after the retry
+//! limit (Chatzimisios 2003), and slots are counted as in the standard (Tinnirello
+//! 2010): a slot in which somebody sends lets nobody count down, so the others have
+//! at least one slot left after it, and the slot right after DIFS belongs to those
+//! who have just sent and drew zero. After a success, that is one station, which
+//! sends again unhindered. The model assumes that after a collision it is at most
+//! one.
 //!
-//! The model has one grid of slots. The standard has two after a collision:
-//! those who collided resume 79 us after it (acknowledgement timeout and DIFS),
-//! the others 94 us after it (EIFS), and 15 us are no whole number of slots. So
-//! the former are a little ahead and cannot meet the latter until the next
-//! frame has brought all together. That makes collisions rarer than in the
-//! model, the more the more of them there are. With a timeout that ends with
+//! The model has one grid of slots. The standard has two after a collision: those
+//! who collided resume 79 us after it (acknowledgement timeout and DIFS), the
+//! others 94 us after it (EIFS), and 15 us are not a whole number of slots. The
+//! former are therefore a little ahead and cannot meet the latter until the next
+//! frame has brought all of them together. That makes collisions rarer than in the
+//! model, increasingly so the more of them there are. With a timeout that ends with
 //! EIFS there is one grid, and the agreement is several times closer.
 //!
-//! With aggregates stations follow EDCA, whose slots count as they begin: one in
-//! which somebody sends counts as well, which is Bianchi's model as it stands.
-//! Here too there are two grids after a collision.
+//! With aggregates, stations follow EDCA, whose slots count as they begin: a slot
+//! in which somebody sends counts as well, which is exactly Bianchi's model. Here
+//! too there are two grids after a collision.
 
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::wlan::high_throughput::{Channel, Generation, Length};

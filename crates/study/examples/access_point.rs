@@ -1,13 +1,13 @@
-//! What to run on an access point, measured: uploads against downloads, and one
-//! slow station among fast ones, with and without aggregates and airtime
-//! fairness, under several disciplines.
+//! Measurements for access points: uploads against downloads, and one slow station
+//! among fast ones, with and without aggregates and airtime fairness, under several
+//! disciplines.
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example access_point
 //! ```
 //!
-//! Ten seeds, means with 95% intervals. What comes out is said in
-//! `docs/access-point.md`.
+//! The figures are means of ten seeds with 95% intervals. `docs/access-point.md`
+//! gives the results.
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! Ten seeds of the dumbbell beside ns-3.37: for every size class and both
+//! Ten seeds of the dumbbell compared with ns-3.37: for every size class and both
 //! loads, is ns-3's figure inside the spread of ours?
 //!
 //! ```text

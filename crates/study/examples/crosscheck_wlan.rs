@@ -1,12 +1,12 @@
-//! Ten seeds of the Wi-Fi cell beside five of ns-3.37: what do uploads and
+//! Ten seeds of the Wi-Fi cell compared with five of ns-3.37: what do uploads and
 //! downloads get, with ns-3's rule for replies and with that of the standard?
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example crosscheck_wlan
 //! ```
 //!
-//! ns-3's figures are in `benches/ns3/results/wifi.jsonl`, what they are of and
-//! what comes out of the comparison in `benches/ns3/wifi.md`.
+//! ns-3's figures are in `benches/ns3/results/wifi.jsonl`; `benches/ns3/wifi.md`
+//! describes them and the results of the comparison.
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;

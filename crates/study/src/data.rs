@@ -1,5 +1,5 @@
-//! The files that a scenario names, noted while they are read, so that a manifest can
-//! bring them back.
+//! The files that a scenario names, recorded while they are read, so that a
+//! manifest can bring them back.
 
 use std::cell::RefCell;
 use std::fs::File;

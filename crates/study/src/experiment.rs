@@ -1,10 +1,10 @@
 //! All runs of a comparison, on all cores.
 //!
-//! A [`Study`] is what is compared under the same traffic: disciplines on the links of
-//! a scenario, or ways to share a gateway's link. A run is one thread and shares nothing
-//! with the others, so any number of threads gives the same results, in the same order.
-//! Runs begin seed by seed: whoever stops half-way has every contender under the same
-//! seeds.
+//! A [`Study`] compares contenders under the same traffic: disciplines on the links
+//! of a scenario, or ways to share a gateway's link. A run uses one thread and
+//! shares nothing with the others, so any number of threads gives the same results,
+//! in the same order. Runs begin seed by seed: a study that stops half-way has
+//! every contender under the same seeds.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

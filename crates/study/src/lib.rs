@@ -1,4 +1,4 @@
-//! Comparisons on simulated links: many runs on all cores, and what sums up over them.
+//! Comparisons on simulated links: many runs on all cores, summed up.
 //!
 //! | module | holds |
 //! | --- | --- |

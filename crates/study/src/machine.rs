@@ -1,5 +1,5 @@
-//! What the program runs on. It does not change the results, only the time
-//! they take; the manifest notes it for that.
+//! The machine on which the program runs. It does not change the results, only the
+//! time that they take, for which the manifest records it.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
-//! `manifest.json`: everything that a comparison came from, so that it can be repeated
-//! to the byte.
+//! `manifest.json`: everything from which a comparison was made, so that it can be
+//! repeated to the byte.
 //!
-//! One form for whatever is compared. What has no influence on the results stands
-//! apart, under `made`.
+//! There is one form for everything that can be compared. Whatever has no influence
+//! on the results is kept separately, under `made`.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,9 +1,10 @@
-//! What is measured of what is compared, as entries: one list for each kind of result.
+//! The measures of everything that can be compared, as entries: one list for each
+//! kind of result.
 //!
-//! Rows of CSV files, rows and columns of the report and of the table on a terminal are
-//! made by walking these lists. An entry stands beside the field that it reads
-//! ([`crate::comparison`], [`crate::requests`]), so that a new measure is a change to
-//! one file here, and to the simulator's summary where nothing has recorded it yet.
+//! These lists produce the rows of CSV files, and the rows and columns of the
+//! report and of the table on a terminal. An entry stands beside the field that it
+//! reads ([`crate::comparison`], [`crate::requests`]), so a new measure is a change
+//! to one file here, and to the simulator's summary if nothing has recorded it yet.
 
 use crate::Estimate;
 

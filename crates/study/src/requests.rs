@@ -1,5 +1,5 @@
-//! The runs of ways to share a gateway's link, summed up over the seeds. In seconds,
-//! bits per second and shares of one.
+//! The runs of ways to share a gateway's link, summed up over the seeds, in
+//! seconds, bits per second and shares of one.
 
 use std::sync::atomic::AtomicBool;
 

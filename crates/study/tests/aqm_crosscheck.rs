@@ -1,7 +1,7 @@
-//! Our CoDel, FQ-CoDel and PIE against what ns-3.37's did with the same
-//! transfers over the same dumbbell: a short form of the example
-//! `crosscheck_aqm`, which has the tolerances and all figures. A discipline with
-//! one parameter a fifth off must fail.
+//! Our CoDel, FQ-CoDel and PIE compared with those of ns-3.37 on the same transfers
+//! over the same dumbbell: a short form of the example `crosscheck_aqm`, which has
+//! the tolerances and all figures. A discipline with one parameter that is a fifth
+//! off must fail.
 
 #[path = "../examples/crosscheck_aqm/figures.rs"]
 mod figures;

@@ -1,9 +1,9 @@
-//! A discipline under audit: what can be done to it, and the rules of
-//! [`tidegate_core::discipline`] that every call is held to.
+//! A discipline under audit: the operations on it, and the rules of
+//! [`tidegate_core::discipline`] to which every call is held.
 //!
-//! A [shaper](tidegate_core::shaper) is a discipline too. Where one holds packets
+//! A [shaper](tidegate_core::shaper) is a discipline too. When one holds packets
 //! back, the audit lets time pass until the next may leave, tries a nanosecond too
-//! early, and counts that no more leaves in any time than its rate carries, and
+//! early, and checks that no more leaves in any interval than its rate carries, and
 //! what late calls are owed.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use tidegate_core::{
     TcpFacts, Time,
 };
 
-/// What can be done to a discipline.
+/// An operation on a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A packet of one of 256 flows arrives.
@@ -44,14 +44,14 @@ pub enum Event {
     Lost(Loss),
 }
 
-/// A discipline whose every answer is checked; a broken rule panics.
+/// A discipline whose every answer is checked; breaking a rule panics.
 pub struct Audited {
     discipline: Box<dyn Discipline>,
     buffer: Buffer,
     now: Time,
     arrivals: u64,
     losses: Losses,
-    /// What should be queued, by handle and therefore in order of arrival.
+    /// What should be queued, by handle and so in order of arrival.
     queued: BTreeMap<u64, Packet>,
     /// Whether the backlog in bytes can be exact: it saturates at 2^64, and
     /// recovers when the queue empties.
@@ -80,13 +80,13 @@ impl Audited {
         }
     }
 
-    /// Allows a shaper to be ahead of its rate by so much as a packet starts.
+    /// Allows a shaper to be this far ahead of its rate as a packet starts.
     #[must_use]
     pub fn with_burst(self, burst: Bytes) -> Audited {
         Audited { burst, ..self }
     }
 
-    /// Does one thing to the discipline and says what came of it.
+    /// Performs one operation on the discipline and returns its results.
     pub fn apply(&mut self, operation: Operation) -> Vec<Event> {
         let before = (self.queued.len(), self.queued_bytes());
         let events = match operation {
@@ -213,7 +213,7 @@ impl Audited {
         }
     }
 
-    /// A packet comes back: once, and as it was but for a mark.
+    /// A packet comes back exactly once, unchanged except for a mark.
     fn take(&mut self, packet: &Packet) {
         let queued = self.queued.remove(&packet.handle);
         let marked = queued.filter(|queued| queued.ecn.is_markable());
@@ -222,9 +222,9 @@ impl Audited {
         assert!(as_it_was, "not queued, or changed in the queue: {packet:?}, was {queued:?}");
     }
 
-    /// The senders of two packets out of four understand marks, by ECT(0) or
-    /// ECT(1), and a few packets come with a mark. Every codepoint comes. Flows 2
-    /// and 3 are of TCP, flow 3 without payload. Flow 1 is of class 1, flow 4 changes
+    /// The senders of two packets in four understand marks, by ECT(0) or ECT(1),
+    /// and a few packets arrive with a mark, so every codepoint occurs. Flows 2 and
+    /// 3 are TCP, flow 3 without payload. Flow 1 belongs to class 1, flow 4 changes
     /// between 0 and 1, and flows from 8 on have classes of their own.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
         let ecn = match self.arrivals % 32 {
@@ -244,9 +244,9 @@ impl Audited {
         Packet { arrived: self.now, class, dscp, ecn, tcp, ..plain }
     }
 
-    /// A segment of TCP. Its number goes up as packets arrive and soon wraps
-    /// around, but some repeat the last, and by their size some come late and some
-    /// acknowledge nothing. Now and then one is a SYN.
+    /// A TCP segment. Its number rises as packets arrive and soon wraps around, but
+    /// some segments repeat the last number, and depending on their size some come
+    /// late and some acknowledge nothing. Occasionally one is a SYN.
     fn segment(&self, payload: u32, size: Bytes) -> TcpFacts {
         const FIRST: u32 = u32::MAX - 10_000;
         let number = FIRST.wrapping_add((self.arrivals / 2) as u32 * 1_000);

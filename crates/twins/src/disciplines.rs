@@ -1,9 +1,10 @@
-//! A slow and obvious twin of every discipline, to hold the fast ones to.
+//! A slow and obvious twin of every discipline, with which to compare the fast
+//! ones.
 //!
-//! A twin keeps the whole history of its queue and works every answer out of it
-//! from scratch: what is queued is sorted at each step, and what a flow has had
-//! is summed up again for each packet. It has no flow table, no sweep and
-//! no counter that could be wrong, and its sums are of 128 bits.
+//! A twin keeps the whole history of its queue and derives every answer from it
+//! from scratch: what is queued is sorted at each step, and what a flow has had is
+//! summed again for each packet. It has no flow table, no sweep and no counter that
+//! could be wrong, and its sums have 128 bits.
 
 mod bidirectional;
 mod cake;
@@ -99,11 +100,11 @@ fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<
     })
 }
 
-/// Does the same to a discipline and its twin, both under audit.
+/// Performs the same operations on a discipline and its twin, both under audit.
 ///
 /// # Panics
-/// Where the two differ, where the discipline breaks a rule of the audit, or
-/// when it has no twin.
+/// When the two differ, the discipline breaks a rule of the audit, or it has no
+/// twin.
 pub fn compare(
     entry: &'static Entry,
     given: &[(&str, &str)],
@@ -169,7 +170,7 @@ struct Moment {
     time: Time,
 }
 
-/// All that ever happened to a queue, in order of arrival.
+/// Everything that ever happened to a queue, in order of arrival.
 #[derive(Default)]
 struct History(Vec<Record>);
 
@@ -182,7 +183,7 @@ impl History {
         self.of(flow).iter().any(|record| record.left.is_none())
     }
 
-    /// Places of what is queued now, in order of service.
+    /// The indices of what is queued now, in order of service.
     fn queued(&self) -> Vec<usize> {
         let mut queued: Vec<_> = (0..self.0.len()).filter(|i| self.0[*i].left.is_none()).collect();
         queued.sort_by_key(|i| (self.0[*i].rank, *i));
@@ -214,7 +215,7 @@ impl Memory {
         latest_sweep >= u128::from(last.arrived.time.0) + idle && records.iter().all(left_before)
     }
 
-    /// Those of `records` that came since their flow was last forgotten.
+    /// The `records` that came since their flow was last forgotten.
     fn remembered<'a, 'b>(self, records: &'b [&'a Record], now: Time) -> &'b [&'a Record] {
         if self.forgot(records, now) {
             return &[];
@@ -226,7 +227,7 @@ impl Memory {
         &records[first..]
     }
 
-    /// Bytes that came of the flow since it was last forgotten.
+    /// The bytes of the flow since it was last forgotten.
     fn attained(self, records: &[&Record], now: Time) -> u128 {
         bytes(self.remembered(records, now))
     }
@@ -266,7 +267,7 @@ impl Discipline for Twin {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
         let (packets, bytes) = match self.when_full {
             WhenFull::Refuse => (self.history.queued().len(), self.history.queued_bytes()),
-            // Only what is larger than the whole buffer is not let in at all.
+            // Only a packet larger than the whole buffer is not let in at all.
             WhenFull::PushOut => (0, 0),
         };
         if !self.fits(packets + 1, bytes + u128::from(packet.size.0)) {

@@ -61,7 +61,7 @@ impl Pair {
     fn apply(&mut self, operation: Operation) {
         match operation {
             Operation::Offer { flow, size } => {
-                self.offer(Packet::new(self.arrivals, key(flow), size))
+                self.offer(Packet::new(self.arrivals, key(flow), size));
             }
             Operation::Poll => drop(self.poll()),
             Operation::PollWhenReady { late } => {

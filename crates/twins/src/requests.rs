@@ -1,6 +1,6 @@
-//! The twin of the request schedulers. Before every decision it goes through all
-//! that ever happened, with fractions for the service and lists that it searches
-//! from end to end, and says what has to be decided now.
+//! The twin of the request schedulers. Before every decision, it goes through
+//! everything that ever happened, with fractions for the service and with lists
+//! that it searches from end to end, and says what has to be decided now.
 
 use std::cmp::Reverse;
 
@@ -92,7 +92,7 @@ struct Request {
 struct Response {
     request: Request,
     received: u64,
-    /// Of a long one: what it may still read, and when it became hungry, with
+    /// For a long response: what it may still read, and when it became hungry, with
     /// its user's service at that time.
     long: Option<(u64, Option<(u64, usize)>)>,
 }
@@ -152,7 +152,7 @@ impl<'a> World<'a> {
         self.config.window.mode == WindowMode::Unlimited || self.held() << 32 < self.window
     }
 
-    /// Bytes received by this user of a class; 0 when nothing is known.
+    /// Bytes received by this user of a class; 0 if nothing is known.
     fn user_service(&self, class: u32, user: u64) -> u64 {
         let known = self.user_service.iter().find(|(name, _)| *name == (class, user));
         known.map_or(0, |(_, service)| *service)
@@ -235,7 +235,7 @@ impl<'a> World<'a> {
             || self.responses.iter().any(|r| r.request.class == class && hungry(r))
     }
 
-    /// Those that had nothing to do before have saved nothing up.
+    /// Classes or users that had nothing to do before have saved nothing up.
     fn catch_up(&mut self, were_busy: &[bool]) {
         if self.config.read_gate.is_none() {
             return;
@@ -507,7 +507,7 @@ fn decide(config: &Config, rate: Rate, weights: &[u64], log: &[(Time, Event)], n
     world.next_reader().map_or(Event::Rested, |handle| Event::Read { handle, size })
 }
 
-/// Holds every decision in a log to what the rules decide.
+/// Compares every decision in a log with what the rules decide.
 ///
 /// # Panics
 /// When one differs.

@@ -1,9 +1,9 @@
 //! From a frame to the facts of the packet in it: IP, ports, TCP.
 //!
-//! The IP header must be whole, for the packet's size is in it. Of what
-//! follows, as much is used as is there and makes sense: a packet whose
-//! transport header is cut or broken is still a packet that takes its time on
-//! the link, without ports or without TCP facts.
+//! The IP header must be complete, because it contains the packet's size. Of what
+//! follows, as much is used as is there and makes sense: a packet whose transport
+//! header is cut or broken still takes its time on the link, without ports or
+//! without TCP facts.
 
 use etherparse::err::ip::{HeaderError, LaxHeaderSliceError};
 use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, LaxIpv6Slice, ip_number};
@@ -13,11 +13,11 @@ use crate::error::FrameError;
 use crate::link::Link;
 use crate::{be16, tcp};
 
-/// What the headers of a frame say of the packet in it.
+/// The facts that the headers of a frame state about its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// The flow that the packet belongs to. Ports are zero for protocols
-    /// without ports, for fragments, and where the ports were not captured.
+    /// The flow to which the packet belongs. Ports are zero for protocols without
+    /// ports, for fragments, and where the ports were not captured.
     pub flow: FlowKey,
     /// Bytes of the IP packet: header and payload, without link layer and padding.
     pub ip_length: Bytes,
@@ -30,8 +30,8 @@ pub struct Headers {
     pub dscp: Dscp,
     /// The congestion field of the IP header.
     pub ecn: Ecn,
-    /// Facts of the TCP header, when the packet is TCP, is no fragment, and
-    /// enough of it is there.
+    /// Facts of the TCP header, if the packet is TCP, is not a fragment, and enough
+    /// of the header is there.
     pub tcp: Option<TcpFacts>,
 }
 
@@ -54,8 +54,8 @@ impl Headers {
     ///
     /// # Errors
     /// When the frame does not hold IP, when its lengths contradict each other,
-    /// or when it ends before its IP packet does. Where the IP header states no
-    /// length, the frame's is taken, and only a cut within the IP header is noticed.
+    /// or when it ends before its IP packet does. If the IP header states no length,
+    /// the frame's is used, and only a cut within the IP header is noticed.
     pub fn read(link: Link, frame: &[u8]) -> Result<Headers, FrameError> {
         let headers = Headers::read_captured(link, frame, frame.len() as u64)?;
         let found = (frame.len() - headers.link_header) as u64;
@@ -67,8 +67,8 @@ impl Headers {
         }
     }
 
-    /// Reads the captured start of a frame that was `wire_length` bytes long on
-    /// the wire, for a capture may keep the first bytes of each frame only.
+    /// Reads the captured start of a frame that was `wire_length` bytes long on the
+    /// wire, because a capture may keep only the first bytes of each frame.
     ///
     /// # Errors
     /// When the frame does not hold IP, when its lengths contradict each other,
@@ -95,7 +95,7 @@ impl Headers {
         let (headers, stated, octet, protocol) = match &slice {
             LaxIpSlice::Ipv4(v4) => {
                 let header = v4.header();
-                // Of a fragmented datagram the first piece alone holds the
+                // Only the first piece of a fragmented datagram contains the
                 // authentication header.
                 let (extension, protocol) = match v4.extensions().auth {
                     Some(auth) if !fragment => (auth.slice().len(), auth.next_header()),
@@ -118,8 +118,8 @@ impl Headers {
             }
         };
         let ip_length = if stated == 0 { wire_length } else { stated };
-        // Too short for its own headers; where the headers are cut by the
-        // snapshot length, what is there is shorter still.
+        // The stated length is too short for the packet's own headers; where the
+        // headers are cut by the snapshot length, what is there is shorter still.
         let Some(payload_length) = ip_length.checked_sub(headers as u64) else {
             return Err(FrameError::PacketLength { stated: ip_length, headers: headers as u64 });
         };
@@ -143,10 +143,10 @@ impl Headers {
         })
     }
 
-    /// The packet as a discipline sees it, of class 0. `framing` is what the
-    /// link adds to each IP packet and its rate pays for: 38 bytes on Ethernet
-    /// (14 of header, 4 of checksum, 8 of preamble, 12 of gap), nothing where
-    /// IP lengths count, as in captures and in the simulator.
+    /// The packet as a discipline sees it, of class 0. `framing` is what the link
+    /// adds to each IP packet and its rate pays for: 38 bytes on Ethernet (14 of
+    /// header, 4 of checksum, 8 of preamble, 12 of gap), and nothing where IP
+    /// lengths count, as in captures and in the simulator.
     #[must_use]
     pub fn packet(&self, handle: u64, framing: Bytes) -> Packet {
         let packet = Packet::new(handle, self.flow, self.ip_length + framing);
@@ -154,10 +154,10 @@ impl Headers {
     }
 }
 
-/// What the packet carries behind its extension headers. The pieces of a
-/// datagram all say what the datagram carries in their fragment header; what
-/// follows it is in the first of them only (RFC 8200 section 4.5), though the
-/// bytes of a later one may look like more extension headers.
+/// What the packet carries after its extension headers. All pieces of a datagram
+/// state in their fragment header what the datagram carries; what follows that
+/// header is in the first piece only (RFC 8200 section 4.5), though the bytes of a
+/// later one may look like further extension headers.
 fn ipv6_protocol(packet: &LaxIpv6Slice) -> IpNumber {
     let fragment_header = || {
         packet.extensions().clone().into_iter().find_map(|extension| match extension {

@@ -1,16 +1,17 @@
-//! Link layers, and how each is taken off an IP packet.
+//! Link layers, and how each is removed from an IP packet.
 //!
-//! All that is wanted of a link layer is where the next one begins and what it
-//! is: two bytes at a known place. That is read here, in one way for all of
-//! them; `etherparse` has no PPPoE, loopback and second Linux "cooked" header,
-//! and refuses cooked headers of interfaces whose hardware type it does not know.
+//! Only two things matter about a link layer: where the next layer begins and what
+//! it is, which are two bytes at a known place. They are read here, in the same way
+//! for all link layers; `etherparse` lacks PPPoE, loopback and the second Linux
+//! "cooked" header, and refuses cooked headers of interfaces whose hardware type it
+//! does not know.
 
 use etherparse::ether_type;
 
 use crate::error::FrameError;
 use crate::{be16, be32};
 
-/// The link layer that a frame begins with.
+/// The link layer with which a frame begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Link {
@@ -32,7 +33,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// The link layer of a link type number of pcap and pcapng
+    /// The link layer for a link type number of pcap and pcapng
     /// (<https://www.tcpdump.org/linktypes.html>).
     ///
     /// ```
@@ -60,7 +61,7 @@ impl Link {
     pub const KNOWN: &str =
         "Ethernet (1), raw IP (101), Linux cooked (113, 276) or loopback (0, 108)";
 
-    /// Takes off the link layer.
+    /// Removes the link layer.
     pub(crate) fn network_layer(self, frame: &[u8]) -> Result<&[u8], FrameError> {
         // The length of the header, and where in it the protocol is.
         let (part, length, at) = match self {
@@ -75,19 +76,19 @@ impl Link {
     }
 }
 
-/// Takes off what may stand between an EtherType and an IP packet.
+/// Removes what may stand between an EtherType and an IP packet.
 fn ethernet_payload(mut protocol: u16, mut rest: &[u8]) -> Result<&[u8], FrameError> {
     const IPV4: u16 = ether_type::IPV4.0;
     const IPV6: u16 = ether_type::IPV6.0;
     const CUSTOMER_TAG: u16 = ether_type::VLAN_TAGGED_FRAME.0;
     const SERVICE_TAG: u16 = ether_type::PROVIDER_BRIDGING.0;
-    // What stacked tags had before 802.1ad.
+    // The type of stacked tags before 802.1ad.
     const DOUBLE_TAG: u16 = ether_type::VLAN_DOUBLE_TAGGED_FRAME.0;
     const PPPOE_SESSION: u16 = 0x8864;
     loop {
         match protocol {
             IPV4 | IPV6 => return Ok(rest),
-            // Each turn takes bytes off, so a tower of tags comes to its end.
+            // Each turn removes bytes, so a tower of tags comes to an end.
             CUSTOMER_TAG | SERVICE_TAG | DOUBLE_TAG => {
                 let (tag, inner) = split(rest, 4, "VLAN tag")?;
                 (protocol, rest) = (be16(tag, 2), inner);
@@ -98,9 +99,9 @@ fn ethernet_payload(mut protocol: u16, mut rest: &[u8]) -> Result<&[u8], FrameEr
     }
 }
 
-/// Takes off the six bytes of a PPPoE session (RFC 2516 section 4) and the two of
-/// PPP. A compressed protocol field, which RFC 2516 section 7 advises against,
-/// is read as another protocol. The header's length is not used: the IP header
+/// Removes the six bytes of a PPPoE session (RFC 2516 section 4) and the two of
+/// PPP. A compressed protocol field, which RFC 2516 section 7 advises against, is
+/// read as another protocol. The header's length is not used, because the IP header
 /// has its own.
 fn pppoe_payload(session: &[u8]) -> Result<&[u8], FrameError> {
     let (header, rest) = split(session, 8, "PPPoE session header")?;
@@ -112,8 +113,8 @@ fn pppoe_payload(session: &[u8]) -> Result<&[u8], FrameError> {
 
 fn loopback(frame: &[u8]) -> Result<&[u8], FrameError> {
     let (family, rest) = split(frame, 4, "loopback header")?;
-    // AF_INET, and AF_INET6 of Linux, NetBSD, FreeBSD and macOS. They are all
-    // below 256: the right byte order is the one that gives less.
+    // AF_INET, and AF_INET6 of Linux, NetBSD, FreeBSD and macOS. They are all below
+    // 256: the right byte order is the one that gives the smaller number.
     let family = be32(family, 0);
     match family.min(family.swap_bytes()) {
         2 | 10 | 24 | 28 | 30 => Ok(rest),

@@ -12,12 +12,12 @@ const FIN: u8 = 1;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// Reads the start of a segment that is `length` bytes long, of which some may
-/// be cut: `None` when the cut is before the end of the flags, or when the
-/// header does not fit into the segment.
+/// Reads the start of a segment that is `length` bytes long, some of which may be
+/// cut: `None` if the cut is before the end of the flags, or if the header does not
+/// fit into the segment.
 ///
-/// A parser for whole headers would lose the captures that were cut to the
-/// usual 54 or 64 bytes of a frame.
+/// A parser for whole headers would lose captures that were cut to the usual 54 or
+/// 64 bytes per frame.
 pub(crate) fn facts(segment: &[u8], length: u64) -> Option<TcpFacts> {
     let flags = *segment.get(FLAGS)?;
     let header_length = header_length(segment);
@@ -35,12 +35,12 @@ pub(crate) fn facts(segment: &[u8], length: u64) -> Option<TcpFacts> {
     })
 }
 
-/// What the header states, in bytes: at most 60.
+/// The length that the header states, in bytes: at most 60.
 fn header_length(segment: &[u8]) -> u64 {
     u64::from(segment[12] >> 4) * 4
 }
 
-/// Also false when the options are cut off.
+/// Also false if the options are cut off.
 fn has_no_options_but_timestamps(segment: &[u8]) -> bool {
     const END: u8 = 0;
     const NOTHING: u8 = 1;

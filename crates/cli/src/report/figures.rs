@@ -1,8 +1,8 @@
 //! The figures: what is drawn from a comparison, and how it is to be read.
 //!
-//! A discipline has the same place in every figure, hence the same colour,
-//! dashes and marker. What could have been drawn and has no data is said, not
-//! left out; what the traffic cannot have is not mentioned.
+//! A discipline has the same position in every figure, and so the same colour,
+//! dashes and marker. A figure that could have been drawn but has no data says so
+//! and is not left out; what the traffic cannot have is not mentioned.
 
 pub(super) mod distributions;
 mod series;
@@ -21,7 +21,7 @@ pub(super) struct Figure {
     pub(super) title: String,
     /// How to read it.
     pub(super) caption: String,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for readers who cannot see it.
     pub(super) description: String,
     /// The id of the table with its numbers.
     pub(super) table: Option<&'static str>,
@@ -53,7 +53,8 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     figures
 }
 
-/// Makes the ids of figures differ whose links or sources have nearly the same name.
+/// Makes the ids of figures differ if their links or sources have nearly the same
+/// name.
 fn distinct(figures: &mut [Figure]) {
     for index in 1..figures.len() {
         let (before, rest) = figures.split_at_mut(index);

@@ -1,9 +1,9 @@
 //! Elements of HTML and SVG, as a tree.
 //!
-//! A tree and not strings put together: what was opened is closed, and text
-//! from scenario files is escaped in one place. The output is at once HTML and
-//! well-formed XML, so the same code writes pages and stand-alone SVG files and
-//! an XML parser can check both.
+//! It is a tree rather than concatenated strings: what was opened is closed, and
+//! text from scenario files is escaped in one place. The output is both HTML and
+//! well-formed XML, so the same code writes pages and stand-alone SVG files, and an
+//! XML parser can check both.
 
 use std::fmt::{self, Display, Write};
 
@@ -50,7 +50,7 @@ impl Element {
         self
     }
 
-    /// Adds children: any number of them, so also an `Option`.
+    /// Adds any number of children, and so also an `Option`.
     pub(super) fn children(mut self, children: impl IntoIterator<Item = Element>) -> Element {
         self.children.extend(children.into_iter().map(Node::Element));
         self
@@ -60,8 +60,8 @@ impl Element {
 /// HTML elements that have no end tag.
 const VOID: [&str; 3] = ["meta", "br", "col"];
 
-/// Elements after which the text may break without a visible space; files of
-/// one line are a burden to whoever compares two of them.
+/// Elements after which the text may break without a visible space; files of one
+/// line are a burden to anyone who compares two of them.
 const OWN_LINE: [&str; 26] = [
     "head",
     "meta",
@@ -115,15 +115,15 @@ impl Display for Element {
     }
 }
 
-/// Writes `text` so that it can stand in content or in a `quoted` attribute.
-/// Only what must be is escaped: HTML takes style sheets as they are written.
+/// Writes `text` so that it can stand in content or in a `quoted` attribute. Only
+/// what must be escaped is: HTML takes style sheets as they are written.
 fn escape(f: &mut fmt::Formatter<'_>, text: &str, quoted: bool) -> fmt::Result {
     for character in text.chars() {
         match character {
             '&' => f.write_str("&amp;")?,
             '<' => f.write_str("&lt;")?,
             '"' if quoted => f.write_str("&quot;")?,
-            // XML knows no control characters, escaped or not.
+            // XML has no control characters, escaped or not.
             '\n' | '\t' => f.write_char(character)?,
             '\0'..='\x1f' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
                 f.write_char('\u{fffd}')?;

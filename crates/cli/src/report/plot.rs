@@ -1,12 +1,12 @@
 //! Plots as SVG.
 //!
-//! Written here because a plot has to take its colours from the page it stands
-//! in (light, dark, printed), without a script. A plot is a tree of elements
-//! whose classes `plot.css` styles; the colours are variables of the page, and
-//! for a file of its own they are put in as values.
+//! They are written here because a plot has to take its colours from the page in
+//! which it stands (light, dark, printed), without a script. A plot is a tree of
+//! elements whose classes `plot.css` styles; the colours are variables of the page,
+//! and a separate file contains their values.
 //!
-//! Nothing is told by colour alone: line `i` has its dash pattern and its
-//! marker besides, the same in every plot.
+//! Nothing is expressed by colour alone: line `i` also has its own dash pattern and
+//! marker, the same in every plot.
 
 mod lines;
 mod panels;
@@ -29,9 +29,10 @@ const LEADING: f64 = TEXT + 7.0;
 
 const CSS: &str = include_str!("plot.css");
 
-/// The colours: name, on light ground, on dark ground. The lines are
-/// Okabe and Ito's hues, shifted until all eight keep 3:1 against the ground
-/// and apart from each other in the three kinds of colour blindness.
+/// The colours: name, on a light background, on a dark one. The lines have Okabe
+/// and Ito's hues, shifted until all eight keep a contrast of 3:1 with the
+/// background and remain distinct from each other in the three kinds of colour
+/// blindness.
 const COLOURS: [(&str, &str, &str); 14] = [
     ("--ground", "#ffffff", "#15191e"),
     ("--ink", "#1f2328", "#e8e9eb"),
@@ -49,8 +50,8 @@ const COLOURS: [(&str, &str, &str); 14] = [
     ("--line-7", "#54165c", "#a3694f"),
 ];
 
-/// How many colours there are; more lines have the same colours with other
-/// dashes and markers.
+/// The number of colours; further lines have the same colours with other dashes and
+/// markers.
 pub(super) const STYLES: usize = 8;
 
 /// On and off lengths of the dashes of each line; the first is solid.
@@ -77,8 +78,8 @@ pub(super) fn style_sheet() -> &'static str {
     CSS
 }
 
-/// The style sheet with values in place of variables, which few programs
-/// besides browsers know.
+/// The style sheet with values instead of variables, which few programs other than
+/// browsers understand.
 fn with_colours(dark: bool) -> String {
     COLOURS.iter().fold(CSS.to_string(), |css, (name, light_value, dark_value)| {
         css.replace(&format!("var({name})"), if dark { dark_value } else { light_value })
@@ -91,12 +92,12 @@ impl Drawing {
         self.svg(id, title, description, None)
     }
 
-    /// The plot as a file of its own, on light ground.
+    /// The plot as a separate file, on a light background.
     pub(super) fn stand_alone(&self, id: &str, title: &str, description: &str) -> String {
         self.file(id, title, description, with_colours(false))
     }
 
-    /// The plot as a file of its own, dark where the reader's screen is.
+    /// The plot as a separate file, dark if the reader's screen is.
     pub(super) fn for_both_grounds(&self, id: &str, title: &str, description: &str) -> String {
         let (light, dark) = (with_colours(false), with_colours(true));
         let style = format!("{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n");
@@ -135,7 +136,7 @@ fn px(value: f64) -> String {
     super::number::trimmed(&format!("{value:.1}"))
 }
 
-/// Text at a place; `class` says how it is aligned and set.
+/// Text at a position; `class` says how it is aligned and set.
 fn label(x: f64, y: f64, class: &str, text: &str) -> Element {
     element("text").class(class).with("x", px(x)).with("y", px(y)).text(text)
 }
@@ -185,18 +186,18 @@ fn stroke(style: usize, points: &[(f64, f64)]) -> Element {
     }
 }
 
-/// The dashes and the marker of line `style`: when colours begin again, they
-/// are one further, so that 64 lines are all different.
+/// The dashes and the marker of line `style`: when colours repeat, these are
+/// shifted by one, so that 64 lines are all different.
 fn turned(style: usize) -> usize {
     (style + style / STYLES) % STYLES
 }
 
-/// The marker of line `style` at a place.
+/// The marker of line `style` at a position.
 fn marker(style: usize, x: f64, y: f64) -> Element {
     shape(turned(style), &colour(style), x, y)
 }
 
-/// One of the markers in a colour. Closed ones are filled, crosses drawn.
+/// One of the markers in a colour. Closed ones are filled, crosses are drawn.
 fn shape(kind: usize, colour: &str, x: f64, y: f64) -> Element {
     let of =
         |class: &str, d: String| element("path").class(format!("{class} {colour}")).with("d", d);
@@ -224,10 +225,10 @@ fn shape(kind: usize, colour: &str, x: f64, y: f64) -> Element {
     }
 }
 
-/// Length of the piece of line that stands in a key.
+/// The length of the piece of line in a key.
 const SAMPLE: f64 = 32.0;
 
-/// A piece of line `style` with its marker, from a place to the right.
+/// A piece of line `style` with its marker, from a position to the right.
 fn sample(style: usize, x: f64, y: f64) -> [Element; 2] {
     [stroke(style, &[(x, y), (x + SAMPLE, y)]), marker(style, x + SAMPLE / 2.0, y)]
 }
@@ -243,7 +244,7 @@ pub(super) fn swatch(style: usize) -> Element {
         .children(sample(style, 0.0, 6.0))
 }
 
-/// What lines mean, in rows from the top; with the height that it takes.
+/// The meaning of lines, in rows from the top, with the height of the key.
 fn key(entries: &[(usize, &str)], left: f64) -> (Vec<Element>, f64) {
     let mut out = Vec::new();
     let (mut x, mut y) = (left, LEADING / 2.0);
@@ -260,8 +261,8 @@ fn key(entries: &[(usize, &str)], left: f64) -> (Vec<Element>, f64) {
     (out, y + LEADING)
 }
 
-/// Width of `text` in plots, a little on the safe side: the font of the
-/// reader's screen is not known.
+/// The width of `text` in plots, slightly overestimated: the font on the reader's
+/// screen is unknown.
 fn text_width(text: &str) -> f64 {
     let of = |character: char| match character {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '\u{202f}' => 0.32,
@@ -302,7 +303,7 @@ impl Area {
         self.top + self.height
     }
 
-    /// The place of a value pair; values beyond an axis lie on its end.
+    /// The position of a value pair; values beyond an axis lie on its end.
     fn place(&self, x: &Axis, y: &Axis, point: (f64, f64)) -> (f64, f64) {
         (self.left + x.place(point.0) * self.width, self.bottom() - y.place(point.1) * self.height)
     }

@@ -1,11 +1,11 @@
 //! The access link of `BE section 5`, as an assignment of deadlines sees it.
 //!
-//! Three real-time and three best-effort flows, each as early as its arrival
-//! curve allows, in bursts (`BE Table 3`, `Table 4`, appendix B), go through the
-//! discipline `deadlines` on a link of 10 Mbit/s. Written down is what its
-//! assignment is asked: the times at which best-effort packets became the head,
-//! with their sizes, and when the past was forgotten. It is `access.toml` among
-//! the scenarios, with other draws.
+//! Three real-time and three best-effort flows, each as early as its arrival curve
+//! allows, in bursts (`BE Table 3`, `Table 4`, appendix B), go through the
+//! discipline `deadlines` on a link of 10 Mbit/s. The questions put to its
+//! assignment are recorded: the times at which best-effort packets became the head,
+//! with their sizes, and when the past was forgotten. The scenario `access.toml` is
+//! the same with other draws.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,7 +1,6 @@
-//! The load of all measurements of disciplines: a queue of constant length that
-//! one packet joins and one leaves, with packets of flows drawn at random. Every
-//! other flow is of a class that was promised something, if the discipline makes
-//! promises.
+//! The load of all measurements of disciplines: a queue of constant length that one
+//! packet joins and one leaves, with packets of flows drawn at random. Every other
+//! flow belongs to a class with promises, if the discipline makes any.
 
 use std::hint::black_box;
 

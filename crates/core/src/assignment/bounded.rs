@@ -1,34 +1,34 @@
-//! The earliest deadlines that can be given, from a bounded history: ours, `BE` has only
-//! approximations of this kind.
+//! The deadlines of Algorithm 1, from a bounded history. The method is ours; `BE`
+//! has only approximations of this kind.
 //!
-//! Three things make it small and fast, and none changes a deadline.
+//! Three properties make it small and fast, and none changes a deadline.
 //!
-//! *Not every packet counts.* E rises by s' at most within a nanosecond. When
-//! packet j came so soon after packet i that `s' (r_j - r_i) <= S_j - S_i`, with
-//! `S_i` the bytes that came before packet i, then i always asks for a deadline
-//! no earlier than j does: what i demands more takes at least as long as j came
-//! later. So j is no point. In a burst only the first packet is one.
+//! *Not every packet counts.* E rises by at most s' within a nanosecond. If packet
+//! j came so soon after packet i that `s' (r_j - r_i) <= S_j - S_i`, where `S_i` is
+//! the bytes that came before packet i, then i always asks for a deadline no
+//! earlier than j does: what i demands in addition takes at least as long as j came
+//! later. So j is not a point. In a burst, only the first packet is one.
 //!
 //! *The tail is one line.* Beyond its last corner T*, E rises by s for ever, so
-//! that what packet i demands of packet n is `r_i + T* + (w_i + .. + w_n - E(T*)) / s`.
-//! With `S_i` the bytes that came before packet i, that is largest for one and
-//! the same i for all n to come: the one with the largest `s r_i - S_i`. Of all
-//! points beyond T* only this one is kept. A point counts as beyond T* when its
-//! demand exceeds E(T*), or else when `D_n - r_i > T*`: deadlines do not go
-//! back, so it cannot bind before its demand exceeds E(T*) too, and until then
-//! the line, which is below T* there, asks for less than `D_n` already is. Points
-//! on the near side of T* demand no more than E(T*), which bounds their number
-//! by that over [`SMALLEST_PACKET`].
+//! packet i asks packet n for the deadline `r_i + T* + (w_i + .. + w_n - E(T*)) /
+//! s`. With `S_i` the bytes that came before packet i, that is largest for one and
+//! the same i for all later n: the one with the largest `s r_i - S_i`. Of all
+//! points beyond T*, only this one is kept. A point counts as beyond T* when its
+//! demand exceeds E(T*), or else when `D_n - r_i > T*`: deadlines do not go back,
+//! so it cannot bind before its demand exceeds E(T*) too, and until then the line,
+//! which is below T* there, asks for less than `D_n` already is. Points on the near
+//! side of T* demand no more than E(T*), which bounds their number by E(T*) over
+//! [`SMALLEST_PACKET`].
 //!
-//! *Every straight piece has one candidate.* Between two corners the same holds
-//! with the slope of that piece for the points whose demand lies on it, as long
-//! as they do. Demand grows with every packet, by the same for all points, so
-//! points pass from piece to piece in the order in which they came. For each
-//! piece a queue holds the points that are not outdone by a later one of the
-//! same piece; its first is the candidate, and the deadline is the latest that
-//! a candidate asks for. A point enters and leaves every piece at most once:
-//! a packet costs a comparison for each piece, and a division for those that
-//! make its deadline later, however many points there are.
+//! *Every straight piece has one candidate.* Between two corners, the same holds
+//! with the slope of that piece for the points whose demand lies on it, for as long
+//! as it does. Demand grows with every packet by the same amount for all points, so
+//! points pass from piece to piece in the order in which they came. For each piece,
+//! a queue holds the points that no later one of the same piece outdoes; its first
+//! is the candidate, and the deadline is the latest that any candidate asks for. A
+//! point enters and leaves every piece at most once: a packet costs a comparison
+//! for each piece, and a division for each that makes its deadline later, however
+//! many points there are.
 
 use std::collections::VecDeque;
 
@@ -42,24 +42,24 @@ use crate::units::{Bytes, Time};
 pub struct Bounded {
     /// The points before the last corner, oldest first.
     points: VecDeque<Point>,
-    /// How many points there were before these.
+    /// The number of points before these.
     gone: u64,
     /// The pieces before the last corner, in their order.
     pieces: Vec<Piece>,
-    /// The last piece, which goes on for ever.
+    /// The last piece, which continues for ever.
     tail: Wait,
     /// The point beyond the last corner that is nearest to the tail.
     nearest: Option<Candidate>,
     /// The last packet that became a point.
     last: Option<Point>,
-    /// The most that the capacity rises by within a nanosecond.
+    /// The most by which the capacity rises within a nanosecond.
     steepest: i128,
     /// Bytes of all packets since the link was idle.
     sum: u64,
 }
 
-/// A straight piece of the capacity, and the points whose demand lies on it:
-/// those from `first` on up to the first of the piece before.
+/// A straight piece of the capacity, and the points whose demand lies on it: those
+/// from `first` up to the first of the piece before.
 #[derive(Clone, Debug)]
 struct Piece {
     wait: Wait,
@@ -67,9 +67,9 @@ struct Piece {
     most: u64,
     /// The number of its oldest point.
     first: u64,
-    /// When more bytes than that have come, its oldest point leaves it.
+    /// When more bytes than this have come, its oldest point leaves it.
     leaves: u64,
-    /// Those that no later one outdoes, oldest first.
+    /// The points that no later one outdoes, oldest first.
     candidates: VecDeque<Candidate>,
 }
 
@@ -80,8 +80,8 @@ struct Candidate {
     urgency: i128,
 }
 
-/// A straight piece of the inverse of the capacity: how long it takes to serve
-/// a demand.
+/// A straight piece of the inverse of the capacity: how long a demand takes to
+/// serve.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     start: u64,
@@ -92,8 +92,8 @@ struct Wait {
 }
 
 impl Wait {
-    /// How far ahead of others a point is: of two points on one piece, the one
-    /// with the larger value asks for the later deadline.
+    /// How far ahead of others a point is: of two points on one piece, the one with
+    /// the larger value asks for the later deadline.
     fn urgency(&self, point: Point) -> i128 {
         let arrived = i128::from(point.arrived);
         if self.slope == 0 {
@@ -103,8 +103,8 @@ impl Wait {
         }
     }
 
-    /// The later of `deadline` and the one that a candidate asks for when `sum`
-    /// bytes have come in all.
+    /// The later of `deadline` and the deadline that a candidate asks for when
+    /// `sum` bytes have come in all.
     fn later(&self, deadline: u64, candidate: &Candidate, sum: u64) -> u64 {
         let Candidate { point, urgency } = candidate;
         if self.slope == 0 {
@@ -117,7 +117,8 @@ impl Wait {
         }
         let demand = i128::from(sum - point.before) * PER_BYTE - self.value;
         let wait = match (u64::try_from(demand), u64::try_from(self.slope)) {
-            // Almost always, and a division of 64 bits costs a third.
+            // This is almost always the case, and a division of 64 bits costs a
+            // third.
             (Ok(demand), Ok(slope)) => i128::from(demand.div_ceil(slope)),
             _ => ceiling(demand, self.slope),
         };
@@ -131,7 +132,7 @@ impl Piece {
         Piece { wait, most, first: 0, leaves: u64::MAX, candidates: VecDeque::new() }
     }
 
-    /// Takes in a point that is younger than its others.
+    /// Takes in a point that is younger than all others.
     fn push(&mut self, point: Point) {
         let urgency = self.wait.urgency(point);
         while self.candidates.back().is_some_and(|last| last.urgency <= urgency) {
@@ -143,7 +144,8 @@ impl Piece {
         }
     }
 
-    /// Lets its oldest point go; `next` is the one after that, if it is in it too.
+    /// Removes the oldest point; `next` is the one after it, if that is also on
+    /// this piece.
     fn pop(&mut self, point: Point, next: Option<Point>) {
         self.first += 1;
         if self.candidates.front().is_some_and(|front| front.point.before == point.before) {
@@ -155,8 +157,7 @@ impl Piece {
 
 impl Bounded {
     /// The earliest deadlines within `capacity`, which must not fall. From the end
-    /// of its first period on, a periodic tail is replaced by the highest line
-    /// below it.
+    /// of its first period on, the highest line below it replaces a periodic tail.
     ///
     /// # Panics
     /// When it does not rise for ever.
@@ -164,12 +165,12 @@ impl Bounded {
     pub fn new(capacity: &Curve) -> Bounded {
         let period_end = capacity.tail().saturating_add(capacity.period());
         let straight = capacity.line_below_from(period_end);
-        // Where the line begins it may be lower than the curve was before.
+        // Where the line begins, it may be lower than the curve was before.
         let straight = straight.least_from_here_on().expect("a capacity does not fall");
         let mut pieces = Vec::new();
         let mut served = 0;
         let mut add = |wait: Wait, until: i128| {
-            // The last whole byte; pieces between two bytes have no demand on them.
+            // The last whole byte; pieces between two bytes carry no demand.
             let most = u64::try_from(until.max(0) / PER_BYTE).unwrap_or(u64::MAX);
             if most > served {
                 pieces.push(Piece::new(wait, most));
@@ -212,7 +213,8 @@ impl Bounded {
         self.last.is_some_and(|last| {
             let later = i128::from(point.arrived) - i128::from(last.arrived);
             let behind = i128::from(point.before - last.before);
-            // Behind by nothing it is only where the sum has reached its largest value.
+            // It is behind by nothing only where the sum has reached its largest
+            // value.
             behind > 0 && self.steepest.saturating_mul(later) <= PER_BYTE * behind
         })
     }
@@ -246,7 +248,7 @@ impl Bounded {
         (number < end).then(|| self.points[place()])
     }
 
-    /// Lets the oldest point of a piece go.
+    /// Removes the oldest point of a piece.
     fn pop(&mut self, index: usize) -> Option<Point> {
         let first = self.pieces[index].first;
         let point = self.point_on(index, first)?;
@@ -255,7 +257,7 @@ impl Bounded {
         Some(point)
     }
 
-    /// Lets points whose demand has outgrown their piece pass on.
+    /// Passes on the points whose demand has outgrown their piece.
     fn pass_on(&mut self) {
         for index in 0..self.pieces.len() {
             while self.sum > self.pieces[index].leaves
@@ -273,13 +275,13 @@ impl Bounded {
         }
     }
 
-    /// Lets points that are further back than the last corner join the tail.
+    /// Moves the points that are further back than the last corner to the tail.
     fn forget(&mut self, deadline: u64) {
         while let Some(oldest) = self.points.front()
             && deadline.saturating_sub(oldest.arrived) > self.tail.start
         {
-            // It lies on the last piece that has any; those after it begin with
-            // the same number and have none.
+            // The point lies on the last piece that has any; the pieces after that
+            // begin with the same number and have none.
             for index in (0..self.pieces.len()).rev() {
                 if self.pop(index).is_some() {
                     break;
@@ -302,7 +304,8 @@ impl Assignment for Bounded {
         }
         self.pass_on();
         let sum = self.sum;
-        // Under load the oldest ask for the latest: then the others need no division.
+        // Under load, the oldest points ask for the latest deadlines: then the
+        // others need no division.
         let nearest = self.nearest.as_ref();
         let mut deadline = nearest.map_or(0, |nearest| self.tail.later(0, nearest, sum));
         for piece in self.pieces.iter().rev() {
@@ -316,7 +319,7 @@ impl Assignment for Bounded {
 
     fn reset(&mut self) {
         if self.last.is_none() {
-            // Most often only real-time packets have gone by.
+            // Usually only real-time packets have passed.
             return;
         }
         self.points.clear();

@@ -1,4 +1,4 @@
-//! Deadlines within two segments that need the packet before only: a safe form of
+//! Deadlines within two segments that need only the previous packet: a safe form of
 //! `BE section 4.3.1`, Algorithm 3.
 //!
 //! Let E~ be the two segments, and let the last packet have come at r with the
@@ -7,21 +7,21 @@
 //! `delta' = max(E~^-1(w'), E~^-1(E~(delta) + w') + r - r')`.
 //!
 //! No point of the demand curve then ever lies above E~. For the packet's own
-//! point the first term says so. The new deadline moves every older point
-//! `(x, y)`, which was not above E~, by some `s >= 0` to the right and by w' up.
-//! Its x is at least delta, since it came no later than the last packet. E~ is
-//! convex, so it gains from x to x + s at least what it gains from delta to
-//! delta + s, and that is w' at least: the second term says so.
+//! point, the first term ensures it. The new deadline moves every older point `(x,
+//! y)`, which was not above E~, by some `s >= 0` to the right and by w' up. Its x
+//! is at least delta, because it came no later than the last packet. E~ is convex,
+//! so it gains at least as much from x to x + s as from delta to delta + s, and
+//! that is at least w', which the second term ensures.
 //!
-//! Departs from Algorithm 3 as printed, which has the last packet's size in
-//! place of `E~(delta)`. That is right only while no packet waits for another;
-//! otherwise the printed form hands out more than E~.
+//! This departs from Algorithm 3 as printed, which has the last packet's size
+//! instead of `E~(delta)`. That is right only while no packet waits for another;
+//! otherwise the printed form grants more than E~.
 
 use super::{Assignment, SMALLEST_PACKET, Segments};
 use crate::curve::PER_BYTE;
 use crate::units::{Bytes, Time};
 
-/// Remembers when the last packet came and its deadline.
+/// Remembers when the last packet came, and its deadline.
 #[derive(Clone, Debug)]
 pub struct ConstantState {
     segments: Segments,

@@ -1,7 +1,7 @@
-//! The earliest deadlines that can be given, from the whole history (`BE Algorithm 1`).
+//! The earliest deadlines of `BE`, from the whole history (`BE Algorithm 1`).
 //!
-//! Cost and memory grow with every packet since the link was last idle. It is
-//! what the others are measured by.
+//! Cost and memory grow with every packet since the link was last idle. The other
+//! assignments are measured against this one.
 
 use super::{Assignment, Point, SMALLEST_PACKET};
 use crate::curve::{Curve, PER_BYTE};

@@ -1,33 +1,33 @@
 //! Simple curves below the effective residual capacity, with the smallest deadlines.
 //!
-//! A line `gamma (t - delta)` is below E if and only if every demand y waits
-//! for `delta + y / gamma` no less than for `E^-1(y)`. The lines that satisfy
-//! this are a convex set in delta and 1 / gamma, whose corners are the lines
-//! through two neighbours on the lower convex hull of E's corners, and the line
-//! with the long-run slope of E through the last of them. The sum of the deadlines
-//! of a burst is linear in the same two numbers, so that one of these few lines
-//! is the best there is.
+//! A line `gamma (t - delta)` is below E if and only if every demand y waits at
+//! least as long for `delta + y / gamma` as for `E^-1(y)`. The lines that satisfy
+//! this form a convex set in delta and 1 / gamma. Its corners are the lines through
+//! two neighbours on the lower convex hull of E's corners, and the line with the
+//! long-run slope of E through the last of them. The sum of the deadlines of a
+//! burst is linear in the same two numbers, so one of these few lines is the best
+//! there is.
 //!
-//! A line through the origin cannot be below E, which is zero up to the time of
-//! a largest packet, unless it is level (`BE section 4.1` fits it over all
-//! t >= 0). It only has to be below E at deadlines that occur, and none is
-//! earlier than that of a packet of [`SMALLEST_PACKET`] alone. Its slope is the
-//! largest with which a packet of that size gets no earlier deadline than E
-//! allows, and no later point lies above E.
+//! A line through the origin cannot be below E, which is zero up to the time of a
+//! largest packet, unless it is level (`BE section 4.1` fits it over all t >= 0).
+//! It has to be below E only at deadlines that occur, and none is earlier than that
+//! of a packet of [`SMALLEST_PACKET`] alone. Its slope is the largest with which a
+//! packet of that size gets no earlier deadline than E allows, and with which no
+//! later point lies above E.
 //!
-//! Two segments of which the second is the steeper are the higher of a line
-//! through the origin and a shifted one. They are below E where both are, so
-//! the first is the best line through the origin; and the sum of deadlines,
-//! each now the smaller of two, is concave: again one of the corners is best.
+//! Two segments of which the second is the steeper are the higher of a line through
+//! the origin and a shifted one. They are below E where both lines are, so the
+//! first segment is the best line through the origin; and the sum of deadlines,
+//! each now the smaller of two, is concave, so again one of the corners is best.
 //!
-//! Slopes are whole bits per second. Both neighbours of a slope that is not
+//! Slopes are whole bits per second. Both neighbours of a slope that is not whole
 //! are tried, each with the smallest delta with which it is below E.
 
 use super::SMALLEST_PACKET;
 use crate::curve::{Curve, PER_BYTE, Piece, ceiling};
 use crate::units::{Bytes, Rate, Span};
 
-/// The best-effort traffic to which a curve is fitted: bursts that come at once.
+/// The best-effort traffic to which a curve is fitted: bursts that arrive at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typical {
     /// Size of a packet.
@@ -101,7 +101,7 @@ impl Segments {
 fn served_after(demand: i128, rate: Rate) -> Span {
     match u64::try_from(demand) {
         _ if rate.0 == 0 => Span(u64::MAX),
-        // Almost always, and a division of 64 bits costs a third.
+        // This is almost always the case, and a division of 64 bits costs a third.
         Ok(demand) => Span(demand.div_ceil(rate.0)),
         Err(_) => Span(u64::try_from(ceiling(demand, i128::from(rate.0))).unwrap_or(u64::MAX)),
     }
@@ -110,9 +110,9 @@ fn served_after(demand: i128, rate: Rate) -> Span {
 /// A corner of a capacity: nanoseconds, billionths of a bit.
 type Corner = (u64, i128);
 
-/// First and last nanosecond of every piece from `from` on, to the end of the
-/// first period that is whole. What is below these and no steeper than the
-/// capacity is in the long run is below it for ever.
+/// The first and last nanosecond of every piece from `from` to the end of the first
+/// whole period. A line below these that is no steeper than the capacity is in the
+/// long run stays below it for ever.
 fn corners(capacity: &Curve, from: u64) -> Vec<Corner> {
     let until = capacity.tail().max(from) + capacity.period();
     let mut pieces = capacity.pieces_between(from, until).peekable();
@@ -183,7 +183,8 @@ fn best_line(capacity: &Curve, cost: impl Fn(&Line) -> i128) -> Line {
 /// The lower convex hull of corners, which ascend, as far as its edges are less
 /// steep than `steepest`.
 fn lower_hull(corners: &[Corner], steepest: i128) -> Vec<Corner> {
-    // Products saturate at distances of years: then a line may not be the best one.
+    // Products saturate at distances of years: the line may then not be the best
+    // one.
     let steeper = |(one, two): (Corner, Corner), than: (Corner, Corner)| {
         let (from, to) = than;
         (two.1 - one.1).saturating_mul(i128::from(to.0 - from.0))
@@ -215,7 +216,7 @@ impl Typical {
         let packet = i128::from(self.packet.max(SMALLEST_PACKET).0);
         let count = (i128::from(self.burst.0) / packet).max(1);
         let (slow, fast) = (i128::from(first.0), i128::from(second.slope.0));
-        // Up to here packets are served earlier on the first segment.
+        // Up to here, packets are served earlier on the first segment.
         let early = if slow == 0 {
             0
         } else if fast <= slow {

@@ -1,9 +1,9 @@
-//! Deadlines within a line that rises from a point of time on (`BE section 4.2`).
+//! Deadlines within a line that rises from a given time on (`BE section 4.2`).
 //!
-//! Below `gamma (t - delta)` only the packet before matters: the earliest
-//! deadline is `max(r' + delta, D) + w' / gamma`, with D the deadline before.
-//! D is kept to the fraction of a nanosecond, and only what is handed out is
-//! rounded, so that nothing adds up over a long burst.
+//! Below `gamma (t - delta)`, only the previous packet matters: the earliest
+//! deadline is `max(r' + delta, D) + w' / gamma`, where D is the previous deadline.
+//! D is kept to the fraction of a nanosecond, and only the result is rounded, so
+//! that errors do not add up over a long burst.
 
 use super::{Assignment, Line, SMALLEST_PACKET};
 use crate::curve::PER_BYTE;
@@ -16,7 +16,7 @@ pub struct ShiftedLine {
     slope: Rate,
     /// The last deadline, rounded down.
     last: Time,
-    /// What was cut off: so many of `slope` parts of a nanosecond.
+    /// What was cut off, in parts of a nanosecond of which there are `slope`.
     part: u128,
 }
 
@@ -40,7 +40,7 @@ impl Assignment for ShiftedLine {
         }
         let demand = u128::from(size.max(SMALLEST_PACKET).0) * PER_BYTE.unsigned_abs();
         let parts = self.part + demand;
-        // Almost always both fit, and a division of 64 bits costs a third.
+        // Both almost always fit, and a division of 64 bits costs a third.
         let (whole, part) = match u64::try_from(parts) {
             Ok(parts) => (parts / self.slope.0, u128::from(parts % self.slope.0)),
             Err(_) => (u64::try_from(parts / slope).unwrap_or(u64::MAX), parts % slope),

@@ -1,11 +1,11 @@
 //! The earliest deadlines within two segments (`BE section 4.3`, Algorithm 2).
 //!
-//! The paper keeps the packets whose points lie before the corner, and of
-//! those beyond it the one nearest to the second segment. That is what
-//! [`Bounded`] does, with the corner as last corner, so this is the same with
-//! another curve. Departs from the listing, whose sums run from packet n+1 to
-//! packet i and whose time is taken since packet j: as its section 3 says, the
-//! point of packet i has the sizes of packets i to n+1 and the time since i came.
+//! The paper keeps the packets whose points lie before the corner, and of those
+//! beyond it the one nearest to the second segment. [`Bounded`] does the same with
+//! the corner as last corner, so this is [`Bounded`] with another curve. It departs
+//! from the listing, whose sums run from packet n+1 to packet i and whose time is
+//! taken since packet j: as section 3 of the paper says, the point of packet i has
+//! the sizes of packets i to n+1 and the time since i came.
 
 use super::{Assignment, Bounded, Segments};
 use crate::units::{Bytes, Time};

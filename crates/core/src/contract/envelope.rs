@@ -1,10 +1,11 @@
-//! What a flow may send, as its operator writes it: the least of some simple curves.
+//! What a flow may send, as its operator writes it: the minimum of some simple
+//! curves.
 //!
-//! `100 B + 2 Mbit/s, 300 B + 1.2 Mbit/s` is a TSpec: packets of 100 B at a peak
-//! of 2 Mbit/s, and over longer times a token bucket of 300 B and 1.2 Mbit/s
-//! (RFC 2215 section 3.6 calls them M, p, b and r). `30 kB every 33 ms` is a
-//! staircase: a video frame. An [`Envelope`] is at once an arrival curve, for
-//! analysis, and what a [`Policer`](super::Policer) enforces, with bounded state.
+//! `100 B + 2 Mbit/s, 300 B + 1.2 Mbit/s` is a TSpec: packets of 100 B at a peak of
+//! 2 Mbit/s, and over longer times a token bucket of 300 B and 1.2 Mbit/s (RFC 2215
+//! section 3.6 calls them M, p, b and r). `30 kB every 33 ms` is a staircase, such
+//! as a video frame. An [`Envelope`] is both an arrival curve, for analysis, and
+//! what a [`Policer`](super::Policer) enforces, with bounded state.
 
 mod fit;
 
@@ -18,7 +19,7 @@ use crate::units::{Bytes, Rate, Span};
 /// Bytes that a term may let through at once.
 const SIZES: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// One of the curves that a flow keeps to.
+/// One of the curves to which a flow keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
     /// `burst + rate t`.
@@ -37,12 +38,13 @@ pub enum Term {
     },
 }
 
-/// What a flow may send: it keeps to all of these at once.
+/// What a flow may send: it keeps to all of these terms at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope(Vec<Term>);
 
 impl Envelope {
-    /// The most terms of one envelope: its policer looks at each for each packet.
+    /// The largest number of terms of one envelope: its policer looks at each of
+    /// them for each packet.
     pub const MOST_TERMS: usize = 16;
 
     /// The fastest rate of a term, so that no count of tokens ever overflows.
@@ -51,8 +53,8 @@ impl Envelope {
     /// The envelope of these terms.
     ///
     /// # Errors
-    /// When there is none, or too many, or one lets nothing through or is
-    /// faster than [`Envelope::FASTEST`].
+    /// When there are none, or too many, or one lets nothing through or is faster
+    /// than [`Envelope::FASTEST`].
     pub fn new(terms: Vec<Term>) -> Result<Envelope, ContractError> {
         if terms.is_empty() || terms.len() > Envelope::MOST_TERMS {
             let found = format!("{} terms", terms.len());
@@ -80,7 +82,7 @@ impl Envelope {
         &self.0
     }
 
-    /// The arrival curve: in any time of length t no more than its value at t.
+    /// The arrival curve: in any interval of length t, no more than its value at t.
     ///
     /// # Errors
     /// When staircases of one rate have periods without a common measure.

@@ -1,22 +1,22 @@
-//! Whether the packets of a flow keep within its envelope.
+//! Whether the packets of a flow keep to its envelope.
 //!
-//! A packet conforms when no stretch of time that ends with it has seen more
-//! than the envelope allows for its length, packets that were refused left out
-//! (`BE section 2`: they never came). For a token bucket that is the classic
-//! count of tokens, exact because tokens are counted in billionths of a bit.
-//! For a staircase of `size` every `period` the stretch that binds may begin
-//! with any packet: packet i lets `size (floor((t - t_i) / period) + 1)` bytes
-//! pass from itself on. Seen over all times to come, packet i demands nothing
-//! more than a later packet j when j, counted in whole periods, came no later
-//! than its bytes were due. Only packets that are not covered in this way are
-//! remembered. Any two of those differ in how far they are within a step, by a
-//! packet at least, so there are at most `size` over smallest packet of them.
+//! A packet conforms if no stretch of time that ends with it has seen more than the
+//! envelope allows for its length, leaving out packets that were refused (`BE
+//! section 2`: they never came). For a token bucket, that is the classic count of
+//! tokens, exact because tokens are counted in billionths of a bit. For a staircase
+//! of `size` every `period`, the stretch that binds may begin with any packet:
+//! packet i lets `size (floor((t - t_i) / period) + 1)` bytes pass from itself on.
+//! Over all later times, packet i demands no more than a later packet j if j,
+//! counted in whole periods, came no later than its bytes were due. Only packets
+//! that are not covered in this way are remembered. Any two of those differ in
+//! their position within a step by at least a packet, so there are at most `size`
+//! divided by the smallest packet of them.
 
 use super::{Envelope, Term};
 use crate::curve::{PER_BYTE, ceiling};
 use crate::units::{Bytes, Time};
 
-/// Tells whether packets conform to an envelope, and counts those that pass.
+/// Decides whether packets conform to an envelope, and counts those that pass.
 #[derive(Clone, Debug)]
 pub struct Policer {
     meters: Vec<Meter>,
@@ -28,7 +28,7 @@ enum Meter {
     Staircase { size: u64, period: u64, passed: u64, marks: Vec<Mark> },
 }
 
-/// A packet from which on a staircase counts.
+/// A packet from which a staircase counts.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Time,
@@ -53,8 +53,8 @@ impl Policer {
         Policer { meters: envelope.terms().iter().map(meter).collect() }
     }
 
-    /// When a packet of `size` will conform if nothing passes before: `now` when
-    /// it does already, `None` when it never will.
+    /// The time at which a packet of `size` will conform if nothing passes before:
+    /// `now` if it already does, `None` if it never will.
     #[must_use]
     pub fn conforms_at(&self, now: Time, size: Bytes) -> Option<Time> {
         self.meters
@@ -72,7 +72,7 @@ impl Policer {
         true
     }
 
-    /// How many numbers it keeps.
+    /// The number of values that it keeps.
     #[must_use]
     pub fn state(&self) -> usize {
         let numbers = |meter: &Meter| match meter {
@@ -128,8 +128,8 @@ impl Meter {
     }
 }
 
-/// The time `wait` nanoseconds after `at`; none after the end of time, where
-/// sums of times saturate and a wait would seem to be over.
+/// The time `wait` nanoseconds after `at`; `None` after the end of time, where sums
+/// of times saturate and a wait would seem to be over.
 fn later(at: Time, wait: u64) -> Option<Time> {
     at.0.checked_add(wait).map(Time)
 }
@@ -165,7 +165,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: every stretch of time that ends with the packet.
+        /// Checks against the definition: every stretch of time that ends with the
+        /// packet.
         #[test]
         fn admits_what_the_envelope_allows_and_nothing_else(
             terms in prop::collection::vec(

@@ -75,7 +75,7 @@ impl FromStr for Contracts {
         for statement in text.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
             let wrong =
                 |error: crate::units::UnitError| ContractError::new(&error.found, error.expected);
-            // First, since a flow may be called 'link up'.
+            // This comes first because a flow may be called 'link up'.
             if statement.contains('=') {
                 flows.push(statement.parse()?);
             } else if let Some(rate) = statement.strip_prefix("link ") {

@@ -1,4 +1,4 @@
-//! Curves out of two curves, point by point: sum, difference, minimum, maximum.
+//! Curves from two curves, pointwise: sum, difference, minimum, maximum.
 
 use std::cell::Cell;
 
@@ -9,8 +9,8 @@ impl Curve {
     /// The sum of both: what two flows can send together.
     ///
     /// # Errors
-    /// When both repeat themselves, with periods whose least common multiple
-    /// gives too many pieces.
+    /// When both are periodic and the least common multiple of their periods gives
+    /// too many pieces.
     pub fn plus(&self, other: &Curve) -> Result<Curve, TooManyPieces> {
         let sum = |one: Piece, other: Piece, _: u64, pieces: &mut Vec<Piece>| {
             pieces.push(Piece {
@@ -22,7 +22,7 @@ impl Curve {
         self.combine_all(other, sum, i128::saturating_add)
     }
 
-    /// What is left of `self` when `other` is taken away; may be negative.
+    /// What remains of `self` when `other` is taken away; it may be negative.
     ///
     /// # Errors
     /// As [`Curve::plus`].
@@ -30,7 +30,7 @@ impl Curve {
         self.plus(&other.negated())
     }
 
-    /// Mirrored at the axis of time.
+    /// The curve mirrored at the axis of time.
     #[must_use]
     pub fn negated(&self) -> Curve {
         let mirror = |piece: &Piece| Piece {
@@ -42,11 +42,11 @@ impl Curve {
         Curve { pieces, rise: self.rise.saturating_neg(), ..*self }
     }
 
-    /// The lower of both at every point: what a flow can send that keeps to both.
+    /// The lower of both at every point: what a flow that keeps to both can send.
     ///
     /// # Errors
-    /// As [`Curve::plus`], when both have the same long-run rate; otherwise
-    /// when the slower one becomes the lower one only after too many pieces.
+    /// As [`Curve::plus`] if both have the same long-run rate; otherwise when the
+    /// slower one becomes the lower one only after too many pieces.
     pub fn minimum(&self, other: &Curve) -> Result<Curve, TooManyPieces> {
         let (slow, fast) = if other.is_slower_than(self) { (other, self) } else { (self, other) };
         if !slow.is_slower_than(fast) {
@@ -67,14 +67,14 @@ impl Curve {
         Ok(self.negated().minimum(&other.negated())?.negated())
     }
 
-    /// From when on `self`, which is the slower one, is for ever at most `fast`.
+    /// The time from which `self`, the slower one, is at most `fast` for ever.
     pub(super) fn stays_below_from(&self, fast: &Curve) -> u64 {
         let start = self.tail.max(fast.tail);
         let gap = self.line_above(start).saturating_sub(fast.line_below(start));
         start.saturating_add(time_to_gain(gap, self.long_run(), fast.long_run()))
     }
 
-    /// The most by which `self` is above `other` before `until`, which is above 0.
+    /// The most by which `self` exceeds `other` before `until`, which is above 0.
     pub(super) fn most_above(&self, other: &Curve, until: u64) -> Result<i128, TooManyPieces> {
         let most = Cell::new(i128::MIN);
         let look = |one: Piece, other: Piece, end: u64, _: &mut Vec<Piece>| {
@@ -87,13 +87,13 @@ impl Curve {
         Ok(most.get())
     }
 
-    /// What it gains in the long run, and in which time.
+    /// The gain in the long run, and the time in which it is gained.
     pub(super) fn long_run(&self) -> (i128, u64) {
         (self.rise, self.period)
     }
 
     /// The value at `from` of the lowest line with the curve's long-run rate that
-    /// lies nowhere below it from there on; rounded up.
+    /// is nowhere below the curve from there on; rounded up.
     pub(super) fn line_above(&self, from: u64) -> i128 {
         let excess =
             |(at, value): (u64, i128)| value.saturating_sub(gain(self.long_run(), at - from));
@@ -106,7 +106,7 @@ impl Curve {
         self.negated().line_above(from).saturating_neg()
     }
 
-    /// First and last point of every piece from `from` on, up to the end of a
+    /// The first and last point of every piece from `from` up to the end of a
     /// period: where the curve is farthest from any line of its long-run rate.
     pub(crate) fn corners(&self, from: u64) -> impl Iterator<Item = (u64, i128)> + '_ {
         let until = from.max(self.tail).saturating_add(self.period);
@@ -119,8 +119,8 @@ impl Curve {
         .flatten()
     }
 
-    /// Combines up to the end of the first period that both have in common;
-    /// `rise` combines what the two gain in it.
+    /// Combines up to the end of the first period that both have in common; `rise`
+    /// combines what the two gain in it.
     fn combine_all(
         &self,
         other: &Curve,
@@ -138,7 +138,8 @@ impl Curve {
         Ok(Curve::repeated(pieces, tail, period, rise))
     }
 
-    /// The shortest time in which both repeat themselves; `u64::MAX` when it is longer.
+    /// The shortest time in which both repeat themselves; `u64::MAX` if it is
+    /// longer.
     pub(super) fn common_period(&self, other: &Curve) -> u64 {
         let shared = greatest_common_divisor(self.period, other.period);
         (self.period / shared).saturating_mul(other.period)
@@ -184,8 +185,8 @@ impl Curve {
     }
 }
 
-/// Refuses work on too many pieces before any of them is written out: those of
-/// the curves, each up to where it is looked at.
+/// Refuses work on too many pieces before any of them is written out: those of the
+/// curves, each up to the point at which it is looked at.
 pub(super) fn limited(parts: &[(&Curve, u64)]) -> Result<(), TooManyPieces> {
     let pieces = |sum: u64, (curve, until): &(&Curve, u64)| {
         sum.saturating_add(curve.count_between(0, *until))

@@ -1,11 +1,11 @@
 //! Min-plus convolution and deconvolution, and how far one curve is from another.
 //!
-//! Two straight pieces convolve to two: first the flatter one is walked along,
-//! then the steeper. A convolution of curves is the lowest of those of all pairs
-//! of their pieces, up to where it is known to repeat itself (Bouillard 2008);
-//! from there on so does every later period. That point is found for the curves
-//! at hand, from how far each lies from lines of its long-run rate: where the
-//! rates differ, a long way along the faster curve never pays.
+//! Two straight pieces convolve to two: first along the flatter one, then along the
+//! steeper. A convolution of curves is the lowest of those of all pairs of their
+//! pieces, up to the point from which it is known to repeat itself (Bouillard
+//! 2008). That point is found for the given curves, from the distance of each to
+//! lines of its long-run rate: where the rates differ, a long way along the faster
+//! curve never pays.
 
 use super::combine::limited;
 use super::exact::time_to_gain;
@@ -13,10 +13,11 @@ use super::{Curve, FARTHEST, MOST_PAIRS, Piece, TooManyPieces};
 
 impl Curve {
     /// The least of `self(s) + other(t - s)` over all `s` from 0 to `t`: what two
-    /// links in a row guarantee when `self` and `other` are what each does.
+    /// links in a row guarantee if `self` and `other` are what each of them
+    /// guarantees.
     ///
-    /// An arrival curve has its burst at 0, where the theory has it just after:
-    /// what keeps to two such curves keeps to the minimum of both and of this.
+    /// An arrival curve has its burst at 0, where the theory has it just after 0: a
+    /// flow that keeps to two such curves keeps to the minimum of both and of this.
     ///
     /// # Errors
     /// When more than [`MOST_PAIRS`] pairs of pieces would have to be compared, or
@@ -29,8 +30,8 @@ impl Curve {
             let useful = time_to_gain(gap, slow.long_run(), fast.long_run());
             (slow.tail.saturating_add(useful), slow.period, useful.saturating_add(1))
         } else {
-            // Of a sum that is a common period past both tails, one part is
-            // past its own by as much, and can be cut by that period.
+            // In a sum that is a common period past both tails, one part is past
+            // its own tail by as much, and can be cut by that period.
             let period = slow.common_period(fast);
             let tails = slow.tail.saturating_add(fast.tail);
             (tails.saturating_add(period), period, u64::MAX)
@@ -43,8 +44,8 @@ impl Curve {
         Ok(Curve::repeated(pieces_cut_at(&lowest, tail), tail, period, slow.gain_in(period)))
     }
 
-    /// The most of `self(t + s) - other(s)` over all `s`: the arrival curve behind
-    /// a link that does `other` for a flow that keeps to `self`. `None` when
+    /// The greatest `self(t + s) - other(s)` over all `s`: the arrival curve behind
+    /// a link that guarantees `other` to a flow that keeps to `self`. `None` if
     /// `self` is the faster one: then nothing bounds it.
     ///
     /// # Errors
@@ -71,8 +72,8 @@ impl Curve {
         Ok(Some(mirrored.negated()))
     }
 
-    /// The last `s` at which `self(t + s) - other(s)` can be at its greatest, for
-    /// any `t`; `self` is not the faster one.
+    /// The last `s` at which `self(t + s) - other(s)` can be greatest, for any `t`;
+    /// `self` is not the faster one.
     fn last_useful_against(&self, other: &Curve) -> u64 {
         if !self.is_slower_than(other) {
             return self.tail.max(other.tail).saturating_add(self.common_period(other));
@@ -82,9 +83,9 @@ impl Curve {
         time_to_gain(gap, self.long_run(), other.long_run())
     }
 
-    /// The most by which `self` is ever above `service`, in billionths of a bit:
-    /// the greatest backlog of a flow that keeps to `self`. `None` when it grows
-    /// for ever.
+    /// The most by which `self` ever exceeds `service`, in billionths of a bit: the
+    /// greatest backlog of a flow that keeps to `self`. `None` if it grows for
+    /// ever.
     ///
     /// ```
     /// use tidegate_core::curve::{Curve, PER_BYTE};
@@ -107,14 +108,14 @@ impl Curve {
         self.most_above(service, until).map(Some)
     }
 
-    /// The shortest time by which `service`, which must not fall, is always as
+    /// The shortest time after which `service`, which must not fall, is always as
     /// high as `self` was: the greatest delay of a flow that keeps to `self`.
-    /// `None` when nothing bounds it up to [`FARTHEST`].
+    /// `None` if nothing bounds it up to [`FARTHEST`].
     ///
     /// # Errors
     /// As [`Curve::vertical_deviation`].
     pub fn horizontal_deviation(&self, service: &Curve) -> Result<Option<u64>, TooManyPieces> {
-        // Nothing waits longer than what came before it and was higher.
+        // Nothing waits longer than an earlier part that was higher.
         let flow = self.greatest_so_far();
         if service.is_slower_than(&flow) {
             return Ok(None);
@@ -132,7 +133,8 @@ impl Curve {
             let Some(later) = service.first_reaching(piece.at(last)) else {
                 return Ok(None);
             };
-            // The service is read once: neither the flow nor it ever falls.
+            // The service is read once: neither the flow nor the service ever
+            // falls.
             let meanwhile = (reached, later.clamp(reached, served.max(reached)));
             let Some(wait) = longest_wait(&piece, last, service, meanwhile) else {
                 return Ok(None);
@@ -142,22 +144,23 @@ impl Curve {
         Ok(Some(most).filter(|most| *most <= FARTHEST))
     }
 
-    /// Up to where the longest wait for `service` begins; `self` does not fall and
-    /// is not the faster one.
+    /// The time up to which the longest wait for `service` begins; `self` does not
+    /// fall and is not the faster one.
     fn waits_until(&self, service: &Curve) -> u64 {
         if self.is_slower_than(service) {
             return self.stays_below_from(service);
         }
-        // Where both are in their tails, a common period later the wait is the same.
+        // Where both are in their tails, the wait is the same a common period
+        // later.
         let above = service.value(service.tail).saturating_add(1);
         let tails = self.first_reaching(above).unwrap_or(0).max(self.tail);
         tails.saturating_add(self.common_period(service))
     }
 }
 
-/// The longest that what comes on a piece, which does not fall and ends at `last`,
-/// waits for `service` to come as high, which it does between the times given;
-/// `None` when it never does.
+/// The longest time for which traffic on a piece, which does not fall and ends at
+/// `last`, waits for `service` to come as high, which happens between the given
+/// times; `None` if it never does.
 fn longest_wait(
     piece: &Piece,
     last: u64,
@@ -166,13 +169,14 @@ fn longest_wait(
 ) -> Option<u64> {
     let wait = |at: u64| Some(service.first_reaching(piece.at(at))?.saturating_sub(at));
     let mut most = wait(piece.start)?.max(wait(last)?);
-    // While both are on straight pieces the wait only grows or only shrinks, so it
-    // is at its longest right before or after the service comes to another piece.
+    // While both are on straight pieces, the wait only grows or only shrinks, so it
+    // is longest right before or after the service reaches another piece.
     let mut ahead = service.pieces_between(from, until.saturating_add(1)).peekable();
     while let Some(served) = ahead.next() {
         let Some(next) = ahead.peek().filter(|_| piece.slope > 0) else { break };
         let gained = served.at(next.start - 1).saturating_sub(piece.value);
-        // The last nanosecond at which the piece is no higher than `served` gets.
+        // The last nanosecond at which the piece is no higher than `served`
+        // becomes.
         let steps = u64::try_from(gained.div_euclid(piece.slope)).unwrap_or(0);
         let before = piece.start.saturating_add(steps).min(last);
         most = most.max(wait(before)?).max(wait((before + 1).min(last))?);
@@ -245,7 +249,7 @@ fn lowest_sums(
         let end = others.partition_point(|other| one.start + other.start < until);
         &others[first..end.max(first)]
     };
-    // Counted first, which is far less work than to compare them.
+    // Counting them first is far less work than comparing them.
     let mut pairs = 0;
     for one in ones {
         pairs += partners(one).len();
@@ -323,7 +327,7 @@ fn crossing(low: &Segment, high: &Segment) -> i128 {
     low.start.saturating_add(wait).min(end)
 }
 
-/// Adds a segment, to the last one when it continues it.
+/// Adds a segment, extending the last one if it continues it.
 fn push(segments: &mut Vec<Segment>, segment: Segment) {
     if let Some(last) = segments.last_mut().filter(|last| last.last + 1 == segment.start) {
         let point = segment.start == segment.last;
@@ -335,8 +339,8 @@ fn push(segments: &mut Vec<Segment>, segment: Segment) {
     segments.push(segment);
 }
 
-/// The pieces of a list without gaps, one of them beginning at `at` if that is
-/// within it.
+/// The pieces of a list without gaps, one of which begins at `at` if that is within
+/// the list.
 fn pieces_cut_at(segments: &[Segment], at: u64) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(segments.len() + 1);
     for segment in segments {

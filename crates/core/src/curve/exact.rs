@@ -1,8 +1,8 @@
 //! Quotients of numbers whose products may not fit.
 //!
-//! A long-run rate is a pair: a rise, and the period in which it is gained,
-//! which is at most [`FARTHEST`](super::FARTHEST), so that a product of two
-//! periods takes 124 bits.
+//! A long-run rate is a pair: a rise, and the period in which it is gained, which
+//! is at most [`FARTHEST`](super::FARTHEST), so a product of two periods takes 124
+//! bits.
 
 /// `dividend / divisor`, rounded up; the divisor is positive.
 pub(crate) fn ceiling(dividend: i128, divisor: i128) -> i128 {
@@ -13,7 +13,7 @@ pub(crate) fn ceiling(dividend: i128, divisor: i128) -> i128 {
 /// `rise * time / period`, rounded down: the gain of a rate in `time`.
 pub(super) fn gain((rise, period): (i128, u64), time: u64) -> i128 {
     let (period, time) = (i128::from(period), i128::from(time));
-    // Whole units first: what then remains is less than a period.
+    // Whole units first: the rest is then less than a period.
     let whole = rise.div_euclid(period).saturating_mul(time);
     whole.saturating_add(rise.rem_euclid(period) * time / period)
 }
@@ -28,8 +28,8 @@ pub(crate) fn is_less((one, own): (i128, u64), (two, others): (i128, u64)) -> bo
     one.rem_euclid(own) * others < two.rem_euclid(others) * own
 }
 
-/// After how long a `fast` rate has gained `gap` on a `slow` one, or somewhat
-/// longer where the exact quotient does not fit.
+/// The time after which a `fast` rate has gained `gap` over a `slow` one, or
+/// somewhat longer where the exact quotient does not fit.
 pub(super) fn time_to_gain(gap: i128, slow: (i128, u64), fast: (i128, u64)) -> u64 {
     let (own, others) = (i128::from(slow.1), i128::from(fast.1));
     let whole = fast.0.div_euclid(others).saturating_sub(slow.0.div_euclid(own));

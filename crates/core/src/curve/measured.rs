@@ -1,15 +1,15 @@
-//! The smallest arrival curve of a flow that was measured.
+//! The smallest arrival curve of a measured flow.
 //!
-//! Every packet begins a staircase: what came with it and since, over the time
-//! since. The curve is the highest of all these, up to a horizon. Longer times
-//! are made of shorter ones: what comes in two windows, one after the other, is
-//! at most what may come in each. So beyond the horizon the curve repeats the
-//! window that has the least traffic for its length.
+//! Every packet begins a staircase: the bytes that came with it and since, over the
+//! time since. The curve is the highest of all these staircases, up to a horizon.
+//! Longer intervals consist of shorter ones: the traffic in two consecutive windows
+//! is at most what each of them may contain. Beyond the horizon, the curve
+//! therefore repeats the window that has the least traffic for its length.
 
 use super::{Curve, FARTHEST, MOST_PIECES, PER_BYTE, Piece, TooManyPieces};
 use crate::units::{Bytes, Span, Time};
 
-/// The step of a staircase: how much came within a span, ends included.
+/// A step of a staircase: how much came within a span, ends included.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     span: u64,
@@ -17,16 +17,17 @@ struct Step {
 }
 
 impl Curve {
-    /// The least curve that the packets keep to in every time of up to `horizon`,
-    /// continued by subadditivity. They may be in any order. Nothing else must have
-    /// come in some time as long as the horizon, so it should be no longer than
-    /// the measurement.
+    /// The least curve to which the packets keep in every interval of up to
+    /// `horizon`, continued by subadditivity. The packets may be in any order.
+    /// Within some interval as long as the horizon, nothing else must have come, so
+    /// the horizon should be no longer than the measurement.
     ///
-    /// Each packet is compared with those up to `horizon` after it. A pair takes 15 to
-    /// 20 ns: 100 000 packets take 3 s where there are 1 300 of them within the
-    /// horizon, and half a minute where there are 13 000. The steps kept on the way
-    /// take some tens of MB. There is no limit on pairs: who reads packets of any
-    /// origin counts them first, in one pass over the times.
+    /// Each packet is compared with those up to `horizon` after it. A pair takes 15
+    /// to 20 ns: 100 000 packets take 3 s if there are 1 300 of them within the
+    /// horizon, and half a minute if there are 13 000. The steps kept meanwhile
+    /// take some tens of MB. The number of pairs is not limited: a caller that
+    /// reads packets of unknown origin counts them first, in one pass over the
+    /// times.
     ///
     /// ```
     /// use tidegate_core::curve::Curve;
@@ -66,7 +67,7 @@ impl Curve {
     }
 }
 
-/// What came from the first of the packets on, up to `horizon` later.
+/// The traffic from the first of the packets on, up to `horizon` later.
 fn staircase(packets: &[(Time, Bytes)], horizon: u64) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut bytes = 0_u64;
@@ -84,11 +85,11 @@ fn staircase(packets: &[(Time, Bytes)], horizon: u64) -> Vec<Step> {
     steps
 }
 
-/// The higher of two staircases, only where it rises.
+/// The higher of two staircases, only at the points at which it rises.
 fn higher_of(ones: &[Step], others: &[Step]) -> Vec<Step> {
     let mut highest: Vec<Step> = Vec::with_capacity(ones.len() + others.len());
     let (mut ones, mut others) = (ones.iter().peekable(), others.iter().peekable());
-    // Of two steps at one span the higher comes first, and hides the other.
+    // Of two steps at one span, the higher comes first and hides the other.
     let key = |step: &Step| (step.span, std::cmp::Reverse(step.bytes));
     loop {
         let step = match (ones.peek(), others.peek()) {
@@ -103,13 +104,13 @@ fn higher_of(ones: &[Step], others: &[Step]) -> Vec<Step> {
     }
 }
 
-/// The curve of these steps up to `horizon`. A time of length t holds t + 1
-/// nanoseconds, so it is these numbers that add up from one window to the next.
+/// The curve of these steps up to `horizon`. An interval of length t contains t + 1
+/// nanoseconds, and these are the numbers that add up from one window to the next.
 fn continued(steps: &[Step], horizon: u64) -> Curve {
     if steps.is_empty() {
         return Curve::zero();
     }
-    // Windows that end right before a step have the least for their length.
+    // Windows that end right before a step have the least traffic for their length.
     let ends = steps[1..].iter().map(|step| step.span).chain([horizon + 1]);
     let mut period = (u64::MAX, 1);
     for (step, nanos) in steps.iter().zip(ends) {

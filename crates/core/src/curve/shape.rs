@@ -1,10 +1,10 @@
-//! Curves out of one curve: moved, cut, made to rise; and where it reaches a value.
+//! Curves from one curve: moved, cut, made to rise; and where it reaches a value.
 
 use super::{Curve, FARTHEST, MOST_PIECES, Piece, TooManyPieces, ceiling};
 
 impl Curve {
-    /// The same curve `by` nanoseconds later, and nothing before: what has to
-    /// be sent of a flow with that deadline.
+    /// The same curve `by` nanoseconds later, with nothing before: what has to be
+    /// sent of a flow with that deadline.
     #[must_use]
     pub fn delayed(&self, by: u64) -> Curve {
         if by == 0 {
@@ -16,23 +16,23 @@ impl Curve {
         Curve::repeated(pieces, self.tail.saturating_add(by), self.period, self.rise)
     }
 
-    /// Nowhere below zero.
+    /// The curve, raised to zero wherever it is negative.
     ///
     /// # Errors
-    /// When the curve repeats itself and rises above zero, or falls below it, only
+    /// When the curve is periodic and rises above zero, or falls below it, only
     /// after too many pieces.
     pub fn positive_part(&self) -> Result<Curve, TooManyPieces> {
         self.maximum(&Curve::zero())
     }
 
-    /// The least value from each point on: what `self` is never below again.
-    /// `None` when it falls for ever.
+    /// The least value from each point on: the value below which `self` never falls
+    /// again. `None` if it falls for ever.
     #[must_use]
     pub fn least_from_here_on(&self) -> Option<Curve> {
         if self.rise < 0 {
             return None;
         }
-        // A period later the curve is at least as high, so what is least from a
+        // A period later the curve is at least as high, so the least value from a
         // point of the tail on is reached within one period.
         let horizon = self.tail + 2 * self.period;
         let pieces: Vec<Piece> = self.pieces_between(0, horizon).collect();
@@ -40,8 +40,9 @@ impl Curve {
         let (mut floor, mut end) = (i128::MAX, horizon);
         for piece in pieces.iter().rev() {
             let last = piece.at(end - 1);
-            // Read backwards, a falling piece is lowest at its end, a rising one
-            // at its start: it follows the piece up to where that passes the floor.
+            // Read backwards, a falling piece is lowest at its end and a rising one
+            // at its start: the floor follows the piece up to the point at which
+            // the piece passes it.
             if piece.slope <= 0 {
                 floor = floor.min(last);
                 least.push(Piece { start: piece.start, value: floor, slope: 0 });
@@ -77,9 +78,9 @@ impl Curve {
         let mut greatest = Vec::new();
         let before = self.climb(0, self.tail, i128::MIN, &mut greatest);
         let level = self.climb(self.tail, first, before, &mut greatest);
-        // In the first later period that comes as high as what was before the
-        // tail, the curve climbs again. From the next one on, it is always the
-        // period before that decides where it does.
+        // In the first later period that comes as high as everything before the
+        // tail, the curve climbs again. From the next period on, the period before
+        // always decides where it climbs.
         let peak = self.corners(self.tail).map(|(_, value)| value).max();
         let lacks = before.saturating_sub(peak.expect("a period has a piece"));
         let again = (self.rise > 0)
@@ -100,7 +101,7 @@ impl Curve {
     }
 
     /// Adds the pieces of the running maximum from `from` up to `until`, where it
-    /// was `level` before; gives what it is at the end.
+    /// was `level` before; returns its value at the end.
     fn climb(&self, from: u64, until: u64, mut level: i128, greatest: &mut Vec<Piece>) -> i128 {
         let mut pieces = self.pieces_between(from, until).peekable();
         while let Some(piece) = pieces.next() {
@@ -110,7 +111,8 @@ impl Curve {
             } else {
                 greatest.push(Piece { start: piece.start, value: level, slope: 0 });
                 if last > level {
-                    // The first nanosecond above; it lies before the last one.
+                    // The first nanosecond above `level`; it lies before the last
+                    // one.
                     let wait = level.saturating_sub(piece.value) / piece.slope + 1;
                     let above = piece.start + u64::try_from(wait).unwrap_or(0);
                     greatest.push(piece.from(above));
@@ -130,8 +132,9 @@ impl Curve {
     }
 
     /// The first nanosecond at which the curve, which must not fall, reaches
-    /// `value`: its lower pseudo-inverse. `None` when it never does. The upper one,
-    /// the first at which it exceeds `value`, is `first_reaching(value + 1)`.
+    /// `value`: its lower pseudo-inverse. `None` if it never does. The upper
+    /// pseudo-inverse, the first nanosecond at which the curve exceeds `value`, is
+    /// `first_reaching(value + 1)`.
     #[must_use]
     pub fn first_reaching(&self, value: i128) -> Option<u64> {
         // Whole periods first, so that the rest is a search among the pieces.
@@ -144,7 +147,8 @@ impl Curve {
             u64::try_from(ceiling(value.saturating_sub(last), self.rise)).ok()?
         };
         let value = value.saturating_sub(self.rise.saturating_mul(periods.into()));
-        // What a period less reaches even before the tail, the tail reaches at once.
+        // If a value less by a period is reached even before the tail, the tail
+        // reaches this value at once.
         let earliest = if periods > 0 { self.tail } else { 0 };
         let after = |at: u64| at.max(earliest).checked_add(periods.checked_mul(self.period)?);
         let next = self.pieces.partition_point(|piece| piece.value < value);
@@ -159,10 +163,10 @@ impl Curve {
         after(before.start.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX)).min(limit))
     }
 
-    /// The same up to `from`, and from there on the lowest line with the
-    /// curve's long-run rate, rounded up, that is nowhere below it. The line begins
-    /// earlier than at `from` where the periods before it have more than
-    /// [`MOST_PIECES`] pieces.
+    /// The same up to `from`, and from there on the lowest line with the curve's
+    /// long-run rate, rounded up, that is nowhere below the curve. The line begins
+    /// earlier than `from` if the periods before it have more than [`MOST_PIECES`]
+    /// pieces.
     #[must_use]
     pub fn line_above_from(&self, from: u64) -> Curve {
         if self.is_affine_in_the_end() {
@@ -178,9 +182,9 @@ impl Curve {
         Curve::affine_tail(pieces)
     }
 
-    /// The same up to `from`, and from there on the highest line with the
-    /// curve's long-run rate, rounded down, that is nowhere above it. The line
-    /// begins earlier as that of [`Curve::line_above_from`].
+    /// The same up to `from`, and from there on the highest line with the curve's
+    /// long-run rate, rounded down, that is nowhere above the curve. The line
+    /// begins earlier in the same case as that of [`Curve::line_above_from`].
     #[must_use]
     pub fn line_below_from(&self, from: u64) -> Curve {
         self.negated().line_above_from(from).negated()

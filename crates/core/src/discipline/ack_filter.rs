@@ -1,13 +1,14 @@
 //! Which queued acknowledgement an arriving one makes superfluous.
 //!
-//! Acknowledgements are cumulative: a later one says all that an earlier one said,
-//! unless that had more to say. So only those go that carry no data, no
-//! flag but ACK and no option but timestamps, and whose number is below that of
-//! the new one: duplicates, by which TCP notices losses, and window updates stay,
-//! and so do SACK blocks and echoes of congestion marks (`tc-cake(8)`, `CAKE`).
+//! Acknowledgements are cumulative: a later one says everything that an earlier one
+//! said, unless the earlier one had more to say. Only acknowledgements go that
+//! carry no data, no flag but ACK and no option but timestamps, and whose number is
+//! below that of the new one. Duplicates, by which TCP notices losses, and window
+//! updates stay, and so do SACK blocks and echoes of congestion marks
+//! (`tc-cake(8)`, `CAKE`).
 //!
-//! Of those that could go it is the one nearest to the head, for then the news
-//! gets there soonest.
+//! Of those that could go, the one nearest to the head goes, because the new number
+//! then arrives soonest.
 
 use crate::packet::{Packet, TcpFacts, sequence_advance};
 
@@ -17,7 +18,7 @@ const REACH: usize = 64;
 /// What may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckFilter {
-    /// One of two that could go: an older one always stays beside the new.
+    /// One of two that could go: an older one always stays beside the new one.
     Conservative,
     /// Also the only one that could go.
     Aggressive,
@@ -75,7 +76,7 @@ mod tests {
         }
     }
 
-    /// The place in the queue of the one that goes, in both modes.
+    /// The position in the queue of the one that goes, in both modes.
     fn places(queued: &[TcpFacts], new: TcpFacts) -> [Option<u32>; 2] {
         let queued: Vec<_> = queued.iter().map(|facts| packet(*facts)).collect();
         [AckFilter::Conservative, AckFilter::Aggressive]

@@ -1,10 +1,10 @@
-//! A queue by what each packet's flow has had so far: LAS and its kin.
+//! A queue ordered by what each packet's flow has had so far: LAS and its kin.
 //!
-//! They differ in how a flow's service becomes a rank. They share that a packet
-//! ranks once, as it comes, that a flow's ranks never fall while it has
-//! anything queued, which keeps its packets in order, and that a full buffer
-//! gives up the packet at the tail of the queue, which may be the one that just
-//! came (`LAS section 5.2`). A lost packet stays counted.
+//! These disciplines differ in how a flow's service becomes a rank. In all of them,
+//! a packet is ranked once, as it comes; a flow's ranks never fall while it has
+//! anything queued, which keeps its packets in order; and a full buffer gives up
+//! the packet at the tail of the queue, which may be the one that just came (`LAS
+//! section 5.2`). A lost packet stays counted.
 
 use super::flow_state::Remembered;
 use super::ranked::RankedQueue;
@@ -43,7 +43,8 @@ impl<R: Copy + Ord, S: Default> AttainedQueue<R, S> {
         losses: &mut Losses,
         count: impl FnOnce(&mut S) -> R,
     ) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }

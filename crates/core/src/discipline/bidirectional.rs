@@ -1,22 +1,21 @@
-//! What a flow sends in both directions, told from the packets of one.
+//! What a flow sends in both directions, derived from the packets of one.
 //!
-//! Where both directions share a medium, an upload uses it too, but all that the
-//! downlink queues of it are acknowledgements of 40 bytes. Their numbers say
-//! how much was sent. So an acknowledgement has, in place of its own size, the
-//! virtual one of what it newly acknowledges (`WLAN section II-A`). A
-//! segment with payload counts its own size and what it newly acknowledges, for
-//! a flow is counted in both directions (`WLAN section I`); all else, its own size.
+//! Where both directions share a medium, an upload uses it too, but the downlink
+//! queues only its acknowledgements of 40 bytes. Their numbers tell how much was
+//! sent. So instead of its own size an acknowledgement has the virtual size of what
+//! it newly acknowledges (`WLAN section II-A`). A segment with payload counts its
+//! own size and what it newly acknowledges, because a flow is counted in both
+//! directions (`WLAN section I`); everything else counts its own size.
 //!
-//! New is what is ahead of all that the flow's entry has seen. The first number is
-//! the base and counts nothing: what was acknowledged before it belongs to the
-//! time before the entry. Duplicates, numbers that come late, and the
-//! selective acknowledgements among them, count nothing either. A SYN makes a
-//! new base: a connection on the ports of an earlier one has numbers of its own,
-//! half of which would look like up to 2 GiB of news. The number that a FIN
-//! takes counts as a byte.
+//! New means ahead of everything that the flow's entry has seen. The first number
+//! is the base and counts nothing: what was acknowledged before it belongs to the
+//! time before the entry. Duplicates, including selective acknowledgements, and
+//! numbers that come late count nothing either. A SYN sets a new base: a connection
+//! that reuses the ports of an earlier one has other numbers, half of which would
+//! look like up to 2 GiB of new data. The number that a FIN takes counts as a byte.
 //!
-//! A volume never falls, so what relies on that holds here too. Twice the state
-//! of a plain counter, a handful of instructions more.
+//! A volume never falls, so whatever relies on that holds here too. The state is
+//! twice that of a plain counter, and takes a handful more instructions.
 
 use crate::packet::{Packet, TcpFacts, sequence_advance};
 use crate::units::Bytes;

@@ -1,34 +1,33 @@
 //! CAKE: fair to hosts first, then to their flows, each queue under COBALT.
 //!
 //! The part of Linux's home gateway that decides about packets (`CAKE`,
-//! `tc-cake(8)`), put together from
+//! `tc-cake(8)`). It consists of
 //! - 1 024 queues in sets of eight: a flow may take any free queue of the set that
 //!   it hashes to, so that two flows share one only when all eight are taken;
 //! - turns by deficit round robin, idle queues first (`sparse_first.rs`). A queue's
 //!   quantum is divided by the number of busy queues of its source or of its
-//!   destination, whichever has more: so no host gains by opening more connections;
+//!   destination, whichever has more, so no host gains by opening more connections;
 //! - COBALT in each queue, at departures (`cobalt.rs`);
 //! - a filter of acknowledgements, if asked for (`ack_filter.rs`);
 //! - losses at the head of the queue with the most bytes when the buffer is full.
 //!
-//! A queue is busy while it has packets and has used up a quantum since it was
-//! last idle: flows that send less than their share do not weigh on their hosts.
+//! A queue is busy while it has packets and has used up a quantum since it was last
+//! idle: flows that send less than their share do not count against their hosts.
 //! The quantum is counted in 2^-16 of a byte, so that its parts are fair where
 //! Linux rounds at random.
 //!
-//! There is one tin, so no priorities; and no shaper: the link that asks for
-//! packets is one. CAKE's shaper also knows the rate, and raises the target of
-//! COBALT to one and a half times what a packet takes: here set `rtt` on links
-//! below 4 Mbit/s.
+//! There is one tin, and so no priorities; and there is no shaper, which the link
+//! that asks for packets replaces. CAKE's shaper also knows the rate, and raises
+//! the target of COBALT to one and a half times the time that a packet takes: here,
+//! set `rtt` on links below 4 Mbit/s.
 //!
-//! A flow that finds all eight queues taken shares the first that it hashes to,
-//! and goes on to as long as that has packets. In Linux it becomes the queue's
-//! owner, and the next packets of the old owner may overtake those that it has
-//! queued.
+//! A flow that finds all eight queues taken shares the first that it hashes to, for
+//! as long as that has packets. In Linux it becomes the queue's owner, and the next
+//! packets of the old owner may overtake those that the old owner has queued.
 //!
-//! O(1) per packet where a host has few busy queues, else up to O(n) in busy
-//! queues for some packets, as turns get smaller than packets; O(log n) once
-//! there have been losses of a full buffer.
+//! The cost is O(1) per packet where a host has few busy queues, and otherwise up
+//! to O(n) in busy queues for some packets, as turns get smaller than packets; it
+//! is O(log n) once a full buffer has caused losses.
 
 use std::mem;
 
@@ -256,7 +255,8 @@ impl Cake {
 
 impl Discipline for Cake {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -380,9 +380,9 @@ impl Hosts {
         self.of(lane).for_each(|host| host.busy -= 1);
     }
 
-    /// A queue's part of the quantum: it is divided by the busy queues of the
+    /// A queue's part of the quantum, which is divided by the busy queues of the
     /// source or the destination, whichever has more. A busy host's queues take
-    /// many turns for a packet, so this is done in 32 bits.
+    /// many turns for a packet, so this is computed in 32 bits.
     fn share(&mut self, lane: &Lane) -> i128 {
         let busy = self.of(lane).map(|host| host.busy).fold(1, u32::max);
         (QUANTUM / busy).into()

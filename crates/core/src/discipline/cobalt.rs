@@ -1,21 +1,20 @@
 //! COBALT: CoDel and BLUE side by side, one of each for a queue.
 //!
-//! CoDel is for senders that heed it, BLUE for those that do not: while CoDel
-//! goes on dropping one packet at a time, BLUE raises the share of all packets that
-//! it drops whenever the buffer is full, and lowers it when the queue is empty
-//! (`tc-cake(8)`).
+//! CoDel is for senders that heed it, and BLUE is for those that do not: while
+//! CoDel continues to drop one packet at a time, BLUE raises the share of all
+//! packets that it drops whenever the buffer is full, and lowers it when the queue
+//! is empty (`tc-cake(8)`).
 //!
-//! This CoDel is simpler than that of `RFC 8289`. One instant, `drop_next`, says
-//! both when the delay has been above target for an interval and when to drop
-//! next, an interval over the root of `count` later. When the delay falls below
-//! the target, `count` counts back down at the pace at which it grew,
-//! instead of being kept for a while and then forgotten: so dropping resumes
-//! where the queue's history says. The last packet of a queue is marked, if it
-//! can be, but not dropped.
+//! This CoDel is simpler than that of `RFC 8289`. One time, `drop_next`, says both
+//! when the delay has been above target for an interval and when to drop next, an
+//! interval over the root of `count` later. When the delay falls below the target,
+//! `count` counts back down at the pace at which it grew, instead of being kept for
+//! a while and then forgotten: dropping therefore resumes where the queue's history
+//! says. The last packet of a queue is marked if it can be, but never dropped.
 //!
-//! Linux keeps empty queues on a list and lets their state decay as time goes
-//! by. Here the decay is worked out when the queue's next packet comes: each
-//! step down was paid for by a drop, so it costs O(1) on average.
+//! Linux keeps empty queues on a list and lets their state decay as time passes.
+//! Here the decay is computed when the queue's next packet comes: a drop paid for
+//! each step down, so it costs O(1) on average.
 
 use super::Losses;
 use super::codel_law::drop_spacing;
@@ -109,7 +108,7 @@ impl Cobalt {
         false
     }
 
-    /// Takes back the drops that are as old as they were apart.
+    /// Takes back the drops that are as old as the gap between them.
     fn count_down(&mut self, parameters: &CobaltParameters, now: Time) {
         while self.count > 0 && now >= self.drop_next {
             self.count -= 1;
@@ -117,9 +116,9 @@ impl Cobalt {
         }
     }
 
-    /// Whoever was at rest has an interval from now on; and a signal that was
-    /// due in the past is not followed by others that would be due at once,
-    /// unless it was a drop.
+    /// A queue that was at rest has an interval from now on; and a signal that was
+    /// due in the past is not followed by others that would be due at once, unless
+    /// it was a drop.
     fn reschedule(&mut self, parameters: &CobaltParameters, now: Time, is_hit: bool) {
         if self.count == 0 {
             self.drop_next = now + parameters.interval;

@@ -1,11 +1,12 @@
 //! CoDel, controlled delay: drops at the head once packets wait for too long.
 //!
-//! One queue in order of arrival, and the law of `codel_law.rs` at its head: not how
-//! long the queue is decides but how long its packets wait, so one setting does
-//! for every rate (`RFC 8289 section 3`). A packet that finds the buffer full is
-//! refused; CoDel itself needs no limit, but memory does.
+//! There is one queue in order of arrival, with the law of `codel_law.rs` at its
+//! head. What counts is not how long the queue is but how long its packets wait, so
+//! one setting serves every rate (`RFC 8289 section 3`). A packet that finds the
+//! buffer full is refused; CoDel itself needs no limit, but memory does.
 //!
-//! O(1) per packet on average: a call may drop many, but each only once.
+//! The cost is O(1) per packet on average: a call may drop many packets, but each
+//! only once.
 
 use std::collections::VecDeque;
 

@@ -2,18 +2,18 @@
 //!
 //! A standing queue is one whose packets have all waited for at least `target`
 //! during a whole `interval`: bursts come and go within a round trip, a standing
-//! queue does not. Once there is one the law drops or marks a packet at the
-//! head, then another one after `interval / sqrt(n)`, `n` being how many times
-//! it has done so: a TCP sender's rate falls with the square root of its
-//! loss ratio, so this makes the pressure on it grow linearly (`RFC 8289
-//! section 3.3`). It ends with the first packet that waited for less.
+//! queue does not. When there is one, the law drops or marks a packet at the head,
+//! and then another after `interval / sqrt(n)`, where `n` is the number of times it
+//! has done so: a TCP sender's rate falls with the square root of its loss ratio,
+//! so the pressure on it grows linearly (`RFC 8289 section 3.3`). It ends with the
+//! first packet that waited for less.
 //!
-//! This is the pseudo-code of `RFC 8289 section 5`, one state for each queue.
-//! It decides as a packet leaves and looks at nothing but that packet's wait and
-//! what is left in the queue, so it costs nothing at the tail. What the
-//! pseudo-code leaves open:
-//! - A packet that is marked is sent, as the one packet of this call, and counts
-//!   like one that is dropped; Linux and ns-3 do the same.
+//! This is the pseudo-code of `RFC 8289 section 5`, with one state for each queue.
+//! It decides as a packet leaves and looks only at that packet's wait and at what
+//! is left in the queue, so it costs nothing at the tail. Where the pseudo-code
+//! leaves a choice:
+//! - A packet that is marked is sent, as the one packet of this call, and counts as
+//!   a drop; Linux and ns-3 do the same.
 //! - Time is in whole nanoseconds, and `interval / sqrt(n)` is rounded down to
 //!   one. (Linux and ns-3 count in 1 024 ns and approximate the square root.)
 
@@ -152,7 +152,7 @@ impl CodelLaw {
     /// The packet to send at `now`, after dropping as many as the law demands.
     /// `pop` takes out the head and says how many bytes are left behind it.
     ///
-    /// The last packet of a queue is never dropped, for nothing is left behind
+    /// The last packet of a queue is never dropped, because nothing is left behind
     /// it: while the queue holds a packet, one comes out.
     pub(crate) fn dequeue(
         &mut self,
@@ -185,8 +185,8 @@ impl CodelLaw {
             head = self.take(parameters, now, &mut pop)?;
             self.dropping = head.is_late;
             if self.dropping {
-                // From the time that was due, not from now: the rate is kept
-                // even where packets are further apart than drops.
+                // From the time at which that was due, not from now: the rate is
+                // kept even where packets are further apart than drops.
                 self.drop_next += spacing;
             }
         }
@@ -215,8 +215,8 @@ impl CodelLaw {
         Some(Taken { packet, is_late: first_above.is_some_and(|since| now >= since) })
     }
 
-    /// Begins to drop. When it had stopped for less than 16 intervals, the rate
-    /// that was needed then is the one to go on with (`RFC 8289 section 5.5`).
+    /// Begins to drop. If it had stopped for less than 16 intervals, it resumes at
+    /// the rate that was needed then (`RFC 8289 section 5.5`).
     fn start_dropping(&mut self, parameters: &CodelParameters, now: Time) {
         const RECENT_INTERVALS: u64 = 16;
         self.dropping = true;

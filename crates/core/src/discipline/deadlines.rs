@@ -1,34 +1,34 @@
 //! Earliest deadline first, with best effort as early as the promises allow.
 //!
 //! Real-time flows have contracts: each packet is on the wire within its flow's
-//! deadline, as long as the flow keeps within its arrival curve. A policer at
-//! the door sees to that; what is in excess is dropped, or goes on as best
-//! effort, so that a flow that sends too much harms no other. Real-time packets
-//! have finished long before their deadlines most of the time, and best effort
-//! need not wait until they have gone: a best-effort packet gets a deadline too,
-//! the earliest one with which all promises are still kept
-//! ([`assignment`](crate::assignment)), and the earliest deadline of all goes
-//! first, without preemption (`BE section 3`).
+//! deadline, as long as the flow keeps to its arrival curve. A policer at the
+//! entrance ensures that; excess packets are dropped, or continue as best effort,
+//! so a flow that sends too much harms no other. Most of the time, real-time
+//! packets have finished long before their deadlines, and best effort need not wait
+//! until they have gone: a best-effort packet has a deadline too, the earliest that
+//! [`assignment`](crate::assignment) can give with all promises still kept, and the
+//! earliest deadline of all goes first, without preemption (`BE section 3`).
 //!
-//! Best-effort packets pass fair queueing by weight first. Only its head stands
-//! among the deadlines; it gets its own when it becomes the head (`BE appendix
+//! Best-effort packets first pass fair queueing by weight. Only its head stands
+//! among the deadlines; it receives its own when it becomes the head (`BE appendix
 //! A`). The fair queueing is self-clocked (Golestani 1994) where the paper says
 //! WFQ: the shares are the same, without a simulated fluid system beside it. Tags
-//! are bytes times 2^32 over weight; 128 bits of them never overflow.
+//! are bytes times 2^32 over weight; their 128 bits never overflow.
 //!
-//! A full buffer gives up best effort to make room for real time, the packet
-//! with the last tag first, and refuses best effort. So a contract holds if the
+//! A full buffer gives up best effort to make room for real time, the packet with
+//! the last tag first, and refuses best effort. A contract therefore holds if the
 //! buffer has room for the real-time packets alone.
 //!
-//! Packets of one 5-tuple leave in the order of their arrival, also when some of
+//! Packets of one 5-tuple leave in the order of their arrival, even when some of
 //! them are real time and some are not: once one of them waits as best effort,
 //! those behind it do too, and its deadline is no earlier than those of the
-//! real-time packets before it. A deadline that is later than need be breaks no
-//! promise. A packet larger than the contracts say is in excess, whatever its
-//! flow: while it is sent nothing else can be. One smaller than [`SMALLEST_PACKET`]
+//! real-time packets before it. A deadline that is later than necessary breaks no
+//! promise. A packet larger than the contracts say is in excess, whatever its flow:
+//! while it is sent, nothing else can be. A packet smaller than [`SMALLEST_PACKET`]
 //! counts as one of that size.
 //!
-//! O(log n) for n queued packets, and a look at every contract for each arrival.
+//! The cost is O(log n) for n queued packets, and a look at every contract for each
+//! arrival.
 
 use std::sync::Arc;
 
@@ -307,7 +307,7 @@ impl Discipline for Deadlines {
         if let Some((contract, deadline)) = promise
             && !follows_best_effort
         {
-            // What finds no room was never there, for its policer either.
+            // A packet that finds no room was never there, for its policer either.
             if !self.buffer.has_room(self.real_time.backlog(), packet.size) {
                 return losses.push(packet, LossReason::Refused);
             }

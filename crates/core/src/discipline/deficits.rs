@@ -1,14 +1,14 @@
 //! Deficit round robin over numbered queues: what DRR and SFQ share.
 //!
-//! Backlogged queues take turns. A turn adds the quantum to the queue's deficit,
-//! then the queue sends as long as its head's size is within the deficit, which
-//! pays for it; a queue that has nothing more to send loses what it has left
-//! (Shreedhar 1996). With a quantum of at least the largest packet every turn
-//! sends something. With a smaller one a queue may save up over several turns.
-//! When a whole round has sent nothing, the rounds until one will are made up
-//! for at once: otherwise a packet of a gigabyte and a quantum of a byte would go
-//! round for seconds. A packet costs O(1), and O(n) for n queues when
-//! its size is over the quantum.
+//! Backlogged queues take turns. A turn adds the quantum to the queue's deficit;
+//! then the queue sends as long as its head's size is within the deficit, from
+//! which it is paid; a queue that has nothing more to send loses what is left
+//! (Shreedhar 1996). With a quantum of at least the largest packet, every turn
+//! sends something. With a smaller one, a queue may save up over several turns.
+//! When a whole round has sent nothing, the rounds until one does are made up for
+//! at once: otherwise a packet of a gigabyte and a quantum of a byte would go round
+//! for seconds. A packet costs O(1), or O(n) for n queues if its size exceeds the
+//! quantum.
 
 use super::Backlog;
 use super::flow_queues::{FlowQueues, Rotation};

@@ -1,21 +1,22 @@
 //! DRR, deficit round robin: equal shares of the rate at constant cost.
 //!
 //! Every flow with a packet queued has a FIFO queue and a turn in each round. A
-//! turn adds the quantum to the flow's deficit, and the flow sends as long as its next
-//! packet is within it; what is left counts for the next turn, unless the queue
-//! is empty, which ends the flow's entry (Shreedhar 1996). Over any
-//! interval during which two flows are backlogged, their service differs by no
-//! more than the quantum and a packet of each: one turn, and a deficit on
-//! either side, which is always less than the packet it was too small for. A
-//! flow that returns starts without a deficit at the end of the round.
+//! turn adds the quantum to the flow's deficit, and the flow sends as long as its
+//! next packet is within it; what is left carries over to the next turn, unless the
+//! queue is empty, which ends the flow's entry (Shreedhar 1996). Over any interval
+//! during which two flows are backlogged, their service differs by no more than the
+//! quantum and a packet of each: one turn, and a deficit on either side, which is
+//! always less than the packet for which it was too small. A flow that returns
+//! starts without a deficit at the end of the round.
 //!
 //! A packet that finds the buffer full is refused, as in the first form of
-//! Shreedhar 1996, or the flow with the most bytes queued loses the last one
-//! of its packets, which may be the one that just came: then a flow
-//! that floods the buffer takes nothing from the others.
+//! Shreedhar 1996. Alternatively, the flow with the most bytes queued loses the
+//! last of its packets, which may be the one that just came: then a flow that
+//! floods the buffer takes nothing from the others.
 //!
-//! Where packets are no larger than the quantum, O(1) per packet; the queue to
-//! lose from costs O(log n) in the number of flows, once there have been losses.
+//! The cost is O(1) per packet where packets are no larger than the quantum;
+//! finding the queue to lose from costs O(log n) in the number of flows, once there
+//! have been losses.
 
 use super::deficits::DeficitRoundRobin;
 use super::{Backlog, Discipline, LossReason, Losses};
@@ -105,7 +106,7 @@ impl Discipline for Drr {
     fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
         let backlog = match self.when_full {
             WhenFull::Refuse => self.queues.backlog(),
-            // Only what is larger than the whole buffer is not let in at all.
+            // Only a packet larger than the whole buffer is not let in at all.
             WhenFull::LoseFromLongest => Backlog::default(),
         };
         if !self.buffer.has_room(backlog, packet.size) {

@@ -1,21 +1,21 @@
 //! EFD, early flow discard: the start of every burst goes first.
 //!
-//! Two FIFO levels. A flow has an entry only while it has a packet in the
+//! There are two FIFO levels. A flow has an entry only while it has a packet in the
 //! queue, and the entry counts what has come of the flow since it was made. The
-//! first `threshold` of that is high, the rest low (`EFD section 3.1`). A flow
-//! that is sending faster than it is served stays in the queue, outgrows
-//! the threshold and becomes low; one that pauses long enough to be served out
-//! starts afresh. So both volume and rate count, slow flows stay high for ever,
-//! and there are never more entries than queued packets. No sweep is needed.
+//! first `threshold` of that is high, the rest low (`EFD section 3.1`). A flow that
+//! is sending faster than it is served stays in the queue, outgrows the threshold
+//! and becomes low; a flow that pauses long enough for its packets to be served
+//! starts afresh. Both volume and rate therefore count, slow flows stay high for
+//! ever, and there are never more entries than queued packets. No sweep is needed.
 //!
-//! While an entry lives its counter only grows, so a flow's packets go high
-//! first and low later, and low is served behind high: they stay in order.
+//! While an entry lives, its counter only grows, so a flow's packets go high first
+//! and low later, and low is served after high: they stay in order.
 //!
-//! Instead of FIFO either level may be in the order of LAS (`WLAN section V-1`): by
-//! what the flow's entry had counted when the packet came, in the unit of the
-//! threshold, equal ones by arrival. The end of the level, where a full buffer
-//! takes its victim, is the end of that order. O(1) per packet, in a level of LAS
-//! O(log n) in the number of its packets.
+//! Instead of FIFO, either level may be in the order of LAS (`WLAN section V-1`):
+//! by what the flow's entry had counted when the packet came, in the unit of the
+//! threshold, equal ones by arrival. The end of the level, from which a full buffer
+//! takes its victim, is the end of that order. The cost is O(1) per packet, and
+//! O(log n) in the number of packets of a level of LAS.
 
 use super::flow_state::Backlogged;
 use super::threshold::ThresholdQueue;
@@ -71,8 +71,8 @@ pub(super) fn orders(settings: &Settings) -> [Order; 2] {
 #[derive(Debug)]
 pub struct Efd {
     threshold: Amount,
-    /// By what came of each flow since its entry was made, in packets or bytes as
-    /// the threshold. Neither departures nor losses are taken off.
+    /// By what has come of each flow since its entry was made, in packets or bytes
+    /// as the threshold. Neither departures nor losses are subtracted.
     queue: ThresholdQueue<Backlogged<u64>>,
 }
 
@@ -109,12 +109,12 @@ fn number(threshold: Amount) -> u64 {
 }
 
 impl Discipline for Efd {
-    /// A packet is high while less than the threshold came before it: `th`
-    /// packets of an entry go high and packet `th` + 1 low. `EFD section 3.1`
-    /// lets a counter that does not exceed `th` pass; `WLAN section II` settles
-    /// that it counts the packet at hand, with `th` of a burst high. It
-    /// departs from both only for a threshold of zero, where they still put the
-    /// packet that makes an entry high and this does not: then all are low.
+    /// A packet is high while less than the threshold came before it: `th` packets
+    /// of an entry go high and packet `th` + 1 low. `EFD section 3.1` lets a
+    /// counter that does not exceed `th` pass; `WLAN section II` settles that it
+    /// counts the packet at hand, with `th` of a burst high. This departs from both
+    /// only for a threshold of zero: there they still put the packet that makes an
+    /// entry high, and this discipline makes all packets low.
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
         let amount = match self.threshold {
             Amount::Packets(_) => 1,

@@ -1,15 +1,16 @@
 //! EFDACK: early flow discard, with what a flow sends the other way.
 //!
-//! EFD in bytes in which an acknowledgement counts as the bytes that it newly
-//! acknowledges since the flow has its entry (`WLAN section II-A`). In bytes
-//! EFD lets the acknowledgements of an upload pass, at 40 bytes each, for
-//! hundreds of packets, and the upload takes the medium from the downloads; here it
-//! becomes low by what it uploads. An entry lives while its flow has a packet
-//! in the queue, so the base is the first number seen since then and
+//! This is EFD in bytes, in which an acknowledgement counts as the bytes that it
+//! newly acknowledges since the flow has its entry (`WLAN section II-A`). EFD in
+//! bytes lets the acknowledgements of an upload pass, at 40 bytes each, for
+//! hundreds of packets, and the upload takes the medium from the downloads; here
+//! the upload becomes low by what it uploads. An entry lives while its flow has a
+//! packet in the queue, so the base is the first number seen since then, and
 //! nothing has to be remembered.
 //!
-//! While an entry lives its volume only grows, so a flow's packets stay in order,
-//! in levels of LAS too. O(1) per packet, O(log n) in a level of LAS.
+//! While an entry lives, its volume only grows, so a flow's packets stay in order,
+//! in levels of LAS too. The cost is O(1) per packet, and O(log n) in a level of
+//! LAS.
 
 use super::bidirectional::BidirectionalVolume;
 use super::efd::{HIGH, LOW, orders};

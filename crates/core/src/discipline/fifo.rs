@@ -1,8 +1,8 @@
 //! FIFO with drop-tail: the baseline.
 //!
-//! Packets leave in the order in which they came; a packet that finds the
-//! buffer full is refused. No state but the queue, O(1) per packet. What most
-//! equipment does, and what every other discipline is compared with.
+//! Packets leave in the order in which they came; a packet that finds the buffer
+//! full is refused. FIFO keeps no state but the queue and costs O(1) per packet. It
+//! is what most equipment does, and the baseline for every other discipline.
 
 use std::collections::VecDeque;
 

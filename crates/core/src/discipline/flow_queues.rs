@@ -1,18 +1,18 @@
 //! A FIFO queue for each flow, in one buffer: what round robin is made of.
 //!
-//! All packets lie in one slab and each queue is a linked list through it, so
-//! memory is that of the packets and not of the most that every queue ever
-//! held, and either end of a queue is one step away. Queues have numbers that
-//! the discipline chooses: the bucket that a flow hashes to, or the slot of its
-//! entry in a table. A number must be small, for queues lie in a `Vec`.
+//! All packets lie in one slab, and each queue is a linked list through it, so
+//! memory is that of the packets and not of the most that every queue ever held,
+//! and either end of a queue is one step away. The discipline chooses the numbers
+//! of queues: the bucket to which a flow hashes, or the slot of its entry in a
+//! table. A number must be small, because queues lie in a `Vec`.
 //!
-//! [`FlowQueues::fattest`] finds the queue with the most bytes for disciplines
-//! that take a full buffer's victims from it. A heap of queues answers that. It
-//! is built at the first question, kept until nothing is queued, and then given
-//! up: a buffer that never fills up pays nothing for it, and one that does looks
-//! at every queue once for as often as it goes from empty to full. While the
-//! heap is kept a packet costs O(log n) in the number of backlogged queues, without
-//! it O(1). Nothing allocates but to grow.
+//! [`FlowQueues::fattest`] finds the queue with the most bytes for disciplines that
+//! take a full buffer's victims from it. A heap of queues answers that question. It
+//! is built when the question is first asked, kept until nothing is queued, and
+//! then given up: a buffer that never fills up pays nothing for it, and one that
+//! does looks at every queue once each time it goes from empty to full. While the
+//! heap is kept, a packet costs O(log n) in the number of backlogged queues, and
+//! otherwise O(1). Nothing allocates except to grow.
 //!
 //! [`Rotation`] is the order in which queues have their turns.
 
@@ -33,7 +33,7 @@ pub(crate) struct FlowQueues<T> {
     backlog: Backlog,
     /// How many times an empty queue has received a packet.
     stretches: u64,
-    /// Every backlogged queue, no one fatter than its parent; empty unless kept.
+    /// Every backlogged queue, none fatter than its parent; empty unless kept.
     heap: Vec<u32>,
     heap_is_kept: bool,
 }
@@ -43,7 +43,8 @@ struct Queue<T> {
     state: T,
     list: List,
     packets: u32,
-    /// Exact for packets of any size, so that the fattest is the fattest.
+    /// Exact for packets of any size, so that the comparison of queues is exact
+    /// too.
     bytes: u128,
     /// Which stretch of backlog this is, counted over all queues.
     stretch: u64,
@@ -66,8 +67,8 @@ impl<T: Default> FlowQueues<T> {
         }
     }
 
-    /// What the discipline keeps for a queue: the default until it changes it,
-    /// and untouched by packets that come and go.
+    /// What the discipline keeps for a queue: the default until the discipline
+    /// changes it, and unaffected by packets that come and go.
     pub(crate) fn state(&mut self, queue: u32) -> &mut T {
         &mut self.queue(queue).state
     }
@@ -158,8 +159,8 @@ impl<T: Default> FlowQueues<T> {
         self.queues.get(queue as usize).map_or(0, |queue| queue.bytes)
     }
 
-    /// The queue with the most bytes; of equal ones, that which was empty
-    /// the longest time ago. Nothing when nothing is queued.
+    /// The queue with the most bytes; among equal ones, the one that has been
+    /// backlogged longest. `None` if nothing is queued.
     pub(crate) fn fattest(&mut self) -> Option<u32> {
         if !self.heap_is_kept {
             self.build_heap();
@@ -172,7 +173,7 @@ impl<T: Default> FlowQueues<T> {
         self.backlog
     }
 
-    /// The queue of this number, made when there is none yet.
+    /// The queue of this number, made if there is none yet.
     fn queue(&mut self, number: u32) -> &mut Queue<T> {
         let at = number as usize;
         if at >= self.queues.len() {
@@ -284,8 +285,8 @@ impl<T: Default> FlowQueues<T> {
     }
 }
 
-/// Queues in the order of their turns. A queue is in it once or not at all; the
-/// discipline knows which.
+/// Queues in the order of their turns. A queue is in it at most once; the
+/// discipline knows which queues are.
 #[derive(Debug, Default)]
 pub(crate) struct Rotation {
     list: List,

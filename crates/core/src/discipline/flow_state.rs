@@ -1,17 +1,17 @@
 //! How long a discipline remembers a flow.
 //!
-//! [`Backlogged`] keeps an entry exactly while the flow has a packet in the
-//! queue; [`Remembered`] keeps it until the flow has been idle for long. Both
-//! count the packets that a flow has queued, for one reason: an entry that died
-//! before its flow's last packet would let the flow start afresh and overtake
-//! its own past. As they stand, every packet that finds no entry is alone.
+//! [`Backlogged`] keeps an entry exactly while the flow has a packet in the queue;
+//! [`Remembered`] keeps it until the flow has been idle for long. Both count the
+//! packets that a flow has queued, for one reason: if an entry died before its
+//! flow's last packet, the flow would start afresh and overtake its own past. As it
+//! is, every packet that finds no entry is alone.
 
 use crate::flow_table::{FlowId, FlowTable};
 use crate::packet::FlowKey;
 use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Span, Time};
 
-/// A table of flows that knows of each how many packets it has queued.
+/// A table of flows that knows how many packets each of them has queued.
 pub(crate) trait Flows {
     /// What is kept for a flow.
     type State;
@@ -134,7 +134,7 @@ impl<T: Default> Backlogged<T> {
     }
 }
 
-/// How long flows are remembered, and how often that is looked at.
+/// How long flows are remembered, and how often this is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Time from one sweep of the flow table to the next.
@@ -176,11 +176,10 @@ impl Default for Memory {
 
 /// Entries that a sweep removes once their flow is idle and has nothing queued.
 ///
-/// There is no timer: a sweep that is due is made up for at the next join or
-/// leave, as of the instant when it was due. Between two calls nothing but time
-/// changes, so the latest sweep that was due does the work of all before it, and
-/// the result is that of a timer. A sweep visits every entry, which costs a
-/// few nanoseconds each.
+/// There is no timer: a sweep that is due is made up for at the next join or leave,
+/// as of the time at which it was due. Between two calls only time changes, so the
+/// latest sweep that was due does the work of all before it, and the result is that
+/// of a timer. A sweep visits every entry, which costs a few nanoseconds each.
 #[derive(Debug)]
 pub(crate) struct Remembered<T> {
     table: FlowTable<RememberedFlow<T>>,

@@ -1,28 +1,29 @@
 //! FQ-CoDel: CoDel in each of many queues, which take turns.
 //!
 //! A flow goes into one of `flows` queues by a hash that depends on the seed.
-//! Queues take turns, `quantum` bytes in each, so all have the same share of the
+//! Queues take turns of `quantum` bytes each, so all have the same share of the
 //! rate; each is kept short by a CoDel of its own (`RFC 8290 section 4`). Queues
 //! that were idle have their first turn before all others (`SparseFirst`): a flow
 //! that sends less than a quantum in the time that all others take for one turn
-//! waits for other such flows only.
+//! waits only for other such flows.
 //!
-//! A full buffer takes its victims from the head of the queue with the most
-//! bytes, half of its packets or `drop_batch` at once (`RFC 8290 section 4.1`),
-//! which usually is not the queue of the arriving packet. Of queues with equally
-//! many bytes it is the one that was empty the longest time ago.
+//! A full buffer takes its victims from the head of the queue with the most bytes,
+//! half of its packets or `drop_batch` at once (`RFC 8290 section 4.1`); that is
+//! usually not the queue of the arriving packet. Among queues with equally many
+//! bytes, it is the one that has been backlogged longest.
 //!
 //! Where the RFC leaves a choice:
-//! - A turn ends with credits of zero, as in Linux and ns-3: section 4.2 speaks
-//!   of a negative number and, in the same sentence, of a queue that has sent at
-//!   least a quantum.
+//! - A turn ends when the credits reach zero, as in Linux and ns-3: section 4.2
+//!   speaks of a negative number and, in the same sentence, of a queue that has
+//!   sent at least a quantum.
 //! - Half of the packets is rounded down, but at least one. (Linux and ns-3 take
 //!   packets until half of the bytes are gone.)
-//! - CoDel looks at the bytes of its own queue, as in ns-3; in Linux at those of
-//!   all queues, so that it may drop the only packet of a short one.
+//! - CoDel looks at the bytes of its own queue, as in ns-3. In Linux it looks at
+//!   those of all queues, and so may drop the only packet of a short one.
 //!
-//! O(1) per packet while no packet is larger than a few quanta, but for a full
-//! buffer, where it is O(log n) in the number of queues that hold packets.
+//! The cost is O(1) per packet while no packet is larger than a few quanta, except
+//! with a full buffer, where it is O(log n) in the number of queues that hold
+//! packets.
 
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::flow_queues::FlowQueues;
@@ -159,7 +160,8 @@ impl FqCodel {
 
 impl Discipline for FqCodel {
     fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }

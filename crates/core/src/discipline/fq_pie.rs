@@ -1,19 +1,19 @@
 //! FQ-PIE: the queues and turns of FQ-CoDel, with PIE in place of CoDel.
 //!
-//! Flows are hashed into queues, which take turns by deficit round robin; a
-//! queue that was idle goes first (`RFC 8290 section 4`, `sparse_first.rs`). Each
-//! queue has a PIE controller of its own (`RFC 8033`, see [`pie`](super::pie)), so
-//! a flow is signalled for its own delay and no other's. There is no RFC for the
-//! combination: Linux and ns-3 have it, and where they differ this follows RFC 8290.
+//! Flows are hashed into queues, which take turns by deficit round robin; a queue
+//! that was idle goes first (`RFC 8290 section 4`, `sparse_first.rs`). Each queue
+//! has a PIE controller of its own (`RFC 8033`, see [`pie`](super::pie)), so a flow
+//! is signalled for its own delay and no other's. No RFC describes the combination:
+//! Linux and ns-3 have it, and where they differ this discipline follows RFC 8290.
 //!
-//! - A controller stays with its queue also while that is empty, and its
-//!   updates go on. They are made up for when the queue is next used.
-//! - A full buffer takes the arriving packet in and then loses half of the packets
-//!   of the queue with the most bytes, 64 at most, from its head (`RFC 8290
-//!   section 4.1`; ns-3 also). Linux refuses the arriving packet instead.
+//! - A controller stays with its queue even while the queue is empty, and its
+//!   updates continue. They are made up for when the queue is next used.
+//! - A full buffer accepts the arriving packet and then loses half of the packets
+//!   of the queue with the most bytes, at most 64, from its head (`RFC 8290 section
+//!   4.1`; ns-3 does the same). Linux refuses the arriving packet instead.
 //!
-//! O(1) per packet where packets are no larger than the quantum; O(log n) in
-//! the number of queues, once there have been losses.
+//! The cost is O(1) per packet where packets are no larger than the quantum, and
+//! O(log n) in the number of queues once there have been losses.
 
 use super::flow_queues::FlowQueues;
 use super::pie::{Controller, Tuning};
@@ -101,7 +101,8 @@ impl FqPie {
         }
     }
 
-    /// Loses packets at the heads of the longest queues until the buffer is held to.
+    /// Drops packets at the heads of the longest queues until the rest fits into
+    /// the buffer.
     fn push_out(&mut self, now: Time, room: Buffer, arriving: &Packet, losses: &mut Losses) {
         while !room.holds(self.queues.backlog()) {
             let Some(queue) = self.queues.fattest() else { return };
@@ -121,7 +122,8 @@ impl FqPie {
 
 impl Discipline for FqPie {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }

@@ -1,22 +1,22 @@
 //! LARS, least attained recent service: LAS that forgets at a steady pace.
 //!
-//! A packet ranks by the service of its flow, as under LAS, but service decays
-//! by half every `half_life` (Heusse 2010; `EFD section 2`). A flow that sends
-//! at a steady rate therefore stops rising at `rate * half_life / ln 2`, slow
-//! ones stay ahead of fast ones however old they are, and one backlogged flow
+//! A packet ranks by the service of its flow, as under LAS, but service decays by
+//! half every `half_life` (Heusse 2010; `EFD section 2`). The service of a flow
+//! that sends at a steady rate therefore stops rising at `rate * half_life / ln 2`,
+//! slow flows stay ahead of fast ones however old they are, and one backlogged flow
 //! locks another out for at most one half-life.
 //!
-//! What decides is who has less at the same time. As all services decay alike,
-//! any time does, and this compares what they come to at the start of the run:
-//! a packet of `L` bytes at time `t` adds `L * 2^(t / half_life)`, and nothing has to
-//! decay. That sum is the rank of the flow's next packet. It never falls, so a
-//! flow's packets stay in order; ranks taken at different times, each as the
-//! service was then, would let a packet that comes after a pause overtake
-//! one that still waits.
+//! What decides is which flow has less service at the same time. Since all services
+//! decay alike, any time will do, and this discipline compares their values at the
+//! start of the run: a packet of `L` bytes at time `t` adds `L * 2^(t /
+//! half_life)`, and nothing has to decay. That sum is the rank of the flow's next
+//! packet. It never falls, so a flow's packets stay in order. Ranks taken at
+//! different times, each as the service stood then, would let a packet that comes
+//! after a pause overtake one that still waits.
 //!
-//! The sum is kept with 64 significant bits and an exponent of its own, so that
-//! it is good for any time. O(log n) per packet in the number of
-//! queued packets.
+//! The sum is kept with 64 significant bits and a separate exponent, so that it is
+//! valid at any time. The cost is O(log n) per packet in the number of queued
+//! packets.
 
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
     },
 };
 
-/// The source speaks of a fading factor; a half-life says how long a backlogged
+/// The source speaks of a fading factor; a half-life states how long a backlogged
 /// flow can lock another out, whatever the rate.
 const HALF_LIFE: Parameter = Parameter {
     name: "half_life",
@@ -136,11 +136,11 @@ impl Inflation {
 
 /// Bytes times `2^(t / half_life)`, as `mantissa * 2^(exponent - 127)`.
 ///
-/// The mantissa has its highest bit set, or all is zero, so that numbers compare
-/// as their fields do, from first to last. What has no place in 64 bits is cut
-/// off: adding never makes a number smaller, and loses less than 2^-63 of it. The
-/// steady state of 100 Gbit/s with a half-life of a day still feels a packet of
-/// 40 bytes, which is 2^-45 of it.
+/// The mantissa has its highest bit set, or everything is zero, so that numbers
+/// compare as their fields do, from first to last. What does not fit into 64 bits
+/// is cut off: adding never makes a number smaller, and loses less than 2^-63 of
+/// it. The steady state of 100 Gbit/s with a half-life of a day still registers a
+/// packet of 40 bytes, which is 2^-45 of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Inflated {
     exponent: u64,
@@ -151,7 +151,7 @@ impl Inflated {
     /// Bytes times `2^(whole + part)`.
     fn new(size: Bytes, whole: u64, part: f64) -> Inflated {
         // Below 2^53 at a half-life of up to a day, so that `part` is the quotient
-        // nearest to the true one, below 1, and its power of two below 2.
+        // closest to the true one, below 1, and its power of two is below 2.
         let power = libm::exp2(part);
         let product = u128::from(size.0) * u128::from((power * (1_u64 << 63) as f64) as u64);
         if product == 0 {

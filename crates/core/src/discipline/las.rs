@@ -1,14 +1,15 @@
-//! LAS, least attained service: who has had least goes first.
+//! LAS, least attained service: the flow that has had least goes first.
 //!
-//! A packet's rank is the number of bytes of its flow that arrived before it
-//! (`LAS section 7`); packets leave by ascending rank, equal ones in order of
-//! arrival. The first packets of a flow therefore pass everything, and a long
-//! flow waits until all others have had as much. No threshold is needed, but a
-//! flow that never ends is starved by younger ones, and every flow needs a
-//! counter, which is forgotten some time after the flow falls silent.
+//! A packet's rank is the number of bytes of its flow that arrived before it (`LAS
+//! section 7`); packets leave by ascending rank, equal ones in order of arrival.
+//! The first packets of a flow therefore pass all others, and a long flow waits
+//! until all others have had as much. No threshold is needed, but younger flows
+//! starve a flow that never ends, and every flow needs a counter, which is
+//! forgotten some time after the flow falls silent.
 //!
-//! Within a flow ranks never fall while the flow has anything queued, so its
-//! packets stay in order. O(log n) per packet in the number of queued packets.
+//! Within a flow, ranks never fall while the flow has anything queued, so its
+//! packets stay in order. The cost is O(log n) per packet in the number of queued
+//! packets.
 
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};

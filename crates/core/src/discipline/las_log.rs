@@ -1,24 +1,24 @@
 //! LAS-log(k): LAS in which the service of some flows counts far less.
 //!
-//! A flow of the priority class that has had `x` ranks as an ordinary one that
-//! has had only `(log2 x)^(1/k)` (`LAS section 6`), so that a transfer that must not
-//! starve goes on at a rate of its own. The larger `k`, the stronger the
+//! A flow of the priority class that has had `x` ranks as an ordinary one that has
+//! had only `(log2 x)^(1/k)` (`LAS section 6`), so that a transfer that must not
+//! starve continues at a rate of its own. The larger `k` is, the stronger the
 //! preference. Any class but 0 is the priority class. Service is counted in
-//! packets, as the plots of `LAS section 6` have it, or in bytes; the logarithm takes
-//! the number as it is, so that the unit matters: a million packets rank as 20
-//! (k = 1) or 400 (k = 0.5) of an ordinary flow, while a million bytes rank as
-//! 20 or 400 bytes, behind little but the first packet of every flow, whatever
-//! `k` is. With `x` of 1 or 0 the rank is 0.
+//! packets, as in the plots of `LAS section 6`, or in bytes. The logarithm takes
+//! the number as it is, so the unit matters: a million packets rank as 20 (k = 1)
+//! or 400 (k = 0.5) of an ordinary flow, while a million bytes rank as 20 or 400
+//! bytes, behind little but the first packet of every flow, whatever `k` is. For
+//! `x` of 1 or 0, the rank is 0.
 //!
-//! `LAS section 6` says that (log2 x)^2 < x for x > 4, for k = 0.5. That holds for
-//! x > 16 only: both are the same at 4 and at 16, and in between the square is
-//! the larger. Up to 16 packets a priority flow is behind its ordinary equals.
+//! `LAS section 6` says that (log2 x)^2 < x for x > 4, for k = 0.5. That holds only
+//! for x > 16: both are the same at 4 and at 16, and between these the square is
+//! larger. Up to 16 packets, a priority flow is behind its ordinary equals.
 //!
-//! No packet ranks before an earlier one of its flow, while the flow is
-//! remembered: neither the last bits of a logarithm nor a change of its class
-//! can make it overtake itself. So a flow that has become long before it got
-//! priority stays where it is until it is forgotten. O(log n) per packet in the
-//! number of queued packets.
+//! While its flow is remembered, no packet ranks before an earlier one of the flow:
+//! neither the last bits of a logarithm nor a change of its class can make the flow
+//! overtake itself. A flow that became long before it got priority therefore stays
+//! where it is until it is forgotten. The cost is O(log n) per packet in the number
+//! of queued packets.
 
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};

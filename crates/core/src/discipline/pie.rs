@@ -1,26 +1,26 @@
-//! PIE: drops at random what arrives, just so often that packets wait for a
+//! PIE: drops arriving packets at random, just often enough that packets wait for a
 //! target time.
 //!
-//! Arrivals are dropped, or marked, with a probability that a controller sets
-//! every `update`: the further the last packet's time in the queue is from the
-//! target, and the faster that time grows, the more (`RFC 8033 section 4`). One
-//! FIFO queue, a few numbers of state, O(1) per packet.
+//! Arrivals are dropped, or marked, with a probability that a controller sets every
+//! `update`: the further the last packet's time in the queue is from the target,
+//! and the faster that time grows, the higher it becomes (`RFC 8033 section 4`).
+//! There is one FIFO queue, a few numbers of state, and a cost of O(1) per packet.
 //!
-//! - Basic scheme: all of `RFC 8033 section 4`, as in its Appendix A. The delay
-//!   is that of the packet that left last (section 4.3, timestamps). A queue that
-//!   is left empty has no delay, as section 4.3's other way to tell it would
-//!   say; else the controller would work on a stale sample until somebody
-//!   sends again, and the decay of section 4.2 would never begin.
-//! - Options of `RFC 8033 section 5`: marks (5.1) and the cap of an increase
-//!   (5.5). Not the rate estimator (5.2), which the timestamps replace: it would
-//!   follow a change of the link's rate a little sooner. Not the switch by queue
-//!   length (5.3), nor derandomization (5.4).
+//! - Basic scheme: all of `RFC 8033 section 4`, as in its Appendix A. The delay is
+//!   that of the packet that left last (section 4.3, timestamps). A queue that is
+//!   left empty has no delay, as section 4.3's other method would say; otherwise
+//!   the controller would work on a stale sample until somebody sends again, and
+//!   the decay of section 4.2 would never begin.
+//! - Options of `RFC 8033 section 5`: marks (5.1) and the capped increase (5.5).
+//!   The rate estimator (5.2) is left out because the timestamps replace it; it
+//!   would follow a change of the link's rate a little sooner. The switch by queue
+//!   length (5.3) and derandomization (5.4) are left out too.
 //!
-//! There is no timer. An update that is due is made up for at the next call, as
-//! of the instant when it was due: between two calls nothing but time changes, so
-//! the result is that of a timer. Repeated under an unchanged delay, updates come
-//! to a point where they change nothing any more, and there the loop ends; it
-//! also ends after 4 000 updates, so that no silence is costly.
+//! There is no timer. An update that is due is made up for at the next call, as of
+//! the time at which it was due: between two calls only time changes, so the result
+//! is that of a timer. Repeated under an unchanged delay, updates reach a point at
+//! which they change nothing any more, and there the loop ends; it also ends after
+//! 4 000 updates, so that no silence is expensive.
 //!
 //! The probability is a 64-bit float, on which only `+ - * /` are used: these
 //! give the same bits on every machine.
@@ -58,8 +58,8 @@ pub const ENTRY: Entry = Entry {
 /// `MEAN_PKTSIZE`, which RFC 8033 leaves open (`RFC 8034 Appendix A`).
 const MEAN_PACKET_BYTES: u128 = 1_024;
 
-/// Updates made up for at most, however long ago the last one was: a minute's
-/// worth at the default, by when all states but contrived ones are at rest.
+/// The most updates made up for, however long ago the last one was: a minute's
+/// worth at the default, after which all but contrived states are at rest.
 const MOST_UPDATES: u64 = 4_000;
 
 /// What can be set on PIE; the defaults are those of `RFC 8033 Appendices A and B`.
@@ -142,8 +142,8 @@ impl Tuning {
     }
 }
 
-/// The controller of one queue: from delays to a drop probability. Its default
-/// is that of a queue that was always empty, whose first packet brings the burst
+/// The controller of one queue: from delays to a drop probability. Its default is
+/// that of a queue that was always empty, whose first packet brings the burst
 /// allowance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Controller {
@@ -196,8 +196,8 @@ impl Controller {
         self.delay_before = self.delay;
     }
 
-    /// Lets an arriving packet pass, marks it, or loses it; `queued` are the bytes
-    /// that it finds in its queue. To be called after [`Controller::advance`].
+    /// Lets an arriving packet pass, marks it, or loses it; `queued` is the number
+    /// of bytes that it finds in its queue. Call it after [`Controller::advance`].
     pub(crate) fn admit(
         &mut self,
         tuning: &Tuning,
@@ -230,20 +230,20 @@ impl Controller {
             || queued <= 2 * MEAN_PACKET_BYTES
     }
 
-    /// A packet has been sent at `now`, and others are left behind it. To be
-    /// called after [`Controller::advance`].
+    /// A packet has been sent at `now`, and others are left behind it. Call it
+    /// after [`Controller::advance`].
     pub(crate) fn sent(&mut self, now: Time, packet: &Packet) {
         self.delay = now.since(packet.arrived);
     }
 
-    /// The queue has been emptied. To be called after [`Controller::advance`].
+    /// The queue has been emptied. Call it after [`Controller::advance`].
     pub(crate) fn emptied(&mut self) {
         self.delay = Span::ZERO;
     }
 }
 
-/// What a change of the probability is divided by: small probabilities take
-/// small steps (`RFC 8033 section 4.2`).
+/// The divisor of a change of the probability: small probabilities take small steps
+/// (`RFC 8033 section 4.2`).
 fn auto_tuning(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 2_048.0,

@@ -1,17 +1,17 @@
-//! A queue in ascending order of a rank that each packet is given as it comes.
+//! A queue in ascending order of a rank that each packet receives on arrival.
 //!
-//! Packets of equal rank leave in the order of their arrival. Both the next
-//! packet to serve and the last one, the first to give up, are O(log n) away.
-//! Packets stay where they are put, and the heap moves only their ranks, a fifth
-//! of the size: a quarter fewer instructions for a queue of 300.
+//! Packets of equal rank leave in the order of their arrival. The next packet to
+//! serve and the last one, which is the first to give up, each cost O(log n).
+//! Packets stay where they are put, and the heap moves only their ranks, which are
+//! a fifth of the size: this takes a quarter fewer instructions for a queue of 300.
 
 use super::Backlog;
 use crate::double_ended_heap::DoubleEndedHeap;
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 
-/// A queue of packets ordered by rank, then by arrival. Every packet carries
-/// what names the entry of its flow, an `E`.
+/// A queue of packets ordered by rank, then by arrival. Every packet carries the
+/// identifier of its flow's entry, an `E`.
 #[derive(Debug)]
 pub(crate) struct RankedQueue<R, E = FlowId> {
     order: DoubleEndedHeap<Place<R>>,
@@ -22,7 +22,7 @@ pub(crate) struct RankedQueue<R, E = FlowId> {
     backlog: Backlog,
 }
 
-/// Where a packet stands in the order; fields are compared from first to last.
+/// The position of a packet in the order; fields are compared from first to last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place<R> {
     rank: R,

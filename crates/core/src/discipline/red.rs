@@ -1,26 +1,26 @@
 //! RED, random early detection: drops at random as the average queue grows.
 //!
-//! Each arrival moves an average of the queue's length towards what the
-//! arriving packet finds, by the share `weight`; so a burst passes that a queue of
-//! the same length that stays would not. Below `min` nothing happens. From there
-//! to `max` a packet is dropped or marked with a probability that rises from 0
-//! to `probability`; with `gentle` it goes on rising to 1 at twice `max`. Beyond, all
-//! are dropped (`Floyd 1993`; gentle: `Floyd 2000`).
+//! Each arrival moves an average of the queue's length towards what the arriving
+//! packet finds, by the share `weight`; a burst therefore passes where a standing
+//! queue of the same length would not. Below `min` nothing happens. From there to
+//! `max`, a packet is dropped or marked with a probability that rises from 0 to
+//! `probability`; with `gentle` it rises further, to 1 at twice `max`. Beyond that,
+//! all packets are dropped (`Floyd 1993`; gentle: `Floyd 2000`).
 //!
-//! The probability is spread: with `p_b` from the average, and `count`
-//! packets since the last one that was dropped or marked, it is `p_b / (1 -
-//! count p_b)`, which makes the gaps uniform on 1 to `1 / p_b` instead of
-//! geometric, so drops come neither in clusters nor far apart (`Floyd 1993
-//! section 4`).
+//! The probability is spread: with `p_b` from the average, and `count` packets
+//! since the last one that was dropped or marked, it is `p_b / (1 - count p_b)`,
+//! which makes the gaps uniform on 1 to `1 / p_b` instead of geometric, so drops
+//! come neither in clusters nor far apart (`Floyd 1993 section 4`).
 //!
-//! While the queue is empty nothing arrives to find it so. The first packet
-//! after that counts the small packets that could have been sent meanwhile, one
-//! each `packet_time`, and shrinks the average as if they all had found an empty
-//! queue (`Floyd 1993 section 4`). Idle time starts when the queue becomes
-//! empty, as the last packet's transmission begins.
+//! While the queue is empty, no arrival finds it so. The first packet after that
+//! counts the small packets that could have been sent meanwhile, one for each
+//! `packet_time`, and shrinks the average as if they had all found an empty queue
+//! (`Floyd 1993 section 4`). Idle time starts when the queue becomes empty, as the
+//! last packet's transmission begins.
 //!
-//! O(1) per packet. Averages and probabilities are 64-bit floats, on which only
-//! `+ - * /` and `libm::pow` are used, for the same bits on every machine.
+//! The cost is O(1) per packet. Averages and probabilities are 64-bit floats, on
+//! which only `+ - * /` and `libm::pow` are used, for the same bits on every
+//! machine.
 
 use std::collections::VecDeque;
 
@@ -94,8 +94,9 @@ const PACKET_TIME: Parameter = Parameter {
     default: "1 ms",
 };
 
-/// Only where chance decides: what is dropped for certain is not marked, so that
-/// a sender that does not heed marks does not fill the buffer (`RFC 3168 section 7`).
+/// Marks only where chance decides: packets that are certain to be picked are
+/// dropped, so that a sender that does not heed marks cannot fill the buffer (`RFC
+/// 3168 section 7`).
 const ECN: Parameter = Parameter {
     name: "ecn",
     help: "on: packets whose senders understand marks are marked instead of dropped by chance",
@@ -115,7 +116,7 @@ pub struct Detection {
     pub probability: f64,
     /// `w_q`.
     pub weight: f64,
-    /// Whether the probability goes on rising up to twice `max`.
+    /// Whether the probability rises further up to twice `max`.
     pub gentle: bool,
     /// How long a usual packet takes to send.
     pub packet_time: Span,
@@ -199,8 +200,8 @@ pub struct Red {
     average: f64,
     /// When the queue became empty.
     empty_since: Time,
-    /// Packets since the last one dropped or marked, all of them while chance
-    /// decided; nothing while the average is below `min`.
+    /// Packets since the last one dropped or marked, if chance decided about all of
+    /// them; `None` while the average is below `min`.
     since_signal: Option<u32>,
 }
 
@@ -263,8 +264,8 @@ impl Red {
 impl Discipline for Red {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
         self.update_average(now);
-        // Chance is not asked about a packet that has no room: it is lost anyway,
-        // and tells its sender as much as a mark.
+        // There is no draw for a packet that has no room: it is lost anyway, and
+        // tells its sender as much as a mark.
         if !self.buffer.has_room(self.backlog, packet.size) {
             self.since_signal = Some(0);
             return losses.push(packet, LossReason::Refused);

@@ -1,16 +1,16 @@
 //! Run2C, running number two class: the start of every flow goes first.
 //!
-//! Two FIFO levels. A packet is high while its flow has sent fewer bytes in its
-//! life than a threshold, and low from then on (`EFD section 2`). Long flows
-//! share the low level among themselves, so that none locks out another as
-//! under LAS; but a flow that once was long stays low for the rest of its life,
-//! however slowly it sends.
+//! There are two FIFO levels. A packet is high while its flow has sent fewer bytes
+//! in its life than a threshold, and low from then on (`EFD section 2`). Long flows
+//! share the low level among themselves, so none locks out another as under LAS;
+//! but a flow that once was long stays low for the rest of its life, however slowly
+//! it sends.
 //!
-//! The original reads a flow's volume from TCP sequence numbers, which takes a
-//! changed TCP at the senders. Here a counter per flow does, kept and
-//! forgotten as under LAS (`EFD section 5.1`). A flow's counter never falls
-//! while it has anything queued, and low is behind high, so its packets stay in
-//! order. O(1) per packet.
+//! The original reads a flow's volume from TCP sequence numbers, which requires a
+//! changed TCP at the senders. Here a counter for each flow does, kept and
+//! forgotten as under LAS (`EFD section 5.1`). A flow's counter never falls while
+//! it has anything queued, and low is behind high, so its packets stay in order.
+//! The cost is O(1) per packet.
 
 use super::flow_state::Remembered;
 use super::threshold::ThresholdQueue;

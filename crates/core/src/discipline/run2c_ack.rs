@@ -1,12 +1,12 @@
 //! Run2CACK: Run2C, with what a flow sends the other way.
 //!
-//! Run2C in which an acknowledgement counts as the bytes that it newly
-//! acknowledges (`WLAN section IV`). Long uploads reach the low level as long
-//! downloads do; there they meet in a FIFO queue, so that against long-lived
-//! flows this is no better than FIFO.
+//! This is Run2C in which an acknowledgement counts as the bytes that it newly
+//! acknowledges (`WLAN section IV`). Long uploads reach the low level just as long
+//! downloads do; there they meet in a FIFO queue, so for long-lived flows this is
+//! no better than FIFO.
 //!
-//! A flow's volume never falls while it has anything queued, and low is
-//! behind high, so its packets stay in order. O(1) per packet.
+//! A flow's volume never falls while it has anything queued, and low is behind
+//! high, so its packets stay in order. The cost is O(1) per packet.
 
 use super::bidirectional::BidirectionalVolume;
 use super::flow_state::Remembered;

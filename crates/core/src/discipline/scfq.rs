@@ -1,23 +1,22 @@
 //! SCFQ, self-clocked fair queueing: every backlogged flow gets an equal share.
 //!
 //! Each packet gets a finish tag `F = max(F_flow, v) + L`, where `F_flow` is the
-//! tag of the flow's packet before it, `L` its size and `v` the tag of the packet
-//! in service; packets leave by ascending tag, equal ones in order of arrival
-//! (Golestani, INFOCOM 1994). `v` stands for the virtual time of fair queueing
-//! and costs nothing to keep. Between two flows that are both backlogged the
-//! service never differs by more than a packet of each. A packet that
-//! finds the buffer full is refused, and leaves no trace in its flow's tag:
-//! the fair share of bandwidth is not a fair share of the buffer
-//! (`EFD section 5.4`).
+//! tag of the flow's previous packet, `L` its size and `v` the tag of the packet in
+//! service; packets leave by ascending tag, equal ones in order of arrival
+//! (Golestani, INFOCOM 1994). `v` stands for the virtual time of fair queueing and
+//! costs nothing to maintain. The service of two flows that are both backlogged
+//! never differs by more than a packet of each. A packet that finds the buffer full
+//! is refused, and leaves no trace in its flow's tag: the fair share of bandwidth
+//! is not a fair share of the buffer (`EFD section 5.4`).
 //!
 //! All flows weigh the same, so a tag is a sum of packet sizes, an integer. A
 //! flow's tag exceeds `v` only while its last packet is queued, so an entry is
-//! needed exactly that long and there are never more entries than queued
-//! packets. Once the queue is empty nothing but `v` is left of the past, and it
-//! moves all tags to come by the same amount: it restarts from zero there,
-//! which orders packets as the original's reset at the end of the last
-//! transmission does. 2^128 is more than 2^64 packets of 2^64 bytes, so tags
-//! never overflow, even if the queue never empties. O(log n) per packet.
+//! needed exactly that long, and there are never more entries than queued packets.
+//! Once the queue is empty, only `v` is left of the past, and it moves all later
+//! tags by the same amount: it restarts from zero there, which orders packets as
+//! the original's reset at the end of the last transmission does. 2^128 is more
+//! than 2^64 packets of 2^64 bytes, so tags never overflow, even if the queue never
+//! empties. The cost is O(log n) per packet.
 
 use super::flow_state::Backlogged;
 use super::ranked::RankedQueue;

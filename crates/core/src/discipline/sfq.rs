@@ -1,22 +1,23 @@
 //! SFQ, stochastic fairness queueing: round robin without a table of flows.
 //!
-//! A fixed number of FIFO queues; a flow's packets go to the queue that it hashes
-//! to (McKenney 1990). Flows that hash to the same queue share its turn, which
-//! is the price for memory that does not depend on the number of flows. The
+//! There is a fixed number of FIFO queues; a flow's packets join the queue to which
+//! it hashes (McKenney 1990). Flows that hash to the same queue share its turn,
+//! which is the price for memory that does not depend on the number of flows. The
 //! queues that are not empty are served by deficit round robin, a quantum at a
-//! time, as in Linux: with the round robin of packets that McKenney 1990
-//! describes, flows of large packets would get more. A full buffer takes from
-//! the longest queue the last of its packets, which may be the one that just came.
+//! time, as in Linux: with the round robin of packets that McKenney 1990 describes,
+//! flows of large packets would get more. A full buffer takes the last packet of
+//! the longest queue, which may be the one that just came.
 //!
-//! The hash depends on the seed and stays the same for the whole run. To
-//! change it every few seconds, so that no two flows share a queue for long, is
-//! part of McKenney 1990, but lets later packets of a flow overtake
-//! earlier ones; more queues do better. The longest queue is that of the
-//! most bytes, in which shares are counted here, and not of the most packets. There is
-//! no limit of its own to a queue: the buffer is all there is.
+//! The hash depends on the seed and stays the same for the whole run. Changing it
+//! every few seconds, so that no two flows share a queue for long, is part of
+//! McKenney 1990, but lets later packets of a flow overtake earlier ones; more
+//! queues do better. The longest queue is the one with the most bytes, in which
+//! shares are counted here, not the one with the most packets. A queue has no limit
+//! of its own: there is only the buffer.
 //!
-//! Where packets are no larger than the quantum, O(1) per packet; the queue to
-//! lose from costs O(log n) in the number of queues in use, once there have been losses.
+//! The cost is O(1) per packet where packets are no larger than the quantum;
+//! finding the queue to lose from costs O(log n) in the number of queues in use,
+//! once there have been losses.
 
 use super::deficits::DeficitRoundRobin;
 use super::drr::QUANTUM;
@@ -71,7 +72,8 @@ impl Sfq {
 
 impl Discipline for Sfq {
     fn enqueue(&mut self, _now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -96,7 +98,7 @@ impl Discipline for Sfq {
         self.queues.backlog()
     }
 
-    /// Queues in use: it does not know flows.
+    /// The number of queues in use: SFQ does not know flows.
     fn flows_tracked(&self) -> usize {
         self.queues.backlogged()
     }

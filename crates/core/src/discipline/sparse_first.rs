@@ -1,16 +1,16 @@
 //! Deficit round robin in which a queue that was idle goes first: the order of
-//! service of FQ-CoDel (`RFC 8290 section 4`), which others have taken over.
+//! service of FQ-CoDel (`RFC 8290 section 4`), which others have adopted.
 //!
-//! A queue that gets a packet while it has no turns joins the list of new
-//! queues with a quantum of credits, and new queues are served before old ones.
-//! Who has used up its credits gets another quantum and goes to the end of the
-//! old list. A new queue that turns out to be empty goes there too and only
-//! then out: else a queue could be new again and again, and starve the old.
+//! A queue that gets a packet while it has no turns joins the list of new queues
+//! with a quantum of credits, and new queues are served before old ones. A queue
+//! that has used up its credits gets another quantum and goes to the end of the old
+//! list. A new queue that turns out to be empty goes there too, and only then
+//! leaves: otherwise a queue could be new again and again, and starve the old ones.
 //!
-//! The quantum may differ from turn to turn, and may be small against a packet.
-//! Whole rounds in which all old queues only gather credits are then worked out
-//! and not walked through, so that a packet costs a round or two at most, and
-//! O(1) on average as long as queues do not wait for many rounds.
+//! The quantum may differ from turn to turn, and may be small compared with a
+//! packet. Whole rounds in which all old queues only gather credits are then
+//! computed rather than walked through, so a packet costs a round or two at most,
+//! and O(1) on average as long as queues do not wait for many rounds.
 
 use super::flow_queues::Rotation;
 
@@ -24,7 +24,7 @@ pub(crate) struct SparseFirst {
     active: usize,
 }
 
-/// What a queue has left of its turn. Wide enough for packets of any size.
+/// What a queue has left of its turn, wide enough for packets of any size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     credits: i128,
@@ -68,8 +68,8 @@ impl SparseFirst {
         self.active += 1;
     }
 
-    /// The queue to take a packet from, if any has turns. Who has to wait for it gets a
-    /// quantum, which is at least 1.
+    /// The queue to take a packet from, if any has turns. A queue that has to wait
+    /// gets a quantum, which is at least 1.
     pub(crate) fn next(&mut self, mut quantum: impl FnMut(u32) -> i128) -> Option<u32> {
         let mut waiting = 0;
         loop {
@@ -103,7 +103,7 @@ impl SparseFirst {
         self.active -= 1;
     }
 
-    /// The queue has sent so many bytes, or whatever credits are counted in.
+    /// The queue has sent this many bytes, or whatever credits are counted in.
     pub(crate) fn spend(&mut self, queue: u32, credits: i128) {
         self.turns[queue as usize].credits -= credits;
     }
@@ -124,7 +124,7 @@ impl SparseFirst {
             let Some(queue) = self.old.first() else { return };
             let lacking = 1 - self.turns[queue as usize].credits;
             let quantum = quantum(queue);
-            // Rounded up; who has credits needs none.
+            // Rounded up; a queue that has credits needs none.
             rounds = rounds.min((lacking + quantum - 1) / quantum).max(0);
             self.old.rotate();
         }

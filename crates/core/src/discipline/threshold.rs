@@ -1,13 +1,13 @@
 //! Two levels by what each packet's flow has had so far: Run2C, EFD and their kin.
 //!
-//! They differ in what is counted and in how long it is remembered. They share
-//! that a packet is high while its flow has had less than a threshold, and
-//! that a full buffer gives up the end of low, else of high, which may be the
-//! packet that just came (`EFD section 3.2`). A lost packet stays counted.
+//! These disciplines differ in what is counted and in how long it is remembered. In
+//! all of them, a packet is high while its flow has had less than a threshold, and
+//! a full buffer gives up the end of low, or else of high, which may be the packet
+//! that just came (`EFD section 3.2`). A lost packet stays counted.
 //!
-//! What a flow has had never falls while it has anything queued, so its packets
-//! go high first and low later, and low is served behind high: they stay in
-//! order. Where a level is in the order of LAS, the same holds within it. When the
+//! What a flow has had never falls while it has anything queued, so its packets go
+//! high first and low later, and low is served after high: they stay in order.
+//! Where a level is in the order of LAS, the same holds within it. When the
 //! threshold is raised, a flow that has low packets queued stays low until it has
 //! none.
 
@@ -68,7 +68,8 @@ impl<F: Flows> ThresholdQueue<F> {
         losses: &mut Losses,
         count: impl FnOnce(&mut F::State) -> u64,
     ) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }

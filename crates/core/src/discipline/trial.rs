@@ -4,7 +4,7 @@ use super::{Discipline, Loss, LossReason, Losses};
 use crate::packet::{Ecn, FlowKey, Packet, TcpFacts};
 use crate::units::{Bytes, Time};
 
-/// A discipline and the time. Packets are named by the order of their arrival,
+/// A discipline and the time. Packets are identified by the order of their arrival,
 /// 0, 1, 2 and so on, and flows by a letter.
 pub(crate) struct Trial<D> {
     pub(crate) discipline: D,
@@ -68,7 +68,7 @@ impl<D: Discipline> Trial<D> {
         self.losses.drain().map(|loss| (loss.packet.handle, loss.reason)).collect()
     }
 
-    /// What was lost since [`Trial::lost`] was last asked.
+    /// The losses since [`Trial::lost`] was last called.
     pub(crate) fn losses(&self) -> &[Loss] {
         self.losses.as_slice()
     }

@@ -1,9 +1,9 @@
 //! Two levels in one buffer: low is served only while high is empty.
 //!
-//! The queue of a multi-level discipline seen as one line (`EFD section 3`):
-//! all of high stands before all of low, so the end of the line, where a full
-//! buffer takes its victims, is the end of low, or of high when low is empty.
-//! Each level is FIFO, or in the order of what flows have had.
+//! The queue of a multi-level discipline forms one line (`EFD section 3`): all of
+//! high stands before all of low, so the end of the line, from which a full buffer
+//! takes its victims, is the end of low, or of high if low is empty. Each level is
+//! FIFO, or in the order of what flows have had.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::{Backlog, Level};
 use crate::flow_table::FlowId;
 use crate::packet::Packet;
 
-/// The level that a packet is put into.
+/// The level that a packet joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// Served first.
@@ -30,7 +30,7 @@ pub enum Order {
     Las,
 }
 
-/// A line of two levels. Every packet carries what names the entry of its flow,
+/// A line of two levels. Every packet carries the identifier of its flow's entry,
 /// so that the discipline finds it again without a second hash.
 #[derive(Debug)]
 pub(crate) struct TwoLevelQueue<E = FlowId> {
@@ -60,8 +60,8 @@ impl<E: Copy> TwoLevelQueue<E> {
         }
     }
 
-    /// Puts a packet where it belongs in its level. `volume` is what its flow
-    /// has had, which a FIFO level does not ask for.
+    /// Puts a packet where it belongs in its level. `volume` is what its flow has
+    /// had; a FIFO level ignores it.
     pub(crate) fn push(&mut self, priority: Priority, volume: u64, packet: Packet, flow: E) {
         let level = priority as usize;
         self.queues[level].push(volume, packet, flow);

@@ -1,18 +1,18 @@
 //! X-Protect: Run2C that looks for long flows by chance.
 //!
-//! Two FIFO levels. A packet of a flow that is not tracked is high, and passes
-//! with a small probability a test that makes its flow tracked. The bytes
-//! of a tracked flow count, from the packet that passed on: it is high while
-//! there are fewer than a threshold, and low from then on (`EFD section 5.1`; the
-//! test is that of Kortebi 2004). Flows of few packets are
-//! mostly never tracked, which was to keep the table small; but short flows are
-//! so many that some pass, and the table is only about half that of LAS
-//! (`EFD section 5.1`).
+//! There are two FIFO levels. A packet of a flow that is not tracked is high, and
+//! passes with a small probability a test that makes its flow tracked. The bytes of
+//! a tracked flow count from the packet that passed the test: a packet is high
+//! while they are fewer than a threshold, and low from then on (`EFD section 5.1`;
+//! the test is that of Kortebi 2004). Flows of few packets are mostly never
+//! tracked, which was meant to keep the table small; but short flows are so
+//! numerous that some pass, and the table is only about half that of LAS (`EFD
+//! section 5.1`).
 //!
-//! Tracked flows are forgotten as under LAS, but none that has a packet
-//! queued that it was tracked for. So what is low is always of a tracked flow,
-//! and the later packets of that flow are low too: a flow's packets stay in
-//! order. O(1) per packet.
+//! Tracked flows are forgotten as under LAS, but never while a packet is queued
+//! that came since the flow was tracked. A low packet therefore always belongs to a
+//! tracked flow, and the later packets of that flow are low too: a flow's packets
+//! stay in order. The cost is O(1) per packet.
 
 use super::flow_state::{Flows, Remembered};
 use super::two_level::{Priority, TwoLevelQueue};
@@ -127,11 +127,11 @@ impl XProtect {
 }
 
 impl Discipline for XProtect {
-    /// A full buffer gives up the packet at the end of low, else of high,
-    /// which may be the one that just came (`EFD section 3.2`). Its bytes stay
-    /// counted.
+    /// A full buffer gives up the packet at the end of low, or else of high, which
+    /// may be the one that just came (`EFD section 3.2`). Its bytes stay counted.
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // Larger than the whole buffer, it would push out all else and still not fit.
+        // A packet larger than the whole buffer would push out everything else and
+        // still not fit.
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }

@@ -1,12 +1,12 @@
-//! When somebody has to be looked at again: one alarm each, the earliest that was
-//! asked for. Who is looked at too early asks again, so that an alarm need not
+//! When each member has to be checked again: one alarm each, the earliest that was
+//! asked for. A member that is checked too early asks again, so an alarm need not
 //! be moved for every byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::units::Time;
 
-/// Alarms of those who have a number.
+/// The alarms of members that have a number.
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
     by_time: BTreeSet<(Time, u64)>,
@@ -14,7 +14,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// To be looked at at this time, unless that is to be so before.
+    /// Check the member at this time, unless it will be checked before.
     pub(super) fn set(&mut self, number: u64, at: Time) {
         let before = self.by_number.get(&number).copied();
         if before.is_none_or(|before| at < before) {
@@ -24,7 +24,7 @@ impl Alarms {
         }
     }
 
-    /// Not to be looked at.
+    /// Do not check the member.
     pub(super) fn clear(&mut self, number: u64) {
         if let Some(at) = self.by_number.remove(&number) {
             self.by_time.remove(&(at, number));

@@ -21,10 +21,10 @@
 //!  +-------+ read freely, up to so much, or not now is its `Reading`
 //! ```
 //!
-//! The place in the window is part of the states in which a response is
-//! outstanding. An exchange that is over is dropped, and its place with it, so no
-//! order of events can lose one. An event that has no arrow from a state, such
-//! as a connection that comes up after the client has left, changes nothing.
+//! The place in the window belongs to the states in which a response is
+//! outstanding. An exchange that is over is dropped together with its place, so no
+//! order of events can lose one. An event without an arrow from a state, such as a
+//! connection that comes up after the client has left, changes nothing.
 
 use super::{ClassId, Permit, Reading, Scheduler, Ticket};
 use crate::units::{Bytes, Span, Time};
@@ -38,37 +38,38 @@ pub enum Ending {
     Broken,
     /// The server broke the response off.
     Reset,
-    /// Nothing came for as long as the gateway is patient, and nothing was held back.
+    /// Nothing came for as long as the gateway is patient, and nothing was held
+    /// back.
     Stalled,
     /// The client is gone.
     Abandoned,
 }
 
-/// Where an exchange is in its life.
+/// The phase of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The scheduler has not released the request yet.
     Waiting,
     /// The request is released, and its server is not connected yet.
     Dialling,
-    /// The server is connected, and the response is read as this says.
+    /// The server is connected, and the response is read as stated.
     Reading(Reading),
 }
 
 /// Something that happens to an exchange.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// The scheduler lets it go. A pool may decide what is read of its response.
+    /// The scheduler releases it. A pool may decide what is read of its response.
     Released { permit: Permit, pooled: bool },
     /// The connection to the server is up.
     Connected,
-    /// So much is there that has not been read.
+    /// This much has come and has not been read.
     Came(Bytes),
-    /// So much was read, which may have been the last.
+    /// This much was read, which may have been the last part.
     Read { size: Bytes, complete: bool },
-    /// So much more may be read.
+    /// This much more may be read.
     Granted(Bytes),
-    /// Somebody looks whether it has been silent for so long.
+    /// A check whether it has been silent for this long.
     Watched(Span),
     /// A connection of either side is lost, or none could be made.
     Broken,
@@ -91,20 +92,20 @@ enum State {
     Outstanding(Outstanding),
 }
 
-/// A response that is outstanding: it is dialled for, or read.
+/// An outstanding response: it is being dialled for, or read.
 #[derive(Debug)]
 struct Outstanding {
     permit: Permit,
     connected: bool,
-    /// Whether a pool, and not the scheduler, says how much may be read.
+    /// Whether a pool rather than the scheduler says how much may be read.
     pooled: bool,
     reading: Reading,
     /// What has come and is not read.
     unread: Bytes,
-    /// When something was read last, or was there and might not be read; before
+    /// When something was last read, or was there and could not be read; before
     /// either, the release.
     moved: Time,
-    /// Since when all is read that the scheduler granted.
+    /// The time since which everything that the scheduler granted has been read.
     ungranted: Option<Time>,
 }
 
@@ -113,7 +114,7 @@ impl Exchange {
         Exchange { class, state: State::Waiting(ticket) }
     }
 
-    /// Every transition there is. After an ending the exchange is to be dropped.
+    /// Every transition. After an ending, the exchange must be dropped.
     pub(super) fn step(
         &mut self,
         now: Time,
@@ -152,7 +153,8 @@ impl Exchange {
             (State::Outstanding(_), Event::Left) => Some(Ending::Abandoned),
             (State::Outstanding(_), Event::Broken) => Some(Ending::Broken),
             (State::Outstanding(_), Event::Reset) => Some(Ending::Reset),
-            // Too early, too late, or told twice. A permit goes back as it is dropped.
+            // The event came too early, too late, or twice. A permit goes back as
+            // it is dropped.
             (
                 State::Waiting(_),
                 Event::Connected
@@ -178,17 +180,18 @@ impl Exchange {
         }
     }
 
-    /// Since when nothing has moved; `None` while the request waits.
+    /// The time since which nothing has moved; `None` while the request waits.
     pub(super) fn moved(&self) -> Option<Time> {
         self.outstanding().map(|response| response.moved)
     }
 
-    /// Since when it has read all that the scheduler granted, if it has.
+    /// The time since which it has read everything that the scheduler granted, if
+    /// it has.
     pub(super) fn ungranted(&self) -> Option<Time> {
         self.outstanding().and_then(|response| response.ungranted)
     }
 
-    /// What has come, is not read, and may not be.
+    /// What has come, has not been read, and may not be read.
     pub(super) fn held_back(&self) -> Bytes {
         self.outstanding().map_or(Bytes::ZERO, Outstanding::held_back)
     }
@@ -238,8 +241,8 @@ impl Outstanding {
         }
     }
 
-    /// Whether so long nothing has moved. While something is there that may not be
-    /// read, the server is not to blame.
+    /// Whether nothing has moved for this long. While something is there that may
+    /// not be read, the server is not to blame.
     fn is_silent(&mut self, now: Time, patience: Span) -> bool {
         if self.held_back() > Bytes::ZERO {
             self.moved = now;

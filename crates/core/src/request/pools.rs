@@ -1,10 +1,11 @@
-//! Read limits for each class, as the delay pools of Squid have them with one
-//! aggregate bucket for each class (`Squid`, `delay_parameters`).
+//! Read limits for each class, like the delay pools of Squid with one aggregate
+//! bucket for each class (`Squid`, `delay_parameters`).
 //!
 //! A bucket is refilled once a second with what its rate brings in that time, which
 //! is also the most that it holds. A response is read as bytes come in, while the
-//! bucket of its class has bytes; then the response waits in line for the next
-//! second. An empty bucket takes nothing from a full one: what a class leaves is lost.
+//! bucket of its class has bytes; after that, the response waits in line for the
+//! next second. An empty bucket takes nothing from a full one: what a class leaves
+//! is lost.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +27,11 @@ pub(super) struct Pools {
 /// The bucket of one class.
 #[derive(Debug)]
 struct Pool {
-    /// What a refill brings, and the most that there is.
+    /// What a refill brings, which is also the most that the bucket holds.
     restore: Bytes,
     level: Bytes,
-    /// Responses that found the bucket empty, each once, in the order in which
-    /// they did; and the place of each in this order.
+    /// Responses that found the bucket empty, each once, in the order in which they
+    /// did; and the position of each in this order.
     line: BTreeMap<u64, u64>,
     places: BTreeMap<u64, u64>,
 }

@@ -1,20 +1,20 @@
 //! What a gateway does with requests, without its sockets.
 //!
-//! A [`Proxy`] owns the [`Scheduler`] and the lives of all requests. What
-//! happens comes in as calls, each with the time; what is to be done goes out as
-//! [`Action`]s. Whoever drives it moves the bytes, and after every event asks for
-//! actions until there are none, and again at [`Proxy::next_timeout`].
+//! A [`Proxy`] owns the [`Scheduler`] and the lives of all requests. Events come in
+//! as calls, each with the time; what is to be done comes out as [`Action`]s. The
+//! driver moves the bytes; after every event it asks for actions until there are
+//! none, and asks again at [`Proxy::next_timeout`].
 //!
-//! - A request that was heard becomes an exchange, or is refused at once.
-//! - Every exchange ends with one [`Action::End`], whoever ended it, and no action
-//!   names it after that. What the driver says of it later changes nothing.
-//! - The driver holds no place in the window: places are inside the exchanges.
+//! - A request that was heard either becomes an exchange or is refused at once.
+//! - Every exchange ends with exactly one [`Action::End`], whoever ended it, and no
+//!   later action names it. Later reports of the driver about it change nothing.
+//! - The driver holds no place in the window: places belong to the exchanges.
 //!
 //! Tunnels, through which a gateway sees bytes and no requests, are at the end of
 //! this type's methods.
 //!
-//! *Memory* is that of the exchanges and tunnels that live, of the actions not asked
-//! for yet, and of a bounded number of origins.
+//! *Memory* is proportional to the exchanges and tunnels that live and the actions
+//! not asked for yet, plus a bounded number of origins.
 
 mod tunnels;
 
@@ -30,35 +30,35 @@ use super::{
 };
 use crate::units::{Bytes, Rate, Span, Time};
 
-/// How often [`Proxy::report`] wants the counters of the access link: many times in
-/// an interval of the window, and within the read gate's memory.
+/// How often [`Proxy::report`] expects the counters of the access link: many times
+/// per interval of the window, and within the read gate's memory.
 pub const REPORT_EVERY: Span = Span::millis(100);
 
-/// Names an exchange, also after it is over. No two exchanges of a proxy ever have
-/// the same name.
+/// Identifies an exchange, even after it is over. No two exchanges of a proxy ever
+/// have the same identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(u64);
 
-/// Names a tunnel, also after it is closed. No tunnel or exchange of a proxy ever has
-/// the name of another.
+/// Identifies a tunnel, even after it is closed. No tunnel or exchange of a proxy
+/// ever has the identifier of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TunnelId(u64);
 
-/// A server, or whatever else has a path of its own: any number that is the same for
-/// the same path.
+/// A server, or anything else with a path of its own: any number that is the same
+/// for the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OriginId(pub u64);
 
-/// Settings of a proxy beside those of its scheduler.
+/// The settings of a proxy, besides those of its scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyConfig {
-    /// A response of which nothing came for so long is given up, unless something
-    /// was held back; `None` waits for ever.
+    /// A response of which nothing has come for this long is given up, unless
+    /// something was held back; `None` waits for ever.
     pub patience: Option<Span>,
     /// The rate at which the responses of each class may be read, in the order of
     /// classes, by buckets that are refilled every second. They decide what is
-    /// read, and a read gate of the scheduler does not. Classes without a rate,
-    /// all of them when this is empty, are read as the scheduler says.
+    /// read, and the scheduler's read gate does not. Classes without a rate, which
+    /// are all of them if this is empty, are read as the scheduler says.
     ///
     /// They do not limit tunnels.
     pub pools: Vec<Rate>,
@@ -66,25 +66,25 @@ pub struct ProxyConfig {
     pub tunnels: TunnelConfig,
 }
 
-/// Something that a gateway has to do.
+/// Something for a gateway to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Connect to the server of this exchange, send the request, and read the
-    /// response in this way.
+    /// response as stated.
     Dial {
         /// Whose.
         exchange: ExchangeId,
-        /// How the response may be read until more is said.
+        /// How the response may be read until further notice.
         reading: Reading,
     },
-    /// So much more of this response may be read than it might before.
+    /// This much more of the response may be read than before.
     Read {
         /// Of which exchange.
         exchange: ExchangeId,
         /// How much more.
         size: Bytes,
     },
-    /// An exchange is over. Unless it is completed, nobody wants to hear more of it:
+    /// An exchange is over. Unless it is completed, nothing more of it is wanted:
     /// close what is open for it on either side.
     End {
         /// Which.
@@ -92,14 +92,14 @@ pub enum Action {
         /// Why.
         ending: Ending,
     },
-    /// Send on what is held of this tunnel's uplink, and hold nothing more of it until
-    /// [`Proxy::send`] says so.
+    /// Send on what is held of this tunnel's uplink, and hold nothing more of it
+    /// until [`Proxy::send`] says so.
     Pass {
         /// Of which tunnel.
         tunnel: TunnelId,
     },
-    /// Read the downlink of this tunnel in this way, counted from what was read before,
-    /// whatever was said before.
+    /// Read the downlink of this tunnel as stated, counted from what has been read
+    /// so far, whatever was said before.
     ReadTunnel {
         /// Of which.
         tunnel: TunnelId,
@@ -128,12 +128,13 @@ impl Action {
     }
 }
 
-/// For how long responses got nothing, since the start.
+/// How long responses got nothing, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     /// The longest time for which a response had read all that it was granted.
     pub ungranted: Span,
-    /// The most long responses, those outside the window, at any time.
+    /// The largest number of long responses, which are those outside the window, at
+    /// any time.
     pub long: usize,
 }
 
@@ -187,11 +188,11 @@ pub struct Proxy {
     exchanges: BTreeMap<u64, Exchange>,
     tunnels: BTreeMap<u64, Tunnel>,
     of_tunnels: TunnelConfig,
-    /// Requests of tunnels that were let go out of order.
+    /// Requests of tunnels that were released out of order.
     overdue: u64,
-    /// How many names were given.
+    /// The number of identifiers given out.
     named: u64,
-    /// What is known and not asked for yet.
+    /// Actions that are known but not asked for yet.
     actions: VecDeque<Action>,
     alarms: Alarms,
     round_trips: RoundTrips,
@@ -222,11 +223,11 @@ impl Proxy {
         }
     }
 
-    /// A request was heard: all of it that is needed to send it on.
+    /// A request was heard completely, as far as it is needed to send it on.
     ///
     /// # Errors
-    /// Too many requests wait already, or the class does not exist. The request is
-    /// to be refused; nothing is kept of it.
+    /// Too many requests already wait, or the class does not exist. Refuse the
+    /// request; nothing is kept of it.
     pub fn hear(&mut self, class: ClassId, user: UserId) -> Result<ExchangeId, Refusal> {
         let number = self.named;
         let ticket = self.scheduler.arrive(Request { handle: number, class, user })?;
@@ -240,22 +241,24 @@ impl Proxy {
         self.happen(now, exchange, Event::Connected);
     }
 
-    /// A connection to this origin took so long to come up: one round trip. To be
-    /// told once for each connection; the scheduler's delay signal is made of it.
+    /// The time that a connection to this origin took to come up, which is one
+    /// round trip. Report it once for each connection; the scheduler's delay signal
+    /// is derived from it.
     pub fn timed(&mut self, origin: OriginId, round_trip: Span) {
         self.round_trips.add(origin, round_trip);
     }
 
-    /// So much of a response, or none, has come and has not been read. To be told
-    /// whenever bytes come that may not be read, as many as there are then in all:
-    /// while there are some the server is not silent, and a pool gives what it has.
+    /// The number of bytes of a response, possibly none, that have come and have
+    /// not been read. Report it whenever bytes come that may not be read, as their
+    /// total at that time: while there are some, the server is not silent, and a
+    /// pool gives what it has.
     pub fn came(&mut self, now: Time, exchange: ExchangeId, unread: Bytes) {
         self.happen(now, exchange, Event::Came(unread));
         self.draw(now, exchange);
     }
 
     /// A part of a response was read, which is `complete` with it; returns how the
-    /// response may be read on. A response of which nothing is known any more may
+    /// response may be read next. A response of which nothing is known any more may
     /// not be read.
     pub fn read(
         &mut self,
@@ -294,22 +297,23 @@ impl Proxy {
         self.scheduler.received_unasked(now, whose, size);
     }
 
-    /// All bytes that the access link has ever carried towards the gateway, by its own
-    /// counter: to be told every [`REPORT_EVERY`].
+    /// All bytes that the access link has ever carried towards the gateway, by its
+    /// own counter. Report them every [`REPORT_EVERY`].
     pub fn report(&mut self, now: Time, carried: Bytes) {
         let queueing_delay = self.round_trips.take_delay();
         self.scheduler.report(now, LinkReport { carried, queueing_delay });
     }
 
-    /// What is to be done at `now`: to be called again and again, after every event
-    /// and at [`next_timeout`](Proxy::next_timeout), until it says `None`. A call
-    /// too many changes nothing.
+    /// What is to be done at `now`. Call this repeatedly, after every event and at
+    /// [`next_timeout`](Proxy::next_timeout), until it returns `None`. Superfluous
+    /// calls change nothing.
     pub fn next_action(&mut self, now: Time) -> Option<Action> {
         loop {
             if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            // What one timer brings about is done before the next is looked at.
+            // The consequences of one timer are dealt with before the next is
+            // looked at.
             if !self.is_woken && self.wake(now) {
                 self.is_woken = true;
             } else if let Some(decision) = self.scheduler.next(now) {
@@ -324,8 +328,8 @@ impl Proxy {
         }
     }
 
-    /// When [`next_action`](Proxy::next_action) may have something without another
-    /// event; `None` when never.
+    /// When [`next_action`](Proxy::next_action) may return something without
+    /// another event; `None` if never.
     #[must_use]
     pub fn next_timeout(&mut self, now: Time) -> Option<Time> {
         if !self.actions.is_empty() || self.is_woken || self.pools.is_serving() {
@@ -335,20 +339,21 @@ impl Proxy {
         times.into_iter().flatten().min()
     }
 
-    /// Where an exchange is in its life; `None` when it is over.
+    /// The phase of an exchange; `None` when it is over.
     #[must_use]
     pub fn phase(&self, exchange: ExchangeId) -> Option<Phase> {
         self.exchanges.get(&exchange.0).map(Exchange::phase)
     }
 
-    /// For how long nothing has been read of a response, or been held back of it, since
-    /// its release; `None` while it is not outstanding.
+    /// How long nothing has been read of a response, or been held back from it,
+    /// since its release; `None` while it is not outstanding.
     #[must_use]
     pub fn silence(&self, now: Time, exchange: ExchangeId) -> Option<Span> {
         Some(now.since(self.exchanges.get(&exchange.0)?.moved()?))
     }
 
-    /// For how long responses of exchanges got nothing, those that get nothing at `now` among them.
+    /// How long responses of exchanges got nothing, including those that get
+    /// nothing at `now`.
     #[must_use]
     pub fn pauses(&self, now: Time) -> Pauses {
         let lasting = self.exchanges.values().filter_map(Exchange::ungranted);

@@ -1,18 +1,18 @@
-//! The delay signal: by how much connections to servers take longer than the
-//! path to each server would without queues.
+//! The delay signal: how much longer connections to servers take than the path to
+//! each server would without queues.
 //!
 //! The handshake of each connection is one sample of its origin's round trip. The
-//! least round trip ever seen of an origin is what its path takes by itself; the mean
-//! of what samples since the last report exceed it by is the queueing delay
-//! that the scheduler's window goes by.
+//! minimum round trip ever seen of an origin is what its path takes by itself; the
+//! mean by which the samples since the last report exceed it is the queueing delay
+//! that the scheduler's window follows.
 
 use std::collections::BTreeMap;
 
 use super::proxy::OriginId;
 use crate::units::Span;
 
-/// How many origins each of the two generations remembers. An origin of which no
-/// connection was opened while so many others were is forgotten, so that
+/// The number of origins that each of the two generations remembers. An origin to
+/// which no connection was opened while that many others were is forgotten, so that
 /// strangers cannot fill the memory. An entry takes some 30 bytes.
 const MOST_ORIGINS: usize = 4_096;
 
@@ -26,7 +26,7 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// A connection to this origin took so long to come up.
+    /// The time that a connection to this origin took to come up.
     pub(super) fn add(&mut self, origin: OriginId, round_trip: Span) {
         let known = self.young.get(&origin).or_else(|| self.old.get(&origin));
         let least = known.map_or(round_trip, |least| round_trip.min(*least));

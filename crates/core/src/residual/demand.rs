@@ -1,34 +1,35 @@
-//! What has to be sent of real-time flows by their deadlines, of a kind that can be added up.
+//! What has to be sent of real-time flows by their deadlines, in a form that can be
+//! added up.
 
 use super::{SMALLEST_PACKET, Unschedulable};
 use crate::contract::{Contracts, RealTime};
 use crate::curve::{Curve, FARTHEST, PER_BYTE, TooManyPieces, ceiling};
 use crate::units::{Bytes, Rate, Span};
 
-/// So many pieces of all curves together are written out rather than to cut
-/// their tails: a search over them is a matter of milliseconds.
+/// Up to this many pieces of all curves together are written out rather than
+/// cutting their tails: a search over them takes milliseconds.
 const FEW_PIECES: u64 = 1 << 14;
 
-/// So many of them are written out when nothing else helps, which takes a
-/// second or two.
+/// Up to this many are written out when nothing else helps, which takes a second or
+/// two.
 const MANY_PIECES: u64 = 1 << 18;
 
 /// What a real-time flow asks of the link.
 #[derive(Clone, Debug)]
 pub(super) struct Demand {
     pub(super) name: String,
-    /// What it may send in a time.
+    /// What the flow may send in an interval.
     pub(super) curve: Curve,
     pub(super) deadline: Span,
 }
 
 impl Demand {
-    /// What has to be sent of it within a time.
+    /// What has to be sent of the flow within an interval.
     pub(super) fn due(&self) -> Curve {
         self.curve.delayed(self.deadline.0)
     }
 
-    /// How many pieces its demand has up to `until`.
+    /// The number of pieces that its demand has up to `until`.
     fn pieces_until(&self, until: u64) -> u64 {
         let pieces = self.curve.pieces().len() as u64;
         if self.curve.is_affine_in_the_end() {
@@ -40,7 +41,7 @@ impl Demand {
         pieces.saturating_add(periods.saturating_mul(in_period as u64))
     }
 
-    /// From when on its demand repeats itself.
+    /// The time from which its demand is periodic.
     fn tail(&self) -> u64 {
         self.curve.tail().saturating_add(self.deadline.0)
     }
@@ -56,21 +57,21 @@ pub(super) fn all(contracts: &Contracts) -> Result<Vec<Demand>, Unschedulable> {
         }
         let what = format!("'{name}'");
         let curve = flow.envelope.curve().map_err(|_| Unschedulable::TooManyPieces { what })?;
-        // Beyond that, a curve says nothing.
+        // A curve is meaningless beyond that.
         Ok(Demand { name, curve, deadline: flow.deadline.min(Span(FARTHEST)) })
     };
     contracts.real_time().map(demand).collect()
 }
 
-/// The same demands, but none longer than what can be added up; see the
-/// principles of [`super`].
+/// The same demands, but none longer than can be added up; see the principles of
+/// [`super`].
 pub(super) fn cut(
     demands: Vec<Demand>,
     rate: Rate,
     largest_packet: Bytes,
 ) -> Result<Vec<Demand>, Unschedulable> {
     let rates = demands.iter().map(|demand| i128::from(demand.curve.long_run_rate().0));
-    // Whole bits per second, so that lines of these rates leave something too.
+    // Whole bits per second, so that lines of these rates leave something, too.
     let spare = i128::from(rate.0) - rates.sum::<i128>();
     if spare <= 0 {
         return Err(Unschedulable::unstable(&demands, rate));

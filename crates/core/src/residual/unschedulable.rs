@@ -20,20 +20,21 @@ pub enum Unschedulable {
         /// What the link sends.
         link: Rate,
     },
-    /// At some time more is due than the link can have sent.
+    /// At some time, more is due than the link can have sent.
     #[error(
         "the deadline of '{flow}', {deadline}, is too short: if all real-time flows send as much \
          as they may, what they must have sent {at} later is {short} more than the link can send \
          by then, after a largest packet that was in its way; it is too much from {from} on"
     )]
     Late {
-        /// The flow whose demand makes it too much: the one that grows most there.
+        /// The flow whose demand exceeds the limit: the one that grows most there.
         flow: String,
         /// The deadline of that flow.
         deadline: Span,
-        /// The length of the shortest time in which too much is due.
+        /// The length of the shortest interval in which too much is due.
         from: Span,
-        /// The time thereafter, as long as there is too much, in which the most is missing.
+        /// The time after that, while too much is due, at which the most is
+        /// missing.
         at: Span,
         /// How much is missing.
         short: Bytes,
@@ -46,8 +47,8 @@ pub enum Unschedulable {
         /// The largest packet that it lets pass.
         largest: Bytes,
     },
-    /// The periods have no common measure, and too little of the link is left
-    /// to do without.
+    /// The periods have no common measure, and too little of the link is left to do
+    /// without one.
     #[error(
         "the curve of {what} has too many corners to be checked: let the periods have a common \
          multiple, or leave more of the link free"
@@ -67,11 +68,12 @@ impl Unschedulable {
     }
 }
 
-/// The first place where more is due than can have been sent.
+/// The first point at which more is due than can have been sent.
 pub(super) fn first_late(capacity: &Curve, demands: &[Demand]) -> Option<Unschedulable> {
     let shortest = demands.iter().map(|demand| demand.deadline.0).min()?;
     let from = first_negative(capacity, shortest)?;
-    // What came due last is what was too much: a step, or else the steepest slope.
+    // The demand that came due last is what was too much: a step, or else the
+    // steepest slope.
     let grown = |demand: &Demand| {
         let due = demand.due();
         due.value(from) - due.value(from - 1)
@@ -91,7 +93,7 @@ pub(super) fn first_late(capacity: &Curve, demands: &[Demand]) -> Option<Unsched
 /// The first nanosecond from `from` on at which `curve`, which does not fall in
 /// the long run, is negative.
 pub(super) fn first_negative(curve: &Curve, from: u64) -> Option<u64> {
-    // What is not negative in one period of the tail never is.
+    // A curve that is not negative in one period of the tail never is.
     let until = curve.tail().max(from).saturating_add(curve.period());
     let mut pieces = curve.pieces_between(from, until).peekable();
     while let Some(piece) = pieces.next() {
@@ -107,8 +109,8 @@ pub(super) fn first_negative(curve: &Curve, from: u64) -> Option<u64> {
     None
 }
 
-/// Where in the stretch below zero that begins at `from` the curve is lowest,
-/// and how far below.
+/// The point of the stretch below zero that begins at `from` at which the curve is
+/// lowest, and how far below zero it is there.
 fn most_missing(curve: &Curve, from: u64) -> (u64, i128) {
     let (mut at, mut lowest) = (from, curve.value(from));
     let until = curve.tail().max(from).saturating_add(2 * curve.period());

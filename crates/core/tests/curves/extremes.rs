@@ -1,5 +1,5 @@
-//! Times and values at the ends of what fits: nothing panics, and what is within
-//! [`FARTHEST`] and fits is exact.
+//! Times and values at the limits of their ranges: nothing panics, and everything
+//! within [`FARTHEST`] that fits is exact.
 
 use proptest::prelude::*;
 use tidegate_core::curve::{Curve, FARTHEST, MOST_PIECES, PER_BYTE, Piece};

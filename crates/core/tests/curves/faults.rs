@@ -1,4 +1,4 @@
-//! Operations that are wrong by a little: the comparisons notice them.
+//! Operations that are slightly wrong: the comparisons notice them.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

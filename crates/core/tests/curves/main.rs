@@ -1,5 +1,5 @@
-//! Operations on curves: against brute force, which notices small faults, by the
-//! laws of their algebra, and at the ends of what fits.
+//! Operations on curves: checked by brute force, which notices small faults, by the
+//! laws of their algebra, and at the limits of their ranges.
 
 mod extremes;
 mod faults;

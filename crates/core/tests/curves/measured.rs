@@ -1,4 +1,4 @@
-//! Curves of measured flows against all windows of the measurement.
+//! Curves of measured flows, checked against all windows of the measurement.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Random curves beside a slow reading of the same definition.
+//! Random curves, with a slow reading of the same definition.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Every operation against its definition, worked out nanosecond by nanosecond.
+//! Every operation, checked against its definition nanosecond by nanosecond.
 
 use proptest::prelude::*;
 use tidegate_core::curve::Curve;

@@ -1,4 +1,4 @@
-//! What holds at the ends of all ranges, and for ever.
+//! What holds at the limits of all ranges, and for ever.
 
 use allocation_counter::measure;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! What is wrong with Algorithm 3 of `BE` as it is printed.
 //!
-//! It is only here. [`ConstantState`] has the safe form.
+//! It exists only here; [`ConstantState`] has the safe form.
 
 use rand::Rng;
 use rand_pcg::Pcg64;

@@ -1,4 +1,4 @@
-//! What real-time flows leave, and what is said when it is too little.
+//! What real-time flows leave, and the messages when it is too little.
 
 use proptest::prelude::*;
 use tidegate_core::contract::Contracts;

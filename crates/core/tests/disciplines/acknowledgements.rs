@@ -1,5 +1,5 @@
-//! The disciplines that count acknowledgements as what they acknowledge, against
-//! those that they are derived from.
+//! The disciplines that count acknowledgements as what they acknowledge, compared
+//! with those from which they are derived.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! How far apart the service of two flows can come while both are backlogged.
+//! How far the service of two flows can diverge while both are backlogged.
 
 use std::collections::BTreeMap;
 

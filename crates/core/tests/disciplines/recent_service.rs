@@ -1,4 +1,4 @@
-//! LARS against what it promises, worked out without its arithmetic.
+//! LARS against its promises, checked without its arithmetic.
 
 use std::collections::BTreeMap;
 

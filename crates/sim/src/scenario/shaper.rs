@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::requests::{Htb, Paced};
 use tidegate_core::discipline::Discipline;
 use tidegate_core::entry::Place;
+use tidegate_core::shaper::{Htb, Paced};
 use tidegate_core::{Buffer, Rate};
 
 use super::DisciplineChoice;

@@ -1,5 +1,5 @@
 //! The rhythm of one flow of a capture: how far apart its packets are, and how
-//! large. Replayed round and round it is a voice or video call of any length.
+//! large. Replayed over and over, it is a voice or video call of any length.
 
 use tidegate_core::{Bytes, FlowKey, Rate, Span};
 
@@ -10,8 +10,8 @@ use super::Capture;
 pub struct CallProfile {
     /// The flow.
     pub flow: FlowKey,
-    /// The time from each packet to the next, and the packet's IP length. The
-    /// last packet has no next: it takes the median.
+    /// The time from each packet to the next, and the packet's IP length. The last
+    /// packet has no next one: it takes the median.
     pub packets: Vec<(Span, Bytes)>,
 }
 
@@ -22,7 +22,8 @@ impl CallProfile {
         self.packets.iter().map(|(gap, _)| *gap).sum()
     }
 
-    /// Mean rate of the profile, in bits of IP packets; zero when it takes no time.
+    /// The mean rate of the profile, in bits of IP packets; zero if it takes no
+    /// time.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         let size: Bytes = self.packets.iter().map(|(_, size)| *size).sum();
@@ -31,7 +32,7 @@ impl CallProfile {
 }
 
 impl Capture {
-    /// The profile of `flow`, or `None` when it has fewer than two packets.
+    /// The profile of `flow`, or `None` if it has fewer than two packets.
     #[must_use]
     pub fn call_profile(&self, flow: FlowKey) -> Option<CallProfile> {
         let of_flow: Vec<_> = self.packets.iter().filter(|packet| packet.flow == flow).collect();

@@ -1,10 +1,9 @@
 //! Capacity of a link over time, in the format of the Mahimahi emulator.
 //!
-//! One whole number a line: milliseconds from the start, never decreasing.
-//! Each line is one opportunity to deliver up to [`OPPORTUNITY`] bytes; a
-//! number that is there three times is three opportunities in that
-//! millisecond. After the last line the trace starts again, with the last time
-//! stamp as its new zero.
+//! Each line holds one whole number: milliseconds from the start, never decreasing.
+//! Each line is one opportunity to deliver up to [`OPPORTUNITY`] bytes; a number
+//! that occurs three times gives three opportunities in that millisecond. After the
+//! last line, the trace starts again, with the last time stamp as its new zero.
 
 use std::path::Path;
 
@@ -14,8 +13,8 @@ use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{lines, trimmed};
 
-/// What one opportunity delivers at most: a packet of 1 500 bytes and the
-/// 4 bytes that Mahimahi's tunnel puts in front.
+/// The most that one opportunity delivers: a packet of 1 500 bytes and the 4 bytes
+/// that Mahimahi's tunnel puts in front.
 pub const OPPORTUNITY: Bytes = Bytes(1_504);
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -29,7 +28,7 @@ pub struct DeliveryTrace {
     period: u32,
 }
 
-/// A place in a [`DeliveryTrace`]: the opportunities before it are gone. The
+/// A position in a [`DeliveryTrace`]: the opportunities before it are gone. The
 /// trace is an argument, so that many links can share one.
 ///
 /// ```
@@ -57,8 +56,8 @@ impl DeliveryTrace {
     /// Reads a trace file.
     ///
     /// # Errors
-    /// When the file is empty, a line is no whole number or below the line
-    /// before, or the last one is zero: the trace could not repeat.
+    /// When the file is empty, a line is not a whole number or is below the line
+    /// before, or the last line is zero: the trace could not repeat.
     pub fn read(path: &Path) -> Result<DeliveryTrace, ReadError> {
         let (file, contents) = contents(path)?;
         DeliveryTrace::parse(&file, &contents)
@@ -111,7 +110,7 @@ impl DeliveryTrace {
         self.stamps.len()
     }
 
-    /// Mean rate over a round, when each opportunity is used to the full.
+    /// The mean rate over a round if each opportunity is fully used.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         super::mean_rate(OPPORTUNITY * self.stamps.len() as u64, self.period())
@@ -121,8 +120,8 @@ impl DeliveryTrace {
 impl Cursor {
     /// Takes the first opportunity at or after `from` that was not taken yet.
     ///
-    /// Constant time when the next one will do, as on a busy link; after an
-    /// idle time a binary search, however long it was.
+    /// This takes constant time if the next opportunity will do, as on a busy link;
+    /// after an idle time it is a binary search, however long that was.
     pub fn next_opportunity(&mut self, trace: &DeliveryTrace, from: Time) -> Time {
         let from_millis = from.0.div_ceil(NANOS_PER_MILLI);
         let period = u64::from(trace.period);
@@ -131,8 +130,8 @@ impl Cursor {
             self.round = self.round.saturating_add(period);
         }
         if self.next_millis(trace) < from_millis {
-            // Whole rounds pass unused while even their last opportunity is
-            // too early; the one after them has one that is not.
+            // Whole rounds pass unused while even their last opportunity is too
+            // early; the round after them has one that is not.
             let idle_rounds = from_millis.saturating_sub(self.round + 1) / period;
             if idle_rounds > 0 {
                 self.index = 0;

@@ -1,13 +1,13 @@
-//! The one error of all readers: one line that says where, what was found and
-//! what was expected.
+//! The only error of all readers: one line that says where it happened, what was
+//! found and what was expected.
 
 use std::io;
 use std::path::Path;
 
 /// Why a file could not be read.
 ///
-/// Printed, it is a single line, in the form that editors jump to where the
-/// format has lines.
+/// It prints as a single line, in the form to which editors can jump if the format
+/// has lines.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused.
@@ -18,7 +18,7 @@ pub enum ReadError {
         /// What the operating system said.
         reason: io::Error,
     },
-    /// The file is none of the formats asked for, or breaks off in its header.
+    /// The file is in none of the expected formats, or breaks off in its header.
     #[error("{file}: header at byte {offset}: found {found}, expected {expected}")]
     Header {
         /// The file.
@@ -56,7 +56,7 @@ pub enum ReadError {
         /// What should have been there.
         expected: String,
     },
-    /// The file is well formed and holds nothing of what was asked for.
+    /// The file is well formed but contains nothing of what was asked for.
     #[error("{file}: found nothing to use, expected {expected}")]
     Nothing {
         /// The file, or all the files.
@@ -97,8 +97,8 @@ impl Mismatch {
     }
 }
 
-/// The whole file. The text readers hold it in memory: a text of the size of
-/// the machine's memory is not a case that anybody has.
+/// The whole file. The text readers hold it in memory: nobody has a text of the
+/// size of the machine's memory.
 pub(super) fn contents(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
     let file = path.display().to_string();
     match std::fs::read(path) {
@@ -107,7 +107,7 @@ pub(super) fn contents(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
     }
 }
 
-/// Quotes a piece of a file for a message: its start only, on one line, with
+/// Quotes a piece of a file for a message: only its start, on one line, with
 /// unprintable bytes escaped.
 pub(super) fn quote(bytes: impl AsRef<[u8]>) -> String {
     const LONGEST: usize = 60;

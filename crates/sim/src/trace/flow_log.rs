@@ -1,8 +1,8 @@
 //! Flows from a log: when each started and how large it was.
 //!
-//! CSV or TSV (told apart by the heading) whose heading names the columns;
-//! `start_s` and `size_bytes` are read, in any order, and others are ignored.
-//! Lines that start with `#` are comments.
+//! CSV or TSV (distinguished by the heading), whose heading names the columns;
+//! `start_s` and `size_bytes` are read, in any order, and others are ignored. Lines
+//! that start with `#` are comments.
 //!
 //! ```text
 //! # taken at the campus border
@@ -25,7 +25,8 @@ const HEADING: &str = "a heading with the columns start_s and size_bytes";
 /// The flows of one log, by start time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowLog {
-    /// The flows, earliest first; flows of one instant in the file's order.
+    /// The flows, earliest first; flows that start at one time are in the file's
+    /// order.
     pub flows: Vec<LoggedFlow>,
 }
 
@@ -42,7 +43,7 @@ impl FlowLog {
     /// Reads a log file.
     ///
     /// # Errors
-    /// When the heading lacks a column or a line is not as the heading says.
+    /// When the heading lacks a column, or a line does not match the heading.
     pub fn read(path: &Path) -> Result<FlowLog, ReadError> {
         let (file, contents) = contents(path)?;
         FlowLog::parse(&file, &contents)

@@ -1,9 +1,9 @@
 //! The frames of a recorded stream: when each was sent and how large it was.
 //!
-//! A frame is what an application hands down at once: a picture of a video,
-//! which takes several packets, or the one packet in which a call sends what
-//! was said in 20 ms. The file is a table as a [flow log](super::flow_log) is,
-//! with the columns `start_s` and `size_bytes`; frames may stand in any order.
+//! A frame is what an application hands down at once: a picture of a video, which
+//! takes several packets, or the one packet in which a call sends 20 ms of speech.
+//! The file is a table like a [flow log](super::flow_log), with the columns
+//! `start_s` and `size_bytes`; frames may be in any order.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub struct FrameTrace {
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When it was sent, from the first frame on.
+    /// When it was sent, counted from the first frame.
     pub at: Time,
     /// Its size.
     pub size: Bytes,
@@ -33,7 +33,7 @@ impl FrameTrace {
     /// Reads a file of frames with sizes in `sizes`.
     ///
     /// # Errors
-    /// When a line is not as it should be, or there is no frame.
+    /// When a line is malformed, or there is no frame.
     pub fn read(path: &Path, sizes: RangeInclusive<Bytes>) -> Result<FrameTrace, ReadError> {
         let (file, contents) = contents(path)?;
         FrameTrace::parse(&file, &contents, sizes)
@@ -71,9 +71,9 @@ impl FrameTrace {
         &self.frames
     }
 
-    /// After how long it may begin again: the last frame takes as long as the
-    /// others do on average, so that going round changes nothing of the rate.
-    /// Zero when all frames are of one instant.
+    /// The time after which it may start again: the last frame takes as long as the
+    /// others do on average, so that repetition does not change the rate. Zero if
+    /// all frames are at one time.
     #[must_use]
     pub fn period(&self) -> Span {
         let count = self.frames.len() as u128;
@@ -82,13 +82,13 @@ impl FrameTrace {
         Span(u64::try_from(period).unwrap_or(u64::MAX))
     }
 
-    /// All sizes together.
+    /// The sum of all sizes.
     #[must_use]
     pub fn size(&self) -> Bytes {
         self.frames.iter().map(|frame| frame.size).sum()
     }
 
-    /// What the frames amount to, without headers; zero when they take no time.
+    /// The mean rate of the frames, without headers; zero if they take no time.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         super::mean_rate(self.size(), self.period())

@@ -1,18 +1,19 @@
-//! Which side of a capture is the user's, so that its packets can be split
-//! into up and down.
+//! Which side of a capture is the user's, so that its packets can be divided into
+//! up and down.
 //!
-//! A capture does not say where it was taken. For IPv4 and IPv6 apart:
+//! A capture does not say where it was taken. These rules apply to IPv4 and IPv6
+//! separately:
 //!
-//! 1. Addresses that are only valid on a user's own network tell it (private
-//!    IPv4, unique local IPv6): when packets pass between such addresses and
-//!    the rest of the world, they are the user's.
-//! 2. Otherwise the address that takes part in most packets is the user's: a
-//!    client talks to many servers, a server to many clients. Of two that take
-//!    part in as many, it is the one that spoke first. For IPv6 the same is
-//!    done with networks (/64), of which a household has one and a host in it
-//!    several addresses.
+//! 1. Addresses that are valid only on a user's own network reveal it (private
+//!    IPv4, unique local IPv6): if packets pass between such addresses and the rest
+//!    of the world, these addresses are the user's.
+//! 2. Otherwise the address that takes part in most packets is the user's: a client
+//!    talks to many servers, a server to many clients. Of two that take part in
+//!    equally many, it is the one that spoke first. For IPv6, the same rule applies
+//!    to networks (/64), of which a household has one, in which a host has several
+//!    addresses.
 //!
-//! Who knows better says so with [`Hosts::new`].
+//! Callers that know better use [`Hosts::new`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -27,7 +28,7 @@ pub struct Hosts {
     addresses: BTreeSet<IpAddr>,
 }
 
-/// The way of a packet through the access link.
+/// The direction of a packet on the access link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the user.
@@ -48,8 +49,8 @@ impl Hosts {
         self.addresses.iter().copied()
     }
 
-    /// Which way a packet of `flow` passes the access link: `None` when it
-    /// stays on one side of it, as multicast and link-local traffic does.
+    /// The direction in which a packet of `flow` passes the access link: `None` if
+    /// it stays on one side of it, as multicast and link-local traffic does.
     #[must_use]
     pub fn direction(&self, flow: FlowKey) -> Option<Direction> {
         let (source, destination) = ends(flow)?;
@@ -90,11 +91,11 @@ fn stays(address: IpAddr) -> bool {
     by_family || address.is_multicast() || address.is_unspecified() || address.is_loopback()
 }
 
-/// The address is only valid on somebody's own network.
+/// The address is valid only on somebody's own network.
 fn is_private(address: IpAddr) -> bool {
     match address {
-        // Not 100.64.0.0/10: the addresses behind a carrier's NAT are the user's
-        // in a phone, and somebody else's to a home behind a router.
+        // 100.64.0.0/10 is not included: the addresses behind a carrier's NAT are
+        // the user's in a phone, and somebody else's to a home behind a router.
         IpAddr::V4(v4) => v4.is_private(),
         IpAddr::V6(v6) => v6.is_unique_local(),
     }
@@ -106,7 +107,7 @@ fn user_side(packets: &[(IpAddr, IpAddr)]) -> BTreeSet<IpAddr> {
     if packets.iter().any(|&(source, destination)| is_private(source) != is_private(destination)) {
         return seen().filter(|address| is_private(*address)).collect();
     }
-    // Packets, and the place of the first, of each network.
+    // The packets of each network, and the index of the first.
     let mut activity: BTreeMap<IpAddr, (usize, usize)> = BTreeMap::new();
     for (place, address) in seen().enumerate() {
         activity.entry(network(address)).or_insert((0, place)).0 += 1;

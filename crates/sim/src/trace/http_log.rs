@@ -1,10 +1,11 @@
-//! Replies of a Web server, from its log: the Common and Combined Log Formats,
-//! and the tab-separated form in which the NASA logs of 1995 are passed on.
+//! Replies of a Web server, from its log: the Common and Combined Log Formats, and
+//! the tab-separated form in which the NASA logs of 1995 are distributed.
 //!
-//! Time, size and host of each reply are kept, the host as a number only. A reply without a size (`-`) is
-//! left out and counted; a line that is no log line is an error. Servers write
-//! the line when the reply ends, so times may step back by a little: replies
-//! are sorted by time, those of one second in the file's order.
+//! The time, size and host of each reply are kept, the host only as a number. A
+//! reply without a size (`-`) is left out and counted; a line that is not a log
+//! line is an error. Servers write the line when the reply ends, so times may step
+//! back a little: replies are sorted by time, those of one second in the file's
+//! order.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,16 +30,16 @@ pub struct HttpLog {
 /// One reply of a Web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedReply {
-    /// When it was logged, from the earliest reply on. Logs resolve seconds.
+    /// When it was logged, counted from the earliest reply. Logs resolve seconds.
     pub at: Time,
-    /// Its size, with or without its header as the server counts.
+    /// Its size, with or without its header, depending on the server.
     pub size: Bytes,
-    /// Who asked: the number of the host, or of its address, in the order in
-    /// which the log's sized replies name them.
+    /// The client: the number of the host, or of its address, in the order in which
+    /// the log's sized replies name them.
     pub host: u32,
 }
 
-/// A line's time (Unix, in seconds), size, when it states one, and host.
+/// A line's time (Unix, in seconds), size, if it states one, and host.
 struct Entry<'a> {
     second: i64,
     size: Option<u64>,
@@ -49,7 +50,7 @@ impl HttpLog {
     /// Reads a log file.
     ///
     /// # Errors
-    /// At the first line that is no log line.
+    /// At the first line that is not a log line.
     pub fn read(path: &Path) -> Result<HttpLog, ReadError> {
         let (file, contents) = contents(path)?;
         HttpLog::parse(&file, &contents)
@@ -100,15 +101,15 @@ impl HttpLog {
     }
 }
 
-/// `host identity user [date] "request" status bytes`, and then for the
-/// Combined form `"referrer" "agent"`, which are not read.
+/// `host identity user [date] "request" status bytes`, and in the Combined form
+/// also `"referrer" "agent"`, which are not read.
 ///
-/// Clients put anything into the request, quotation marks too; it ends at the
+/// Clients put anything into the request, including quotation marks; it ends at the
 /// first one after which status and size follow.
 fn common_log_entry(line: &[u8]) -> Result<Entry<'_>, Mismatch> {
     let expected = "host - - [day/Mon/year:h:m:s zone] \"request\" status bytes";
     let refused = || Mismatch::new(quote(line), expected);
-    // Requests need not be UTF-8, all that is read is ASCII.
+    // Requests need not be UTF-8, but everything that is read is ASCII.
     let line = String::from_utf8_lossy(line);
     let (who, from_date) = line.split_once(" [").ok_or_else(refused)?;
     let mut scan = Scan(from_date);
@@ -125,13 +126,13 @@ fn common_log_entry(line: &[u8]) -> Result<Entry<'_>, Mismatch> {
     Ok(Entry { second, size, host })
 }
 
-/// The number of bytes; `Some(None)` when the log has a dash for it.
+/// The number of bytes; `Some(None)` if the log has a dash for it.
 fn size(field: &str) -> Option<Option<u64>> {
     if field == "-" { Some(None) } else { field.parse().ok().map(Some) }
 }
 
-/// A tab-separated log with a heading that names `time` (Unix seconds) and
-/// `bytes`, and perhaps `host`; without that all requests are of one host.
+/// A tab-separated log with a heading that names `time` (Unix seconds) and `bytes`,
+/// and optionally `host`; without that, all requests are from one host.
 struct Table {
     time: usize,
     bytes: usize,

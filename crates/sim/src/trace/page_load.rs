@@ -1,10 +1,10 @@
 //! Page loads of a browser, from HTTP Archives (HAR 1.x): which objects a page
-//! asks for, when, of which host, and how large the replies are.
+//! requests, when, from which host, and how large the replies are.
 //!
 //! The size is `response.bodySize`, the bytes that crossed the network after
-//! compression. A reply where the browser did not know it (-1, or nothing) is
-//! left out and counted: `content.size` is the size before compression and
-//! would be several times too large for text.
+//! compression. A reply whose size the browser did not know (-1, or nothing) is
+//! left out and counted: `content.size` is the size before compression and would be
+//! several times too large for text.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,12 +37,12 @@ pub struct PageLoad {
 /// One request of a page load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// When it was made, from the page's first request on.
+    /// When it was made, counted from the page's first request.
     pub at: Time,
-    /// From then to the reply's last byte; zero when the archive does not say.
+    /// From then to the reply's last byte; zero if the archive does not say.
     pub took: Span,
-    /// The host that it was sent to, without the port; empty for objects
-    /// inside the page (`data:`).
+    /// The host to which it was sent, without the port; empty for objects inside
+    /// the page (`data:`).
     pub host: String,
     /// Size of the reply's body; zero for redirections and cached objects.
     pub size: Bytes,
@@ -112,7 +112,7 @@ impl PageLoads {
     pub fn parse(name: &str, contents: &[u8]) -> Result<PageLoads, ReadError> {
         let archive: Archive = serde_json::from_slice(without_mark(contents)).map_err(|error| {
             let message = error.to_string();
-            // The place is said in front of the message already.
+            // The place already stands in front of the message.
             let message = message.split(" at line ").next().unwrap_or_default();
             let line = u64::try_from(error.line()).unwrap_or(u64::MAX).max(1);
             Mismatch::new(quote(message), "an HTTP Archive (HAR)").at_line(name, line)
@@ -131,7 +131,7 @@ fn pages(entries: Vec<Entry>) -> PageLoads {
     let mut unknown_sizes = 0;
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut pages: Vec<PageLoad> = Vec::new();
-    // When each page's requests were made; the page holds them in the same order.
+    // The times of each page's requests; the page holds them in the same order.
     let mut starts: Vec<Vec<i128>> = Vec::new();
     for entry in entries {
         let size = entry.response.and_then(|response| response.body_size);

@@ -1,5 +1,5 @@
-//! Page loads in short: of each the number of its objects, their bytes and the
-//! hosts that it asks.
+//! Page loads in brief: for each, the number of its objects, their bytes and the
+//! number of hosts contacted.
 //!
 //! CSV whose heading names the columns; `objects`, `body_bytes` and `hosts` are
 //! read, in any order, and others are ignored. Lines that start with `#` are
@@ -18,21 +18,21 @@ use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{lines, trimmed};
 
-/// Page loads in short.
+/// Page loads in brief.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageTable {
     /// The pages in the file's order, at least one.
     pub pages: Vec<PageOutline>,
 }
 
-/// One page load in short.
+/// One page load in brief.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOutline {
-    /// How many objects it has, from 1 to [`MOST_OBJECTS`].
+    /// The number of objects, from 1 to [`MOST_OBJECTS`].
     pub objects: u32,
-    /// Size of all replies' bodies together.
+    /// The total size of all replies' bodies.
     pub size: Bytes,
-    /// How many hosts are asked, from 1 to the number of objects.
+    /// The number of hosts contacted, from 1 to the number of objects.
     pub hosts: u32,
 }
 
@@ -48,8 +48,8 @@ impl PageTable {
     /// Reads a table file.
     ///
     /// # Errors
-    /// When the heading lacks a column, a line is not as the heading says, or
-    /// there is no page.
+    /// When the heading lacks a column, a line does not match the heading, or there
+    /// is no page.
     pub fn read(path: &Path) -> Result<PageTable, ReadError> {
         let (file, contents) = contents(path)?;
         PageTable::parse(&file, &contents)

@@ -1,18 +1,18 @@
 //! Distributions of sizes, as points of the cumulative distribution.
 //!
-//! Between two points the distribution is linear: sizes there are equally
-//! likely. A jump (two points of one size) is a size that many have; the first
-//! point's probability belongs to its size alone. Both [`quantile`] and
-//! [`mean`] follow this one reading, so that samples have the stated mean.
+//! Between two points, the distribution is linear: sizes there are equally likely.
+//! A jump (two points of one size) is a size that many have; the first point's
+//! probability belongs to its size alone. Both [`quantile`] and [`mean`] follow
+//! this one reading, so samples have the stated mean.
 //!
 //! Three formats are read, told apart by their first line:
 //!
 //! - our own: CSV with the heading `size_bytes,cumulative_probability`, and
 //!   comments that start with `#`;
-//! - NetSys (`CDF_*.txt`): size in packets of 1 460 bytes, a column without
-//!   use, cumulative probability, separated by spaces;
+//! - NetSys (`CDF_*.txt`): size in packets of 1 460 bytes, an unused column, and
+//!   cumulative probability, separated by spaces;
 //! - Homa: the mean in bytes alone on the first line, then size in bytes and
-//!   cumulative probability. The stated mean is not used: it was computed
+//!   cumulative probability. The stated mean is not used, because it was computed
 //!   under another reading of the points.
 //!
 //! [`quantile`]: SizeDistribution::quantile
@@ -32,7 +32,7 @@ use super::text::{lines, trimmed};
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeDistribution {
-    /// At least one; neither size nor probability decreases, and the last
+    /// At least one point; neither size nor probability decreases, and the last
     /// probability is 1.
     points: Vec<Point>,
 }
@@ -42,7 +42,7 @@ pub struct SizeDistribution {
 pub struct Point {
     /// The size, in bytes.
     pub size: Bytes,
-    /// How many of all sizes are not larger: 0 to 1.
+    /// The share of all sizes that are not larger: 0 to 1.
     pub probability: f64,
 }
 
@@ -60,8 +60,8 @@ impl SizeDistribution {
     /// Reads a file of any of the three formats.
     ///
     /// # Errors
-    /// When a line is none, sizes or probabilities decrease, or the last
-    /// probability is not 1.
+    /// When a line is in none of the formats, sizes or probabilities decrease, or
+    /// the last probability is not 1.
     pub fn read(path: &Path) -> Result<SizeDistribution, ReadError> {
         let (file, contents) = contents(path)?;
         SizeDistribution::parse(&file, &contents)
@@ -98,7 +98,7 @@ impl SizeDistribution {
             }
             points.push(point);
         }
-        /// Files with few digits may miss 1 by so much.
+        /// Files with few digits may miss 1 by this much.
         const ROUNDING: f64 = 1e-6;
         match points.last_mut() {
             Some(last) if last.probability >= 1.0 - ROUNDING => {
@@ -116,11 +116,11 @@ impl SizeDistribution {
     /// The distribution of the given sizes, in at most `max_points` points (at
     /// least 8); `None` when there are no sizes.
     ///
-    /// With points enough for all sizes the mean is exact. With fewer, half of
-    /// them are spread evenly over the probabilities, and the others go where
-    /// the mean would be most wrong without them, which is in the tail: 100
-    /// points keep the mean of sizes with a heavy tail within 1%, and the
-    /// largest size is always exact.
+    /// With enough points for all sizes, the mean is exact. With fewer, half of
+    /// them are spread evenly over the probabilities, and the others go where the
+    /// mean would otherwise be most wrong, which is in the tail: 100 points keep
+    /// the mean of sizes with a heavy tail within 1%, and the largest size is
+    /// always exact.
     #[must_use]
     pub fn from_sizes(sizes: &[Bytes], max_points: usize) -> Option<SizeDistribution> {
         let points = reduce::points(sizes, max_points.max(8));
@@ -134,12 +134,12 @@ impl SizeDistribution {
     }
 
     /// The smallest size that a share `u` of all sizes does not exceed, to the
-    /// nearest byte and at least 1. `u` is taken into 0 to 1.
+    /// nearest byte and at least 1. `u` is clamped to 0 to 1.
     #[must_use]
     pub fn quantile(&self, u: f64) -> Bytes {
         let u = u.clamp(0.0, 1.0);
-        // The first point that reaches `u`: the last one does, and not-a-number
-        // is reached by the first.
+        // The first point that reaches `u`: the last point does, and the first one
+        // reaches not-a-number.
         let index = self.points.partition_point(|point| point.probability < u);
         let upper = self.points[index];
         let Some(lower) = index.checked_sub(1).map(|index| self.points[index]) else {
@@ -162,7 +162,7 @@ impl SizeDistribution {
         first.probability * first.size.0 as f64 + segments.sum::<f64>()
     }
 
-    /// Writes our own format, with `comments` (one a line) in front.
+    /// Writes our own format, with `comments` (one per line) in front.
     ///
     /// # Errors
     /// Those of the writer.

@@ -1,10 +1,10 @@
 //! Measures the distribution of transfer sizes in recorded traffic.
 //!
-//! The format of each file is told by its content, not by its name. All files'
-//! sizes are thrown together, each with the same weight:
+//! The content of each file tells its format, not its name. The sizes of all files
+//! are pooled, each with the same weight:
 //!
-//! - captures: for each flow and direction the bytes that it carried above
-//!   TCP or UDP; directions that only acknowledge are left out;
+//! - captures: for each flow and direction, the bytes that it carried above TCP or
+//!   UDP; directions that only acknowledge are left out;
 //! - page loads and HTTP logs: the size of each reply that is not empty;
 //! - flow logs: the size of each flow.
 
@@ -47,7 +47,7 @@ pub struct MeasuredFile {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// How many sizes it gave.
+    /// The number of sizes it gave.
     pub sizes: u64,
     /// How many records gave none: unknown, empty or unreadable.
     pub left_out: u64,
@@ -57,7 +57,7 @@ pub struct MeasuredFile {
 /// points (at least 8).
 ///
 /// # Errors
-/// That of the first file that cannot be read, and when no file holds a size.
+/// That of the first file that cannot be read; also when no file contains a size.
 pub fn measure(files: &[impl AsRef<Path>], max_points: usize) -> Result<Measured, ReadError> {
     let mut sizes = Vec::new();
     let mut measured = Vec::new();
@@ -87,7 +87,7 @@ pub fn measure(files: &[impl AsRef<Path>], max_points: usize) -> Result<Measured
 pub struct Sizes {
     /// The file's format.
     pub format: Format,
-    /// The sizes, none of them zero, in an order that only depends on the file.
+    /// The sizes, none of them zero, in an order that depends only on the file.
     pub sizes: Vec<Bytes>,
     /// How many records gave none: unknown, empty or unreadable.
     pub left_out: u64,
@@ -98,13 +98,14 @@ impl Sizes {
     /// messages.
     ///
     /// # Errors
-    /// When the content is of no format that holds sizes, or that of its reader.
+    /// When the content is in no format that contains sizes; also the errors of its
+    /// reader.
     pub fn stream(name: &str, mut reader: impl Read) -> Result<Sizes, ReadError> {
         let unreadable = |reason| ReadError::Unreadable { file: name.into(), reason };
         let mut start = Vec::new();
         (&mut reader).take(4).read_to_end(&mut start).map_err(unreadable)?;
-        // Captures may be larger than the memory and are read as a stream;
-        // text is held as a whole.
+        // Captures may be larger than memory and are read as a stream; text is held
+        // as a whole.
         if is_capture(&start) {
             return Capture::stream(name, Cursor::new(start).chain(reader)).map(Sizes::from);
         }

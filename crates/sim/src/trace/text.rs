@@ -7,7 +7,7 @@ use tidegate_core::{Span, Time};
 /// and without the byte-order mark that some editors put in front.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let text = without_mark(text);
-    // The piece after the last line's end is no line.
+    // What follows the end of the last line is not a line.
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     let pieces = text.split(|byte| *byte == b'\n');
     let lines = pieces.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -19,12 +19,12 @@ pub(super) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// A line's fields as text, trimmed; `None` when it is not UTF-8.
+/// A line's fields as text, trimmed; `None` if it is not UTF-8.
 pub(super) fn trimmed(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().map(str::trim)
 }
 
-/// Reads seconds, exactly: a Unix time with nanoseconds does not fit into a
+/// Reads seconds exactly: a Unix time with nanoseconds does not fit into a
 /// floating-point number. Only the scientific form (`1e-05`) goes through one.
 pub(super) fn seconds(text: &str) -> Option<Time> {
     if let Ok(Span(nanos)) = format!("{text} s").parse() {
@@ -109,14 +109,14 @@ impl Scan<'_> {
             _ => return None,
         };
         let hours = self.number(2)?;
-        // The colon is there or not.
+        // The colon is optional.
         let _ = self.literal(":");
         let minutes = self.number(2)?;
         Some(sign * (hours * 3_600 + minutes * 60))
     }
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar. Counts years from
+/// Days from 1970-01-01 to a day of the Gregorian calendar. Years are counted from
 /// March, so that the leap day is a year's last.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {

@@ -1,11 +1,11 @@
 //! The frames of a recorded stream, each in one packet or in several.
 //!
-//! A frame that is larger than a packet is cut into full packets and a rest.
-//! They leave back to back, as fast as the first link takes them, or as a
-//! sender with pacing lets them go: each as long after the one before as that
-//! one takes at the given rate. A frame that comes while the last one is still
-//! being paced out waits for it, as it would in the sender. A datagram counts
-//! as sent when it leaves, so what pacing costs is not in its delay.
+//! A frame that is larger than a packet is cut into full packets and a rest. They
+//! leave back to back, as fast as the first link takes them, or as a sender with
+//! pacing releases them: each as long after the previous one as that one takes at
+//! the given rate. A frame that comes while the previous one is still being paced
+//! out waits for it, as it would in the sender. A datagram counts as sent when it
+//! leaves, so the cost of pacing is not part of its delay.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(super) struct Frames {
     sending: FrameSending,
     start: Time,
     stop: Time,
-    /// How often it has begun again.
+    /// How often the recording has begun again.
     rounds: u64,
-    /// The place of the frame that is being sent.
+    /// The index of the frame that is being sent.
     next: usize,
-    /// What of it has been sent.
+    /// How much of it has been sent.
     sent: Bytes,
-    /// When the packet before has left, for a sender that paces.
+    /// When the previous packet has left, for a sender that paces.
     free: Time,
 }
 
@@ -47,7 +47,8 @@ impl Frames {
         Frames { template, trace, sending, start, stop, rounds, next, sent, free }
     }
 
-    /// When the next packet leaves. A frame that begins before the stop is sent whole.
+    /// When the next packet leaves. A frame that begins before the stop is sent in
+    /// full.
     fn due(&self) -> Option<Time> {
         let frame = self.frame()?;
         let at = self.start + self.trace.period() * self.rounds + Span(frame.at.0);
@@ -58,7 +59,7 @@ impl Frames {
         self.trace.frames().get(self.next)
     }
 
-    /// Takes the next packet off its frame; returns its size on the wire.
+    /// Takes the next packet from its frame; returns its size on the wire.
     fn cut(&mut self) -> Bytes {
         let frame = self.frame().expect("a packet is due").size;
         let (size, payload) = match self.sending.packet {
@@ -95,14 +96,14 @@ impl Source for Frames {
         self.due()
     }
 
-    /// One flow, which counts from the end of the warm-up on as a call does,
-    /// and therefore without a planned end.
+    /// One flow, which counts from the end of the warm-up, as a call does, and
+    /// therefore has no planned end.
     fn datagram_flows(&self) -> Vec<DatagramFlow> {
         vec![DatagramFlow { datagrams: None, size: None }]
     }
 }
 
-/// How many packets the frames of `trace` take.
+/// The number of packets that the frames of `trace` take.
 pub(crate) fn packets(trace: &FrameTrace, packet: Option<Bytes>) -> u64 {
     let of = |frame: &Frame| packet.map_or(1, |packet| frame.size.0.div_ceil((packet - HEADERS).0));
     trace.frames().iter().map(of).sum()

@@ -1,17 +1,17 @@
 //! A source that sends as early as its arrival curve allows, in bursts
 //! (`BE appendix B`).
 //!
-//! In a burst each packet leaves at the first moment at which the curve's
-//! policer lets it pass. Between bursts nothing is sent and the policer's tokens
-//! come back, so that a burst begins with packets back to back and goes over
-//! into the curve's lower rates: without pauses only the lowest would be seen.
+//! In a burst, each packet leaves at the first moment at which the curve's policer
+//! lets it pass. Between bursts nothing is sent and the policer's tokens recover,
+//! so a burst begins with packets back to back and moves to the curve's lower
+//! rates: without pauses, only the lowest would appear.
 //!
-//! The paper leaves three things open. The first burst begins with the source.
-//! A packet belongs to the burst when it leaves before the burst's end. One that
-//! would leave later waits for the next burst with the length that it has: to
-//! draw another would prefer small packets at the end of bursts, and the lengths
-//! sent would not be those of the law. A burst in which the curve lets nothing
-//! pass goes by empty.
+//! The paper leaves three points open. The first burst begins with the source. A
+//! packet belongs to the burst if it leaves before the burst's end. A packet that
+//! would leave later waits for the next burst with the length that it has: drawing
+//! another would prefer small packets at the end of bursts, and the lengths sent
+//! would not follow the law. A burst in which the curve lets nothing pass goes by
+//! empty.
 //!
 //! Lengths of packets and times come from the source's own stream; a packet's
 //! length is drawn when the packet before has left.
@@ -29,7 +29,7 @@ pub(super) struct Greedy {
     bursts: Option<Bursts>,
     stream: Stream,
     stop: Time,
-    /// The burst that goes on, or is the next.
+    /// The present burst, or the next one.
     from: Time,
     until: Time,
     /// The packet that leaves next, and when.

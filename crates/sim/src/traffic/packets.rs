@@ -1,9 +1,9 @@
 //! The packets of a capture, at the times at which they were captured.
 //!
-//! Packets of the user's hosts pass one way, those to them the other way;
-//! packets that do not cross the link are left out. Nothing reacts to what the
-//! queue does: a capture shows what a discipline does to delay and loss, not
-//! what TCP would then have done.
+//! Packets from the user's hosts go one way, those to them the other way; packets
+//! that do not cross the link are left out. Nothing reacts to what the queue does:
+//! a capture shows what a discipline does to delay and loss, not what TCP would
+//! then have done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::trace::hosts::{Direction, Hosts};
 
 pub(super) struct Packets {
     capture: Arc<Capture>,
-    /// For each packet that crosses the link: its place in the capture, its
-    /// way, and the number of its flow.
+    /// For each packet that crosses the link: its index in the capture, its
+    /// direction, and the number of its flow.
     crossing: Vec<(u32, Direction, u32)>,
     flows: Vec<DatagramFlow>,
     inside: NodeId,

@@ -8,7 +8,7 @@ use crate::scenario::SizeLaw;
 #[derive(Debug)]
 pub(crate) struct Sampler {
     law: SizeLaw,
-    /// For the discrete law: the probability of each count and all below.
+    /// For the discrete law: the cumulative probability of each count.
     cumulative: Vec<f64>,
 }
 
@@ -32,8 +32,8 @@ impl Sampler {
         Sampler { law: law.clone(), cumulative }
     }
 
-    /// A size; `None` for a transfer without end. Exactly one step of the
-    /// stream for every law but the lognormal, which takes two.
+    /// A size; `None` for a transfer without end. Every law takes exactly one step
+    /// of the stream, except the lognormal, which takes two.
     pub(crate) fn draw(&self, stream: &mut Stream) -> Option<Bytes> {
         let at_least_one = |size: f64| Bytes(size.round().max(1.0) as u64);
         Some(match &self.law {
@@ -45,7 +45,7 @@ impl Sampler {
                 *segment * (u64::from(*least) + rank as u64)
             }
             SizeLaw::Pareto { shape, least, most } => {
-                // Inverse of the distribution cut off at `most` and scaled up again.
+                // The inverse of the distribution, cut off at `most` and rescaled.
                 let (least, most) = (least.0 as f64, most.0 as f64);
                 let cut = 1.0 - libm::pow(least / most, *shape);
                 at_least_one(least * libm::pow(1.0 - stream.uniform() * cut, -1.0 / shape))

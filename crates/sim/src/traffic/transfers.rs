@@ -24,7 +24,7 @@ enum Clock {
     Log { entries: Arc<Vec<(Time, Bytes)>>, next: usize },
 }
 
-/// The two ends of transfers.
+/// The ends of transfers.
 pub(super) struct Ends {
     from: Vec<NodeId>,
     to: Vec<NodeId>,

@@ -1,10 +1,10 @@
 //! Web sessions (`LAS section 5`, Table 1).
 //!
 //! Sessions begin at random; a session has pages, a page has objects, and each
-//! object is a transfer of its own. All times run from start to start, whether
-//! or not what came before is finished, as in the workload that the paper
-//! takes from ns-2: the offered load then does not depend on the discipline.
-//! Exponential counts are rounded to the nearest number, at least one.
+//! object is a transfer of its own. All times run from start to start, whether or
+//! not earlier parts are finished, as in the workload that the paper takes from
+//! ns-2: the offered load therefore does not depend on the discipline. Exponential
+//! counts are rounded to the nearest number, at least one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +23,7 @@ pub(super) struct Web {
     start: Time,
     stop: Time,
     stream: Stream,
-    /// What is to begin, earliest first; the number keeps the order of equals.
+    /// What will begin, earliest first; the number keeps the order of equals.
     agenda: BinaryHeap<Reverse<(Time, u64, Step)>>,
     planned: u64,
 }

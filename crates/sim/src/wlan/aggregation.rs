@@ -1,20 +1,20 @@
-//! Aggregates: what one sender has under way to its receivers (A-MPDU with
-//! block acknowledgement, IEEE 802.11-2016 sections 10.13 and 10.24).
+//! Aggregates: what one sender has in transit to its receivers (A-MPDU with block
+//! acknowledgement, IEEE 802.11-2016 sections 10.13 and 10.24).
 //!
-//! For each receiver there is a window of 64 frames in sequence. A transmission
-//! carries those of them that have not been acknowledged, oldest first, as far as
-//! number, length and time allow. A frame that noise spoils is sent again with
-//! the next ones; so often failed, it is given up. The receiver hands packets on
-//! in order: what comes behind a missing frame waits in its reorder buffer
-//! until that one comes or is given up, and all that is in order is handed on as
-//! the aggregate ends. After a collision, or when all frames are spoiled,
-//! nothing is acknowledged and every frame has failed once more.
+//! For each receiver, there is a window of 64 frames in sequence. A transmission
+//! carries those that have not been acknowledged, oldest first, as far as number,
+//! length and time allow. A frame that noise spoils is sent again with the next
+//! ones, and given up after too many failures. The receiver hands packets on in
+//! order: what comes behind a missing frame waits in its reorder buffer until that
+//! frame comes or is given up, and everything in order is handed on as the
+//! aggregate ends. After a collision, or when all frames are spoiled, nothing is
+//! acknowledged and every frame has failed once more.
 //!
-//! What is simplified: block acknowledgement is agreed on from the start; the
-//! receiver knows at once of frames that are given up, where a real sender says
-//! so by a BlockAckReq; no receiver asks for space between frames; there are no
-//! A-MSDUs; aggregates are put together in no time, as they are sent, while real
-//! devices have the next one ready.
+//! The model simplifies the following: block acknowledgement is agreed on from the
+//! start; the receiver knows at once of frames that are given up, where a real
+//! sender says so by a BlockAckReq; no receiver asks for space between frames;
+//! there are no A-MSDUs; aggregates are assembled in no time, as they are sent,
+//! while real devices have the next one ready.
 
 use std::collections::VecDeque;
 
@@ -23,27 +23,27 @@ use tidegate_core::Bytes;
 use super::Frame;
 use super::high_throughput::{Length, Mcs};
 
-/// Frames that a compressed block acknowledgement tells of, and so the frames
-/// from the oldest that is not acknowledged to the newest that is sent (IEEE
-/// 802.11-2016 section 9.3.1.9.3).
+/// The number of frames that a compressed block acknowledgement covers, and so the
+/// number from the oldest frame that is not acknowledged to the newest that is sent
+/// (IEEE 802.11-2016 section 9.3.1.9.3).
 pub const WINDOW: u32 = 64;
 
 /// What goes into aggregates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
-    /// The most frames of one, up to [`WINDOW`].
+    /// The largest number of frames in one aggregate, up to [`WINDOW`].
     pub frames: u32,
-    /// Frames that a sender keeps for all its receivers together; it takes no
-    /// more from its queue while it has as many.
+    /// The number of frames that a sender keeps for all its receivers together;
+    /// while it has that many, it takes no more from its queue.
     pub staging: u32,
 }
 
 /// A packet for a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Pulled {
-    /// The receiver's place in the sender's list.
+    /// The receiver's index in the sender's list.
     pub receiver: usize,
-    /// The owner's name for the packet.
+    /// The owner's identifier of the packet.
     pub handle: u64,
     /// Its size.
     pub size: Bytes,
@@ -64,10 +64,10 @@ pub struct Aggregator {
     limits: Aggregation,
     retry_limit: u32,
     windows: Vec<Window>,
-    /// Receivers for whom there is something, in turn; only where all have one
+    /// Receivers for which there is something, in turn; used only if all have one
     /// queue.
     turns: VecDeque<usize>,
-    /// Whose aggregate is on the air.
+    /// The receiver whose aggregate is on the air.
     current: usize,
 }
 
@@ -77,14 +77,14 @@ struct Window {
     mcs: Mcs,
     to: usize,
     error: f64,
-    /// From the oldest that the receiver lacks, in sequence.
+    /// The frames from the oldest that the receiver lacks, in sequence.
     frames: VecDeque<Subframe>,
     /// Those that are still to be received.
     waiting: u32,
-    /// The places of those that are in the aggregate.
+    /// The indices of the frames in the aggregate.
     on_air: Vec<usize>,
     length: Length,
-    /// The first place that has not been looked at for the aggregate.
+    /// The first index that has not been looked at for the aggregate.
     place: usize,
     is_full: bool,
 }
@@ -99,8 +99,8 @@ struct Subframe {
 }
 
 impl Aggregator {
-    /// A sender without packets. `receivers` are their numbers in the cell, how
-    /// frames are sent to them and what share of those noise spoils.
+    /// A sender without packets. `receivers` gives their numbers in the cell, how
+    /// frames are sent to them, and the share of those frames that noise spoils.
     #[must_use]
     pub fn new(
         limits: Aggregation,
@@ -134,16 +134,16 @@ impl Aggregator {
         self.windows[receiver].waiting > 0
     }
 
-    /// Whether packets have left the queue that are not in the present aggregate.
+    /// Whether packets that are not in the present aggregate have left the queue.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waiting: u32 = self.windows.iter().map(|window| window.waiting).sum();
         waiting as usize > self.windows[self.current].on_air.len()
     }
 
-    /// The next aggregate from a queue for all receivers: for the one whose turn
-    /// it is. `pull` gives the queue's packets in its order; those for others are
-    /// kept until their turn.
+    /// The next aggregate from a queue for all receivers: for the receiver whose
+    /// turn it is. `pull` gives the queue's packets in its order; those for other
+    /// receivers are kept until their turn.
     pub fn next_in_turn(&mut self, mut pull: impl FnMut() -> Option<Pulled>) -> Option<Frame> {
         let mut kept: usize = self.windows.iter().map(|window| window.frames.len()).sum();
         if let Some(first) = self.turns.front() {
@@ -187,8 +187,8 @@ impl Aggregator {
         window.frame()
     }
 
-    /// The aggregate has been sent and these of its frames received. Tells
-    /// `report` what becomes of packets, in their order.
+    /// The aggregate has been sent, and these of its frames have been received.
+    /// Tells `report` what becomes of packets, in their order.
     pub fn settle(&mut self, received: u64, mut report: impl FnMut(u64, Fate)) {
         let window = &mut self.windows[self.current];
         for (bit, place) in window.on_air.drain(..).enumerate() {
@@ -205,7 +205,7 @@ impl Aggregator {
             report(*handle, *fate);
             window.frames.pop_front();
         }
-        // Who has not been heard keeps its turn.
+        // A receiver that has not been heard keeps its turn.
         let is_over = received != 0 || window.waiting == 0;
         let goes_on = window.waiting > 0;
         if is_over && self.turns.pop_front().is_some() && goes_on {
@@ -215,7 +215,7 @@ impl Aggregator {
 }
 
 impl Window {
-    /// Begins a new aggregate with what is there.
+    /// Begins a new aggregate with the frames that are there.
     fn begin(&mut self, limits: Aggregation) {
         self.on_air.clear();
         self.length = Length::new(self.mcs, limits.frames);
@@ -229,7 +229,7 @@ impl Window {
         self.waiting += 1;
     }
 
-    /// Puts into the aggregate what has come since.
+    /// Adds to the aggregate what has come since.
     fn extend(&mut self) {
         let end = self.frames.len().min(WINDOW as usize);
         while self.place < end && !self.is_full {
@@ -245,8 +245,8 @@ impl Window {
         }
     }
 
-    /// Whether nothing more is to be pulled for the aggregate. That the next
-    /// packet is too long is known only when it is there; it then stays.
+    /// Whether nothing more should be pulled for the aggregate. Only when the next
+    /// packet is there is it known to be too long; it then stays.
     fn is_full(&self) -> bool {
         self.is_full || self.length.is_full() || self.place == WINDOW as usize
     }

@@ -1,12 +1,13 @@
-//! Turns by airtime: which station an access point sends to, so that all that
-//! want something get the medium for equally long.
+//! Turns by airtime: the station to which an access point sends, so that all
+//! stations that want something get the medium for the same time.
 //!
-//! Deficit round robin (Shreedhar 1996) in time instead of bytes (ATF). Both
-//! directions are charged: what the access point sends to a station, each time
-//! it does, and what it receives from it. Who is first in line sends while its deficit is not negative; else it gets a
-//! quantum and goes to the end. A station that gets something to send joins in
-//! front, as in Linux's mac80211, where the paper has a list of new stations: it
-//! is served at once unless it is in debt.
+//! This is deficit round robin (Shreedhar 1996) in time instead of bytes (ATF).
+//! Both directions are charged: what the access point sends to a station, each time
+//! it does, and what it receives from it. The station that is first in line is
+//! served while its deficit is not negative; otherwise it gets a quantum and goes
+//! to the end. A station that gets something to send joins in front, as in Linux's
+//! mac80211, where the paper has a list of new stations: it is served at once
+//! unless it is in debt.
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,7 @@ struct Account {
 }
 
 impl AirtimeTurns {
-    /// None of the `stations` has anything to be sent.
+    /// None of the `stations` has anything to send.
     #[must_use]
     pub fn new(stations: usize) -> AirtimeTurns {
         AirtimeTurns { line: VecDeque::new(), stations: vec![Account::default(); stations] }
@@ -45,8 +46,8 @@ impl AirtimeTurns {
         }
     }
 
-    /// Whose turn it is among those for whom there is something to send, as
-    /// `wants` says; the others leave the line.
+    /// The station whose turn it is among those for which there is something to
+    /// send, as `wants` says; the others leave the line.
     pub fn next(&mut self, wants: impl Fn(usize) -> bool) -> Option<usize> {
         loop {
             let station = *self.line.front()?;
@@ -114,7 +115,8 @@ mod tests {
         turns.join(0);
         turns.charge(1, Span::micros(1_000));
         turns.join(1);
-        // In debt: 1 needs four quanta, in which 0 sends on.
+        // Station 1 is in debt: it needs four quanta, during which 0 continues to
+        // send.
         let mut order = Vec::new();
         for _ in 0..5 {
             let station = turns.next(EVERY).expect("both want something");
@@ -122,7 +124,8 @@ mod tests {
             turns.charge(station, Span::micros(256));
         }
         assert_eq!(order, [0, 0, 0, 0, 1]);
-        // Without debts who comes goes first; who wants nothing leaves.
+        // Without debts, a station that comes goes first; one that wants nothing
+        // leaves.
         let mut turns = AirtimeTurns::new(2);
         turns.join(0);
         turns.join(1);

@@ -1,20 +1,20 @@
 //! Who sends when: the distributed coordination function as a state machine.
 //!
-//! No slot is an event. Between two transmissions every sender's random number
-//! of slots runs down by itself, so the time of its access is known as soon as
-//! the medium is; what has run down is worked out when the medium becomes busy
-//! again. And since nobody can interfere, how an exchange ends is known as it
-//! begins. One event for each access is all it takes: the owner calls
-//! [`Cell::offer`] when a sender gets something to send, and [`Cell::access`]
-//! at [`Cell::next_access`]. The work at each is proportional to the number of
+//! No slot is an event. Between two transmissions, every sender's random number of
+//! slots runs down by itself, so the time of its access is known as soon as that of
+//! the medium is; how far it has run down is computed when the medium becomes busy
+//! again. And because nobody can interfere, the outcome of an exchange is known as
+//! it begins. One event for each access is enough: the owner calls [`Cell::offer`]
+//! when a sender gets something to send, and [`Cell::access`] at
+//! [`Cell::next_access`]. The work at each call is proportional to the number of
 //! senders.
 //!
-//! Frames are taken from a sender's queue when their first transmission begins,
-//! not when the sender begins to contend for it: until then the discipline of
-//! the queue may prefer another one. From then on the frame stays with the
-//! sender until it is acknowledged or given up. An aggregate is put together
-//! anew for each transmission; what is in it is the owner's affair, who hears
-//! after each one what has been received.
+//! Frames are taken from a sender's queue when their first transmission begins, not
+//! when the sender begins to contend for it: until then, the discipline of the
+//! queue may prefer another one. From then on, the frame stays with the sender
+//! until it is acknowledged or given up. An aggregate is assembled anew for each
+//! transmission; its contents are the concern of the owner, who is told after each
+//! one what has been received.
 
 use tidegate_core::{Bytes, Span, Stream, Time};
 
@@ -27,12 +27,13 @@ pub struct Timing {
     pub slot: Span,
     /// Between a frame and its acknowledgement.
     pub sifs: Span,
-    /// What the medium must have been idle for before slots count.
+    /// The time for which the medium must have been idle before slots count.
     pub difs: Span,
     /// The same after a frame that could not be read.
     pub eifs: Span,
-    /// A slot counts as it begins, so that one in which somebody else sends has
-    /// counted: the rule of EDCA, where DCF counts slots that were idle to their end.
+    /// A slot counts as it begins, so a slot in which somebody else sends has
+    /// counted: this is the rule of EDCA, whereas DCF counts slots that were idle
+    /// to their end.
     pub counts_begun_slots: bool,
     /// How long a sender waits for an acknowledgement to begin.
     pub acknowledgement_timeout: Span,
@@ -40,18 +41,18 @@ pub struct Timing {
     pub least_window: u32,
     /// The window doubles with each failure up to this.
     pub largest_window: u32,
-    /// So many failures of a frame and it is given up.
+    /// After this many failures, a frame is given up.
     pub retry_limit: u32,
-    /// A receiver whose reply is ready at once need not back off for it. The
-    /// medium is idle until it acknowledges, and ns-3 leaves it at that; but it
+    /// A receiver whose reply is ready at once need not back off for it. The medium
+    /// is idle until the receiver acknowledges, and ns-3 requires no more; but it
     /// has to remain idle for DIFS (section 10.3.4.2), and no real host replies
     /// within SIFS.
     pub immediate_replies: bool,
 }
 
 impl Timing {
-    /// IEEE 802.11-2016 Table 17-21 and its section 10.3; dot11ShortRetryLimit is
-    /// 7, which counts since no frame is longer than the threshold for RTS.
+    /// IEEE 802.11-2016 Table 17-21 and section 10.3; dot11ShortRetryLimit is 7,
+    /// which applies because no frame is longer than the threshold for RTS.
     #[must_use]
     pub fn ofdm() -> Timing {
         Timing {
@@ -69,10 +70,11 @@ impl Timing {
         }
     }
 
-    /// EDCA, which those with QoS follow, of best effort: IEEE 802.11-2016 section
-    /// 10.22.2 and Table 9-137, where AIFSN is 3, the windows are those of DCF and
-    /// the TXOP limit is 0, which is one frame or aggregate. All senders have
-    /// these; dot11QAPEDCATable would let an access point's window grow to 63 only.
+    /// EDCA, which senders with QoS follow, for best effort: IEEE 802.11-2016
+    /// section 10.22.2 and Table 9-137, where AIFSN is 3, the windows are those of
+    /// DCF, and the TXOP limit is 0, which is one frame or aggregate. All senders
+    /// have these; with dot11QAPEDCATable, an access point's window would grow to
+    /// only 63.
     #[must_use]
     pub fn edca() -> Timing {
         let dcf = Timing::ofdm();
@@ -92,16 +94,16 @@ pub struct Frame {
     air_time: Span,
     /// Time on the air of its acknowledgement.
     acknowledgement: Span,
-    /// The probability that noise spoils a transmission of it, or of each frame
-    /// of an aggregate by itself.
+    /// The probability that noise spoils a transmission of the frame, or of each
+    /// frame of an aggregate by itself.
     error: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// One frame; the owner's name for what it carries.
+    /// One frame; the owner's identifier of what it carries.
     Single(u64),
-    /// So many frames, at most 64.
+    /// This many frames, at most 64.
     Aggregate(u32),
 }
 
@@ -132,7 +134,7 @@ impl Frame {
     }
 }
 
-/// What has become of a frame. One that will be sent again is not heard of.
+/// What has become of a frame. A frame that will be sent again is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It will have been received whole at this time.
@@ -159,23 +161,23 @@ pub enum Outcome {
         from: usize,
         /// Its receiver.
         to: usize,
-        /// Which of its frames have been received and acknowledged, the first one
-        /// in the lowest bit; none after a collision.
+        /// The frames that have been received and acknowledged, the first one in
+        /// the lowest bit; none after a collision.
         received: u64,
         /// When its last bit arrives.
         at: Time,
     },
 }
 
-/// Somebody's use of the medium.
+/// One use of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
     /// Who sends.
     pub from: usize,
     /// To whom.
     pub to: usize,
-    /// How long the medium is busy for it: with gap and acknowledgement, unless it
-    /// collides.
+    /// How long the medium is busy for it: including the gap and the
+    /// acknowledgement, unless it collides.
     pub time: Span,
     /// Whether it collides.
     pub collides: bool,
@@ -190,7 +192,7 @@ pub struct Counts {
     pub collided: u64,
     /// Frames that noise spoiled, those of aggregates one by one.
     pub spoiled: u64,
-    /// Frames that were given up; those of aggregates are the owner's to count.
+    /// Frames that were given up; the owner counts those of aggregates.
     pub given_up: u64,
 }
 
@@ -198,11 +200,11 @@ pub struct Counts {
 #[derive(Debug)]
 struct Sender {
     stream: Stream,
-    /// Idle slots to go before it may send; `None` when it need not back off.
+    /// Idle slots left before it may send; `None` if it need not back off.
     slots: Option<u32>,
-    /// Since when or from when slots count.
+    /// The time since which, or from which, slots count.
     from: Time,
-    /// Until when the medium is busy for it.
+    /// The time until which the medium is busy for it.
     busy_until: Time,
     /// The contention window.
     window: u32,
@@ -220,18 +222,18 @@ pub struct Cell {
     timing: Timing,
     senders: Vec<Sender>,
     next: Time,
-    /// Who has received a frame last, and when.
+    /// The sender that received a frame last, and when.
     heard: (usize, Time),
     counts: Counts,
-    // Used again for every access.
+    // Reused for every access.
     on_air: Vec<usize>,
     outcomes: Vec<Outcome>,
     transmissions: Vec<Transmission>,
 }
 
 impl Cell {
-    /// `senders` that have nothing to send, around a medium that has been idle
-    /// for long. `name` and `seed` are those of their streams of random numbers.
+    /// `senders` that have nothing to send, around a medium that has been idle for
+    /// long. `name` and `seed` are those of their random streams.
     #[must_use]
     pub fn new(timing: Timing, senders: usize, name: &str, seed: u64) -> Cell {
         let sender = |index| Sender {
@@ -263,13 +265,14 @@ impl Cell {
         let sender = &mut self.senders[sender];
         if !sender.contends() {
             if now < sender.busy_until {
-                // IEEE 802.11-2016 section 10.3.4.2: who finds the medium busy backs off.
+                // IEEE 802.11-2016 section 10.3.4.2: a sender that finds the medium
+                // busy backs off.
                 if sender.slots.is_none() && !reply {
                     sender.back_off();
                 }
             } else if sender.expiry(slot) <= now {
-                // It has backed off after its last frame, and the medium has
-                // been idle for long enough: access is immediate.
+                // The sender has backed off after its last frame, and the medium
+                // has been idle for long enough: access is immediate.
                 sender.slots = None;
                 sender.from = now;
             }
@@ -296,10 +299,10 @@ impl Cell {
         self.counts
     }
 
-    /// Lets those send whose turn it is, at [`Cell::next_access`]. `take` gives
-    /// the next frame from the queue of a sender, and whether there are more
-    /// behind; `None` when the queue has nothing to give after all. What has not
-    /// been received of an aggregate counts as waiting.
+    /// Lets the senders whose turn it is send, at [`Cell::next_access`]. `take`
+    /// gives the next frame from the queue of a sender, and whether there are more
+    /// behind it; `None` if the queue has nothing to give after all. Frames of an
+    /// aggregate that have not been received count as waiting.
     pub fn access(
         &mut self,
         now: Time,
@@ -329,7 +332,7 @@ impl Cell {
         &self.outcomes
     }
 
-    /// The frames of those on the air begin `now`.
+    /// The frames on the air begin `now`.
     fn transmit(&mut self, now: Time) {
         for sender in &mut self.senders {
             sender.freeze(now, self.timing);
@@ -348,8 +351,8 @@ impl Cell {
         let sender = &mut self.senders[from];
         let frame = sender.frame.expect("who is on the air has a frame");
         let sent = now + frame.air_time;
-        // Others respect the time of the acknowledgement even if it does not
-        // come: the frame has announced it (section 10.3.2.4).
+        // The others respect the time of the acknowledgement even if it does not
+        // come, because the frame has announced it (section 10.3.2.4).
         let over = sent + timing.sifs + frame.acknowledgement;
         let received = frame.draw(&mut sender.stream);
         self.counts.spoiled += u64::from(frame.frames() - received.count_ones());
@@ -359,7 +362,7 @@ impl Cell {
             sender.wait(over, over + timing.difs);
         }
         if received == 0 {
-            // Noise is the receiver's own: all others have read the frame.
+            // Noise affects only the receiver: all others have read the frame.
             self.senders[frame.to].wait(sent, sent + timing.eifs);
             return self.fail(from, sent, sent);
         }
@@ -428,7 +431,7 @@ impl Cell {
 }
 
 impl Frame {
-    /// How many frames these are.
+    /// The number of these frames.
     #[must_use]
     pub fn frames(&self) -> u32 {
         match self.body {
@@ -437,7 +440,7 @@ impl Frame {
         }
     }
 
-    /// Which of its frames noise spares this time, as bits.
+    /// The frames that noise spares this time, as bits.
     fn draw(&self, stream: &mut Stream) -> u64 {
         let all = u64::MAX >> (64 - self.frames());
         if self.error == 0.0 {
@@ -453,7 +456,7 @@ impl Sender {
         self.waiting || self.frame.is_some()
     }
 
-    /// When its slots will have run down, or have.
+    /// The time at which its slots will have run down, or did.
     fn expiry(&self, slot: Span) -> Time {
         self.from + slot * u64::from(self.slots.unwrap_or(0))
     }
@@ -471,11 +474,11 @@ impl Sender {
     fn freeze(&mut self, now: Time, timing: Timing) {
         let slot = timing.slot;
         if self.expiry(slot) <= now {
-            // It sends itself, or had nothing to send when its slots ran out.
+            // It is sending itself, or had nothing to send when its slots ran out.
             self.slots = None;
         } else if let Some(slots) = self.slots {
-            // A slot counts when it has been idle to its end (section 10.3.4.3), or,
-            // with EDCA, as it begins (section 10.22.2.4).
+            // A slot counts if it was idle to its end (section 10.3.4.3), or, with
+            // EDCA, as it begins (section 10.22.2.4).
             let begun = u64::from(timing.counts_begun_slots && now >= self.from);
             let idle = now.since(self.from).0 / slot.0;
             self.slots = Some(slots - (idle + begun) as u32);
@@ -491,9 +494,8 @@ impl Sender {
         self.from = from;
     }
 
-    /// Nothing more is to be done for the frame at hand. A sender backs off even
-    /// when nothing waits, lest it sends two frames with no chance for others
-    /// (section 10.3.4.3).
+    /// The frame at hand is done. A sender backs off even when nothing waits, lest
+    /// it send two frames with no chance for others (section 10.3.4.3).
     fn finish(&mut self, least_window: u32) {
         self.frame = None;
         self.failures = 0;

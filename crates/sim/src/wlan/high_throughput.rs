@@ -1,10 +1,10 @@
-//! How long an aggregate is on the air: high throughput (802.11n, IEEE
-//! 802.11-2016 clause 19) and very high throughput (802.11ac, clause 21), beside
-//! the OFDM of 20 MHz in which all replies are sent.
+//! How long an aggregate is on the air: high throughput (802.11n, IEEE 802.11-2016
+//! clause 19) and very high throughput (802.11ac, clause 21), beside the OFDM of 20
+//! MHz in which all replies are sent.
 //!
-//! The same modulation on every stream, binary convolutional code, no STBC; at
-//! 5 GHz, where no signal extension follows a frame. Of VHT up to 4 of its 8
-//! streams.
+//! Every stream has the same modulation, with a binary convolutional code and no
+//! STBC, at 5 GHz, where no signal extension follows a frame. VHT has up to 4 of
+//! its 8 streams.
 
 use std::fmt;
 
@@ -27,8 +27,8 @@ const COMPRESSED_BLOCK_ACK: Bytes = Bytes(32);
 const SYMBOL: Span = Span::micros(4);
 /// IEEE 802.11-2016 Tables 19-6 and 21-5, T_SYMS: with the short one.
 const SHORT_SYMBOL: Span = Span(3_600);
-/// IEEE 802.11-2016 Table 21-29, aPPDUMaxTime; to HT-mixed frames its cause
-/// applies as well: L-SIG counts 4 095 bytes at 6 Mbit/s and no more.
+/// IEEE 802.11-2016 Table 21-29, aPPDUMaxTime; its cause also applies to HT-mixed
+/// frames: L-SIG counts no more than 4 095 bytes at 6 Mbit/s.
 const LONGEST: Span = Span::micros(5_484);
 
 /// Which generation of 802.11.
@@ -66,9 +66,9 @@ impl Generation {
         }
     }
 
-    /// What precedes the symbols of data: legacy preamble and L-SIG (20 us), then
-    /// SIG, STF and an LTF for each stream, or four for three (sections 19.3.9
-    /// and 21.3.8).
+    /// What precedes the data symbols: the legacy preamble and L-SIG (20 us), then
+    /// SIG, STF and an LTF for each stream, or four for three (sections 19.3.9 and
+    /// 21.3.8).
     fn preamble(self, streams: u8) -> Span {
         let training = Span::micros(4) * u64::from(if streams == 3 { 4 } else { streams });
         let signals = match self {
@@ -79,7 +79,7 @@ impl Generation {
     }
 }
 
-/// What all of a cell sends with, besides the modulation of each.
+/// What all senders of a cell have in common, besides the modulation of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     /// The generation.
@@ -118,9 +118,9 @@ const SCHEMES: [(u64, u64, u64, DataRate); 10] = [
 ];
 
 impl Channel {
-    /// Scheme `index` of each stream: 0 to 7, with VHT to 9. `None` when the
-    /// standard has none: also where the coded bits of a symbol cannot be shared
-    /// out among its encoders in whole blocks of the code (as MCS 9 with one
+    /// Scheme `index` of each stream: 0 to 7, with VHT to 9. `None` if the standard
+    /// has none, and also where the coded bits of a symbol cannot be shared out
+    /// among its encoders in whole blocks of the code (for example MCS 9 with one
     /// stream of 20 MHz; sections 19.5 and 21.5 leave those out).
     #[must_use]
     pub fn mcs(self, index: u8) -> Option<Mcs> {
@@ -133,7 +133,7 @@ impl Channel {
         (known && mcs.is_whole()).then_some(mcs)
     }
 
-    /// The highest there is.
+    /// The highest scheme.
     #[must_use]
     pub fn highest(self) -> Option<Mcs> {
         (0..SCHEMES.len() as u8).rev().find_map(|index| self.mcs(index))
@@ -141,7 +141,8 @@ impl Channel {
 }
 
 impl Mcs {
-    /// Its number; what MCS 8 to 31 of 802.11n say of streams is the channel's.
+    /// Its number; what MCS 8 to 31 of 802.11n express about streams belongs to the
+    /// channel.
     #[must_use]
     pub fn index(self) -> u8 {
         self.index
@@ -188,7 +189,7 @@ impl Mcs {
     }
 
     /// How long a frame with `size` bytes of MAC takes (sections 19.4.3 and
-    /// 21.4.3): whole symbols, and with short ones whole multiples of 4 us.
+    /// 21.4.3): whole symbols, and with short symbols whole multiples of 4 us.
     fn air_time(self, size: Bytes) -> Span {
         let Channel { generation, streams, short_guard, .. } = self.channel;
         let bits = size.0 * 8 + 16 + 6 * self.encoders();
@@ -205,7 +206,7 @@ impl Mcs {
         reference.of_acknowledgement()
     }
 
-    /// How long the acknowledgement of one frame takes, or of several at once.
+    /// How long the acknowledgement of one frame, or of several at once, takes.
     #[must_use]
     pub fn acknowledgement_time(self, frames: u32) -> Span {
         let size = if frames == 1 { phy::ACK } else { COMPRESSED_BLOCK_ACK };
@@ -216,7 +217,7 @@ impl Mcs {
 impl fmt::Display for Mcs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MCS {}, ", self.index)?;
-        // As the tables have it: tenths of a Mbit/s.
+        // As in the tables: tenths of a Mbit/s.
         let tenths = (self.rate().0 + 50_000) / 100_000;
         write!(f, "{}", tenths / 10)?;
         if !tenths.is_multiple_of(10) {
@@ -232,12 +233,12 @@ pub struct Length {
     mcs: Mcs,
     most: u32,
     frames: u32,
-    /// To the end of the last frame, delimiters included, its padding not.
+    /// Up to the end of the last frame, including delimiters but not its padding.
     bytes: Bytes,
 }
 
 impl Length {
-    /// Nothing yet; up to `most` frames will go in.
+    /// An empty aggregate; up to `most` frames will go in.
     #[must_use]
     pub fn new(mcs: Mcs, most: u32) -> Length {
         Length { mcs, most, frames: 0, bytes: Bytes::ZERO }
@@ -273,7 +274,7 @@ impl Length {
         self.frames == self.most || !Length::add(&mut { *self }, Bytes(1))
     }
 
-    /// How long it takes. In HT a frame alone is sent without a delimiter; VHT
+    /// How long it takes. In HT, a single frame is sent without a delimiter; VHT
     /// always has one, and fills the last word up.
     #[must_use]
     pub fn air_time(&self) -> Span {

@@ -12,14 +12,15 @@ pub const SLOT: Span = Span::micros(9);
 pub const SIFS: Span = Span::micros(16);
 /// IEEE 802.11-2016 section 10.3.7: SIFS and two slots.
 pub const DIFS: Span = Span(SIFS.0 + 2 * SLOT.0);
-/// IEEE 802.11-2016 Table 17-21, aRxPHYStartDelay: until a receiver knows that
-/// a frame has begun.
+/// IEEE 802.11-2016 Table 17-21, aRxPHYStartDelay: the time until a receiver knows
+/// that a frame has begun.
 pub const RECEPTION_START: Span = Span::micros(20);
 /// IEEE 802.11-2016 section 17.3: 16 us of preamble, 4 us of SIGNAL.
 const PREAMBLE_AND_SIGNAL: Span = Span::micros(20);
 /// IEEE 802.11-2016 Table 17-5, T_SYM.
 const SYMBOL: Span = Span::micros(4);
-/// IEEE 802.11-2016 section 17.3.5: 16 bits of SERVICE before, 6 tail bits after the data.
+/// IEEE 802.11-2016 section 17.3.5: 16 bits of SERVICE before the data, 6 tail bits
+/// after.
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 /// IEEE 802.11-2016 section 9.3.2: the MAC header of a data frame without QoS
 /// (24 bytes), the FCS (4), and LLC and SNAP in front of the IP packet (8).
@@ -32,7 +33,7 @@ pub(super) const ACK: Bytes = Bytes(14);
 pub struct DataRate(Rate);
 
 impl DataRate {
-    /// All there are, ascending (IEEE 802.11-2016 Table 17-4).
+    /// All rates, ascending (IEEE 802.11-2016 Table 17-4).
     pub const ALL: [DataRate; 8] = [
         DataRate::mbits(6),
         DataRate::mbits(9),
@@ -43,7 +44,7 @@ impl DataRate {
         DataRate::mbits(48),
         DataRate::mbits(54),
     ];
-    /// Those that every station must know, in which acknowledgements are sent
+    /// The rates that every station must know, in which acknowledgements are sent
     /// (IEEE 802.11-2016 section 17.3.5: the mandatory rates).
     const BASIC: [DataRate; 3] = [DataRate::mbits(24), DataRate::mbits(12), DataRate::mbits(6)];
     /// The lowest.
@@ -67,7 +68,7 @@ impl DataRate {
         self.0
     }
 
-    /// The rate of the acknowledgement of a frame that was sent at this one: the
+    /// The rate of the acknowledgement of a frame that was sent at this rate: the
     /// highest basic rate not above it (IEEE 802.11-2016 section 10.7.6.5.2).
     #[must_use]
     pub fn of_acknowledgement(self) -> DataRate {
@@ -77,7 +78,8 @@ impl DataRate {
 
     /// How long a MAC frame of `size`, FCS included, takes: whole symbols.
     pub(super) fn air_time(self, size: Bytes) -> Span {
-        // Exact: every rate is a multiple of the 250 000 symbols of a second.
+        // This is exact: every rate is a multiple of the 250 000 symbols per
+        // second.
         let bits_per_symbol = self.0.0 * SYMBOL.0 / NANOS_PER_SECOND;
         let symbols = (size.0 * 8 + SERVICE_AND_TAIL_BITS).div_ceil(bits_per_symbol);
         PREAMBLE_AND_SIGNAL + SYMBOL * symbols
@@ -96,9 +98,9 @@ impl DataRate {
     }
 }
 
-/// What to wait for after a frame that could not be read, instead of DIFS: as
-/// if it were followed by an acknowledgement at the lowest rate (IEEE
-/// 802.11-2016 section 10.3.2.3.7).
+/// The time to wait after a frame that could not be read, instead of DIFS: as if an
+/// acknowledgement at the lowest rate followed it (IEEE 802.11-2016 section
+/// 10.3.2.3.7).
 #[must_use]
 pub fn eifs() -> Span {
     SIFS + DataRate::SLOWEST.acknowledgement_time() + DIFS

@@ -1,4 +1,4 @@
-//! Files that are cut, corrupt or something else: each says where and what.
+//! Files that are cut, corrupt or something else: each error says where and what.
 
 use crate::writer::*;
 use crate::{error, read};

@@ -1,5 +1,5 @@
-//! What is read out of frames: link layers, extension headers, fragments, and
-//! frames that are cut.
+//! What is read from frames: link layers, extension headers, fragments, and frames
+//! that are cut.
 
 use tidegate_core::{Bytes, Ecn, FlowKey};
 

@@ -1,5 +1,5 @@
-//! Captures: written here by hand in every form that is read, broken in every
-//! way that comes to mind, and two real ones.
+//! Captures: written here by hand in every form that the readers accept, broken in
+//! every conceivable way, and two real ones.
 
 mod broken;
 mod formats;

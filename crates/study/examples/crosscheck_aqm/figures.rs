@@ -1,8 +1,9 @@
-//! What the two simulators are compared by, and how far apart they may be.
+//! The figures by which the two simulators are compared, and how far apart they may
+//! be.
 //!
-//! A tenth is what two implementations of one RFC, each under a TCP of its own,
-//! may differ by and still give the same advice; a target that is a fifth off
-//! is outside of it.
+//! A tenth is the amount by which two implementations of one RFC, each under its
+//! own TCP, may differ and still give the same advice; a target that is a fifth off
+//! lies outside it.
 
 use std::fmt;
 use std::path::Path;

@@ -1,14 +1,15 @@
-//! Our CoDel, FQ-CoDel and PIE beside those of ns-3.37, on the same transfers
-//! over the same dumbbell: for every figure, is the difference within tolerance?
+//! Our CoDel, FQ-CoDel and PIE compared with those of ns-3.37, on the same
+//! transfers over the same dumbbell: for every figure, is the difference within
+//! tolerance?
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example crosscheck_aqm
 //! cargo run --release -p tidegate-study --example crosscheck_aqm -- codel packets.csv
 //! ```
 //!
-//! ns-3's figures are those of `benches/ns3/results`; `benches/ns3/README.md` says
-//! how they were made, and explains the differences. The second form puts the
-//! packets that `dumbbell --packets` has recorded through one discipline.
+//! ns-3's figures are those of `benches/ns3/results`; `benches/ns3/README.md`
+//! describes how they were made, and explains the differences. The second form puts
+//! the packets that `dumbbell --packets` has recorded through one discipline.
 
 mod figures;
 mod replay;

@@ -1,5 +1,5 @@
 //! The packets that came to ns-3's queue, put through one of ours: without TCP,
-//! whatever differs is the discipline's.
+//! every difference is the discipline's.
 
 use std::error::Error;
 use std::net::Ipv4Addr;

@@ -1,9 +1,9 @@
 //! The transfers that `benches/ns3/dumbbell.cc` draws for a seed: the same
 //! sizes, at the same times, between the same hosts.
 //!
-//! Sizes are heavy-tailed, so that two draws of 300 s differ more than two
-//! simulators do. With the same transfers no difference is one of chance, and
-//! five seeds tell what otherwise takes a hundred.
+//! Sizes are heavy-tailed, so two draws of 300 s differ more than two simulators
+//! do. With the same transfers, no difference is due to chance, and five seeds show
+//! what otherwise takes a hundred.
 
 use tidegate_core::{Span, Time};
 

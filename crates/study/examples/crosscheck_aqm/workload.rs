@@ -1,5 +1,5 @@
-//! The workloads of `benches/ns3/run-aqm.sh` as scenarios: what one of ours is
-//! measured on is what ns-3 was measured on, transfer by transfer.
+//! The workloads of `benches/ns3/run-aqm.sh` as scenarios: ours is measured on the
+//! same transfers as ns-3, one by one.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! What is looked at, and who is best.
+//! The figures that are compared, and who is best.
 
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::TrafficSummary;

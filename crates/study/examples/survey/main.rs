@@ -1,5 +1,5 @@
-//! The disciplines of two papers beside those that people use today, under the
-//! same traffic: who wins what, and where.
+//! The disciplines of two papers and those that people use today, under the same
+//! traffic: who wins what, and where.
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example survey -- docs/comparison [SEEDS]
@@ -7,8 +7,8 @@
 //!
 //! writes `README.md` (winners and tables) and `survey.csv` (every figure with its
 //! interval) into the folder. Each case is a scenario or a variant of one; each
-//! discipline runs with the same seeds, so that differences are between runs
-//! with the same arrivals.
+//! discipline runs with the same seeds, so differences are between runs with the
+//! same arrivals.
 
 mod cases;
 mod figures;

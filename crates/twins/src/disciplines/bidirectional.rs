@@ -1,11 +1,12 @@
-//! The volume of a flow in both directions (WLAN section II-A), from its packets.
+//! The volume of a flow in both directions (WLAN section II-A), derived from its
+//! packets.
 
 use tidegate_core::TcpFacts;
 
 use super::{Record, bytes};
 
-/// The sizes of all but bare acknowledgements, and for each connection how far
-/// the highest number that was acknowledged is above the first.
+/// The sizes of all packets but bare acknowledgements, and for each connection the
+/// distance of the highest acknowledged number from the first.
 pub(super) fn volume(records: &[&Record]) -> u128 {
     let facts = |record: &&Record| record.packet.tcp;
     let is_bare = |record: &&Record| {
@@ -22,9 +23,9 @@ pub(super) fn volume(records: &[&Record]) -> u128 {
     bytes(&own) + connections.into_iter().map(acknowledged).sum::<u128>()
 }
 
-/// How far a connection got. Its numbers are laid out on a line without end: of
-/// all places with the same 32 bits, a number means the one nearest to the
-/// furthest so far, and of two equally near the one behind.
+/// How far a connection got. Its numbers are laid out on an endless line: of all
+/// positions with the same 32 bits, a number means the one nearest to the furthest
+/// so far, and of two equally near the one behind.
 fn acknowledged(connection: &[TcpFacts]) -> u128 {
     let mut numbers = connection.iter().filter_map(|facts| facts.acknowledgement);
     let Some(first) = numbers.next() else { return 0 };

@@ -1,7 +1,7 @@
-//! CAKE over plain lists: a map of queues, whose hosts' loads are counted anew
-//! each time, and a COBALT that steps through what decays.
+//! CAKE over plain lists: a map of queues, whose hosts' loads are counted anew each
+//! time, and a COBALT that steps through everything that decays.
 //!
-//! Shared with the real one: the hash, the stream of random numbers, credits in
+//! It shares with the real one the hash, the stream of random numbers, credits in
 //! 2^-16 of a byte, and that an interval over a root is rounded down.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct Lane {
     packets: Vec<Packet>,
     is_shared: bool,
     cobalt: Cobalt,
-    /// Which of all arrivals at an empty queue was its last one.
+    /// The number of its last arrival at an empty queue among all such arrivals.
     refill: u64,
 }
 
@@ -70,8 +70,8 @@ impl Cake {
         }
     }
 
-    /// What a queue gets for a turn: less, the more old queues with packets
-    /// there are of its source or destination.
+    /// What a queue gets for a turn: less, the more old queues with packets its
+    /// source or destination has.
     fn quantum(&self, old: &[u32], number: u32) -> i128 {
         let owner = |number: &u32| self.lanes[number].owner.expect("it has turns");
         let busy = |same: &dyn Fn(&FlowKey) -> bool| {
@@ -107,7 +107,7 @@ impl Cake {
         }
     }
 
-    /// The place of the acknowledgement that goes when `packet` comes.
+    /// The index of the acknowledgement that goes when `packet` comes.
     fn superseded(&self, number: u32, packet: &Packet) -> Option<usize> {
         let newer = packet.tcp.filter(|facts| !facts.syn)?.acknowledgement?;
         let packets = self.lanes[&number].packets.iter().take(64).enumerate();

@@ -1,9 +1,9 @@
-//! CoDel out of a record of its queue (RFC 8289 section 5).
+//! CoDel, derived from a record of its queue (RFC 8289 section 5).
 //!
-//! Where the real one keeps five variables, this one keeps every packet that
-//! was ever taken out and every time that it dropped, and works the answers out
-//! of those. Shared with the real one: a time that would be after the end of time
-//! is the end of time.
+//! Where the real one keeps five variables, this one keeps every packet that was
+//! ever taken out and every time that it dropped, and derives the answers from
+//! those. It shares with the real one that a time after the end of time is the end
+//! of time.
 
 use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
@@ -97,7 +97,8 @@ impl Rules {
         }
     }
 
-    /// The most nanoseconds that are no more than `interval / sqrt(count)`, by bisection.
+    /// The largest number of nanoseconds that is at most `interval / sqrt(count)`,
+    /// by bisection.
     fn spacing(&self, count: u64) -> u128 {
         let interval = u128::from(self.interval.0);
         let (mut fits, mut exceeds) = (0, interval + 1);
@@ -119,7 +120,7 @@ pub(super) struct Record {
     /// Each time that a packet was taken out: when, and whether it had waited
     /// for the target and left more than a packet behind.
     taken: Vec<(Time, bool)>,
-    /// The times of dropping, the last one of which may still go on.
+    /// The periods of dropping, the last of which may still be going on.
     times: Vec<Dropping>,
 }
 
@@ -129,7 +130,7 @@ struct Dropping {
     base: u64,
     /// Drops and marks after the first one.
     more: u64,
-    /// Whether it has ended, and whether with a drop: that one is counted, but
+    /// Whether it has ended, and whether with a drop: that drop is counted, but
     /// none was planned after it.
     ended: Option<bool>,
 }
@@ -191,7 +192,7 @@ impl Record {
 
     fn take(&mut self, rules: &Rules, queue: &mut Vec<Packet>, now: Time) -> Option<Packet> {
         if queue.is_empty() {
-            // As if the wait were below the target.
+            // This counts as a wait below the target.
             self.taken.push((now, false));
             if let Some(time) = self.times.last_mut().filter(|time| time.ended.is_none()) {
                 time.ended = Some(false);

@@ -1,9 +1,10 @@
-//! Promises policed and deadlines worked out by their definitions, over the whole past.
+//! Promises policed and deadlines derived by their definitions, over the whole
+//! past.
 //!
-//! A packet keeps to its contract when no stretch of time that ends with it
-//! exceeds the arrival curve. A best-effort deadline is the least with which all
-//! best effort since the queue was last empty fits under the curve of what is
-//! left (`BE section 3`, the exact assignment), or under its approximation.
+//! A packet keeps to its contract if no stretch of time that ends with it exceeds
+//! the arrival curve. A best-effort deadline is the least with which all best
+//! effort since the queue was last empty fits under the curve of what is left (`BE
+//! section 3`, the exact assignment), or under its approximation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +22,18 @@ use tidegate_core::{
 
 pub(super) struct Deadlines {
     contracts: Arc<Contracts>,
-    /// None: best effort when idle.
+    /// `None`: best effort when idle.
     scheme: Option<Scheme>,
     /// What best effort is fitted under.
     capacity: Curve,
     drops_excess: bool,
     buffer: Buffer,
-    /// All that was ever taken in, in order of arrival.
+    /// Everything that was ever taken in, in order of arrival.
     records: Vec<Record>,
     /// The last tag of each 5-tuple with packets queued.
     flow_tags: BTreeMap<FlowKey, u128>,
-    /// Best effort since the queue was last empty: when it became the head, its size.
+    /// Best effort since the queue was last empty: when a packet became the head,
+    /// and its size.
     history: Vec<(Time, Bytes)>,
     /// When the last head was chosen and how long it had, for the scheme that
     /// looks no further back.
@@ -233,7 +235,7 @@ impl Discipline for Deadlines {
     }
 
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
-        // Real time before best effort with the same deadline.
+        // Real time comes before best effort with the same deadline.
         let next = (0..self.records.len())
             .filter(|i| self.records[*i].queued)
             .filter_map(|i| Some((self.due(&self.records[i])?, !self.records[i].real_time, i)))

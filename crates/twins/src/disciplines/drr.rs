@@ -1,7 +1,7 @@
-//! Deficit round robin without going round (Shreedhar 1996): it works out in
-//! which round each flow will be able to send its first packet, sends the one
-//! that comes first, and gives every other flow the turns that it had until then.
-//! SFQ is the same with buckets in place of flows (McKenney 1990).
+//! Deficit round robin without going round (Shreedhar 1996): it computes the round
+//! in which each flow will be able to send its first packet, sends the one that
+//! comes first, and gives every other flow the turns that it had until then. SFQ is
+//! the same with buckets instead of flows (McKenney 1990).
 
 use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
@@ -17,7 +17,7 @@ pub(super) struct Drr {
     pub(super) buffer: Buffer,
     /// What has a queue of its own: the flow, or what it hashes to.
     pub(super) queue_of: Box<dyn Fn(&Packet) -> String + Send>,
-    /// In the order of their turns. Who has begun a turn is first.
+    /// In the order of their turns. A queue that has begun a turn is first.
     pub(super) queues: Vec<Queue>,
     /// Queues in the order in which they last began to be backlogged.
     pub(super) began: Vec<String>,
@@ -68,7 +68,8 @@ impl Drr {
         self.queues.iter().map(Queue::bytes).sum()
     }
 
-    /// Turns that the queue needs, with the one that it is in, to send its first.
+    /// The number of turns, including the present one, that the queue needs to send
+    /// its first packet.
     fn turns(&self, queue: &Queue) -> u128 {
         let size = u128::from(queue.packets[0].size.0);
         let missing = size.saturating_sub(queue.deficit);
@@ -100,7 +101,7 @@ impl Discipline for Drr {
             let longest = |name: &&String| {
                 self.queues.iter().any(|queue| queue.name == **name && queue.bytes() == most)
             };
-            // Of equal ones that which began first.
+            // Among equal ones, the one that began first.
             let name = self.began.iter().find(longest).expect("one is the longest").clone();
             for queue in &mut self.queues {
                 if queue.name == name {

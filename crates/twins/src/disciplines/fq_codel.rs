@@ -1,8 +1,8 @@
 //! FQ-CoDel with its two lists written out (RFC 8290 section 4).
 //!
-//! Who sends next is worked out from the number of turns that each queue in debt
-//! has to wait, instead of going through the turns. Shared with the real one: the
-//! hash that puts flows into queues.
+//! The next queue is derived from the number of turns that each queue in debt has
+//! to wait, instead of going through the turns. The twin shares with the real one
+//! the hash that distributes flows among queues.
 
 use std::collections::BTreeMap;
 

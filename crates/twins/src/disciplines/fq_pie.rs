@@ -1,6 +1,6 @@
-//! FQ-PIE over plain lists: one of packets and one PIE for each number that a
-//! flow hashes to. A PIE ticks up to the time whenever its queue is touched: it
-//! is a queue's own silence that ticks 4 000 times at most.
+//! FQ-PIE over plain lists: one list of packets and one PIE for each number to
+//! which a flow hashes. A PIE ticks up to the present whenever its queue is
+//! touched: a queue's own silence ticks at most 4 000 times.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) struct FqPie {
 struct Queue {
     law: Law,
     packets: Vec<Packet>,
-    /// Which of all arrivals at an empty queue was its last one.
+    /// The number of its last arrival at an empty queue among all such arrivals.
     refill: u64,
 }
 

@@ -1,9 +1,9 @@
-//! A packet ranks by the sum of `L * 2^(t / half_life)` over its flow's packets
-//! before it, summed up again for each packet.
+//! A packet ranks by the sum of `L * 2^(t / half_life)` over its flow's earlier
+//! packets, summed again for each packet.
 //!
-//! The rule of rounding: the power of the fraction is that of `libm`, with 63
-//! bits behind the point; terms and sums keep 64 significant bits, and the
-//! smaller term of a sum what lies within those of the larger. The rest is cut off.
+//! The rule of rounding: the power of the fraction is that of `libm`, with 63 bits
+//! after the point; terms and sums keep 64 significant bits, and the smaller term
+//! of a sum keeps what lies within those of the larger. The rest is cut off.
 
 use tidegate_core::{FlowKey, Packet, Span, Time};
 
@@ -14,7 +14,7 @@ pub(super) struct Lars {
     pub(super) memory: Memory,
 }
 
-/// `mantissa * 2^power`, with a mantissa of exactly 64 bits but for zero.
+/// `mantissa * 2^power`, with a mantissa of exactly 64 bits except for zero.
 #[derive(Clone, Copy)]
 struct Number {
     mantissa: u128,

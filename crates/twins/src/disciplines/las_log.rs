@@ -1,6 +1,6 @@
-//! The greatest of what the flow's remembered packets and the one at hand rank
-//! at by themselves: `x`, or `(log2 x)^(1/k)` in the priority class (LAS section 6).
-//! Both in steps of 2^-64, rounded down.
+//! The greatest of the ranks that the flow's remembered packets and the present one
+//! have by themselves: `x`, or `(log2 x)^(1/k)` in the priority class (LAS section
+//! 6). Both are in steps of 2^-64, rounded down.
 
 use tidegate_core::{FlowKey, Packet, Time};
 

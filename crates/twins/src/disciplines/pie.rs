@@ -1,8 +1,8 @@
-//! PIE with a timer that ticks, as the pseudocode in Appendices A and B of
-//! RFC 8033 has it, over a plain list of packets.
+//! PIE with a timer that ticks, as in the pseudocode in Appendices A and B of RFC
+//! 8033, over a plain list of packets.
 //!
-//! Shared with the real one: the stream of random numbers, that delays are
-//! taken in seconds as floats, and that a silence ticks 4 000 times at most.
+//! It shares with the real one the stream of random numbers, that delays are in
+//! seconds as floats, and that a silence ticks at most 4 000 times.
 
 use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
@@ -134,7 +134,8 @@ impl Law {
         self.qdelay_old = self.current_qdelay;
     }
 
-    /// Whether an arriving packet, that finds so many bytes, is to be marked or dropped.
+    /// Whether an arriving packet that finds this many bytes is to be marked or
+    /// dropped.
     pub(super) fn is_hit(&mut self, queued_bytes: u128, random: &mut Stream) -> bool {
         let below_half = |delay: u64| u128::from(delay) * 2 < u128::from(self.qdelay_ref);
         let (current, old) = (below_half(self.current_qdelay), below_half(self.qdelay_old));
@@ -152,7 +153,7 @@ impl Law {
         self.drop_prob < self.mark_ecnth
     }
 
-    /// A packet left, and perhaps nothing behind it.
+    /// A packet left, perhaps leaving nothing behind it.
     pub(super) fn sample(&mut self, now: Time, packet: Packet, is_empty: bool) {
         self.current_qdelay = if is_empty { 0 } else { now.0 - packet.arrived.0 };
     }

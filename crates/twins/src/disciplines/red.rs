@@ -1,8 +1,8 @@
-//! RED with the average worked out of all arrivals (Floyd 1993, figure 2).
+//! RED with the average derived from all arrivals (Floyd 1993, figure 2).
 //!
-//! Shared with the real one: the stream of random numbers, one of which is
-//! drawn for each packet that chance decides on, that sizes add up to 2^64 - 1 at
-//! most, and the order of operations on floats.
+//! It shares with the real one the stream of random numbers, one of which is drawn
+//! for each packet about which chance decides; that sizes add up to at most 2^64 -
+//! 1; and the order of operations on floats.
 
 use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
@@ -76,7 +76,7 @@ impl Red {
         })
     }
 
-    /// `count` of figure 2 as it is for the next packet that chance decides on.
+    /// `count` of figure 2 as it is for the next packet about which chance decides.
     fn count(&self) -> f64 {
         let (mut count, mut before) = (0.0, self.arrivals.iter().rev());
         loop {

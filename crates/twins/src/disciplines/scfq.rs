@@ -1,7 +1,7 @@
 //! Finish tags over the whole history, never reset (Golestani 1994).
 //!
-//! That the real one starts again from zero whenever the queue empties must
-//! make no difference.
+//! The real one starts again from zero whenever the queue empties, which must make
+//! no difference.
 
 use tidegate_core::{FlowKey, Packet, Time};
 

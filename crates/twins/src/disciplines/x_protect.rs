@@ -1,5 +1,5 @@
-//! Run2C over the packets for which a flow is tracked (EFD section 5.1). Which
-//! those are is found anew each time, with all tests drawn again from the first.
+//! Run2C over the packets for which a flow is tracked (EFD section 5.1). These are
+//! found anew each time, with all random tests repeated from the first.
 
 use tidegate_core::{Bytes, FlowKey, Packet, Stream, Time};
 

@@ -1,5 +1,5 @@
-//! A gateway without a network: it does to a scheduler what chance says, and
-//! keeps the books that no scheduler's fault may spoil.
+//! A gateway without a network: it does to a scheduler what chance dictates, and
+//! keeps the books that no fault of a scheduler may corrupt.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 /// Something that happens. Numbers choose among what is there at the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A request comes; from a class that does not exist, too.
+    /// A request comes, possibly from a class that does not exist.
     Arrive {
         /// Its class.
         class: u32,
@@ -48,7 +48,7 @@ pub enum Operation {
     },
     /// The link's counter is read.
     Report {
-        /// Bytes of others that came since the last time.
+        /// Bytes of others that came since the last report.
         other: Bytes,
         /// The queueing delay that was measured, if it was.
         delay: Option<Span>,
@@ -57,7 +57,7 @@ pub enum Operation {
     Wait(Span),
 }
 
-/// What came of it. Requests and responses go by their handles.
+/// The result. Requests and responses are identified by their handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A request waits.
@@ -116,12 +116,12 @@ pub enum Event {
         /// *W+* afterwards, in units of 2^-32.
         window: u64,
     },
-    /// The scheduler let a request go to its server.
+    /// The scheduler released a request to its server.
     Released {
         /// The request.
         handle: u64,
     },
-    /// The scheduler let more of a long response be read.
+    /// The scheduler allowed more of a long response to be read.
     Read {
         /// The response.
         handle: u64,
@@ -135,7 +135,7 @@ pub enum Event {
 /// Events in the order in which they happened, each with its time.
 pub type Log = Vec<(Time, Event)>;
 
-/// More than any scheduler under test lets wait.
+/// More than any scheduler under test allows to wait.
 const MOST_TICKETS: usize = 200;
 
 /// A response in the gateway's hands.

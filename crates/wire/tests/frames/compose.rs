@@ -1,5 +1,5 @@
-//! Frames put together from random layers, byte by byte from the formats'
-//! descriptions, with what should be read of them.
+//! Frames composed from random layers, byte by byte from the formats' descriptions,
+//! with what should be read from them.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -1,7 +1,7 @@
-//! What tshark says of frames is what is read here.
+//! What this crate reads agrees with what tshark says about frames.
 //!
-//! Each pair of `<name>.pcapng` and `<name>.tsv` in this folder was written by
-//! `expect.sh`; README.md says of what.
+//! `expect.sh` wrote each pair of `<name>.pcapng` and `<name>.tsv` in this folder;
+//! README.md says from which captures.
 
 use std::collections::HashMap;
 use std::fs;

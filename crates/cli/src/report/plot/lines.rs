@@ -37,9 +37,9 @@ pub(in crate::report) struct LineChart {
 }
 
 const HEIGHT: f64 = 340.0;
-/// Up to so many points each has its marker.
+/// Up to this number of points, each has its marker.
 const ALL_MARKED: usize = 40;
-/// Otherwise they are so far apart along the line.
+/// Otherwise markers are this far apart along the line.
 const BETWEEN_MARKERS: f64 = 110.0;
 
 impl LineChart {
@@ -62,7 +62,8 @@ impl LineChart {
         content.extend(area.x_grid(&self.x, true));
         content.extend(area.y_grid(&self.y, true));
         content.extend(drawn.iter().filter_map(|line| self.band(&area, line)));
-        // The first discipline is what the others are compared with: on top.
+        // The first discipline is the one with which the others are compared: it
+        // lies on top.
         for line in drawn.iter().rev() {
             content.push(self.line(&area, line));
         }
@@ -122,8 +123,8 @@ impl LineChart {
     }
 }
 
-/// Heights as near to `wanted` (ascending) as they can be when they are to be
-/// a line of text apart, between `top` and `bottom`.
+/// Heights as close to `wanted` (ascending) as possible when they have to be a line
+/// of text apart, between `top` and `bottom`.
 fn apart(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut heights = wanted.to_vec();
     let mut least = top;
@@ -139,8 +140,8 @@ fn apart(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     heights
 }
 
-/// Places for markers, evenly along a line. Each style begins elsewhere, so
-/// that lines which run together still show all their markers.
+/// Positions of markers, evenly spaced along a line. Each style begins at a
+/// different point, so that lines that coincide still show all their markers.
 fn along(places: &[(f64, f64)], style: usize) -> Vec<(f64, f64)> {
     let mut next = BETWEEN_MARKERS * (0.15 + 0.37 * style as f64).fract();
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! The same axes once for each discipline, side by side: for series over time,
-//! which would hide each other in one plot.
+//! The same axes for each discipline, side by side: for series over time, which
+//! would hide each other in one plot.
 
 use super::{Area, Axis, Drawing, LEADING, WIDTH, colour, cut, label, marker, path, steps};
 use crate::report::markup::{Element, element};
@@ -11,7 +11,7 @@ pub(in crate::report) struct Panel {
     pub(in crate::report) style: usize,
     /// The series; more than one are drawn alike.
     pub(in crate::report) series: Vec<Vec<(f64, f64)>>,
-    /// Said in place of an empty plot.
+    /// Shown instead of an empty plot.
     pub(in crate::report) remark: Option<String>,
 }
 
@@ -23,7 +23,7 @@ pub(in crate::report) struct PanelChart {
     pub(in crate::report) panels: Vec<Panel>,
     /// Hold each value until the next.
     pub(in crate::report) stepped: bool,
-    /// Fill the ground under a single series.
+    /// Fill the area under a single series.
     pub(in crate::report) filled: bool,
 }
 

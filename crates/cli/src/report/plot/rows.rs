@@ -11,7 +11,7 @@ use crate::report::markup::{Element, element};
 pub(in crate::report) struct Bar {
     pub(in crate::report) from: f64,
     pub(in crate::report) to: f64,
-    /// Only outlined, to tell it from a filled one.
+    /// Only outlined, to distinguish it from a filled one.
     pub(in crate::report) outlined: bool,
 }
 
@@ -33,7 +33,7 @@ pub(in crate::report) struct Row {
     /// The interval of a bar's end.
     pub(in crate::report) whisker: Option<(f64, f64)>,
     pub(in crate::report) dots: Vec<Dot>,
-    /// A value to hold the row against, drawn across it.
+    /// A value with which to compare the row, drawn across it.
     pub(in crate::report) mark: Option<f64>,
     /// The numbers, written at the right.
     pub(in crate::report) note: String,
@@ -85,7 +85,7 @@ impl RowChart {
         Drawing { height: area.bottom() + 52.0, content }
     }
 
-    /// The rows' notes, for those who do not see the plot.
+    /// The rows' notes, for readers who cannot see the plot.
     pub(in crate::report) fn in_words(&self) -> String {
         let group = |(heading, rows): &(String, Vec<Row>)| {
             let rows: Vec<_> =
@@ -146,14 +146,16 @@ impl RowChart {
             out.push(rule(&class("thin"), (x(first.at), y), (x(last.at), y)));
         }
         out.extend(row.dots.iter().filter_map(|dot| dot.interval).flat_map(whisker));
-        // The marker says which value it is, the colour whose; no interval hides it.
+        // The marker says which value it is, the colour whose; no interval hides
+        // it.
         let dot = |dot: &Dot| shape(dot.marker, &colour(row.style), x(dot.at), y);
         out.extend(row.dots.iter().map(dot));
         out
     }
 }
 
-/// A mark, on a seam of ground: it may cross a bar of its own colour.
+/// A mark, with a border in the background colour: it may cross a bar of its own
+/// colour.
 fn mark(x: f64, (from, to): (f64, f64)) -> Element {
     let line = rule("line ink", (x, from), (x, to));
     element("g").child(block("ground", x - 2.0, from, 4.0, to - from)).child(line)

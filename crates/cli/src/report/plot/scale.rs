@@ -1,4 +1,4 @@
-//! Axes: from values to places, and the ticks between.
+//! Axes: from values to positions, and the ticks between.
 
 use crate::report::number::{Quantity, Unit, Units, grouped, trimmed};
 
@@ -16,11 +16,12 @@ pub(in crate::report) struct Axis {
 enum Kind {
     Linear,
     Log,
-    /// Logarithm of one more than the value: like `Log`, but with a place for zero.
+    /// The logarithm of one more than the value: like `Log`, but with a position
+    /// for zero.
     LogFromZero,
 }
 
-/// Where the lines and numbers of an axis are, in the quantity's first unit.
+/// The positions of the lines and numbers of an axis, in the quantity's first unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ticks {
     pub(super) major: Vec<(f64, String)>,
@@ -28,13 +29,14 @@ pub(super) struct Ticks {
 }
 
 impl Axis {
-    /// From zero to `most`, all places equally far apart.
+    /// From zero to `most`, with equal spacing.
     pub(in crate::report) fn linear(name: &str, quantity: Quantity, most: f64) -> Axis {
         let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
         Axis::new(name, quantity.unit(most), Kind::Linear, 0.0, most)
     }
 
-    /// Logarithmic over the positive ones of `values`, up to the next round number either way.
+    /// Logarithmic over the positive ones of `values`, up to the next round number
+    /// in either direction.
     pub(in crate::report) fn log(
         name: &str,
         quantity: Quantity,
@@ -52,7 +54,7 @@ impl Axis {
         Axis::new(name, unit, Kind::Log, low, high)
     }
 
-    /// Logarithmic from one to `most`, with a place for zero below one.
+    /// Logarithmic from one to `most`, with a position for zero below one.
     pub(in crate::report) fn log_from_zero(name: &str, quantity: Quantity, most: f64) -> Axis {
         Axis::new(name, quantity.unit(most), Kind::LogFromZero, 0.0, round_up(most.max(1.0)))
     }
@@ -78,7 +80,8 @@ impl Axis {
         }
     }
 
-    /// The place of `value`, from 0 to 1; values beyond the ends are at the ends.
+    /// The position of `value`, from 0 to 1; values beyond the ends are at the
+    /// ends.
     pub(super) fn place(&self, value: f64) -> f64 {
         let along = |value: f64| match self.kind {
             Kind::Linear => value,
@@ -136,7 +139,7 @@ impl Axis {
         let from_zero = self.kind == Kind::LogFromZero;
         let low = if from_zero { 1.0 } else { self.low };
         let decades = (self.high / low).log10();
-        // Numbers within the decade where there is room, or only at every other power.
+        // Numbers within the decade if there is room, or only at every other power.
         let labelled: &[u32] = match decades {
             _ if decades * 3.0 <= wanted * 0.9 => &[1, 2, 5],
             _ if decades * 2.0 <= wanted => &[1, 3],

@@ -5,7 +5,8 @@ use super::super::{ClassId, Permit, Reading, Refusal, Request, UserId};
 use super::{Action, Proxy, TunnelId};
 use crate::units::{Bytes, Time};
 
-/// Tunnels: to be dialled for at once, as they ask for nothing before bytes flow.
+/// Tunnels, which are dialled for at once, because they ask for nothing before
+/// bytes flow.
 impl Proxy {
     /// A tunnel of this user opens.
     ///
@@ -50,11 +51,13 @@ impl Proxy {
     }
 
     /// The client has sent a piece into a tunnel; returns what is to be done with it.
-    /// A piece that may pass goes behind what was held before, and acknowledgements of
-    /// the transport are never held. Into a tunnel that is closed nothing is sent.
+    /// A piece that may pass goes behind what was held before it, and
+    /// acknowledgements of the transport are never held. Nothing is sent into a
+    /// closed tunnel.
     ///
     /// # Errors
-    /// The piece would be a request, and too many wait already. The piece is not taken.
+    /// The piece would be a request, and too many already wait. The piece is not
+    /// taken.
     pub fn send(&mut self, now: Time, tunnel: TunnelId, piece: Piece) -> Result<Verdict, Refusal> {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return Ok(Verdict::Hold) };
         let config = &self.of_tunnels;
@@ -64,9 +67,9 @@ impl Proxy {
         Ok(verdict)
     }
 
-    /// So much, or none, has come from the server of a tunnel and has not been read. To
-    /// be told whenever bytes come that may not be read: while there are some, the
-    /// response is not over.
+    /// The number of bytes, possibly none, that have come from the server of a
+    /// tunnel and have not been read. Report it whenever bytes come that may not be
+    /// read: while there are some, the response is not over.
     pub fn tunnel_came(&mut self, tunnel: TunnelId, unread: Bytes) {
         if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
             state.came(unread);
@@ -74,7 +77,7 @@ impl Proxy {
     }
 
     /// A part was read from the server of a tunnel; returns how the downlink may be
-    /// read on.
+    /// read next.
     pub fn tunnel_read(&mut self, now: Time, tunnel: TunnelId, size: Bytes) -> Reading {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else {
             return Reading::UpTo(Bytes::ZERO);
@@ -96,8 +99,8 @@ impl Proxy {
         }
     }
 
-    /// A tunnel is closed, by whom and however it may be. What is held of it is not
-    /// sent on.
+    /// A tunnel is closed, by whomever and in whatever way. What is held of it is
+    /// not sent on.
     pub fn close(&mut self, tunnel: TunnelId) {
         if let Some(state) = self.tunnels.remove(&tunnel.0) {
             state.close(&mut self.scheduler);
@@ -106,14 +109,14 @@ impl Proxy {
         }
     }
 
-    /// Where a tunnel is in its life; `None` when it is closed.
+    /// The phase of a tunnel; `None` when it is closed.
     #[must_use]
     pub fn tunnel(&self, tunnel: TunnelId) -> Option<TunnelPhase> {
         self.tunnels.get(&tunnel.0).map(Tunnel::phase)
     }
 
-    /// How many requests of tunnels were let go out of order, since they had been
-    /// held for the longest time that any may be.
+    /// The number of requests of tunnels that were released out of order because
+    /// they had been held for as long as any may be.
     #[must_use]
     pub fn overdue(&self) -> u64 {
         self.overdue
@@ -141,7 +144,7 @@ impl Proxy {
         self.carry_out(tunnel, orders);
     }
 
-    /// Makes actions of what a transition asks for, and sets the alarm.
+    /// Turns the results of a transition into actions, and sets the alarm.
     fn carry_out(&mut self, tunnel: TunnelId, orders: Orders) {
         self.overdue += u64::from(orders.overdue);
         if orders.pass {

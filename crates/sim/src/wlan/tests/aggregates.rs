@@ -1,12 +1,12 @@
-//! Traces of aggregates worked out by hand, in microseconds: 802.11n, one stream
-//! of 20 MHz at 65 Mbit/s.
+//! Traces of aggregates worked by hand, in microseconds: 802.11n, one stream of 20
+//! MHz at 65 Mbit/s.
 //!
-//! A packet of 1 500 bytes alone takes 228, one of 40 takes 48; two of 1 500 in
-//! an aggregate 420, three 608 ([`high_throughput`] has the sums). SIFS and the
-//! acknowledgement of one frame take 16 + 28, of an aggregate 16 + 32; then comes
-//! AIFS, 43. After what was not acknowledged the first slot begins 45 + 43 = 88
-//! after its end for its sender, 103 for whom it was spoilt. A slot is 9, and
-//! counts as it begins.
+//! A packet of 1 500 bytes alone takes 228, one of 40 takes 48; in an aggregate,
+//! two of 1 500 take 420 and three 608 ([`high_throughput`] has the sums). SIFS and
+//! the acknowledgement of one frame take 16 + 28, of an aggregate 16 + 32; then
+//! comes AIFS, 43. After a frame that was not acknowledged, the first slot begins
+//! 45 + 43 = 88 after its end for its sender, and 103 after it for those for whom
+//! it was spoilt. A slot is 9, and counts as it begins.
 
 use std::collections::VecDeque;
 

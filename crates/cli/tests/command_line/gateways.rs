@@ -107,6 +107,10 @@ fn a_manifest_repeats_a_comparison_of_ways() {
     let text = String::from_utf8(bench.bytes("one/manifest.json")).unwrap();
     let mut manifest = json(&text);
     assert_eq!(manifest["data"][0]["content"], LOG);
+    let htb = &manifest["contenders"][2];
+    assert_eq!((&htb["label"], &htb["name"]), (&"htb, 90%".into(), &"htb".into()));
+    let settings = serde_json::json!({ "share": "0.9", "leaf": "fifo", "queue": "1000" });
+    assert_eq!(htb["parameters"], settings);
     manifest["results"]["flows.csv"] = "0".repeat(64).into();
     bench.write("other.json", &manifest.to_string());
     let output =

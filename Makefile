@@ -37,6 +37,7 @@ lint: compiler
 checks: compiler
 	tools/check-dependencies.sh
 	tools/check-docs.sh
+	tools/check-arrows.sh
 	tools/check-packages.sh
 
 fmt: compiler

@@ -342,9 +342,9 @@ Examples:
 
 Built in: school. A file names classes, servers and the ways to compare: request schedulers, and
 without one 'direct', 'htb', 'pools', or a packet discipline as a shaper, as 'shaped-fq-codel'.
-Into the output folder go report.html, its plots as SVG files, summary.csv, runs.csv,
-summary.json (what --json prints) and manifest.json, which repeats the comparison. Ctrl-C keeps
-what is done, reports it, and marks it as partial.
+Into the output folder go report.html, its plots as SVG files, flows.csv (a row for each request),
+links.csv, summary.csv, summary.json (what --json prints) and manifest.json, which repeats the
+comparison. Ctrl-C keeps what is done, reports it, and marks it as partial.
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 
 #[derive(Args, Debug)]

@@ -13,7 +13,7 @@ use tidegate_study::manifest::{Contender, Manifest};
 
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
 use crate::builtin::SCENARIOS;
-use crate::comparing::{self, Compared, Extra};
+use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::rows::{Names, Table};
@@ -107,9 +107,5 @@ impl Compared for Scenario {
 
     fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {
         report::write(folder, summary, &describe::provenance(self, manifest))
-    }
-
-    fn extra(&self, _runs: &[RunSummary]) -> Vec<Extra> {
-        Vec::new()
     }
 }

@@ -29,9 +29,6 @@ const CSV: &str = "summary.csv";
 /// The same with the points of plots; `--json` prints it.
 const JSON: &str = "summary.json";
 
-/// A result that only some comparisons have: its file and what is in it.
-pub(crate) type Extra = (&'static str, Vec<u8>);
-
 /// What can be compared, and how its results look.
 pub(crate) trait Compared: Study {
     /// The runs summed up.
@@ -61,9 +58,6 @@ pub(crate) trait Compared: Study {
     /// When it cannot be written.
     fn report(&self, folder: &Path, summary: &Self::Summary, manifest: &Manifest)
     -> io::Result<()>;
-
-    /// Files of its own.
-    fn extra(&self, runs: &[Self::Run]) -> Vec<Extra>;
 }
 
 /// Compares the contenders of `study`, which `input` describes with the files in `data`.
@@ -103,10 +97,6 @@ pub(crate) fn compare<S: Compared>(
     folder.write(JSON, document.as_bytes())?;
     let mut results: Vec<_> = S::TABLES.iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
-    for (name, content) in study.extra(&runs) {
-        folder.write(name, &content)?;
-        results.push(name);
-    }
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);
     study

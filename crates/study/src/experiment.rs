@@ -57,8 +57,8 @@ pub struct About<'a> {
     pub seed: u64,
     /// Simulated time that was reached; less than the study's when it was cut off.
     pub reached: Time,
-    /// Events handled, as a measure of work.
-    pub events: u64,
+    /// Events handled, as a measure of work, where they are counted.
+    pub events: Option<u64>,
 }
 
 impl Study for Scenario {
@@ -92,7 +92,7 @@ impl Study for Scenario {
 
     fn about<'a>(&'a self, run: &'a RunSummary) -> About<'a> {
         let RunSummary { discipline, seed, reached, events, .. } = run;
-        About { label: discipline, seed: *seed, reached: *reached, events: *events }
+        About { label: discipline, seed: *seed, reached: *reached, events: Some(*events) }
     }
 }
 

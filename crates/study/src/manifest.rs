@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tidegate_sim::requests::Way;
 use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::data::{DataFile, sha256_of};
@@ -77,8 +78,9 @@ pub struct Run {
     pub seed: u64,
     /// Simulated time that it came to.
     pub reached_ns: u64,
-    /// Events handled.
-    pub events: u64,
+    /// Events handled, where they are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
 }
 
 /// How results were made.
@@ -169,6 +171,17 @@ impl From<&DisciplineChoice> for Contender {
         Contender {
             label: choice.label.clone(),
             name: choice.entry.name.into(),
+            parameters: parameters.map(|(name, text)| (name.into(), text)).collect(),
+        }
+    }
+}
+
+impl From<&Way> for Contender {
+    fn from(way: &Way) -> Contender {
+        let parameters = way.parameters().into_iter();
+        Contender {
+            label: way.label.clone(),
+            name: way.name(),
             parameters: parameters.map(|(name, text)| (name.into(), text)).collect(),
         }
     }

@@ -32,14 +32,8 @@ impl Study for Comparison {
         self.ways.iter().map(|way| way.label.as_str()).collect()
     }
 
-    /// By their labels: the file has their settings.
     fn contenders(&self) -> Vec<Contender> {
-        let contender = |label: &str| Contender {
-            label: label.into(),
-            name: label.into(),
-            parameters: std::collections::BTreeMap::new(),
-        };
-        self.labels().into_iter().map(contender).collect()
+        self.ways.iter().map(Contender::from).collect()
     }
 
     fn seeds(&self) -> &[u64] {
@@ -64,7 +58,7 @@ impl Study for Comparison {
     fn about<'a>(&'a self, run: &'a Run) -> About<'a> {
         let Run { way, seed, outcome } = run;
         let label = self.ways[*way].label.as_str();
-        About { label, seed: *seed, reached: outcome.reached, events: 0 }
+        About { label, seed: *seed, reached: outcome.reached, events: None }
     }
 }
 
@@ -348,10 +342,4 @@ impl Summary {
                 .collect(),
         }
     }
-}
-
-/// The classes of one run, in the order of the file.
-#[must_use]
-pub fn classes(comparison: &Comparison, run: &Run) -> Vec<Class> {
-    (0..comparison.setup.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
 }

@@ -17,9 +17,10 @@ pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
         .chain(setup.passing.iter().map(passing))
         .collect();
     let files = [
+        ("flows.csv", "one row for each request"),
+        ("links.csv", "the state of each queue over time"),
         ("summary.csv", "means and intervals of everything measured"),
-        ("runs.csv", "the same of each run, one row for each class"),
-        ("summary.json", "the means and intervals, and how requests ended"),
+        ("summary.json", "the same"),
         ("manifest.json", "what all of this came from"),
     ];
     Provenance {

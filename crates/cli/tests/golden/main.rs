@@ -67,7 +67,7 @@ fn compare(name: &str, arguments: &[&str]) {
 }
 
 fn gateways(name: &str, file: &str, arguments: &[&str]) {
-    let tables = &["summary.csv", "runs.csv", "summary.json"];
+    let tables = &["flows.csv", "links.csv", "summary.csv", "summary.json"];
     check(name, &[&["requests", "compare", file], arguments].concat(), &Leaves::Tables(tables));
 }
 

@@ -10,6 +10,7 @@ use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
 use tidegate_core::setting::{Kind as Of, Parameter, SettingError, Settings};
+use tidegate_core::units::Amount;
 use tidegate_core::{Buffer, Rate};
 
 use super::setup::{SchedulerChoice, Setup};
@@ -179,6 +180,42 @@ impl Way {
     #[must_use]
     pub fn direct() -> Way {
         Way { label: DIRECT.name.into(), kind: Kind::Direct }
+    }
+
+    /// Its name in files, one of [`names`].
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Gateway(choice) => choice.entry.name.into(),
+            Kind::Direct => DIRECT.name.into(),
+            Kind::Htb { .. } => HTB.name.into(),
+            Kind::Shaped { discipline, .. } => format!("{SHAPED}{}", discipline.entry.name),
+            Kind::Pools { .. } => POOLS.name.into(),
+        }
+    }
+
+    /// All its settings as they would be written in a file.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let share = |share: &f64| (SHARE.name, share.to_string());
+        let queue = |queue: &Buffer| match queue.amount() {
+            Amount::Packets(count) => (QUEUE.name, count.to_string()),
+            Amount::Bytes(_) => unreachable!("queues of shapers hold packets"),
+        };
+        match &self.kind {
+            Kind::Gateway(choice) => {
+                let names = choice.entry.parameters.iter().map(|parameter| parameter.name);
+                names.map(|name| (name, format!("{:#}", choice.settings.value(name)))).collect()
+            }
+            Kind::Direct => Vec::new(),
+            Kind::Htb { share: of, leaf, queue: holds } => {
+                vec![share(of), (LEAF.name, leaf.entry.name.into()), queue(holds)]
+            }
+            Kind::Shaped { share: of, queue: holds, discipline } => {
+                [share(of), queue(holds)].into_iter().chain(discipline.parameters()).collect()
+            }
+            Kind::Pools { share: of } => vec![share(of)],
+        }
     }
 
     /// Whose weights it goes by.

@@ -148,7 +148,9 @@ impl<'a> Simulation<'a> {
                 world.forget_warm_up();
             }
         }
-        self.tell_of_the_over();
+        if self.world.has_over() {
+            self.tell_of_the_over();
+        }
     }
 
     /// Tells the programs of connections that are no more; what they do may end others.

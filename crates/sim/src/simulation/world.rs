@@ -248,7 +248,9 @@ impl<'a> World<'a> {
         self.drop_lost();
         if let Some((packet, sent)) = taken {
             let segment = packet.handle as SegmentId;
-            self.segments[segment].ecn = packet.ecn;
+            if packet.ecn == Ecn::Ce {
+                self.segments[segment].ecn = Ecn::Ce;
+            }
             self.travel(link, segment, sent);
         }
     }
@@ -278,7 +280,14 @@ impl<'a> World<'a> {
     }
 
     /// Tells the owners of lost packets.
+    #[inline]
     pub(super) fn drop_lost(&mut self) {
+        if !self.lost.is_empty() {
+            self.drop_all_lost();
+        }
+    }
+
+    fn drop_all_lost(&mut self) {
         while let Some(segment) = self.lost.pop() {
             self.tally.lost += 1;
             match self.segments.remove(segment).content {
@@ -320,7 +329,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A connection that is no more, whose programs have to be told.
+    /// Whether a connection is no more whose programs have to be told.
+    #[inline]
+    pub(super) fn has_over(&self) -> bool {
+        !self.over.is_empty()
+    }
+
+    /// Such a connection, the one that ended first.
     pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
         self.over.pop_front()
     }

@@ -70,6 +70,7 @@ impl Egress {
     }
 
     /// Hands in a packet that has arrived at `now`; returns the packets lost over it.
+    #[inline]
     pub fn offer(&mut self, now: Time, packet: Packet) -> &[Loss] {
         self.port.offer(now, packet);
         self.pace.queue_changed(now, |at| self.port.next_ready(at));
@@ -78,6 +79,7 @@ impl Egress {
 
     /// Asks what there is to do at `now`. Packets lost on the way are in
     /// [`Egress::losses`].
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Poll {
         if let Some(start) = self.pace.start(now) {
             let packet = self.port.take(now);
@@ -95,12 +97,14 @@ impl Egress {
 
     /// When a packet may leave, not before `now`; `None` while none waits.
     #[must_use]
+    #[inline]
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         self.pace.next_ready(now)
     }
 
     /// The packets lost in the last call of [`Egress::offer`] or [`Egress::poll`].
     #[must_use]
+    #[inline]
     pub fn losses(&self) -> &[Loss] {
         self.port.losses()
     }
@@ -127,6 +131,7 @@ impl Egress {
 
     /// The discipline's queue and its counters.
     #[must_use]
+    #[inline]
     pub fn port(&self) -> &Port {
         &self.port
     }

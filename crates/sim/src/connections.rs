@@ -187,12 +187,14 @@ impl Connection {
         (self.ends[side as usize].node, self.ends[side.other() as usize].node, key)
     }
 
-    /// Numbers the next packet of a side: the n-th one of a connection draws the
-    /// same lot under every discipline.
-    pub(crate) fn next_lot(&mut self, side: Side) -> Lot {
+    /// Numbers the next packets of a side: the n-th one of a connection draws the same
+    /// lot under every discipline.
+    pub(crate) fn next_lots(&mut self, side: Side, count: usize) -> impl Iterator<Item = Lot> + use<> {
         let end = &mut self.ends[side as usize];
-        end.sent += 1;
-        Lot::new(self.identity ^ side as u64, end.sent)
+        let before = end.sent;
+        end.sent += count as u64;
+        let flow = self.identity ^ side as u64;
+        (before + 1..=end.sent).map(move |number| Lot::new(flow, number))
     }
 }
 

@@ -44,8 +44,9 @@ pub(crate) struct Link {
     /// link where that is drawn.
     loss: f64,
     salt: u64,
-    /// Packets on the wire, with the time at which they arrive.
-    pub(crate) in_flight: VecDeque<(Time, SegmentId)>,
+    /// Packets on the wire, with the time at which they arrive and the host that each is
+    /// for.
+    pub(crate) in_flight: VecDeque<(Time, SegmentId, NodeId)>,
     /// All packets come from one link, in order: see the module's text.
     pub(crate) fed_by_one: bool,
     /// The class of a packet by the host that it is for, where the link tells them apart.

@@ -14,7 +14,7 @@ use tidegate_core::Time;
 
 pub(crate) use self::world::{Event, Over, World};
 use crate::apps::{App, AppId, Traffic};
-use crate::connections::Side;
+use crate::connections::{ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
 use crate::requests::Gateway;
@@ -69,6 +69,21 @@ pub(crate) struct Programs<'a> {
 }
 
 impl Programs<'_> {
+    /// Tells a program of a segment: see [`App::on_segment`]. Almost all are of traffic,
+    /// which is asked without a detour.
+    fn on_segment(
+        &mut self,
+        app: AppId,
+        world: &mut World<'_>,
+        connection: ConnectionId,
+        side: Side,
+    ) -> bool {
+        match app {
+            AppId::Traffic => self.traffic.on_segment(world, connection, side),
+            _ => self.app(app).on_segment(world, connection, side),
+        }
+    }
+
     /// The program with this name.
     pub(crate) fn app(&mut self, app: AppId) -> &mut dyn App {
         match (app, &mut self.gateway) {

@@ -13,6 +13,7 @@ pub(super) struct Credit {
 impl Credit {
     /// A call at `now` brought or lost packets. `ready` says when the first of what
     /// is queued may leave, not before the time that it is given.
+    #[inline]
     pub(super) fn queue_changed(&mut self, now: Time, ready: impl FnOnce(Time) -> Option<Time>) {
         let next = ready(now);
         // A packet that could have left before now keeps its credit.
@@ -23,17 +24,20 @@ impl Credit {
 
     /// The time as of which a packet leaves that is taken at `now`; nothing while
     /// none may leave.
+    #[inline]
     pub(super) fn start(&self, now: Time) -> Option<Time> {
         let due = self.due.filter(|due| *due <= now)?;
         Some(due.max(Time(now.0.saturating_sub(CREDIT.0))))
     }
 
     /// A packet has left; the next one is due at `next`.
+    #[inline]
     pub(super) fn left(&mut self, next: Option<Time>) {
         self.due = next;
     }
 
     /// When the next packet may leave, not before `now`.
+    #[inline]
     pub(super) fn next_ready(&self, now: Time) -> Option<Time> {
         self.due.map(|due| due.max(now))
     }
@@ -65,6 +69,7 @@ impl Pace {
 
     /// A call at `now` brought or lost packets. `ready` says when the first of what
     /// is queued may leave, not before the time that it is given.
+    #[inline]
     pub(crate) fn queue_changed(&mut self, now: Time, ready: impl FnOnce(Time) -> Option<Time>) {
         let free = self.free;
         self.credit.queue_changed(now, |now| ready(now.max(free)));
@@ -72,11 +77,13 @@ impl Pace {
 
     /// The time as of which a packet leaves that is taken at `now`; nothing while
     /// none may leave.
+    #[inline]
     pub(crate) fn start(&self, now: Time) -> Option<Time> {
         self.credit.start(now)
     }
 
     /// A packet of `size` leaves from `start` on; returns when its last bit has left.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         start: Time,
@@ -89,6 +96,7 @@ impl Pace {
     }
 
     /// When the next packet may leave, not before `now`.
+    #[inline]
     pub(crate) fn next_ready(&self, now: Time) -> Option<Time> {
         self.credit.next_ready(now)
     }

@@ -96,8 +96,9 @@ pub(crate) struct World<'a> {
     tally: Tally,
     /// Whether the recorder takes the rows of packets.
     pub(super) takes_packets: bool,
-    // Buffers that are used again for every event.
-    headers: Vec<Vec<Header>>,
+    // Buffers that are used again for every event, and for what programs do within it.
+    headers: Vec<Header>,
+    spare_headers: Vec<Vec<Header>>,
     pub(super) lost: Vec<SegmentId>,
     pub(super) handed_on: Vec<SegmentId>,
 }
@@ -136,6 +137,7 @@ impl<'a> World<'a> {
             unloaded,
             tally: Tally::default(),
             headers: Vec::new(),
+            spare_headers: Vec::new(),
             lost: Vec::new(),
             handed_on: Vec::new(),
         }
@@ -163,15 +165,13 @@ impl<'a> World<'a> {
     #[must_use]
     pub(super) fn arrive(&mut self, link: usize) -> Option<SegmentId> {
         let now = self.kernel.now();
-        let (to, segment) = {
-            let link_state = &mut self.network.links[link];
-            let (_, segment) = link_state.in_flight.pop_front().expect("an arrival has its packet");
-            if let Some((at, _)) = link_state.in_flight.front() {
-                self.kernel.schedule(*at, Event::Arrival(link as u16));
-            }
-            (link_state.to, segment)
-        };
-        let destination = self.segments[segment].destination;
+        let state = &mut self.network.links[link];
+        let (_, segment, destination) =
+            state.in_flight.pop_front().expect("an arrival has its packet");
+        if let Some((at, ..)) = state.in_flight.front() {
+            self.kernel.schedule(*at, Event::Arrival(link as u16));
+        }
+        let to = state.to;
         if destination == to {
             return Some(segment);
         }
@@ -276,7 +276,7 @@ impl<'a> World<'a> {
         if in_flight.is_empty() {
             self.kernel.schedule(at, Event::Arrival(link as u16));
         }
-        in_flight.push_back((at, segment));
+        in_flight.push_back((at, segment, destination));
     }
 
     /// Tells the owners of lost packets.
@@ -314,11 +314,12 @@ impl<'a> World<'a> {
     /// Lets one end send what it may, after its program did something.
     pub(crate) fn act(&mut self, connection: ConnectionId, side: Side) {
         let now = self.kernel.now();
-        let mut headers = self.headers.pop().unwrap_or_default();
+        let mut headers = self.spare_headers.pop().unwrap_or_default();
         if let Some(end) = self.end(connection, side) {
             end.poll(now, &mut headers);
         }
-        self.after_activity(connection, side, headers);
+        self.after_activity(connection, side, &mut headers);
+        self.spare_headers.push(headers);
     }
 
     /// Breaks a connection off, at once and at both ends.
@@ -347,19 +348,18 @@ impl<'a> World<'a> {
         let record = self.segments.remove(segment);
         match record.content {
             Content::Tcp { connection, to, header } => {
-                let mut headers = self.headers.pop().unwrap_or_default();
-                let Some(state) = self.connections.live(connection) else {
-                    return self.headers.push(headers);
-                };
+                let Some(state) = self.connections.live(connection) else { return };
+                let mut headers = std::mem::take(&mut self.headers);
                 let marked = record.ecn == Ecn::Ce;
                 state.endpoint(to).on_segment(now, &header, marked, &mut headers);
                 let app = state.app(to);
-                if programs.app(app).on_segment(self, connection, to)
+                if programs.on_segment(app, self, connection, to)
                     && let Some(end) = self.end(connection, to)
                 {
                     end.poll(now, &mut headers);
                 }
-                self.after_activity(connection, to, headers);
+                self.after_activity(connection, to, &mut headers);
+                self.headers = headers;
             }
             Content::Datagram { traffic, flow, sent, .. } => {
                 self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
@@ -370,37 +370,32 @@ impl<'a> World<'a> {
     pub(super) fn on_timer(&mut self, connection: ConnectionId, side: Side) {
         let now = self.kernel.now();
         let Some(state) = self.connections.live(connection) else { return };
-        let mut headers = self.headers.pop().unwrap_or_default();
+        let mut headers = std::mem::take(&mut self.headers);
         if state.timer_came(now, side, &mut headers) {
-            self.after_activity(connection, side, headers);
-        } else {
-            self.headers.push(headers);
+            self.after_activity(connection, side, &mut headers);
         }
+        self.headers = headers;
     }
 
     /// Sends what one side of a connection has to say, sets its timer, and
     /// removes the connection when it is over.
-    fn after_activity(&mut self, id: ConnectionId, side: Side, mut headers: Vec<Header>) {
-        let Some(state) = self.connections.live(id) else {
-            headers.clear();
-            return self.headers.push(headers);
-        };
+    fn after_activity(&mut self, id: ConnectionId, side: Side, headers: &mut Vec<Header>) {
+        let Some(state) = self.connections.live(id) else { return headers.clear() };
         if let Some(at) = state.timer_to_set(side) {
             self.kernel.schedule(at, Event::Timer(id, side));
         }
         let over = state.is_over();
         let class = state.class();
         let (from, destination, key) = state.route(side);
+        let mut lots = state.next_lots(side, headers.len());
         for header in headers.drain(..) {
             let to = side.other();
             let size = header.wire_size();
             let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
             let content = Content::Tcp { connection: id, to, header };
-            let state = self.connections.live(id).expect("it has just been there");
-            let lot = state.next_lot(side);
+            let lot = lots.next().expect("each packet has its lot");
             self.send(from, Segment { key, destination, size, class, ecn, lot, content });
         }
-        self.headers.push(headers);
         if let Some(over) = over {
             let state = self.connections.remove(id);
             self.over.push_back((state, over));

@@ -97,6 +97,14 @@ impl Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u16);
 
+impl NodeId {
+    /// Its IPv4 address: 10.0.0.0 and its number.
+    pub(crate) fn address(self) -> [u8; 4] {
+        let [high, low] = self.0.to_be_bytes();
+        [10, 0, high, low]
+    }
+}
+
 /// A discipline with its settings, as one of the candidates of a comparison.
 #[derive(Clone, Debug)]
 pub struct DisciplineChoice {

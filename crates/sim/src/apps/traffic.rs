@@ -6,11 +6,11 @@
 use slab::Slab;
 use tidegate_core::Bytes;
 
+use super::App;
 use super::transfer::Transferring;
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::scenario::{NodeId, Opener, Scenario, TrafficKind, Transfer};
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
 
 /// The programs of all transfers and streams of datagrams.

@@ -83,3 +83,10 @@ impl Input {
         Ok((read, ledger.into_seen()))
     }
 }
+
+/// Whether the file has the magic number of pcap or pcapng.
+pub(crate) fn starts_as_capture(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut start)?;
+    Ok(tidegate_sim::trace::sizes::is_capture(&start))
+}

@@ -1,5 +1,7 @@
 //! Where a scenario or gateway comes from.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};

@@ -3,8 +3,6 @@
 //! The recording becomes the traffic of a scenario, written as anybody could
 //! write it, and the rest is a comparison: same results, same manifest.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_core::Span;

@@ -8,7 +8,6 @@ mod cbr;
 pub(crate) mod frames;
 mod greedy;
 mod packets;
-pub(crate) mod sizes;
 mod transfers;
 mod web;
 

@@ -182,7 +182,7 @@ impl Reader<'_> {
         Ok(Transfer { from, to: to_nodes, opened_by, tcp, follow })
     }
 
-    fn check_ways(
+    pub(super) fn check_ways(
         &self,
         from: &[NodeId],
         to: &At<Names>,
@@ -201,7 +201,7 @@ impl Reader<'_> {
         self.topology.check_reachable(from, to, to_nodes, both_ways)
     }
 
-    fn single(&self, names: &At<Names>) -> Result<NodeId, Mistake> {
+    pub(super) fn single(&self, names: &At<Names>) -> Result<NodeId, Mistake> {
         match self.topology.resolve(names)?.as_slice() {
             [node] => Ok(*node),
             several => {
@@ -210,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    fn times(
+    pub(super) fn times(
         &self,
         start: Option<&Quantity<Span>>,
         stop: Option<&Quantity<Span>>,
@@ -228,7 +228,7 @@ impl Reader<'_> {
         Ok((Time::ZERO + begin, Time::ZERO + end))
     }
 
-    fn check_arrivals(&self, per_second: f64, place: &Range<usize>) -> Result<(), Mistake> {
+    pub(super) fn check_arrivals(&self, per_second: f64, place: &Range<usize>) -> Result<(), Mistake> {
         let arrivals = per_second * self.duration.as_seconds();
         // Written so that NaN is refused as well.
         if arrivals <= MOST_ARRIVALS {

@@ -228,7 +228,11 @@ impl Reader<'_> {
         Ok((Time::ZERO + begin, Time::ZERO + end))
     }
 
-    pub(super) fn check_arrivals(&self, per_second: f64, place: &Range<usize>) -> Result<(), Mistake> {
+    pub(super) fn check_arrivals(
+        &self,
+        per_second: f64,
+        place: &Range<usize>,
+    ) -> Result<(), Mistake> {
         let arrivals = per_second * self.duration.as_seconds();
         // Written so that NaN is refused as well.
         if arrivals <= MOST_ARRIVALS {

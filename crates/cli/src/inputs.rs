@@ -1,5 +1,7 @@
 //! Where a scenario or gateway comes from.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
@@ -82,4 +84,11 @@ impl Input {
         let read = parse(&ledger).map_err(Failure::input)?;
         Ok((read, ledger.into_seen()))
     }
+}
+
+/// Whether the file has the magic number of pcap or pcapng.
+pub(crate) fn starts_as_capture(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut start)?;
+    Ok(tidegate_sim::trace::sizes::is_capture(&start))
 }

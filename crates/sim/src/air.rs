@@ -7,7 +7,7 @@
 
 use tidegate_core::{Packet, Time};
 
-use crate::network::Routes;
+use crate::routes::Routes;
 use crate::scenario::{AccessPoint, Capacity, NodeId, Scenario, Station};
 use crate::wlan::aggregation::{Aggregation, Aggregator, Fate, Pulled};
 use crate::wlan::airtime::AirtimeTurns;

@@ -6,31 +6,20 @@
 //! a browser, a server and a gateway are programs alike.
 
 mod clients;
+mod gateway;
 mod proxy;
 mod servers;
 mod traffic;
 mod transfer;
 
-use crate::connections::{Connection, ConnectionId, Side};
-use crate::simulation::{Over, World};
+use crate::connections::{Connection, ConnectionId, Over, Side};
+use crate::simulation::World;
 
 pub(crate) use clients::Clients;
+pub(crate) use gateway::Gateway;
 pub(crate) use proxy::Proxy;
 pub(crate) use servers::Servers;
 pub(crate) use traffic::Traffic;
-
-/// Which program of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AppId {
-    /// The sources of a scenario's traffic, on all of its hosts.
-    Traffic,
-    /// Those who ask for pages, each client on a host of its own.
-    Clients,
-    /// Web servers, each on a host of its own.
-    Servers,
-    /// The request gateway.
-    Proxy,
-}
 
 /// A program.
 pub(crate) trait App {

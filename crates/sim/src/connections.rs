@@ -11,12 +11,9 @@ use std::sync::Arc;
 
 use tidegate_core::{FlowKey, Time};
 
-use crate::apps::AppId;
 use crate::lot::{Lot, mix};
-use crate::network::address;
 use crate::requests::Wanted;
 use crate::scenario::NodeId;
-use crate::simulation::Over;
 use crate::tcp::{Endpoint, Header, TcpConfig};
 
 /// Names a connection, also after it is over.
@@ -42,6 +39,34 @@ impl Side {
             Side::Acceptor => Side::Opener,
         }
     }
+}
+
+/// Why a connection is no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Both ends have closed it.
+    Closed,
+    /// TCP gave it up.
+    Failed,
+    /// The program at this end broke it off, for a reason of its own.
+    Aborted {
+        by: Side,
+        /// What the programs at both ends take it to mean.
+        reason: u16,
+    },
+}
+
+/// Which program of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppId {
+    /// The sources of a scenario's traffic, on all of its hosts.
+    Traffic,
+    /// Those who ask for pages, each client on a host of its own.
+    Clients,
+    /// Web servers, each on a host of its own.
+    Servers,
+    /// The request gateway.
+    Proxy,
 }
 
 /// A connection that is to be opened; pairs have the opener first.
@@ -98,9 +123,9 @@ impl Connection {
         let port = |n: u64| 1_024 + (n % PORTS) as u16;
         let [opener, acceptor] = opening.nodes;
         let key = FlowKey::v4(
-            address(opener),
+            opener.address(),
             port(serial),
-            address(acceptor),
+            acceptor.address(),
             port(serial / PORTS),
             FlowKey::TCP,
         );

@@ -1,4 +1,4 @@
-//! Links between nodes, and the routes over them.
+//! Links between nodes.
 //!
 //! A link is a queue, a sender and a wire. Its packets in flight wait in a
 //! FIFO of their own, and only the first of them stands in the event queue.
@@ -23,14 +23,9 @@ use tidegate_core::{Buffer, Bytes, Loss, Packet, Port, Rate, Span, Time};
 use crate::air::{Air, Radio};
 use crate::lot::{Lot, mix};
 use crate::metrics::run_summary::Times;
+use crate::routes::Routes;
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario};
 use crate::trace::delivery::{Cursor, DeliveryTrace, OPPORTUNITY};
-
-/// The IPv4 address of a node: 10.0.0.0 and its number.
-pub(crate) fn address(node: NodeId) -> [u8; 4] {
-    let [high, low] = node.0.to_be_bytes();
-    [10, 0, high, low]
-}
 
 /// The place of a packet's record in the simulation's slab.
 pub(crate) type SegmentId = u32;
@@ -318,63 +313,6 @@ impl Network {
         let link = self.routes.link(node, destination);
         link.expect("the scenario has a route between the ends of its traffic")
     }
-}
-
-/// For every pair of nodes the first link of a way with the fewest links; among
-/// those of equal length the one through the link listed first.
-///
-/// Most nodes are hosts with one link that leads away: whatever they send takes it,
-/// and only the others need a table of all destinations.
-pub(crate) struct Routes {
-    /// Where the entry of each node begins, and how far apart those of two
-    /// destinations are: by nothing where all take the same link.
-    entries: Vec<(usize, usize)>,
-    /// The link to take.
-    links: Vec<Option<u16>>,
-}
-
-impl Routes {
-    pub(crate) fn new(nodes: usize, links: &[LinkSpec]) -> Routes {
-        let mut onward: Vec<Vec<u16>> = vec![Vec::new(); nodes];
-        for (index, link) in (0_u16..).zip(links) {
-            onward[usize::from(link.from.0)].push(index);
-        }
-        let mut routes = Routes { entries: Vec::with_capacity(nodes), links: Vec::new() };
-        for start in 0..nodes {
-            let begin = routes.links.len();
-            if let [] | [_] = onward[start][..] {
-                routes.links.push(onward[start].first().copied());
-                routes.entries.push((begin, 0));
-            } else {
-                routes.links.append(&mut first_links(start, links, &onward));
-                routes.entries.push((begin, 1));
-            }
-        }
-        routes
-    }
-
-    /// The link to take at `node` towards `destination`, if a way leads there.
-    pub(crate) fn link(&self, node: NodeId, destination: NodeId) -> Option<usize> {
-        let (begin, apart) = self.entries[usize::from(node.0)];
-        self.links[begin + apart * usize::from(destination.0)].map(usize::from)
-    }
-}
-
-/// The first link of the way from `start` to each node, breadth first; `onward` has the
-/// links that lead away from each.
-fn first_links(start: usize, links: &[LinkSpec], onward: &[Vec<u16>]) -> Vec<Option<u16>> {
-    let mut first = vec![None; onward.len()];
-    let mut reached = VecDeque::from([start]);
-    while let Some(node) = reached.pop_front() {
-        for index in &onward[node] {
-            let to = usize::from(links[usize::from(*index)].to.0);
-            if to != start && first[to].is_none() {
-                first[to] = if node == start { Some(*index) } else { first[node] };
-                reached.push_back(to);
-            }
-        }
-    }
-    first
 }
 
 /// For each link, whether all its packets come from one and the same link.

@@ -30,10 +30,10 @@
 
 mod demand;
 mod failures;
-mod gateway;
 mod network;
 mod outcome;
 mod pages;
+mod run;
 mod setup;
 mod wanted;
 mod ways;
@@ -42,13 +42,12 @@ pub use demand::RequestLog;
 pub(crate) use demand::{Asker, Sizes};
 pub(crate) use failures::Fate;
 pub use failures::{Presence, ServerFailures};
-pub(crate) use gateway::Gateway;
-pub use gateway::{run, run_way};
 pub(crate) use network::Hosts;
 pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub(crate) use outcome::{Ending, SMALL, Whereabouts};
 pub(crate) use pages::Loading;
 pub use pages::{Pages, RecordedPages};
+pub use run::{run, run_way};
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
 pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::Time;
 
-pub(crate) use self::world::{Event, Over, World};
-use crate::apps::{App, AppId, Traffic};
-use crate::connections::{ConnectionId, Side};
+pub(crate) use self::world::{Event, World};
+use crate::apps::{App, Gateway, Traffic};
+use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
-use crate::requests::Gateway;
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::unloaded::Unloaded;
 

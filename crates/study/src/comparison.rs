@@ -214,7 +214,7 @@ fn ratios(scenario: &Scenario, runs: &[&RunSummary]) -> Vec<RatioResult> {
 }
 
 /// Mean and percentiles of a delay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayResult {
     /// Mean.
     pub mean_s: Option<Estimate>,

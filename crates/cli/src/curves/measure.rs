@@ -15,8 +15,8 @@ use tidegate_sim::trace::{Capture, FlowLog};
 
 use crate::arguments::MeasureArguments;
 use crate::failure::Failure;
+use crate::inputs::starts_as_capture;
 use crate::output::{print, print_json};
-use crate::replay::starts_as_capture;
 
 /// Lengths of time at which a curve is shown, as far as it was measured.
 const SHOWN: [Span; 11] = [

@@ -2,8 +2,8 @@
 
 use tidegate_sim::requests::{Cbr, Class, Demand, Pages, ServerFailures, ServerGroup, Setup};
 use tidegate_sim::scenario::file::gateway::Comparison;
+use tidegate_sim::scenario::short;
 
-use crate::describe::{law, short};
 use crate::report::Provenance;
 
 /// The provenance of a comparison of the file with this `text`. Nothing in it
@@ -76,7 +76,7 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
         let [delay, rate] = [range(&delay.0, &delay.1), range(&rate.0, &rate.1)];
         ("servers".to_string(), format!("{count}, {delay} away, with links of {rate}"))
     });
-    let objects = format!("{}; a request takes {}", law(&setup.sizes), setup.request);
+    let objects = format!("{}; a request takes {}", setup.sizes, setup.request);
     let patience = setup.patience.map_or_else(String::new, |patience| {
         format!("; a response of which nothing comes for {patience} is given up")
     });

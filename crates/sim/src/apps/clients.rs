@@ -12,15 +12,15 @@ use slab::Slab;
 use tidegate_core::{Bytes, Span, Time};
 
 use self::presence::Visitor;
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::FlowRecord;
 use crate::requests::{
     Asker, ClassOutcome, Ending, Fate, Hosts, Loading, SMALL, Setup, Sizes, Unfinished, Wanted,
     Whereabouts,
 };
 use crate::scenario::NodeId;
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 
 /// All clients of a run.
 pub(crate) struct Clients<'a> {

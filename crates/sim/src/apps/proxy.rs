@@ -14,15 +14,15 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Span, Time};
 
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::run_summary::Times;
 use crate::network::Queue;
 use crate::requests::{
     ClassOutcome, Ending, Fate, Hosts, Pauses, Setup, Unfinished, Wanted, Way, Whereabouts,
 };
 use crate::scenario::NodeId;
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 use crate::tcp::TcpConfig;
 
 /// What it is woken for.

@@ -4,10 +4,10 @@
 use slab::Slab;
 use tidegate_core::{Bytes, Rate, Span};
 
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Over, Side};
 use crate::requests::{Fate, Setup};
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 use crate::tcp::Endpoint;
 
 /// How often a slow server sends a piece.

@@ -6,11 +6,11 @@
 use slab::Slab;
 use tidegate_core::Bytes;
 
+use super::App;
 use super::transfer::Transferring;
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
-use crate::scenario::{NodeId, Opener, Scenario, TrafficKind, Transfer};
-use crate::simulation::{Over, World};
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
+use crate::scenario::{NodeId, Opener, Scenario};
+use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
 
 /// The programs of all transfers and streams of datagrams.
@@ -54,7 +54,8 @@ impl Traffic {
         let number = self.begun[traffic];
         self.begun[traffic] += 1;
         let spec = &world.scenario.traffic[traffic];
-        let (class, transfer) = (spec.class, transfer_of(&spec.kind));
+        let transfer = spec.kind.transfer().expect("a source of connections");
+        let class = spec.class;
         let slot = self.transfers.vacant_entry();
         let tag = slot.key();
         let connection = world.open(&Opening {
@@ -163,18 +164,4 @@ fn report(
         row.unloaded = world.unloaded(row.traffic, size);
     }
     world.report(&row, now);
-}
-
-/// The transfer that a source of connections makes.
-fn transfer_of(kind: &TrafficKind) -> &Transfer {
-    match kind {
-        TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
-        TrafficKind::Cbr { .. }
-        | TrafficKind::Frames { .. }
-        | TrafficKind::Greedy { .. }
-        | TrafficKind::Packets { .. }
-        | TrafficKind::Requests => {
-            unreachable!("these sources open no transfers")
-        }
-    }
 }

@@ -14,8 +14,8 @@ use super::failures::{Fate, ServerFailures};
 use super::pages::{Loading, Pages, Plan};
 use super::setup::{Class, Demand, Setup};
 use crate::scenario::SizeLaw;
+use crate::scenario::sizes::Sampler;
 use crate::trace::HttpLog;
-use crate::traffic::sizes::Sampler;
 
 /// The requests of a Web server's log, to be made again.
 ///

@@ -10,8 +10,7 @@ use std::collections::VecDeque;
 use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use super::Programs;
-use crate::apps::AppId;
-use crate::connections::{Connection, ConnectionId, Connections, Opening, Side};
+use crate::connections::{AppId, Connection, ConnectionId, Connections, Opening, Over, Side};
 use crate::datagrams::DatagramFlows;
 use crate::kernel::Kernel;
 use crate::lot::Lot;
@@ -59,21 +58,6 @@ pub(super) enum Content {
     Tcp { connection: ConnectionId, to: Side, header: Header },
     /// Of a datagram flow.
     Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
-}
-
-/// Why a connection is no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// Both ends have closed it.
-    Closed,
-    /// TCP gave it up.
-    Failed,
-    /// The program at this end broke it off, for a reason of its own.
-    Aborted {
-        by: Side,
-        /// What the programs at both ends take it to mean.
-        reason: u16,
-    },
 }
 
 /// The network with all hosts, as their programs see it.

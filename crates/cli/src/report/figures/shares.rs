@@ -13,9 +13,8 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
         let link = discipline.links.get(index);
         let offered = link.map_or(0, |link| link.offered);
-        let (refused, later) = link.map_or((0, 0), |link| {
-            (link.refused, link.pushed_out + link.early + link.superseded + link.excess)
-        });
+        let (refused, later) =
+            link.map_or((0, 0), |link| (link.refused, link.lost() - link.refused));
         let ratio = link.and_then(|link| link.loss_ratio);
         // The mean over seeds, like everywhere, divided as all seeds together.
         let both = ratio.map_or(0.0, |ratio| ratio.mean);

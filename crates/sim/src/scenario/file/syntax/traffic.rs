@@ -4,9 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::{Bytes, Rate, Span};
 
+use super::super::error::Mistake;
+use super::super::traffic::Reader;
 use super::super::values::{At, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
 use super::{Sizes, Tcp, Transfers};
+use crate::scenario::TrafficSpec;
 
 /// Sources of traffic, each kind in a list of its own; reports show them in the
 /// order of the file.
@@ -31,6 +34,39 @@ pub(in crate::scenario::file) struct Traffic {
     /// The packets of a capture, at the times at which they were captured.
     #[serde(default)]
     pub(in crate::scenario::file) packets: Vec<At<PacketSource>>,
+}
+
+impl Traffic {
+    /// What there is to choose from.
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], \
+         [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+
+    /// All sources with their names and places in the file.
+    pub(in crate::scenario::file) fn read(
+        &self,
+        reader: &Reader<'_>,
+    ) -> Result<Vec<(&At<String>, usize, TrafficSpec)>, Mistake> {
+        let mut sources: Vec<(&At<String>, usize, TrafficSpec)> = Vec::new();
+        for source in &self.transfers {
+            sources.push((&source.name, source.place.start, reader.transfers(source)?));
+        }
+        for source in &self.web {
+            sources.push((&source.name, source.place.start, reader.web(source)?));
+        }
+        for source in &self.cbr {
+            sources.push((&source.name, source.place.start, reader.cbr(source)?));
+        }
+        for source in &self.frames {
+            sources.push((&source.name, source.place.start, reader.frames(source)?));
+        }
+        for source in &self.greedy {
+            sources.push((&source.name, source.place.start, reader.greedy(source)?));
+        }
+        for source in &self.packets {
+            sources.push((&source.name, source.place.start, reader.packets(source)?));
+        }
+        Ok(sources)
+    }
 }
 
 /// TCP transfers. How many: one of `load`, `per_second`, `count`, `log`.

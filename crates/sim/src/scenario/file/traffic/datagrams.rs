@@ -32,7 +32,10 @@ const LEAST_DRAWN: Bytes = Bytes(40);
 const MOST_DRAWN: Bytes = Bytes(1_536);
 
 impl Reader<'_> {
-    pub(super) fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn cbr(
+        &self,
+        source: &CbrSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -46,7 +49,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn frames(&self, source: &FrameSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn frames(
+        &self,
+        source: &FrameSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -78,7 +84,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn greedy(&self, source: &GreedySource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn greedy(
+        &self,
+        source: &GreedySource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -112,7 +121,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn packets(
+        &self,
+        source: &PacketSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (inside, outside) = (self.single(&source.inside)?, self.single(&source.outside)?);
         self.check_ways(&[inside], &source.outside, &[outside], true)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;

@@ -128,7 +128,7 @@ pub(crate) fn compare<S: Compared>(
     if stop.load(Ordering::Relaxed) && manifest.partial {
         let (done, all) = (runs.len(), jobs.len());
         return Err(Failure::Interrupted(format!(
-            "interrupted: the results are of {done} of {all} runs, and marked as partial"
+            "interrupted: the results cover {done} of {all} runs, and are marked as partial"
         )));
     }
     earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))
@@ -137,12 +137,12 @@ pub(crate) fn compare<S: Compared>(
 /// Says whether the results are those of the earlier comparison.
 fn check(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
     if earlier.partial {
-        eprintln!("The manifest is of a partial comparison; this one is whole.");
+        eprintln!("The manifest describes a partial comparison; this one is complete.");
         return Ok(());
     }
     let changed = earlier.changed(now);
     if changed.is_empty() {
-        eprintln!("All {} results are the same as before, to the byte.", earlier.results.len());
+        eprintln!("All {} results are the same as before, byte for byte.", earlier.results.len());
         return Ok(());
     }
     let by = if earlier.tidegate == now.tidegate {

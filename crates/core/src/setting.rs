@@ -144,7 +144,7 @@ impl Kind {
     /// Reads a value; the error says what would have been right.
     fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self {
-            // What is wrong in a longer text has to be said, not only what would be right.
+            // An error in a longer text needs an explanation, not only what would be right.
             Kind::Contracts => {
                 let wrong = |error: &dyn fmt::Display| {
                     format!("a list of flows whose deadlines can all be met: {error}")
@@ -188,12 +188,14 @@ impl Kind {
         match self {
             Kind::Span { least, most } => format!("a time from '{least}' to '{most}'"),
             Kind::Bytes { least, most } => format!("a size from '{least}' to '{most}'"),
-            Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
+            Kind::Amount => "a number of packets or a size, for example '20 packets' or '30 \
+                             kB'"
+            .into(),
             Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Switch => "on or off".into(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Contracts => "a file of flows, or such a list in one line".into(),
+            Kind::Contracts => "a file of flows, or its list of flows in one line".into(),
         }
     }
 }

@@ -64,8 +64,8 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     });
     let reproduction = page::section("reproduce", "How to reproduce")
         .child(element("p").text(format!(
-            "tidegate {} wrote this for these flows, here in one line, which the parameter of a \
-             discipline takes as it takes a file:",
+            "tidegate {} wrote this page for the following flows. This one line can be the \
+             parameter of a discipline, just as a file can:",
             env!("CARGO_PKG_VERSION")
         )))
         .child(scrolling(element("pre").text(analysis.contracts.to_string())));
@@ -117,20 +117,20 @@ fn figures(analysis: &Analysis, left: &Left) -> Vec<Figure> {
             id: "first-packets",
             title: format!("For the first packets, up to {first}"),
             caption: "A packet's deadline is where the curve reaches its size: a lower curve \
-                      gives later deadlines. Two segments run along the line first, then along \
-                      one that is shifted.",
+                      gives later deadlines. The two-segment curve follows the line at first, \
+                      then a shifted one.",
             drawing: chart(left, first),
         },
         Figure {
             id: "deadlines",
             title: format!("While deadlines of real-time flows pass, up to {near}"),
-            caption: "The bursts of real-time flows are due here; between them there is room.",
+            caption: "The bursts of real-time flows are due here; there is room between them.",
             drawing: chart(left, near),
         },
         Figure {
             id: "long-run",
             title: format!("In the long run, up to {far}"),
-            caption: "From its last corner on, E is a straight line, or repeats itself.",
+            caption: "After its last corner, E is a straight line or repeats itself.",
             drawing: chart(left, far),
         },
     ]

@@ -109,7 +109,7 @@ fn not_drawn(lines: &[Line]) -> String {
     if empty.is_empty() {
         return String::new();
     }
-    format!(" Not drawn, for want of data: {}.", empty.join(", "))
+    format!(" Not drawn, because there are no data: {}.", empty.join(", "))
 }
 
 /// `fifo, las and efd`.
@@ -176,8 +176,8 @@ fn response_by_size(comparison: &Comparison) -> Figure {
         id: "response-by-size".into(),
         title: "Response time by size".into(),
         caption,
-        description: format!("One line each for {}.", labels(comparison)),
+        description: format!("One line for each of {}.", labels(comparison)),
         table: Some("table-sizes"),
-        plot: if empty { Err("No transfer was finished.".into()) } else { Ok(chart.draw()) },
+        plot: if empty { Err("No transfer finished.".into()) } else { Ok(chart.draw()) },
     }
 }

@@ -135,7 +135,7 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
 
 pub(super) fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
     if clauses.is_empty() {
-        let text = "nothing was measured that could be compared".into();
+        let text = "no measured value can be compared".into();
         clauses.push(Clause { verdict: Verdict::Told, text });
     }
     Summary { label: label.into(), clauses }
@@ -178,7 +178,7 @@ impl Said {
             }
             (None, Some(is)) => {
                 let time = short(Quantity::Time, is.mean);
-                let text = format!("short transfers take {time}, where none was finished before");
+                let text = format!("short transfers take {time}, where none finished before");
                 self.say(Verdict::Told, text);
             }
             (_, None) if after.started > 0 => {
@@ -190,7 +190,7 @@ impl Said {
             |class: &ClassResult| 1.0 - class.completed as f64 / class.started.max(1) as f64;
         if after.completed > 0 && (unfinished(before) - unfinished(after)).abs() >= UNFINISHED {
             let change = pair(Quantity::Share, unfinished(after), "instead of", unfinished(before));
-            self.say(Verdict::Told, format!("{change} of the short transfers stay unfinished"));
+            self.say(Verdict::Told, format!("{change} of the short transfers remain unfinished"));
         }
     }
 
@@ -297,9 +297,9 @@ fn harm(source: &TrafficResult) -> Option<(Harm, Estimate)> {
 
 fn none_finished(class: &ClassResult) -> String {
     match class.started {
-        1 => "the only short transfer was not finished".into(),
+        1 => "the only short transfer did not finish".into(),
         started => format!(
-            "none of the {} was finished",
+            "none of the {} finished",
             counted(started, "short transfer", "short transfers")
         ),
     }
@@ -323,7 +323,7 @@ pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> 
             let part = short(Quantity::Share, is / was - 1.0);
             format!("{transfers} take {part} longer ({instead})")
         }
-        Verdict::Same => format!("{transfers} take as long ({})", short(Quantity::Time, is)),
+        Verdict::Same => format!("{transfers} take the same time ({})", short(Quantity::Time, is)),
         Verdict::Unclear => format!("the response time of {transfers}"),
         Verdict::Told => format!("{transfers} take {instead}"),
     }

@@ -141,8 +141,8 @@ pub(super) fn side_by_side(
         id: "table-main",
         note: format!(
             "Means over {} ± half the width of the 95% confidence interval. ★ marks the best \
-             value of a row and those whose interval overlaps with its interval; rows without a \
-             star have no winner.",
+             value of a row and the values whose intervals overlap with its interval; rows \
+             without a star have no winner.",
             counted(seeds as u64, "seed", "seeds")
         ),
         columns: std::iter::once(column("")).chain(names).collect(),
@@ -229,7 +229,7 @@ impl MainRow {
         };
         let stars: Vec<_> = self.values.iter().map(overlaps).collect();
         let known = self.values.iter().flatten().count();
-        // A star for everybody is none.
+        // A star on every value says nothing.
         if stars.iter().filter(|star| **star).count() == known { none } else { stars }
     }
 }
@@ -293,8 +293,9 @@ fn classes(comparison: &Comparison) -> Table {
     groups.extend(first.map(|d| group(d.all.label.clone(), &|d| Some(&d.all))));
     Table {
         id: "table-classes",
-        note: "By size of the transfer. Counts are of all seeds together; times are of \
-                  finished transfers, means over seeds ± half the 95% confidence interval."
+        note: "By size of the transfer. Counts cover all seeds together; times are those of \
+               finished transfers, as means over seeds ± half the width of the 95% confidence \
+               interval."
             .into(),
         columns,
         groups,
@@ -368,7 +369,7 @@ fn quantiles(comparison: &Comparison) -> Table {
     ));
     Table {
         id: "table-quantiles",
-        note: "The time within which so many of 100 were there, all seeds together.".into(),
+        note: "The time within which this many of 100 had arrived, all seeds together.".into(),
         columns: discipline_columns(comparison, "Part"),
         groups,
     }
@@ -395,7 +396,7 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-transfers",
         note: format!(
-            "Long flows are those of at least {}, and those without an end.",
+            "Long flows have at least {}, or no end.",
             short(Quantity::Size, comparison.long_flow_bytes as f64)
         ),
         columns: headings(MEASURES, TrafficResult::TRANSFERS),
@@ -426,8 +427,9 @@ fn datagrams(comparison: &Comparison) -> Option<Table> {
     let groups = by_source(comparison, |source| source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-datagrams",
-        note: "One-way delay of the packets that arrived; loss over packets sent. Late is what \
-                  came after the deadline or never, over packets that were due within the run."
+        note: "One-way delay of the packets that arrived; lost packets divided by packets sent. \
+               Late packets came after their deadline or never; their number is divided by that \
+               of the packets due within the run."
             .into(),
         columns,
         groups,
@@ -454,7 +456,7 @@ fn links(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
-        note: "Packets of all seeds together; ratios are means over seeds.".into(),
+        note: "Packet counts cover all seeds together; ratios are means over seeds.".into(),
         columns: headings(LinkResult::MEASURES, LinkResult::PACKETS),
         groups,
     })
@@ -465,8 +467,8 @@ fn queues(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
-        note: "Time that packets wait in front of the link, and what is kept there: means \
-                  over time; the peak is the largest of all seeds."
+        note: "The time that packets wait in front of the link, and what is kept there, as means \
+               over time; the peak is the largest of all seeds."
             .into(),
         columns: headings(LinkResult::MEASURES, LinkResult::QUEUES),
         groups,

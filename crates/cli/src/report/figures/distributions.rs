@@ -20,7 +20,7 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
         not_drawn(&chart.lines)
     );
     figure(comparison, "short-distribution".into(), title.into(), caption, &chart, || {
-        format!("No transfer of at most {largest} was finished.")
+        format!("No transfer of at most {largest} finished.")
     })
 }
 
@@ -90,7 +90,7 @@ fn figure(
         id,
         title,
         caption,
-        description: format!("A cumulative distribution each for {}.", labels(comparison)),
+        description: format!("One cumulative distribution for each of {}.", labels(comparison)),
         table: Some("table-quantiles"),
         plot: if empty { Err(gap()) } else { Ok(chart.draw()) },
     }

@@ -1,5 +1,4 @@
-//! The command line, defined once: help, manual pages and completions are made
-//! from it.
+//! The command line, defined once: help, manual pages and completions come from it.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;

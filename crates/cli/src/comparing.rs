@@ -1,6 +1,7 @@
-//! The steps of every comparison, whatever is compared: it runs each contender with
-//! each seed, writes rows, figures, report and manifest into a folder, and prints a
-//! table of the results. An interruption keeps what is done, marked as partial.
+//! The steps of every comparison, whatever is compared: it runs each contender
+//! with each seed, writes rows, figures, report and manifest into a folder, and
+//! prints a table of the results. After an interruption the finished runs
+//! remain, marked as partial.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -29,7 +30,7 @@ const CSV: &str = "summary.csv";
 /// The same with the points of plots; `--json` prints it.
 const JSON: &str = "summary.json";
 
-/// A result that only some comparisons have: its file and what is in it.
+/// A result that only some comparisons have: its file and the content.
 pub(crate) type Extra = (&'static str, Vec<u8>);
 
 /// What can be compared, and how its results look.
@@ -66,8 +67,8 @@ pub(crate) trait Compared: Study {
     fn extra(&self, runs: &[Self::Run]) -> Vec<Extra>;
 }
 
-/// Compares the contenders of `study`, which `input` describes with the files in `data`.
-/// With an `earlier` manifest the results are held against it.
+/// Compares the contenders of `study`, which `input` describes with the files
+/// in `data`. With an `earlier` manifest, it checks the results against that.
 pub(crate) fn compare<S: Compared>(
     study: &S,
     input: &Input,
@@ -134,7 +135,7 @@ pub(crate) fn compare<S: Compared>(
     earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))
 }
 
-/// Says whether the results are those of the earlier comparison.
+/// Reports whether the results are those of the earlier comparison.
 fn check(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
     if earlier.partial {
         eprintln!("The manifest describes a partial comparison; this one is complete.");

@@ -1,4 +1,4 @@
-//! `tidegate reproduce`: measures what the papers claim and says what came out.
+//! `tidegate reproduce`: measures the claims of the papers and reports the results.
 
 mod page;
 mod record;

@@ -1,4 +1,4 @@
-//! What `tidegate curves` finds, in tables: for the terminal and for the page.
+//! The tables of `tidegate curves`, for the terminal and for the page.
 
 use std::fmt::{Display, Write as _};
 
@@ -21,10 +21,10 @@ pub(crate) struct Table {
 const GAP: usize = 2;
 /// Corners of E beyond which only deadlines and the last corner are shown.
 const MOST_CORNERS: usize = 16;
-/// Places of the long run, which are shown whatever the flows are.
+/// Places in the long run, shown whatever the flows are.
 const LONG_RUN: [Span; 2] = [Span::millis(100), Span::seconds(1)];
 
-/// Largest packets that a further flow sends at once.
+/// The numbers of largest packets that another flow sends at once.
 const BURSTS: [u64; 3] = [1, 5, 20];
 
 /// All tables of an analysis, in their order; those without rows are left out.
@@ -117,7 +117,7 @@ fn best_effort(analysis: &Analysis) -> Table {
     }
 }
 
-/// The lengths of time at which the curves are worth a look.
+/// The lengths of time at which the curves are worth showing.
 pub(crate) fn telling(analysis: &Analysis, left: &Left) -> Vec<Span> {
     let pieces = left.residual.effective().pieces();
     let last = pieces.len() - 1;
@@ -200,7 +200,7 @@ fn admissible(analysis: &Analysis, left: &Left) -> Table {
     }
 }
 
-/// What a flow may send beyond its long-run rate, over any time.
+/// The most that a flow may send beyond its long-run rate, over any time.
 pub(super) fn burst(curve: &Curve) -> Bytes {
     let straight = curve.line_above_from(curve.tail());
     let slope = straight.rise();

@@ -15,16 +15,16 @@ use super::plot::{Axis, Drawing, Key, Line, LineChart};
 use crate::curves::tables::{self, Table, is_words};
 use crate::curves::{Analysis, Left};
 
-/// The first plot reaches so many times as far as the deadline of a largest packet,
+/// The first plot reaches this many times as far as the deadline of a largest packet,
 const PACKETS: u64 = 4;
-/// the second so many times as far as the longest deadline, if E has corners up to there,
+/// the second this many times as far as the longest deadline, if E has corners up to there,
 const DEADLINES: u64 = 4;
-/// the third so many times as far as the second, and beyond the last corner.
+/// and the third this many times as far as the second, and beyond the last corner.
 const LONG_RUN: u64 = 10;
-/// More points of a line than a screen has columns show nothing more.
+/// A line with more points than a screen has columns shows nothing more.
 const MOST_POINTS: usize = 2_000;
 
-/// A plot and what is said about it.
+/// A plot with its title and caption.
 struct Figure {
     id: &'static str,
     title: String,
@@ -76,7 +76,7 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     page::document(&title, element("body").child(header).child(main))
 }
 
-/// What may be wider than the screen.
+/// Wraps content that may be wider than the screen.
 fn scrolling(content: Element) -> Element {
     element("div").class("scroll").with("tabindex", 0).child(content)
 }

@@ -1,4 +1,4 @@
-//! The page: what stands where.
+//! The page and the order of its parts.
 
 use tidegate_study::comparison::Comparison;
 
@@ -11,7 +11,7 @@ use super::summary::{self, Clause, Summary, Verdict};
 use super::tables;
 
 const CSS: &str = include_str!("page.css");
-/// Links and sources named at the head of the page; all are at its end.
+/// The number of links and sources named at the head of the page; its end names all.
 const MOST_NAMED: usize = 4;
 
 /// The whole file.
@@ -49,7 +49,7 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
     document(&comparison.title, element("body").child(header).child(main))
 }
 
-/// A file of `body` that needs nothing else.
+/// A file with this `body` that needs no other files.
 pub(super) fn document(title: &str, body: Element) -> String {
     let head = element("head")
         .child(element("meta").with("charset", "utf-8"))
@@ -88,7 +88,7 @@ fn link(to: &str, text: &str) -> Element {
     element("a").with("href", format!("#{to}")).text(text)
 }
 
-/// What it is about, in lines, what to know before reading on, and where things are.
+/// The head of the page: its subject, what to know before reading on, and the contents.
 pub(super) fn header(
     title: &str,
     description: &str,
@@ -114,8 +114,8 @@ fn notice(lead: &str, text: String) -> Element {
     element("p").class("notice").with("role", "note").child(lead).text(text)
 }
 
-/// What to know before reading on: that only so many runs of a `partial` comparison
-/// are in, and what a single seed and more lines than colours mean.
+/// What to know before reading on: how many runs of a `partial` comparison have
+/// results, and what a single seed and more lines than colours mean.
 pub(super) fn notices(
     partial: Option<usize>,
     seeds: usize,
@@ -174,7 +174,7 @@ fn runs(comparison: &Comparison) -> String {
     )
 }
 
-/// How many runs of how long each of `names` had.
+/// The number and duration of the runs that each of `names` had.
 pub(super) fn ran<T: AsRef<str>>(
     seeds: usize,
     [duration_s, warm_up_s]: [f64; 2],
@@ -215,7 +215,7 @@ fn summary(comparison: &Comparison) -> Element {
         .children(unmeasured(comparison))
 }
 
-/// Names the sources of which there is nothing to report.
+/// Names the sources without results.
 fn unmeasured(comparison: &Comparison) -> Option<Element> {
     let all = sources(comparison, |_| true);
     let measured =
@@ -233,7 +233,7 @@ fn unmeasured(comparison: &Comparison) -> Option<Element> {
     })
 }
 
-/// A sentence on each, of which one is what the others are compared with.
+/// A sentence on each; the others are compared with the one at `baseline`.
 pub(super) fn sentences(summaries: &[Summary], baseline: usize) -> Element {
     let items = summaries.iter().enumerate().map(|(style, it)| {
         let role = (style == baseline).then(|| element("span").class("role").text("baseline"));
@@ -370,7 +370,7 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
 ];
 
-/// How to come by the same numbers, from what `file` is the title of, and what words mean.
+/// How to obtain the same numbers, with the file whose title is `file`, and what words mean.
 pub(super) fn reproduction(
     seeds: &[u64],
     provenance: &Provenance,

@@ -1,9 +1,9 @@
 //! The report of `tidegate requests compare`: ways of sharing a gateway's link.
-//!
-//! Principles. As of the report on disciplines, from whose parts it is made: the
-//! finding in words, then figures, then their numbers, and at the end how to come
-//! by them again. A way has the same place, colour, dashes and marker everywhere.
-//! Nothing is said of a way that its results do not show.
+//! Principles. Those of the report on disciplines, whose parts this report
+//! uses: the finding in words, then figures, then their numbers, and at the end
+//! how to obtain them again. A way has the same place, colour, dashes and
+//! marker everywhere. The report says nothing of a way that its results do not
+//! show.
 
 mod figures;
 mod finding;
@@ -29,7 +29,7 @@ use crate::gateways::standard::Standard;
 pub(crate) struct Results<'a> {
     /// What came out.
     pub(crate) summary: &'a Summary,
-    /// What it is held against.
+    /// What they are compared with.
     pub(crate) standard: &'a Standard,
     /// What was run.
     pub(crate) provenance: &'a Provenance,
@@ -68,8 +68,7 @@ const DEFINITIONS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Writes `report.html` and `plots/*.svg` into `directory`, which is made when it
-/// does not exist.
+/// Writes `report.html` and `plots/*.svg` into `directory`, which is created if it does not exist.
 pub(crate) fn write(directory: &Path, results: Results) -> io::Result<()> {
     let figures = figures::all(results);
     super::write_page(directory, &html(results, &figures), &figures)

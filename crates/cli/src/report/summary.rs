@@ -1,5 +1,5 @@
-//! The summary: what users gain and lose under each discipline, against the
-//! first one, in a sentence.
+//! The summary: a sentence on what users gain and lose under each discipline,
+//! compared with the first one.
 //!
 //! A gain or a loss is claimed only when the 95% confidence intervals of the
 //! two disciplines do not overlap (which is stricter than a test of the
@@ -18,13 +18,13 @@ use super::number::{Quantity, brief, counted, pair, short};
 const SAME: f64 = 0.05;
 /// Loss ratios that are this close are the same, whatever their ratio.
 const SAME_LOSS: f64 = 0.000_5;
-/// From this factor on a change is told as a factor and not in per cent.
+/// From this factor on a change is stated as a factor and not in per cent.
 const AS_FACTOR: f64 = 1.95;
-/// When the parts of transfers left unfinished are this far apart, response
-/// times alone mislead: they are known for finished ones only.
+/// Where the parts of unfinished transfers are this far apart, response times
+/// alone mislead: only finished transfers have one.
 pub(super) const UNFINISHED: f64 = 0.01;
 
-/// What is said of one discipline.
+/// The summary of one discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Summary {
     pub(super) label: String,
@@ -47,20 +47,20 @@ pub(super) enum Verdict {
     Same,
     /// The intervals overlap.
     Unclear,
-    /// Told without a claim: a number of the baseline, or of a single run.
+    /// Stated without a claim: a number of the baseline, or of a single run.
     Told,
 }
 
-/// The words for datagrams that come to harm.
+/// The words for datagrams that are of no use.
 struct Harm {
     noun: &'static str,
     verb: &'static str,
-    /// How they are then.
+    /// The words for their state.
     state: &'static str,
 }
 
 const LOSS: Harm = Harm { noun: "loss", verb: "loses", state: "" };
-/// Where somebody waits for them, too late is as bad as lost.
+/// Where users wait for datagrams, a late one is as bad as a lost one.
 const LATENESS: Harm = Harm { noun: "lateness", verb: "has", state: " late or lost" };
 
 impl Summary {
@@ -72,7 +72,7 @@ impl Summary {
     }
 }
 
-/// One summary for each discipline; the first is what the others are compared with.
+/// One summary for each discipline; the others are compared with the first.
 pub(super) fn of(comparison: &Comparison) -> Vec<Summary> {
     let Some((baseline, others)) = comparison.disciplines.split_first() else { return Vec::new() };
     let mut out = vec![alone(baseline)];
@@ -118,7 +118,7 @@ fn alone(baseline: &DisciplineResult) -> Summary {
     finished(&baseline.label, clauses)
 }
 
-/// What `other` changes.
+/// The changes that `other` makes.
 fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
     let mut said = Said::default();
     said.short_transfers(&baseline.short, &other.short);
@@ -141,7 +141,7 @@ pub(super) fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
     Summary { label: label.into(), clauses }
 }
 
-/// Collects clauses; what has no clear difference comes last, in one clause.
+/// Collects clauses; everything without a clear difference comes last, in one clause.
 #[derive(Default)]
 struct Said {
     clear: Vec<Clause>,
@@ -149,7 +149,7 @@ struct Said {
 }
 
 impl Said {
-    /// Takes a clause in; whether it will stand where the next one can refer to it.
+    /// Adds a clause; returns whether it stands where the next one can refer to it.
     fn say(&mut self, verdict: Verdict, text: String) -> bool {
         let clear = verdict != Verdict::Unclear;
         if clear {
@@ -200,7 +200,7 @@ impl Said {
             return;
         };
         let Harm { noun, verb, state } = told;
-        // Of a run that was cut short, it may be that nothing was due.
+        // In a run that was cut short, nothing may have been due.
         if told_before.noun != noun || (was.mean == 0.0 && is.mean == 0.0) {
             return;
         }
@@ -305,7 +305,7 @@ fn none_finished(class: &ClassResult) -> String {
     }
 }
 
-/// What the response time of `transfers` is now.
+/// The clause on the response time of `transfers`.
 pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> String {
     let instead = pair(Quantity::Time, is, "instead of", was);
     match verdict {
@@ -329,7 +329,7 @@ pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> 
     }
 }
 
-/// How fast the long transfers of a source are now.
+/// The clause on the speed of a source's long transfers.
 fn speed(verdict: Verdict, name: &str, was: f64, is: f64) -> String {
     let instead = pair(Quantity::Rate, is, "instead of", was);
     let of = format!("long transfers of ‘{name}’");

@@ -12,7 +12,7 @@ use super::markup::{Element, element};
 use super::number::{Quantity, Units, count, counted, estimate, mean_and_half, short, significant};
 use super::plot::swatch;
 
-/// Stands for what was not measured.
+/// Shown where nothing was measured.
 const NOTHING: &str = "–";
 
 /// A table in groups of rows.
@@ -58,7 +58,7 @@ pub(super) fn cell(text: impl Into<String>) -> Element {
     element("td").text(text)
 }
 
-/// The head of a row about one of what is compared.
+/// The head of a row about one contender.
 pub(super) fn row_name(style: usize, label: &str) -> Element {
     element("th").with("scope", "row").child(swatch(style)).text(label)
 }
@@ -68,7 +68,7 @@ fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
     cell(known.map_or(NOTHING.into(), |value| estimate(quantity, &value)))
 }
 
-/// A value in the way that its runs were summed up.
+/// A value, shown according to how its runs were summed up.
 fn shown(quantity: Quantity, measured: Value) -> Element {
     match measured {
         Value::Mean(estimate) => value(quantity, estimate),
@@ -90,7 +90,7 @@ pub(super) fn cells<R>(measures: &[Measure<R>], table: measure::Table, result: &
     own.map(|measure| shown(measure.quantity, (measure.value)(result))).collect()
 }
 
-/// A row of the main table: one value for each of what is compared.
+/// A row of the main table: one value for each contender.
 pub(super) struct MainRow {
     pub(super) name: String,
     pub(super) quantity: Quantity,
@@ -98,8 +98,8 @@ pub(super) struct MainRow {
     pub(super) values: Vec<Option<Estimate>>,
 }
 
-/// A row for each measure that what is compared is judged by, of those that `belong`;
-/// `of` gives the results, one for each of what is compared.
+/// A row for each measure that judges contenders, if it `belongs`; `of` gives
+/// the results, one for each contender.
 pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
     measures: &'static [Measure<R>],
     belongs: impl Fn(&Measure<R>) -> bool,
@@ -406,7 +406,7 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {
     let own = || TrafficResult::MEASURES.iter().filter(|it| it.is_in(TrafficResult::DATAGRAMS));
-    // What is late depends on when it is due, which is set and not measured.
+    // Lateness depends on the deadline, which is set and not measured.
     let before_lateness = |measure: &Measure<TrafficResult>| measure.name == "late_ratio";
     let cells = |source: &TrafficResult| {
         // Payload is counted by flow, and a flow that began during the warm-up is not.

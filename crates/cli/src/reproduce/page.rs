@@ -1,11 +1,11 @@
-//! What was found, as pages: an index, and a page for each paper.
+//! The findings as pages: an index, and a page for each paper.
 
 use tidegate_papers::{Claim, Effort, Finding, Outcome, Paper, Table};
 
 /// The page that leads to the others.
 pub(super) const INDEX: &str = "README.md";
 
-/// Names of files and what is in them.
+/// The names of the files and their content.
 pub(super) fn all(found: &[(&Claim, Finding)], effort: Effort) -> Vec<(String, String)> {
     let mut pages = vec![(INDEX.to_string(), index(found, effort))];
     let papers = found.chunk_by(|one, other| std::ptr::eq(one.0.paper, other.0.paper));
@@ -16,7 +16,7 @@ pub(super) fn all(found: &[(&Claim, Finding)], effort: Effort) -> Vec<(String, S
     pages
 }
 
-/// The option that asks for so much.
+/// The option that asks for this effort.
 fn option(effort: Effort) -> &'static str {
     match effort {
         Effort::Quick => " --quick",
@@ -30,7 +30,8 @@ fn index(found: &[(&Claim, Finding)], effort: Effort) -> String {
         "# What the papers claim, and what comes out here\n\n\
          Made by `tidegate reproduce{} --out FOLDER`, tidegate {}. Every verdict is computed from \
          the checks on the claim's page; each check compares runs with the same arrivals, over \
-         {} seeds unless the page has more, and holds when its whole 95% interval is on the right side of its bound.\n\n\
+         {} seeds unless the page has more, and holds when its whole 95% interval is on the right \
+         side of its bound.\n\n\
          | claim | what the paper says | verdict | checks that hold |\n\
          | --- | --- | --- | --- |\n",
         option(effort),

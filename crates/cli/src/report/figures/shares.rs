@@ -66,7 +66,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     })
 }
 
-/// What each source of transfers carries, where there are several.
+/// The throughput of each source of transfers, where there are several.
 pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     let found = sources(comparison, |source| !source.datagrams && source.throughput_bps.is_some());
     if found.len() < 2 {

@@ -1,11 +1,10 @@
 //! The finding in words: what each way does to small responses, and whether
-//! classes get their weights.
-//!
-//! The rules are those of the report on disciplines: a difference is claimed only
-//! where intervals do not overlap, and with one seed numbers stand without a claim.
-//! Shares are held against what weights give as a value without an interval: the
-//! weights of classes or of users, as the way has it. Of a way that knows no weights
-//! shares are told, and nothing is claimed.
+//! classes get their weights. The rules are those of the report on disciplines:
+//! a difference is claimed only where intervals do not overlap, and with one
+//! seed numbers stand without a claim. Shares are compared with what weights
+//! promise, a value without an interval; the way decides whether these are
+//! weights of classes or of users. For a way without weights the finding states
+//! shares and claims nothing.
 
 use tidegate_study::Estimate;
 use tidegate_study::requests::{Class, Counts, Way};
@@ -21,7 +20,7 @@ use crate::report::summary::{
 };
 use crate::report::tables::MainRow;
 
-/// What the median is of.
+/// The responses whose median is stated.
 const SMALL: &str = "small responses";
 
 /// The section at the top of the report.
@@ -81,7 +80,7 @@ fn named(ways: &[Way], of: impl Fn(usize) -> bool) -> String {
     listed(&chosen.map(|(_, way)| format!("‘{}’", way.label)).collect::<Vec<_>>())
 }
 
-/// With which way small responses come soonest.
+/// The way under which small responses arrive soonest.
 fn soonest(ways: &[Way]) -> Option<String> {
     let values: Vec<_> = ways.iter().map(|way| way.small_p50_s).collect();
     let known = values.iter().enumerate().filter_map(|(place, it)| Some((place, (*it)?.mean)));
@@ -106,7 +105,7 @@ fn soonest(ways: &[Way]) -> Option<String> {
     ))
 }
 
-/// With which ways classes get their weights.
+/// The ways under which classes receive what their weights promise.
 fn weights(results: Results) -> Option<String> {
     let ways = &results.summary.ways;
     if classes(results.summary).count() < 2 {
@@ -127,7 +126,7 @@ fn weights(results: Results) -> Option<String> {
     })
 }
 
-/// What is said of the way at `place`.
+/// The finding about the way at `place`.
 fn of(results: Results, baseline: usize, place: usize) -> Summary {
     let ways = &results.summary.ways;
     let (way, before) = (&ways[place], &ways[baseline]);
@@ -159,8 +158,8 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
     finished(&way.label, clauses)
 }
 
-/// The part of requests without an answer whose users had not left: response
-/// times alone mislead where it differs.
+/// The part of the requests that remained unanswered although their users had
+/// not left: where it differs, response times alone mislead.
 fn unanswered(way: &Way) -> f64 {
     let all = |of: &dyn Fn(&Counts) -> u64| {
         way.classes.iter().map(|class| of(&class.counts)).sum::<u64>() as f64
@@ -168,9 +167,9 @@ fn unanswered(way: &Way) -> f64 {
     all(&|counts| counts.failed() + counts.unfinished) / all(&|counts| counts.asked).max(1.0)
 }
 
-/// The shares of a way's classes beside what weights give them.
+/// The shares of a way's classes beside what weights promise them.
 struct Shares<'a> {
-    /// By weight; `None` where the way knows no weights.
+    /// The shares by weight; `None` where the way has no weights.
     due: Option<&'a [f64]>,
     received: Vec<Estimate>,
 }
@@ -183,7 +182,7 @@ impl<'a> Shares<'a> {
         Some(Shares { due: results.standard.due(place), received })
     }
 
-    /// Class by class what it receives, what it is due, and how they compare.
+    /// For each class what it receives, what it is due, and how the two compare.
     fn each(&self, due: &[f64]) -> Vec<(f64, f64, Verdict)> {
         let compared = self.received.iter().zip(due).map(|(share, due)| {
             let half_width = share.half_width.map(|_| 0.0);

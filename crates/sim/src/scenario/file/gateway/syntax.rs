@@ -94,7 +94,7 @@ pub(super) struct Gateway {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Objects {
-    /// How large objects are. Default: lognormal with a mean of 27.7 kB.
+    /// Sizes of the objects. Default: lognormal with a mean of 27.7 kB.
     pub(super) sizes: Option<At<Sizes>>,
     /// Mean number of objects of a page, fetched at once. Default: 1.
     pub(super) per_page: Option<At<Positive>>,

@@ -1,5 +1,5 @@
-//! A run of a gateway's users: their programs on the simulator's network, and the
-//! books of all of them.
+//! A run of a gateway's users: their programs on the simulator's network, and
+//! the records of all of them.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,8 +14,8 @@ use crate::metrics::{Discard, Recorder};
 use crate::network::Queue;
 use crate::simulation::{self, World};
 
-/// Runs `setup` with a gateway and this scheduler. When `stop` becomes true the run
-/// ends early, with what it has.
+/// Runs `setup` with a gateway and this scheduler. When `stop` becomes true,
+/// the run ends early with the results so far.
 #[must_use]
 pub fn run(setup: &Setup, scheduler: &SchedulerChoice, seed: u64, stop: &AtomicBool) -> Outcome {
     run_way(setup, &scheduler.clone().into(), seed, &mut Discard, stop)
@@ -33,7 +33,7 @@ pub fn run_way(
 ) -> Outcome {
     let (scenario, hosts) = setup.network(way, seed);
     let gateway = Gateway::new(setup, way, &hosts, seed);
-    // Nothing is tested here: every queue is what the way or the setup says.
+    // No queue is under test here: the way or the setup determines each of them.
     let tested = &setup.provider;
     let (summary, gateway) =
         simulation::run_gateway(&scenario, tested, seed, recorder, stop, gateway);
@@ -49,7 +49,7 @@ pub fn run_way(
     outcome
 }
 
-/// The programs of those who share a gateway's access link.
+/// The programs of the hosts that share a gateway's access link.
 pub(crate) struct Gateway<'a> {
     clients: Clients<'a>,
     servers: Servers<'a>,
@@ -102,7 +102,7 @@ impl<'a> Gateway<'a> {
         self.received_base = self.received().to_vec();
     }
 
-    /// Payload that has come for each class: to the gateway, or to clients without one.
+    /// Payload that has arrived for each class: at the gateway, or at clients without one.
     fn received(&self) -> &[Bytes] {
         self.proxy.as_ref().map_or(self.clients.received(), Proxy::received)
     }
@@ -128,7 +128,7 @@ impl<'a> Gateway<'a> {
         });
     }
 
-    /// Closes the books, and holds those of clients and gateway against each other.
+    /// Closes the records, and compares those of clients with those of the gateway.
     pub(crate) fn finish(&mut self, world: &mut World<'_>, end: Time) {
         let proxy = &mut self.proxy;
         let unfinished = self.clients.leave_off(world, |world, connection| match proxy {

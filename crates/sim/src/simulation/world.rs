@@ -1,4 +1,4 @@
-//! What all programs share: the links, the connections, the clock and the books.
+//! What all programs share: the links, the connections, the clock and the records.
 //!
 //! A segment's record lies in a slab from the host that sends it to the host
 //! that gets it or the queue that loses it; what moves through links is its
@@ -22,14 +22,14 @@ use crate::slab::Slab;
 use crate::tcp::{Endpoint, Flags, Header};
 use crate::unloaded::Unloaded;
 
-/// Something that will happen.
+/// A future event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// The first packet in flight on a link arrives.
     Arrival(u16),
     /// A link's sender may take the next packet.
     Ready(u16),
-    /// Somebody may begin to send in a wireless cell.
+    /// A sender may begin to send in a wireless cell.
     Access(u16),
     /// A timer of one end of a connection may be due.
     Timer(ConnectionId, Side),
@@ -61,7 +61,7 @@ pub(super) enum Content {
     Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
 }
 
-/// Why a connection is no more.
+/// Why a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// Both ends have closed it.
@@ -71,7 +71,7 @@ pub(crate) enum Over {
     /// The program at this end broke it off, for a reason of its own.
     Aborted {
         by: Side,
-        /// What the programs at both ends take it to mean.
+        /// Its meaning for the programs at both ends.
         reason: u16,
     },
 }
@@ -87,7 +87,7 @@ pub(crate) struct World<'a> {
     pub(crate) seed: u64,
     pub(super) segments: Slab<Segment>,
     pub(super) datagrams: Vec<DatagramFlows>,
-    /// Connections that are no more, whose programs do not know yet.
+    /// Connections that have ended, whose programs do not know yet.
     over: VecDeque<(Box<Connection>, Over)>,
     /// The yardstick for slowdown; `None` while the yardstick itself is measured.
     unloaded: Option<Unloaded<'a>>,
@@ -96,13 +96,13 @@ pub(crate) struct World<'a> {
     tally: Tally,
     /// Whether the recorder takes the rows of packets.
     pub(super) takes_packets: bool,
-    // Buffers that are used again for every event.
+    // Buffers that are reused for every event.
     headers: Vec<Vec<Header>>,
     pub(super) lost: Vec<SegmentId>,
     pub(super) handed_on: Vec<SegmentId>,
 }
 
-/// What has become of all segments.
+/// The fate of all segments.
 #[derive(Debug, Default)]
 struct Tally {
     made: u64,
@@ -158,8 +158,8 @@ impl<'a> World<'a> {
 
     // Links.
 
-    /// The first packet in flight on a link has come to the far end.
-    /// Returns it when it is there for the host at that end.
+    /// The first packet in flight on a link has arrived at the far end. Returns
+    /// it when it is there for the host at that end.
     #[must_use]
     pub(super) fn arrive(&mut self, link: usize) -> Option<SegmentId> {
         let now = self.kernel.now();
@@ -324,12 +324,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A connection that is no more, whose programs have to be told.
+    /// A connection that has ended, whose programs have to be told.
     pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
         self.over.pop_front()
     }
 
-    /// A packet has come to the host that it was sent to. Tells the program there.
+    /// A packet has arrived at the host that it was sent to. Tells the program there.
     pub(super) fn deliver(&mut self, segment: SegmentId, programs: &mut Programs<'_>) {
         self.tally.delivered += 1;
         let now = self.kernel.now();

@@ -1,7 +1,5 @@
-//! The one list of request schedulers.
-//!
-//! Each describes itself as a discipline does, in the vocabulary of
-//! [`setting`](crate::setting).
+//! The one list of request schedulers. Each describes itself like a discipline,
+//! in the vocabulary of [`setting`](crate::setting).
 
 use std::num::NonZeroU32;
 
@@ -16,7 +14,7 @@ use crate::units::{Bytes, Rate, Span};
 /// Every request scheduler, in the order in which they are shown.
 pub const SCHEDULERS: &[Entry] = &[MSF, PAPER, DRR, FIFO];
 
-/// One request scheduler: how it is called, what can be set, what that means.
+/// One request scheduler: its name, its parameters and their meaning.
 #[derive(Debug)]
 pub struct Entry {
     /// Name in files and on the command line; also the name of its page.
@@ -27,7 +25,7 @@ pub struct Entry {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    /// What settings that are known to be right mean.
+    /// The meaning of settings that have been checked.
     pub config: fn(&Settings) -> Config,
 }
 
@@ -38,7 +36,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// Reads `(parameter, value)` pairs as written in a file; what is not given has its default.
+    /// Reads `(parameter, value)` pairs in the form of a file; parameters that
+    /// are not given have their defaults.
     ///
     /// # Errors
     /// A name that the scheduler does not have, or a value of the wrong type or out of range.
@@ -71,7 +70,7 @@ const MSF: Entry = Entry {
         WINDOW,
         START,
         INTERVAL,
-        // A point above MSF's: what is not read while requests wait is lost.
+        // A percentage point above MSF's: capacity that is not used while requests wait is lost.
         Parameter { default: "0.99", ..TARGET },
         GROWTH,
         DELAY_LIMIT,
@@ -210,7 +209,7 @@ const FLOOR: Parameter = Parameter {
     name: "floor",
     help: "share of the link that long responses always have, the longest waiting first",
     kind: Kind::Number { least: 0.001, most: 1.0 },
-    // It passes by the classes' shares, so it is small against them.
+    // It ignores the classes' shares, so it is small compared with them.
     default: "0.02",
 };
 

@@ -1,7 +1,9 @@
 //! `tidegate curves`: whether a link can keep its promises to flows, and what
-//! it leaves to best-effort packets. The results are a few tables ([`tables`]),
-//! the same on the terminal and in the page, and the same again as JSON
-//! ([`json()`]) in units of bytes, seconds and bits per second.
+//! it leaves to best-effort packets.
+//!
+//! The results are a few tables ([`tables`]), the same on the terminal and in
+//! the page, and the same again as JSON ([`json()`]) in units of bytes, seconds
+//! and bits per second.
 
 mod json;
 mod measure;

@@ -1,7 +1,9 @@
-//! The folder that receives the results. Each run writes its rows into files of
-//! its own, which are joined in the order of the runs at the end: memory does
-//! not grow with the number of runs, and the result does not depend on the
-//! number of threads. Earlier results are overwritten only on request.
+//! The folder that receives the results.
+//!
+//! Each run writes its rows into files of its own, which are joined in the
+//! order of the runs at the end: memory does not grow with the number of runs,
+//! and the result does not depend on the number of threads. Earlier results are
+//! overwritten only on request.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};

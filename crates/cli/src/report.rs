@@ -1,11 +1,12 @@
 //! The report of a comparison: one HTML file that needs nothing else, and each of
-//! its figures as an SVG file of its own. Principles. The reader of the first
-//! screen manages a link and wants to know what users will notice: words before
-//! figures, figures before tables, and no claim that the intervals do not
-//! support. Readers who doubt a figure find its numbers in a table, and at the
-//! end the way to obtain them again. The file fetches nothing and runs nothing,
-//! so it can be mailed, archived and printed. The same input gives the same
-//! bytes.
+//! its figures as an SVG file of its own.
+//!
+//! Principles. The reader of the first screen manages a link and wants to know
+//! what users will notice: words before figures, figures before tables, and no
+//! claim that the intervals do not support. Readers who doubt a figure find its
+//! numbers in a table, and at the end the way to obtain them again. The file
+//! fetches nothing and runs nothing, so it can be mailed, archived and printed.
+//! The same input gives the same bytes.
 
 pub(crate) mod curves;
 mod figures;

@@ -1,7 +1,8 @@
-//! The way out to a link: a [`Port`] and the rate at which it empties. The
-//! driver of an egress offers packets as they arrive and polls for the next one
-//! when it may be sent. Polling is free: an early call changes nothing, and a
-//! late call loses none of the rate, within the bound that
+//! The way out to a link: a [`Port`] and the rate at which it empties.
+//!
+//! The driver of an egress offers packets as they arrive and polls for the next
+//! one when it may be sent. Polling is free: an early call changes nothing, and
+//! a late call loses none of the rate, within the bound that
 //! [`shaper`](crate::shaper) states. A link that takes a packet at the time of
 //! [`Poll::ReadyAt`] sends it from then on; an idle link sends a packet on
 //! arrival.

@@ -10,6 +10,7 @@
 //! clock, socket or thread. Requests, received bytes and the link's counters
 //! come in, and [`Decision`]s come out. It has an arbiter, which chooses the
 //! next request, and two actuators:
+//!
 //! - the *window* limits outstanding responses to as many as fill the link;
 //! - the *read gate*, in the mode `msf` only, takes a response out of the window
 //!   once it has become long, and lets it be read as fast as the link has room.
@@ -17,9 +18,11 @@
 //!   served: a few long responses hold all its places.
 //!
 //! A place in the window is a [`Permit`], which ends the response when it is
-//! dropped. A [`Proxy`] contains everything that a gateway does around a
-//! scheduler, apart from moving bytes: the lives of its requests and tunnels,
-//! with their places, pauses and ends.
+//! dropped.
+//!
+//! A [`Proxy`] contains everything that a gateway does around a scheduler,
+//! apart from moving bytes: the lives of its requests and tunnels, with their
+//! places, pauses and ends.
 //!
 //! ```
 //! use std::num::NonZeroU32;

@@ -1,8 +1,9 @@
-//! Parameters, and the values they are set to. A [`Parameter`] declares a name,
-//! a [`Kind`] with its range, and a default, all in the form of files.
-//! [`Settings`] are the values of all parameters of one owner (a discipline, a
-//! request scheduler or a shaper), read and checked once: nothing built from
-//! them can be wrong.
+//! Parameters, and the values they are set to.
+//!
+//! A [`Parameter`] declares a name, a [`Kind`] with its range, and a default,
+//! all in the form of files. [`Settings`] are the values of all parameters of
+//! one owner (a discipline, a request scheduler or a shaper), read and checked
+//! once: nothing built from them can be wrong.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! The wireless cells of a network: the links that share a medium. Every
-//! station's link to the access point is a sender of the cell, and so is the
-//! access point. The access point has either one link to all stations, whose
-//! queue holds the downloads of all of them, or a link to each station, whose
-//! queues take turns by airtime.
+//! The wireless cells of a network: the links that share a medium.
+//!
+//! Every station's link to the access point is a sender of the cell, and so is
+//! the access point. The access point has either one link to all stations,
+//! whose queue holds the downloads of all of them, or a link to each station,
+//! whose queues take turns by airtime.
 
 use tidegate_core::{Packet, Time};
 

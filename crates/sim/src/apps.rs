@@ -1,8 +1,9 @@
-//! Programs that run on hosts. A program opens connections or answers them,
-//! learns what happens to them, and acts at times that it asked for. It sees
-//! the network through sockets only: the same TCP over the same links, whatever
-//! the program does. A file transfer, a browser, a server and a gateway are all
-//! programs.
+//! Programs that run on hosts.
+//!
+//! A program opens connections or answers them, learns what happens to them,
+//! and acts at times that it asked for. It sees the network through sockets
+//! only: the same TCP over the same links, whatever the program does. A file
+//! transfer, a browser, a server and a gateway are all programs.
 
 mod clients;
 mod proxy;

@@ -1,9 +1,11 @@
 //! TCP connections: two endpoints on two hosts, and the programs that use them.
+//!
 //! Payload is counted, not carried. The content of the opener's first bytes,
 //! its [`Wanted`] object, travels with the connection and reaches the program
-//! at the other end once these bytes have arrived. The next connection reuses a
-//! slot, and the slot's generation distinguishes late packets of the last
-//! connection from those of the next.
+//! at the other end once these bytes have arrived.
+//!
+//! The next connection reuses a slot, and the slot's generation distinguishes
+//! late packets of the last connection from those of the next.
 
 use std::sync::Arc;
 

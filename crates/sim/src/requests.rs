@@ -9,10 +9,12 @@
 //! provider's end. The gateway follows a request scheduler of `tidegate-core`:
 //! it opens a connection to the server when a request is released, and reads a
 //! long response as far as permitted. Every object has a connection of its own
-//! on either side, with the simulator's full TCP. [`Setup`] describes the
-//! network and the demand, [`run`] runs it with one scheduler and one seed, and
-//! [`Outcome`] contains the results. [`run_way`] runs it in any [`Way`]:
-//! without a gateway, behind a shaper, or with a cap for each class.
+//! on either side, with the simulator's full TCP.
+//!
+//! [`Setup`] describes the network and the demand, [`run`] runs it with one
+//! scheduler and one seed, and [`Outcome`] contains the results. [`run_way`]
+//! runs it in any [`Way`]: without a gateway, behind a shaper, or with a cap
+//! for each class.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

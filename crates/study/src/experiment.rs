@@ -1,9 +1,10 @@
-//! All runs of a comparison, on all cores. A [`Study`] compares contenders
-//! under the same traffic: disciplines on the links of a scenario, or ways of
-//! sharing a gateway's link. A run uses one thread and shares nothing with the
-//! others, so any number of threads gives the same results, in the same order.
-//! Runs begin seed by seed: a study that stops half-way has results of every
-//! contender under the same seeds.
+//! All runs of a comparison, on all cores.
+//!
+//! A [`Study`] compares contenders under the same traffic: disciplines on the
+//! links of a scenario, or ways of sharing a gateway's link. A run uses one
+//! thread and shares nothing with the others, so any number of threads gives
+//! the same results, in the same order. Runs begin seed by seed: a study that
+//! stops half-way has results of every contender under the same seeds.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,6 +1,8 @@
 //! `manifest.json`: everything from which a comparison was made, so that it can
-//! be repeated byte for byte. There is one form for everything that can be
-//! compared. Facts without influence on the results are separate, under `made`.
+//! be repeated byte for byte.
+//!
+//! There is one form for everything that can be compared. Facts without
+//! influence on the results are separate, under `made`.
 
 use std::collections::BTreeMap;
 use std::io;

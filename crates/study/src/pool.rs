@@ -1,6 +1,7 @@
-//! Work on many items at the same time. One thread works on an item and shares
-//! nothing with the others, and results have the order of the items: any number
-//! of threads gives the same results.
+//! Work on many items at the same time.
+//!
+//! One thread works on an item and shares nothing with the others, and results
+//! have the order of the items: any number of threads gives the same results.
 
 use std::iter::zip;
 use std::sync::atomic::{AtomicBool, Ordering};

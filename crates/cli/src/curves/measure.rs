@@ -1,7 +1,8 @@
 //! `tidegate curves measure`: the most that recorded flows send, as curves for
-//! a file of flows. The measured curve is the smallest that bounds the
-//! recording; the envelope shown for it is nowhere below. Neither covers
-//! traffic that was not recorded.
+//! a file of flows.
+//!
+//! The measured curve is the smallest that bounds the recording; the envelope
+//! shown for it is nowhere below. Neither covers traffic that was not recorded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,6 +1,8 @@
 //! What the results of a comparison are compared with: the way without a
-//! gateway, and what weights promise each class. A way applies a weight either
-//! to a class or to each of its active users; some ways have no weights.
+//! gateway, and what weights promise each class.
+//!
+//! A way applies a weight either to a class or to each of its active users;
+//! some ways have no weights.
 
 use tidegate_core::Span;
 use tidegate_sim::requests::{Setup, Way, Weights};

@@ -1,5 +1,6 @@
-//! The figures: what is drawn from a comparison, and how to read it. A
-//! discipline has the same position in every figure, and so the same colour,
+//! The figures: what is drawn from a comparison, and how to read it.
+//!
+//! A discipline has the same position in every figure, and so the same colour,
 //! dashes and marker. A figure that could have been drawn but has no data says
 //! so and is not left out; a figure that the traffic cannot have is not
 //! mentioned.

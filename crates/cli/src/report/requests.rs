@@ -1,4 +1,5 @@
 //! The report of `tidegate requests compare`: ways of sharing a gateway's link.
+//!
 //! Principles. Those of the report on disciplines, whose parts this report
 //! uses: the finding in words, then figures, then their numbers, and at the end
 //! how to obtain them again. A way has the same place, colour, dashes and

@@ -1,5 +1,7 @@
-//! The one list of request schedulers. Each describes itself like a discipline,
-//! in the vocabulary of [`setting`](crate::setting).
+//! The one list of request schedulers.
+//!
+//! Each describes itself like a discipline, in the vocabulary of
+//! [`setting`](crate::setting).
 
 use std::num::NonZeroU32;
 

@@ -5,8 +5,10 @@
 //! (`MSF section 3.1`). The class with the least *SC* among those with a
 //! request waiting is next; among equals the one with the largest *w* x *UC*,
 //! then the one listed first. A class that was idle starts at the least *SC* of
-//! the active ones, and when all are idle every *SC* is 0. Where long responses
-//! are read by grants, two more rules, which are not in the paper, keep shares:
+//! the active ones, and when all are idle every *SC* is 0.
+//!
+//! Where long responses are read by grants, two more rules, which are not in
+//! the paper, keep shares:
 //! - A class whose requests wait is not overtaken by long responses of others that
 //!   have received more for their weights. The link is left to it; what it cannot
 //!   use yet widens the window. Else others fill the link, the window stays as
@@ -19,8 +21,10 @@
 //! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products of
 //! common weights and numbers of users divide: equal service is then equal to the
 //! last bit. Rounding elsewhere costs less than a unit per part. In 128 bits they
-//! hold 10^26 bytes. All orders are sorted sets of the classes concerned: O(log
-//! n) for every change to a class.
+//! hold 10^26 bytes.
+//!
+//! All orders are sorted sets of the classes concerned: O(log n) for every
+//! change to a class.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;

@@ -1,15 +1,20 @@
-//! The waiting requests, and the choice of a class's next one. A class has one
-//! line, as in MSF, or a line for each of its users. In the latter case the
-//! line of the user who has received the least is next, and among equals the
-//! one whose first request came first: a small response does not wait behind
-//! another user's backlog, and users of a class get equal shares, as the policy
-//! of `MSF section 2.3` asks. Serving users in turn, one request each, would
-//! not suffice: users who ask for larger responses would get more. A line that
-//! was empty continues from the service of the line served last (the rule of
-//! Golestani 1994): asking for nothing saves up no service. A user without a
-//! request or response is forgotten. With 100 000 requests waiting, each takes
-//! 73 bytes, or 229 with a user of its own; nothing else grows with the number
-//! of waiting requests, and the limits bound it.
+//! The waiting requests, and the choice of a class's next one.
+//!
+//! A class has one line, as in MSF, or a line for each of its users. In the
+//! latter case the line of the user who has received the least is next, and
+//! among equals the one whose first request came first: a small response does
+//! not wait behind another user's backlog, and users of a class get equal
+//! shares, as the policy of `MSF section 2.3` asks. Serving users in turn, one
+//! request each, would not suffice: users who ask for larger responses would
+//! get more.
+//!
+//! A line that was empty continues from the service of the line served last
+//! (the rule of Golestani 1994): asking for nothing saves up no service. A user
+//! without a request or response is forgotten.
+//!
+//! With 100 000 requests waiting, each takes 73 bytes, or 229 with a user of
+//! its own; nothing else grows with the number of waiting requests, and the
+//! limits bound it.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;

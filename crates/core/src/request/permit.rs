@@ -1,9 +1,11 @@
-//! The right to have a response outstanding. A leaked place would shrink the
-//! window for ever, and a place that is given back twice would widen it, so a
-//! place is an object with one owner: it can be neither copied nor made
-//! elsewhere, and ceases to exist when its owner has finished with it, for
-//! whatever reason: completion, an error, a client or server that is gone, a
-//! time limit, or a panic that unwinds. There is no call to forget.
+//! The right to have a response outstanding.
+//!
+//! A leaked place would shrink the window for ever, and a place that is given
+//! back twice would widen it, so a place is an object with one owner: it can be
+//! neither copied nor made elsewhere, and ceases to exist when its owner has
+//! finished with it, for whatever reason: completion, an error, a client or
+//! server that is gone, a time limit, or a panic that unwinds. There is no call
+//! to forget.
 //!
 //! A dropped permit tells its scheduler through a queue that the scheduler
 //! empties before it does anything else: an atomic count per response and a

@@ -1,14 +1,17 @@
-//! The rate at which long responses may be read. A response that has become long
-//! no longer holds a place in the window. It may be read as the link has room: at
-//! the target utilisation of the link's rate, minus everything else that the link
-//! carries. Room is an account in bytes. Time pays in, grants and unrequested
-//! traffic draw on it, and the unused part of a response's grants returns. It
-//! holds no more than [`MEMORY`] of the link either way: unused room is lost, and
-//! so is the debt of a burst. While waiting requests or heavier traffic take all
-//! the room, long responses live on the *floor*: a share of the link's rate that
-//! goes to the longest hungry of them, whatever its class, one grant after the
-//! other. With *n* hungry responses each gets a grant at least every *n* x grant
-//! / (floor x rate), so that none starves.
+//! The rate at which long responses may be read.
+//!
+//! A response that has become long no longer holds a place in the window. It may
+//! be read as the link has room: at the target utilisation of the link's rate,
+//! minus everything else that the link carries. Room is an account in bytes. Time
+//! pays in, grants and unrequested traffic draw on it, and the unused part of a
+//! response's grants returns. It holds no more than [`MEMORY`] of the link either
+//! way: unused room is lost, and so is the debt of a burst.
+//!
+//! While waiting requests or heavier traffic take all the room, long responses
+//! live on the *floor*: a share of the link's rate that goes to the longest
+//! hungry of them, whatever its class, one grant after the other. With *n*
+//! hungry responses each gets a grant at least every *n* x grant / (floor x
+//! rate), so that none starves.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 

@@ -109,7 +109,8 @@ impl Scheduler {
     /// A request has arrived. [`next`](Scheduler::next) decides about it, now or later.
     ///
     /// # Errors
-    /// Too many requests are already waiting, or the class does not exist. Nothing of the request is kept.
+    /// Too many requests are already waiting, or the class does not exist. Nothing
+    /// of the request is kept.
     pub fn arrive(&mut self, request: Request) -> Result<Ticket, Refusal> {
         self.settle();
         let class = request.class;

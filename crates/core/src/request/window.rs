@@ -2,12 +2,21 @@
 //!
 //! Every interval the limit *W+* follows the link's utilisation *U*,
 //!
-//! ```text W+ := min(target / U, growth) * W+        (MSF equation 3) ``` but
-//! only while the limit holds requests back: with too few requests, a wider
+//! ```text
+//! W+ := min(target / U, growth) * W+        (MSF equation 3)
+//! ```
+//!
+//! but only while the limit holds requests back: with too few requests, a wider
 //! window would change nothing (`MSF section 3.2`).
-//! *U* cannot exceed 1, so on a full link the equation takes 2% away in an interval, and after doubling too often it needs eighty intervals to return from 50 to 10. With a delay limit the window therefore also shrinks, by 15%,
-//! each time the path's queueing delay has stayed above the limit for two intervals or more. That is not in the paper.
-//! *W+* is a fixed-point number, as exact as needed and the same on every machine.
+//!
+//! *U* cannot exceed 1, so on a full link the equation takes 2% away in an
+//! interval, and after doubling too often it needs eighty intervals to return from
+//! 50 to 10. With a delay limit the window therefore also shrinks, by 15%, each
+//! time the path's queueing delay has stayed above the limit for two intervals or
+//! more. That is not in the paper.
+//!
+//! *W+* is a fixed-point number, as exact as needed and the same on every
+//! machine.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 

@@ -10,7 +10,10 @@
 //!   zero and no leaf can send by its own rate: it borrows, and its own bucket
 //!   goes on filling;
 //! - beyond the ceiling waits.
-//! Leaves that may send by the same right take turns by deficit round robin, with a quantum of a tenth of a second of their rate. So borrowed capacity goes to the borrowers in proportion to their rates.
+//!
+//! Leaves that may send by the same right take turns by deficit round robin, with a
+//! quantum of a tenth of a second of their rate. So borrowed capacity goes to the
+//! borrowers in proportion to their rates.
 //!
 //! Tokens are counted in bits times nanoseconds, so that filling is exact. O(n) in
 //! the classes per packet.

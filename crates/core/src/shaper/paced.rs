@@ -1,8 +1,9 @@
-//! Any discipline in front of a rate. A packet may leave when the previous one
-//! would have been sent. Where packets have already passed a provider's queue,
-//! a rate just below the link's makes the queue build up here and not there, as
-//! far as senders slow down in time. The shaper cannot help packets that the
-//! provider has lost or delayed.
+//! Any discipline in front of a rate.
+//!
+//! A packet may leave when the previous one would have been sent. Where packets
+//! have already passed a provider's queue, a rate just below the link's makes
+//! the queue build up here and not there, as far as senders slow down in time.
+//! The shaper cannot help packets that the provider has lost or delayed.
 
 use super::Pace;
 use crate::discipline::{Backlog, Discipline, Level, Losses};

@@ -1,4 +1,5 @@
 //! Clients of a gateway: they begin pages, ask for objects, and receive them.
+//!
 //! Each client asks from a host of its own. Everything that a client does comes
 //! from its own random streams, so that it asks for the same objects under
 //! every way of sharing the link.

@@ -1,7 +1,9 @@
 //! The request gateway: a program with two connections for every exchange, one
-//! to a client and one to a server. [`tidegate_core::request::Proxy`] makes the
-//! decisions. This program only moves bytes: it tells that state machine what
-//! happens at its sockets, and carries out the replies.
+//! to a client and one to a server.
+//!
+//! [`tidegate_core::request::Proxy`] makes the decisions. This program only
+//! moves bytes: it tells that state machine what happens at its sockets, and
+//! carries out the replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

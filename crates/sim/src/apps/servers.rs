@@ -72,9 +72,10 @@ impl App for Servers<'_> {
     fn on_over(&mut self, _: &mut World<'_>, _: &mut Connection, _: Side, _: Over) {}
 }
 
-/// A server writes the part of a response that it sends at once. A reset
-/// travels as one more byte behind the others: it arrives when and where a
-/// packet would, after everything that was sent.
+/// A server writes the part of a response that it sends at once.
+///
+/// A reset travels as one more byte behind the others: it arrives when and
+/// where a packet would, after everything that was sent.
 fn answer(end: &mut Endpoint, fate: Fate, size: Bytes) {
     match fate {
         Fate::Answered => {

@@ -1,4 +1,5 @@
 //! The sources of a scenario at work: they open transfers and send datagrams.
+//!
 //! One program represents all hosts of a scenario's traffic. A source decides
 //! when something begins; the two ends of a transfer decide how it continues.
 

@@ -1,7 +1,9 @@
-//! The demand of clients: what they ask for, and when. Each loop of a client,
-//! or each client with open demand, draws from a stream of its own: the n-th
-//! page of a loop is the same under every scheduler, and only its time depends
-//! on earlier events. A client with a log's demand asks at the log's times.
+//! The demand of clients: what they ask for, and when.
+//!
+//! Each loop of a client, or each client with open demand, draws from a stream
+//! of its own: the n-th page of a loop is the same under every scheduler, and
+//! only its time depends on earlier events. A client with a log's demand asks
+//! at the log's times.
 
 use std::num::NonZeroU32;
 
@@ -15,9 +17,11 @@ use crate::scenario::SizeLaw;
 use crate::trace::HttpLog;
 use crate::traffic::sizes::Sampler;
 
-/// The requests of a Web server's log, for replay. The times of a log are whole
-/// seconds: within its second, a request has a random time. After the last
-/// request the log starts again, and its starting point is random too.
+/// The requests of a Web server's log, for replay.
+///
+/// The times of a log are whole seconds: within its second, a request has a
+/// random time. After the last request the log starts again, and its starting
+/// point is random too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
     /// The time and size of each request, and the number of its host.

@@ -1,11 +1,14 @@
 //! Pages: their objects, the order of the requests, and the number of simultaneous ones.
+//!
 //! A recording does not contain what a page's objects wait for. It shows that an object
 //! that was requested after others had arrived may have needed them, and that it did not
 //! need objects that had not arrived yet. So an object is requested once all objects
 //! have arrived that had arrived before its request in the recording, and then after the
 //! same delay as there: the time of scripts and of waiting for a connection. The true
 //! dependencies are among these; false ones make a page a little more sequential than it
-//! is. A browser opens at most six connections to a host (RFC 9112 section 9.4 leaves
+//! is.
+//!
+//! A browser opens at most six connections to a host (RFC 9112 section 9.4 leaves
 //! the number to it); further objects wait in the order in which they were due.
 
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
-//! The ways in which users can share an access link, and their one list. Beside
-//! the gateways with a request scheduler there are the rivals that users know.
-//! All of them see the same demand over the same link: a client's requests and
-//! their servers come from random streams from which no way draws.
+//! The ways in which users can share an access link, and their one list.
+//!
+//! Beside the gateways with a request scheduler there are the rivals that users
+//! know. All of them see the same demand over the same link: a client's
+//! requests and their servers come from random streams from which no way draws.
 
 use std::sync::Arc;
 

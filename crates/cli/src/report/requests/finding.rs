@@ -1,10 +1,11 @@
 //! The finding in words: what each way does to small responses, and whether
-//! classes get their weights. The rules are those of the report on disciplines:
-//! a difference is claimed only where intervals do not overlap, and with one
-//! seed numbers stand without a claim. Shares are compared with what weights
-//! promise, a value without an interval; the way decides whether these are
-//! weights of classes or of users. For a way without weights the finding states
-//! shares and claims nothing.
+//! classes get their weights.
+//!
+//! The rules are those of the report on disciplines: a difference is claimed
+//! only where intervals do not overlap, and with one seed numbers stand without
+//! a claim. Shares are compared with what weights promise, a value without an
+//! interval; the way decides whether these are weights of classes or of users.
+//! For a way without weights the finding states shares and claims nothing.
 
 use tidegate_study::Estimate;
 use tidegate_study::requests::{Class, Counts, Way};

@@ -8,9 +8,10 @@ use super::error::Mistake;
 use super::values::At;
 use crate::trace::ReadError;
 
-/// Finds the files that a scenario names. A scenario from disk has its files
-/// beside it ([`Folder`]); a scenario that is built into a program, or comes
-/// from a manifest, includes them.
+/// Finds the files that a scenario names.
+///
+/// A scenario from disk has its files beside it ([`Folder`]); a scenario that
+/// is built into a program, or comes from a manifest, includes them.
 pub trait DataFiles {
     /// The file called `name` in the scenario.
     ///

@@ -1,4 +1,5 @@
 //! Files of flows: the promises to the flows of one direction of a link.
+//!
 //! Real-time flows have an arrival curve and a deadline, best-effort flows a
 //! weight. Reading a file is as strict as reading a scenario, and gives
 //! [`Contracts`] or one line with the error and its place. It does not check
@@ -25,7 +26,8 @@
 //! assert_eq!(contracts.flows[0].selector.to_string(), "udp and port 5004");
 //!
 //! let error = flows::parse("calls.toml", &text.replace("1.2 M", "1.2 m")).unwrap_err();
-//! assert!(error.to_string().starts_with("calls.toml:7:13: real_time.curve: found '300 B + 1.2 m"));
+//! assert!(error.to_string().starts_with("calls.toml:7:13: real_time.curve: found
+//! '300 B + 1.2 m"));
 //! # Ok::<(), tidegate_sim::scenario::file::ScenarioError>(())
 //! ```
 

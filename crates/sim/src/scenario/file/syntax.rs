@@ -1,4 +1,5 @@
 //! The language of scenario files: its keys and the values that they take.
+//!
 //! These types describe only the content of a file; the JSON Schema for editors
 //! is made from them. Each key is documented here once: editors show the text,
 //! and it is the reference for `docs/scenarios.md`.

@@ -1,9 +1,10 @@
 //! The values of a scenario file: quantities with their unit, counts with their
-//! range, one name or several, each with its place in the file. Reading a value
-//! checks it, so that the error has its place and no later code has to check
-//! again. The forms that TOML alone cannot distinguish (a string or a table)
-//! have visitors of their own: serde's untagged enums would lose the place and
-//! report no more than 'did not match'.
+//! range, one name or several, each with its place in the file.
+//!
+//! Reading a value checks it, so that the error has its place and no later code
+//! has to check again. The forms that TOML alone cannot distinguish (a string
+//! or a table) have visitors of their own: serde's untagged enums would lose
+//! the place and report no more than 'did not match'.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -237,7 +237,7 @@ impl<'a> Proxy<'a> {
         }
         if is_reset {
             self.core.reset(now, exchange);
-        } else if unread > 0 {
+        } else if !complete {
             self.core.came(now, exchange, Bytes(unread));
         }
     }
@@ -309,7 +309,7 @@ impl App for Proxy<'_> {
         if number == REPORT {
             world.wake(AppId::Proxy, now + REPORT_EVERY, REPORT);
             if let Queue::Scheduled(queue) = &world.network.links[self.downlink].queue {
-                self.core.report(now, queue.port.counters().delivered_bytes);
+                self.core.report(now, queue.port().counters().delivered_bytes);
             }
         } else if self.wakes_at <= now {
             self.wakes_at = Time::FAR_FUTURE;

@@ -1,5 +1,5 @@
 //! `tidegate compare`: runs a scenario under each discipline and seed, and
-//! writes what came out to the terminal and to a folder.
+//! writes the results to the terminal and to a folder.
 
 use std::io;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
     })
 }
 
-/// What was other than the scenario file says when a manifest was made.
+/// The settings that differed from the scenario file when a manifest was written.
 fn overrides_of(manifest: &Manifest) -> Result<Overrides, Failure> {
     let choices = manifest.contenders.iter().map(Contender::discipline);
     Ok(Overrides {
@@ -63,8 +63,7 @@ pub(crate) fn distinct(choices: &[DisciplineChoice]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the scenario of `input`. With an `earlier` manifest the results are
-/// held against it.
+/// Runs the scenario of `input`. With an `earlier` manifest, it checks the results against that.
 pub(crate) fn compare(
     input: &Input,
     overrides: &Overrides,

@@ -1,4 +1,4 @@
-//! What was run, in words: the part of a report that is not a result.
+//! The runs in words: the part of a report that is not a result.
 
 use tidegate_sim::scenario::{Capacity, LinkSpec, QueueSpec, Scenario, TrafficSpec};
 use tidegate_study::manifest::Manifest;
@@ -29,9 +29,9 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         ("flows.csv", "one row for each flow"),
         ("links.csv", "the state of each queue over time"),
         ("progress.csv", "the progress of followed flows over time"),
-        ("summary.csv", "means and intervals of everything measured"),
+        ("summary.csv", "means and intervals of every measure"),
         ("summary.json", "the same, with the points of the plots"),
-        ("manifest.json", "what all of this came from"),
+        ("manifest.json", "the inputs from which all of this was computed"),
     ];
     Provenance {
         version: format!("tidegate {}", manifest.tidegate),

@@ -1,5 +1,5 @@
-//! `tidegate requests compare`: ways of sharing a gateway's access link, and what
-//! the users of each class notice under each.
+//! `tidegate requests compare`: ways of sharing a gateway's access link, and
+//! what the users of each class notice under each.
 //!
 //! All ways see the same demand. A run gives a few numbers for each class; over the
 //! seeds they become means with intervals ([`tidegate_study::requests`]).

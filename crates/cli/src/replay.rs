@@ -21,8 +21,8 @@ const TRANSFERS_TAIL: Span = Span::seconds(60);
 
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
     distinct(&arguments.disciplines)?;
-    // Found here, a mistake is told as one of the command line; the scenario that
-    // is made from it has no lines that the user has written.
+    // Found here, a mistake is reported as one of the command line; the
+    // scenario made from it has no lines that the user has written.
     for choice in &arguments.disciplines {
         let up = arguments.up_rate.unwrap_or(arguments.rate);
         for (link, rate) in [("down", arguments.rate), ("up", up)] {

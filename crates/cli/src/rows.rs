@@ -1,6 +1,6 @@
-//! The tables of rows: one row for each flow, for each sample of a link, for
-//! each sample of a followed flow. Names of columns carry the unit; times are
-//! exact to the nanosecond.
+//! The tables of rows: one row for each flow, for each sample of a link, and
+//! for each sample of a followed flow. Names of columns contain the unit; times
+//! are exact to the nanosecond.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -33,7 +33,7 @@ impl Table {
         }
     }
 
-    /// The names of its columns, behind that of what was compared.
+    /// The names of its columns after the first, which names the contender.
     pub(crate) fn columns(self) -> Vec<&'static str> {
         let losses = LossReason::ALL.map(LossReason::column);
         match self {
@@ -77,7 +77,7 @@ impl Table {
 /// What rows are about.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// What one of those that are compared is called: a discipline.
+    /// The word for what is compared: a discipline or a way.
     pub(crate) contender: &'static str,
     /// The sources of traffic, in the order of their numbers.
     pub(crate) sources: Vec<String>,
@@ -123,7 +123,7 @@ impl<'a> RowWriter<'a> {
         })
     }
 
-    /// Writes what is still in memory; tells of any row that was lost.
+    /// Writes what is still in memory; fails if any row was lost.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if let Some(failure) = self.failure {
             return Err(failure.into());

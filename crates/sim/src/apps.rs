@@ -1,9 +1,9 @@
 //! Programs that run on hosts.
 //!
-//! A program opens connections or answers them, is told what happens to them, and
-//! acts at times that it asked for. It sees the network through sockets only: the
-//! same TCP over the same links, whatever the program does. A transfer of a file,
-//! a browser, a server and a gateway are programs alike.
+//! A program opens connections or answers them, learns what happens to them,
+//! and acts at times that it asked for. It sees the network through sockets
+//! only: the same TCP over the same links, whatever the program does. A file
+//! transfer, a browser, a server and a gateway are all programs.
 
 mod clients;
 mod gateway;
@@ -26,7 +26,7 @@ pub(crate) trait App {
     /// The run begins.
     fn start(&mut self, world: &mut World<'_>);
 
-    /// A time has come that it asked for, with the number that it gave.
+    /// A time that it asked for has come, with the number that it gave.
     fn on_wake(&mut self, world: &mut World<'_>, number: u64);
 
     /// TCP at its side of a connection has taken in a segment: there may be data,
@@ -34,7 +34,7 @@ pub(crate) trait App {
     /// there; then the end is asked what it has to send.
     fn on_segment(&mut self, world: &mut World<'_>, connection: ConnectionId, side: Side) -> bool;
 
-    /// A connection of which it has this side is no more.
+    /// A connection whose side belongs to it has ended.
     fn on_over(
         &mut self,
         world: &mut World<'_>,

@@ -237,9 +237,9 @@ pub struct TrafficSpec {
 /// When a source at a constant rate is off, and when on.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// How long it is off, at the start and each time.
+    /// The duration of each pause; the first one is at the start.
     pub off: Span,
-    /// How long it is on each time.
+    /// The duration of each sending period.
     pub on: Span,
 }
 

@@ -20,7 +20,7 @@ use crate::metrics::{Recorder, RunSummary};
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::unloaded::Unloaded;
 
-/// How many events pass between two looks at the stop flag.
+/// The number of events between two checks of the stop flag.
 const EVENTS_BETWEEN_STOPS: u64 = 1 << 14;
 
 /// Runs `scenario` with `discipline` in the tested places. Rows go to
@@ -50,7 +50,7 @@ pub(crate) fn run_gateway<'a>(
     (summary, gateway.expect("it has been put in"))
 }
 
-/// Runs a scenario with one flow, under FIFO, for the flow's row alone.
+/// Runs a scenario with one flow, under FIFO, for the flow's row only.
 pub(crate) fn run_alone(scenario: &Scenario, recorder: &mut dyn Recorder) {
     let fifo = DisciplineChoice::with_defaults(&tidegate_core::discipline::fifo::ENTRY);
     Simulation::new(scenario, &fifo, 0, None, recorder, None).run(&AtomicBool::new(false));
@@ -167,7 +167,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Tells the programs of connections that are no more; what they do may end others.
+    /// Tells the programs about connections that have ended; their reaction may end others.
     fn tell_of_the_over(&mut self) {
         while let Some((mut connection, over)) = self.world.take_over() {
             for side in [Side::Opener, Side::Acceptor] {

@@ -102,7 +102,7 @@ fn a_manifest_repeats_a_comparison_of_ways() {
     let again = ["requests", "compare", "--from", "one/manifest.json", "--out", "two"];
     let output = bench.run(&again);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("All 5 results are the same as before, to the byte."));
+    assert!(stderr(&output).contains("All 5 results are the same as before, byte for byte."));
     assert_eq!(bench.bytes("one/report.html"), bench.bytes("two/report.html"));
     let text = String::from_utf8(bench.bytes("one/manifest.json")).unwrap();
     let mut manifest = json(&text);
@@ -119,7 +119,7 @@ fn a_manifest_repeats_a_comparison_of_ways() {
     assert!(stderr(&output).contains("not the same as before: flows.csv"), "{}", stderr(&output));
     // Nothing but results is left, and they are not replaced unasked.
     assert!(!bench.0.join("two/.parts").exists());
-    assert!(bench.refused(&again).starts_with("tidegate: two: has earlier results in it;"));
+    assert!(bench.refused(&again).starts_with("tidegate: two: contains earlier results;"));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn wrong_gateways_are_refused_in_a_line() {
         (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
         (&["requests", "compare", "--from", "manifest.json"], "manifest.json: cannot be read"),
-        (&["requests", "compare", "small.toml", "--out", "."], ".: has other files in it;"),
+        (&["requests", "compare", "small.toml", "--out", "."], ".: contains other files;"),
         (&["requests", "compare", "--from", "small.toml", "--out", "new"], "is not a manifest"),
         (
             &["requests", "compare", "small.toml", "--out", "occupied"],

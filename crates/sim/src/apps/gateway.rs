@@ -1,5 +1,5 @@
-//! The programs of those who share a gateway's access link, and the books of all
-//! of them.
+//! A run of a gateway's users: their programs on the simulator's network, and
+//! the records of all of them.
 
 use tidegate_core::{Bytes, Time};
 
@@ -9,7 +9,7 @@ use crate::network::Queue;
 use crate::requests::{Hosts, Outcome, Pauses, Sample, Setup, Way, Whereabouts};
 use crate::simulation::World;
 
-/// The programs of those who share a gateway's access link.
+/// The programs of the hosts that share a gateway's access link.
 pub(crate) struct Gateway<'a> {
     clients: Clients<'a>,
     servers: Servers<'a>,
@@ -62,7 +62,7 @@ impl<'a> Gateway<'a> {
         self.received_base = self.received().to_vec();
     }
 
-    /// Payload that has come for each class: to the gateway, or to clients without one.
+    /// Payload that has arrived for each class: at the gateway, or at clients without one.
     fn received(&self) -> &[Bytes] {
         self.proxy.as_ref().map_or(self.clients.received(), Proxy::received)
     }
@@ -88,7 +88,7 @@ impl<'a> Gateway<'a> {
         });
     }
 
-    /// Closes the books, and holds those of clients and gateway against each other.
+    /// Closes the records, and compares those of clients with those of the gateway.
     pub(crate) fn finish(&mut self, world: &mut World<'_>, end: Time) {
         let proxy = &mut self.proxy;
         let unfinished = self.clients.leave_off(world, |world, connection| match proxy {

@@ -1,7 +1,7 @@
-//! What the sources of a scenario say, done: transfers are opened, datagrams sent.
+//! The sources of a scenario at work: they open transfers and send datagrams.
 //!
-//! One program stands for all hosts of a scenario's traffic. A source says when
-//! something begins; how a transfer goes on is up to its two ends.
+//! One program represents all hosts of a scenario's traffic. A source decides
+//! when something begins; the two ends of a transfer decide how it continues.
 
 use slab::Slab;
 use tidegate_core::Bytes;
@@ -21,7 +21,7 @@ pub(crate) struct Traffic {
     transfers: Slab<Transferring>,
     /// Transfers whose progress is recorded, oldest first.
     followed: Vec<usize>,
-    /// Used again for every event.
+    /// Reused for every event.
     actions: Vec<Action>,
 }
 
@@ -92,7 +92,7 @@ impl Traffic {
         self.transfers.iter_mut().for_each(|(_, transfer)| transfer.forget_warm_up(world));
     }
 
-    /// Reports what is cut off, by source and number.
+    /// Reports the flows that are cut off, by source and number.
     pub(crate) fn finish(&mut self, world: &mut World<'_>) {
         let mut cut_off: Vec<Transferring> = self.transfers.drain().collect();
         cut_off.sort_by_key(|transfer| (transfer.traffic, transfer.number));
@@ -142,7 +142,7 @@ impl App for Traffic {
         side: Side,
         over: Over,
     ) {
-        // Both ends are here: one of them closes the books.
+        // Both ends are here: one of them records the row.
         if side == Side::Opener {
             let tag = connection.tag as usize;
             let transfer = self.transfers.remove(tag);

@@ -1,8 +1,8 @@
 //! The ways in which users can share an access link, and their one list.
 //!
 //! Beside the gateways with a request scheduler there are the rivals that users
-//! know. All of them see the same demand over the same link: what a client asks
-//! for, and of whom, comes from random streams that no way draws from.
+//! know. All of them see the same demand over the same link: a client's
+//! requests and their servers come from random streams from which no way draws.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ pub struct Rival {
     pub parameters: &'static [Parameter],
 }
 
-/// Every rival but the packet disciplines, which are shapers under
+/// Every rival except the packet disciplines, which are shapers whose name is
 /// [`SHAPED`] and their own name.
 pub const RIVALS: &[Rival] = &[DIRECT, HTB, POOLS];
 
-/// With a packet discipline's name behind it, a shaper just below the link's rate
-/// that serves packets by that discipline.
+/// Followed by a packet discipline's name, it names a shaper just below the
+/// link's rate that serves packets by that discipline.
 pub const SHAPED: &str = "shaped-";
 
 const DIRECT: Rival = Rival {
@@ -83,7 +83,7 @@ const QUEUE: Parameter = Parameter {
     default: "1000",
 };
 
-/// Every name, with what is behind it: the request schedulers, the rivals, the
+/// Every name with its meaning: the request schedulers, the rivals, and the
 /// packet disciplines as shapers.
 pub fn names() -> impl Iterator<Item = (String, &'static str)> {
     let schedulers = SCHEDULERS.iter().map(|entry| (entry.name.into(), entry.summary));
@@ -95,19 +95,19 @@ pub fn names() -> impl Iterator<Item = (String, &'static str)> {
 /// One way of sharing the link, with its settings.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// What it is called in results.
+    /// Its name in results.
     pub label: String,
     kind: Kind,
 }
 
-/// Whose the weights are that a way goes by.
+/// The owners of the weights that a way applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// Each active user's of a class.
+    /// Each active user of a class.
     Users,
-    /// The whole class's, however many users it has.
+    /// The whole class, however many users it has.
     Classes,
-    /// Nobody's: it knows none.
+    /// Nobody: the way has no weights.
     Nobody,
 }
 
@@ -218,7 +218,7 @@ impl Way {
         }
     }
 
-    /// Whose weights it goes by.
+    /// The owners of its weights.
     #[must_use]
     pub fn weights(&self) -> Weights {
         match &self.kind {
@@ -240,7 +240,7 @@ impl Way {
         matches!(self.kind, Kind::Direct)
     }
 
-    /// Its request scheduler; without one, requests go out as they come.
+    /// Its request scheduler; without one, requests leave as they arrive.
     pub(crate) fn config(&self) -> Config {
         match &self.kind {
             Kind::Gateway(choice) => (choice.entry.config)(&choice.settings),
@@ -251,7 +251,7 @@ impl Way {
         }
     }
 
-    /// Whether TCP goes from clients to servers, past any gateway.
+    /// Whether TCP connects clients directly with servers.
     pub(crate) fn is_end_to_end(&self) -> bool {
         matches!(self.kind, Kind::Direct | Kind::Htb { .. } | Kind::Shaped { .. })
     }
@@ -261,7 +261,7 @@ impl Way {
         matches!(self.kind, Kind::Htb { .. } | Kind::Shaped { .. })
     }
 
-    /// The queue of that shaper, which tells the classes of hosts by their numbers.
+    /// The queue of that shaper, which distinguishes classes by the numbers of their hosts.
     pub(crate) fn shaper_queue(&self, setup: &Setup, classes: Arc<[u16]>) -> QueueSpec {
         let (share, queue) = match &self.kind {
             Kind::Htb { share, queue, .. } | Kind::Shaped { share, queue, .. } => (*share, *queue),
@@ -276,7 +276,7 @@ impl Way {
         QueueSpec::Shaped(Shaper { rate, sharing, queue, classes })
     }
 
-    /// How fast the gateway reads each class, if that is limited.
+    /// The rate at which the gateway reads each class, if that is limited.
     pub(crate) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
         let Kind::Pools { share } = self.kind else { return None };
         Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))

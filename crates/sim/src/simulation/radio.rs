@@ -1,5 +1,4 @@
-//! Wireless links: the packets of all that share a medium, from their queues
-//! to the far end.
+//! Wireless links: the packets of all links that share a medium, from their queues to the far end.
 
 use tidegate_core::{Packet, Time};
 
@@ -33,7 +32,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets those send in a cell whose turn it is.
+    /// Lets the senders of a cell whose turn it is send.
     pub(super) fn access(&mut self, index: usize) {
         let now = self.kernel.now();
         let Network { links, airs, .. } = &mut self.network;
@@ -92,7 +91,7 @@ struct Wireless<'a> {
     links: &'a mut [Link],
     segments: &'a mut Slab<Segment>,
     lost: &'a mut Vec<SegmentId>,
-    /// Present when it takes the rows of packets.
+    /// Present if it takes the rows of packets.
     recorder: Option<&'a mut dyn Recorder>,
     kernel: &'a mut Kernel<Event>,
 }

@@ -1,4 +1,4 @@
-//! What all programs share: the links, the connections, the clock and the books.
+//! What all programs share: the links, the connections, the clock and the records.
 //!
 //! A segment's record lies in a slab from the host that sends it to the host
 //! that gets it or the queue that loses it; what moves through links is its
@@ -21,14 +21,14 @@ use crate::slab::Slab;
 use crate::tcp::{Endpoint, Flags, Header};
 use crate::unloaded::Unloaded;
 
-/// Something that will happen.
+/// A future event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// The first packet in flight on a link arrives.
     Arrival(u16),
     /// A link's sender may take the next packet.
     Ready(u16),
-    /// Somebody may begin to send in a wireless cell.
+    /// A sender may begin to send in a wireless cell.
     Access(u16),
     /// A timer of one end of a connection may be due.
     Timer(ConnectionId, Side),
@@ -71,7 +71,7 @@ pub(crate) struct World<'a> {
     pub(crate) seed: u64,
     pub(super) segments: Slab<Segment>,
     pub(super) datagrams: Vec<DatagramFlows>,
-    /// Connections that are no more, whose programs do not know yet.
+    /// Connections that have ended, whose programs do not know yet.
     over: VecDeque<(Box<Connection>, Over)>,
     /// The yardstick for slowdown; `None` while the yardstick itself is measured.
     unloaded: Option<Unloaded<'a>>,
@@ -80,14 +80,14 @@ pub(crate) struct World<'a> {
     tally: Tally,
     /// Whether the recorder takes the rows of packets.
     pub(super) takes_packets: bool,
-    // Buffers that are used again for every event, and for what programs do within it.
+    // Buffers that are reused for every event.
     headers: Vec<Header>,
     spare_headers: Vec<Vec<Header>>,
     pub(super) lost: Vec<SegmentId>,
     pub(super) handed_on: Vec<SegmentId>,
 }
 
-/// What has become of all segments.
+/// The fate of all segments.
 #[derive(Debug, Default)]
 struct Tally {
     made: u64,
@@ -144,8 +144,8 @@ impl<'a> World<'a> {
 
     // Links.
 
-    /// The first packet in flight on a link has come to the far end.
-    /// Returns it when it is there for the host at that end.
+    /// The first packet in flight on a link has arrived at the far end. Returns
+    /// it when it is there for the host at that end.
     #[must_use]
     pub(super) fn arrive(&mut self, link: usize) -> Option<SegmentId> {
         let now = self.kernel.now();
@@ -314,18 +314,18 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether a connection is no more whose programs have to be told.
+    /// Whether a connection has ended whose programs have to be told.
     #[inline]
     pub(super) fn has_over(&self) -> bool {
         !self.over.is_empty()
     }
 
-    /// Such a connection, the one that ended first.
+    /// Such a connection: the one that ended first.
     pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
         self.over.pop_front()
     }
 
-    /// A packet has come to the host that it was sent to. Tells the program there.
+    /// A packet has arrived at the host that it was sent to. Tells the program there.
     pub(super) fn deliver(&mut self, segment: SegmentId, programs: &mut Programs<'_>) {
         self.tally.delivered += 1;
         let now = self.kernel.now();

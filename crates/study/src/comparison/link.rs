@@ -1,4 +1,4 @@
-//! What went through one link, and what waited in front of it.
+//! The traffic of one link, and the queue in front of it.
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::LossReason;
@@ -15,9 +15,9 @@ use crate::measure::{Better, Measure, Quantity, Table, Value};
 pub struct LinkResult {
     /// Its name in the scenario.
     pub name: String,
-    /// Whether the discipline stood here.
+    /// Whether the discipline under test was here.
     pub tested: bool,
-    /// Bytes sent over bytes that could have been sent.
+    /// Bytes sent divided by bytes that could have been sent.
     pub utilisation: Option<Estimate>,
     /// Packets that arrived, all runs together.
     pub offered: u64,
@@ -28,16 +28,16 @@ pub struct LinkResult {
     /// Packets dropped early, to tell senders of congestion, all runs together.
     #[serde(default)]
     pub early: u64,
-    /// Acknowledgements dropped because a later one said all, all runs together.
+    /// Acknowledgements dropped because a later one superseded them, all runs together.
     #[serde(default)]
     pub superseded: u64,
-    /// Packets dropped because they were more than their flow may send, all runs together.
+    /// Packets dropped because they exceeded what their flow may send, all runs together.
     #[serde(default)]
     pub excess: u64,
     /// Packets marked, to tell senders of congestion, all runs together.
     #[serde(default)]
     pub marked: u64,
-    /// Packets lost over packets that arrived.
+    /// Packets lost divided by packets that arrived.
     pub loss_ratio: Option<Estimate>,
     /// Time in the queue.
     pub delay: DelayResult,
@@ -75,12 +75,12 @@ pub struct LinkPoint {
 }
 
 impl LinkResult {
-    /// The detailed table of what went through links.
+    /// The detailed table of the traffic of links.
     pub const PACKETS: Table = "Links: packets";
-    /// The detailed table of what waited.
+    /// The detailed table of queues.
     pub const QUEUES: Table = "Links: queues";
 
-    /// Everything that is measured of it, in the order of tables.
+    /// Every measure of it, in the order of tables.
     pub const MEASURES: &'static [Measure<LinkResult>] = &[
         Measure {
             name: "offered_packets",

@@ -1,4 +1,4 @@
-//! Sources of traffic: who sends to whom, how much, and how large it is.
+//! Sources of traffic: senders, receivers, amounts and sizes.
 
 mod datagrams;
 
@@ -22,9 +22,9 @@ use crate::trace::size_distribution::SizeDistribution;
 
 /// IPv4 and TCP headers without options.
 const HEADERS: u64 = 40;
-/// What the timestamps option adds to each segment.
+/// The bytes that the timestamps option adds to each segment.
 const TIMESTAMPS: u64 = 12;
-/// Of an object on the Web: what browsers send.
+/// The size of a request for a Web object, as browsers send it.
 const WEB_REQUEST: Bytes = Bytes(400);
 const MOST_DATAGRAM: Bytes = Bytes(65_535);
 const MOST_SOURCES: usize = 1_000;
@@ -35,7 +35,7 @@ const MOST_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// e^20 bytes are 485 MB.
 const MOST_LOG_MEAN: f64 = 20.0;
 const MOST_LOG_DEVIATION: f64 = 5.0;
-/// A run with more arrivals than this would not end in a day.
+/// A run with more arrivals than this would take more than a day.
 const MOST_ARRIVALS: f64 = 1e9;
 
 /// What the sources have in common.
@@ -295,7 +295,7 @@ fn up_to(written: &At<Positive>, most: f64) -> Result<f64, Mistake> {
     Ok(written.0)
 }
 
-/// Refuses when not exactly one of `given` is there.
+/// Refuses unless exactly one of `given` is present.
 fn one_of(
     given: &[Option<&Range<usize>>],
     place: &Range<usize>,
@@ -309,8 +309,9 @@ fn one_of(
     }
 }
 
-/// How many transfers a second make up `load` on the wire: each is counted as
-/// its payload in full packets, so `mean size x packet / segment`.
+/// The number of transfers a second that make up `load` on the wire: each
+/// counts as its payload in full packets, that is
+/// `mean size x packet / segment`.
 fn per_second_of(load: Rate, sizes: &SizeLaw, tcp: &TcpConfig) -> f64 {
     let segment = f64::from(tcp.mss);
     let options = if tcp.timestamps_option { TIMESTAMPS } else { 0 };

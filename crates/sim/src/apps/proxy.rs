@@ -48,6 +48,9 @@ pub(crate) struct Proxy<'a> {
     received: Vec<Bytes>,
     books: Vec<Books>,
     longest_silence: Span,
+    /// The connection that has just taken in a segment, whose acknowledgement waits
+    /// until this program has said what it wants.
+    told_of: Option<ConnectionId>,
 }
 
 /// An exchange with its connections.
@@ -95,6 +98,7 @@ impl<'a> Proxy<'a> {
             received: vec![Bytes::ZERO; setup.classes.len()],
             books: vec![Books::default(); setup.classes.len()],
             longest_silence: Span::ZERO,
+            told_of: None,
         }
     }
 
@@ -177,7 +181,12 @@ impl<'a> Proxy<'a> {
             end.read_up_to(end.readable().saturating_add(size.0));
         }
         self.relay(world, exchange);
-        world.act(server, Side::Opener);
+        // An update of the window that overtook an acknowledgement would be undone by
+        // it, since the later of two with the same number sets the window (RFC 9293
+        // section 3.10.7.4). After both, this end is asked in any case.
+        if self.told_of != Some(server) {
+            world.act(server, Side::Opener);
+        }
     }
 
     /// An exchange is over: if it is not complete, for both sides.
@@ -321,6 +330,7 @@ impl App for Proxy<'_> {
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
+        self.told_of = Some(id);
         let heard = match side {
             Side::Acceptor => {
                 let request = self.setup.request.0;
@@ -338,6 +348,7 @@ impl App for Proxy<'_> {
         if heard {
             self.obey(world);
         }
+        self.told_of = None;
         heard
     }
 

@@ -305,7 +305,7 @@ fn an_unknown_discipline_or_way_is_told_with_the_nearest_name() {
         (
             "\"direct\"",
             "{ name = \"Direct\", label = \"direct\" }",
-            "g.toml:2:26: ways: found unknown way 'Direct', expected 'direct'",
+            "g.toml:2:26: ways.name: found unknown way 'Direct', expected 'direct'",
         ),
     ] {
         assert_eq!(changed(right, wrong).expect_err(wrong), expected);

@@ -48,9 +48,6 @@ pub(crate) struct Proxy<'a> {
     received: Vec<Bytes>,
     books: Vec<Books>,
     longest_silence: Span,
-    /// The connection that has just taken in a segment, whose acknowledgement waits
-    /// until this program has said what it wants.
-    told_of: Option<ConnectionId>,
 }
 
 /// An exchange with its connections.
@@ -98,7 +95,6 @@ impl<'a> Proxy<'a> {
             received: vec![Bytes::ZERO; setup.classes.len()],
             books: vec![Books::default(); setup.classes.len()],
             longest_silence: Span::ZERO,
-            told_of: None,
         }
     }
 
@@ -138,6 +134,12 @@ impl<'a> Proxy<'a> {
                 }
             }
         }
+        self.plan(world);
+    }
+
+    /// Sees to it that the state machine is asked when it has something to say.
+    fn plan(&mut self, world: &mut World<'_>) {
+        let now = world.now();
         if let Some(at) = self.core.next_timeout(now)
             && at < self.wakes_at
         {
@@ -181,12 +183,7 @@ impl<'a> Proxy<'a> {
             end.read_up_to(end.readable().saturating_add(size.0));
         }
         self.relay(world, exchange);
-        // An update of the window that overtook an acknowledgement would be undone by
-        // it, since the later of two with the same number sets the window (RFC 9293
-        // section 3.10.7.4). After both, this end is asked in any case.
-        if self.told_of != Some(server) {
-            world.act(server, Side::Opener);
-        }
+        world.act(server, Side::Opener);
     }
 
     /// An exchange is over: if it is not complete, for both sides.
@@ -246,7 +243,9 @@ impl<'a> Proxy<'a> {
         }
         if is_reset {
             self.core.reset(now, exchange);
-        } else if unread > 0 {
+        } else {
+            // Even if it is nothing: a response that finds the bucket of its class empty
+            // gets in line.
             self.core.came(now, exchange, Bytes(unread));
         }
     }
@@ -330,7 +329,6 @@ impl App for Proxy<'_> {
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
-        self.told_of = Some(id);
         let heard = match side {
             Side::Acceptor => {
                 let request = self.setup.request.0;
@@ -345,10 +343,12 @@ impl App for Proxy<'_> {
                 exchange.inspect(|exchange| self.hear_server(world, id, *exchange)).is_some()
             }
         };
+        // The segment's acknowledgement goes first. An update of the window that overtook
+        // it would be undone by it, since the later of two with the same number sets the
+        // window (RFC 9293 section 3.10.7.4).
         if heard {
-            self.obey(world);
+            self.plan(world);
         }
-        self.told_of = None;
         heard
     }
 

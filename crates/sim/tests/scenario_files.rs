@@ -191,6 +191,24 @@ fn scenarios_in_the_documentation_run() {
 }
 
 #[test]
+fn gateways_in_the_documentation_run_in_every_way_that_they_name() {
+    let page = fs::read_to_string(root().join("docs/requests/README.md")).unwrap();
+    let blocks = blocks(&page);
+    assert!(!blocks.is_empty());
+    for (line, block) in blocks {
+        let name = format!("docs/requests/README.md, block at line {line}");
+        let comparison = gateway::parse(&name, &block, &Folder(root().join("docs/requests")));
+        let mut comparison = comparison.unwrap_or_else(|error| panic!("{error}"));
+        (comparison.setup.duration, comparison.setup.warm_up) = (SHORT, Span::ZERO);
+        for way in &comparison.ways {
+            let stop = AtomicBool::new(false);
+            let outcome = run_way(&comparison.setup, way, 1, &mut Discard, &stop);
+            assert!(outcome.downlink.delivered > 0, "{name}: {}", way.label);
+        }
+    }
+}
+
+#[test]
 fn every_key_of_the_schema_is_in_the_documentation() {
     described("docs/scenarios.md", &file::json_schema());
 }

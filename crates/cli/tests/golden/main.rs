@@ -33,6 +33,9 @@ enum Leaves {
 /// and plots, whose wording is no result.
 const TABLES: &[&str] = &["flows.csv", "links.csv", "progress.csv", "summary.csv", "summary.json"];
 
+/// The same of a comparison of gateways.
+const TABLES_OF_GATEWAYS: &[&str] = &["flows.csv", "links.csv", "summary.csv", "summary.json"];
+
 #[test]
 fn a_household_and_an_office_are_as_they_were() {
     compare("household", &["household", "--seeds", "2", "--duration", "20 s"]);
@@ -62,13 +65,20 @@ fn gateways_are_as_they_were() {
     gateways("saturated", &shipped("saturated.toml"), &[]);
 }
 
+#[test]
+fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
+    for name in ["gateway-wifi", "gateway-ecn", "gateway-fq-codel"] {
+        gateways(name, &shipped(&format!("{name}.toml")), &[]);
+    }
+}
+
 fn compare(name: &str, arguments: &[&str]) {
     check(name, &[&["compare"], arguments].concat(), &Leaves::Tables(TABLES));
 }
 
 fn gateways(name: &str, file: &str, arguments: &[&str]) {
-    let tables = &["flows.csv", "links.csv", "summary.csv", "summary.json"];
-    check(name, &[&["requests", "compare", file], arguments].concat(), &Leaves::Tables(tables));
+    let arguments = [&["requests", "compare", file], arguments].concat();
+    check(name, &arguments, &Leaves::Tables(TABLES_OF_GATEWAYS));
 }
 
 /// The kept file of this name.

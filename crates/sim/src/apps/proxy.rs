@@ -134,6 +134,12 @@ impl<'a> Proxy<'a> {
                 }
             }
         }
+        self.plan(world);
+    }
+
+    /// Sees to it that the state machine is asked when it has something to say.
+    fn plan(&mut self, world: &mut World<'_>) {
+        let now = world.now();
         if let Some(at) = self.core.next_timeout(now)
             && at < self.wakes_at
         {
@@ -237,7 +243,9 @@ impl<'a> Proxy<'a> {
         }
         if is_reset {
             self.core.reset(now, exchange);
-        } else if !complete {
+        } else {
+            // Even if it is nothing: a response that finds the bucket of its class empty
+            // gets in line.
             self.core.came(now, exchange, Bytes(unread));
         }
     }
@@ -335,8 +343,11 @@ impl App for Proxy<'_> {
                 exchange.inspect(|exchange| self.hear_server(world, id, *exchange)).is_some()
             }
         };
+        // The segment's acknowledgement goes first. An update of the window that overtook
+        // it would be undone by it, since the later of two with the same number sets the
+        // window (RFC 9293 section 3.10.7.4).
         if heard {
-            self.obey(world);
+            self.plan(world);
         }
         heard
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use super::*;
+use crate::scenario::QueueSpec;
 
 /// Files as tests need them, by the end of their name.
 struct Shelf;
@@ -196,4 +197,126 @@ fn mistakes_are_told_with_their_place() {
     insta::with_settings!({ omit_expression => true }, {
         insta::assert_snapshot!("mistakes", table);
     });
+}
+
+/// A small file, for tests to add one thing.
+const SMALL: &str = r#"title = "T"
+ways = ["fifo", "direct"]
+[link]
+rate = "20 Mbit/s"
+[wifi]
+rates = ["24 Mbit/s"]
+[[class]]
+name = "all"
+clients = 8
+"#;
+
+/// [`SMALL`] with one piece of text in place of another.
+fn changed(right: &str, wrong: &str) -> Result<Comparison, String> {
+    let text = SMALL.replacen(right, wrong, 1);
+    assert_ne!(text, SMALL, "{right}");
+    parsed(&text)
+}
+
+#[test]
+fn a_cell_a_discipline_and_ecn_become_those_of_the_setup() {
+    let setup = changed("[wifi]\n", "queue = { name = \"codel\", target = \"9 ms\" }\n[tcp]\necn = true\n[wifi]\nqueue = \"sfq\"\nairtime_fairness = true\n")
+        .unwrap()
+        .setup;
+    let settings: Vec<_> = setup.provider.parameters();
+    assert_eq!(setup.provider.entry.name, "codel");
+    assert!(settings.contains(&("target", "9 ms".into())), "{settings:?}");
+    assert!(setup.tcp.ecn);
+    let cell = setup.wifi.expect("it is given");
+    assert!(cell.airtime_fairness);
+    assert!(matches!(&cell.downlink, QueueSpec::Fixed(choice, _) if choice.entry.name == "sfq"));
+}
+
+#[test]
+fn what_a_cell_around_a_gateway_cannot_be_is_told_with_its_place() {
+    for (right, wrong, expected) in [
+        (
+            "rates =",
+            "stations = 8\nrates =",
+            "g.toml:6:12: wifi.stations: found stations, expected none, since every client is a \
+             station",
+        ),
+        (
+            "rates =",
+            "hosts = 8\nrates =",
+            "g.toml:5:1: wifi: found 'hosts' of a cell, expected [link] and [[servers]] for what \
+             is behind the gateway",
+        ),
+        (
+            "rates =",
+            "router_rate = \"1 Gbit/s\"\nrates =",
+            "g.toml:5:1: wifi: found 'router_rate' of a cell, expected [link] and [[servers]] for \
+             what is behind the gateway",
+        ),
+        (
+            "[wifi]",
+            "client_rate = \"5 Mbit/s\"\n[wifi]",
+            "g.toml:6:1: wifi: found [wifi], expected no client_rate and client_delay beside it",
+        ),
+        (
+            "[wifi]",
+            "client_delay = \"5 ms\"\n[wifi]",
+            "g.toml:6:1: wifi: found [wifi], expected no client_rate and client_delay beside it",
+        ),
+        (
+            "clients = 8",
+            "clients = 201",
+            "g.toml:5:1: wifi: found 201 clients, expected at most 200 in a cell",
+        ),
+        (
+            "rates =",
+            "queue = \"fifoo\"\nrates =",
+            "g.toml:6:9: wifi.queue: found unknown discipline 'fifoo', expected 'fifo'",
+        ),
+    ] {
+        assert_eq!(changed(right, wrong).expect_err(wrong), expected);
+    }
+    assert!(changed("clients = 8", "clients = 200").is_ok());
+}
+
+#[test]
+fn an_unknown_discipline_or_way_is_told_with_the_nearest_name() {
+    for (right, wrong, expected) in [
+        (
+            "[wifi]",
+            "queue = \"fq-codle\"\n[wifi]",
+            "g.toml:5:9: link.queue: found unknown discipline 'fq-codle', expected 'fq-codel'",
+        ),
+        (
+            "[wifi]",
+            "queue = { name = \"codel\", target = \"0 s\" }\n[wifi]",
+            "g.toml:5:36: link.queue.target: found '0 s', expected a time from '1 ns' to '60 s'",
+        ),
+        (
+            "\"direct\"",
+            "\"dirct\"",
+            "g.toml:2:17: ways: found unknown way 'dirct', expected 'direct'",
+        ),
+        (
+            "\"direct\"",
+            "\"shaped-las-ak\"",
+            "g.toml:2:17: ways: found unknown way 'shaped-las-ak', expected 'shaped-las-ack'",
+        ),
+        (
+            "\"direct\"",
+            "{ name = \"Direct\", label = \"direct\" }",
+            "g.toml:2:26: ways.name: found unknown way 'Direct', expected 'direct'",
+        ),
+    ] {
+        assert_eq!(changed(right, wrong).expect_err(wrong), expected);
+    }
+}
+
+#[test]
+fn more_hosts_than_a_network_takes_are_refused() {
+    let wired = SMALL.replacen("[wifi]\nrates = [\"24 Mbit/s\"]\n", "", 1);
+    // Beside twelve servers.
+    assert!(parsed(&wired.replace("clients = 8", "clients = 4988")).is_ok());
+    let error = parsed(&wired.replace("clients = 8", "clients = 4989")).expect_err("too many");
+    assert_eq!(error, "g.toml:1:1: found 5001 clients and servers, expected at most 5000");
 }

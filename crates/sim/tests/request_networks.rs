@@ -1,0 +1,170 @@
+//! Gateways on the simulator's one network: disciplines and marks at the provider,
+//! cells of stations, many classes, links of any rate.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
+use tidegate_sim::metrics::Discard;
+use tidegate_sim::requests::{Class, Demand, Outcome, Pages, ServerGroup, Setup, Way, run_way};
+use tidegate_sim::scenario::SizeLaw;
+use tidegate_sim::scenario::file::{Folder, gateway};
+
+fn outcome(setup: &Setup, name: &str, seed: u64) -> Outcome {
+    let way = Way::new(name, name, &[]).expect("defaults are within range");
+    run_way(setup, &way.expect("it is listed"), seed, &mut Discard, &AtomicBool::new(false))
+}
+
+/// Three classes that always have something to ask for on 10 Mbit/s, with this in
+/// the file.
+fn busy(extra: &str) -> Setup {
+    let text = format!(
+        "title = \"T\"\nduration = \"80 s\"\nwarm_up = \"20 s\"\n\
+         [link]\nrate = \"10 Mbit/s\"\nbuffer = \"300 kB\"\n{extra}\n\
+         [[class]]\nname = \"all\"\nclients = 12\npause = \"1 s\"\n\
+         [[servers]]\ncount = 12\ndelay = [\"5 ms\", \"40 ms\"]\n\
+         rate = [\"50 Mbit/s\", \"100 Mbit/s\"]\n"
+    );
+    let comparison = gateway::parse("busy.toml", &text, &Folder(Path::new(".").into()));
+    comparison.expect("the file is right").setup
+}
+
+/// Means over three seeds.
+fn mean(setup: &Setup, name: &str, of: impl Fn(&Outcome) -> f64) -> f64 {
+    (1..=3).map(|seed| of(&outcome(setup, name, seed))).sum::<f64>() / 3.0
+}
+
+fn small_median(outcome: &Outcome) -> f64 {
+    outcome.all(|class| &class.small).quantile(0.5).expect("some responses are small")
+}
+
+fn completed(outcome: &Outcome) -> u64 {
+    outcome.classes.iter().map(|class| class.completed).sum()
+}
+
+#[test]
+fn with_ecn_a_discipline_at_the_provider_marks_and_drops_fewer() {
+    for (discipline, name) in [("codel", "direct"), ("fq-codel", "fifo"), ("red", "direct")] {
+        let queue = format!("queue = \"{discipline}\"");
+        let without = outcome(&busy(&queue), name, 1).downlink;
+        let with = outcome(&busy(&format!("{queue}\n[tcp]\necn = true")), name, 1).downlink;
+        assert_eq!(without.marked, 0, "{discipline} marks what cannot be marked");
+        assert!(without.lost() > 100, "{discipline}: {} packets lost without", without.lost());
+        assert!(with.marked > 100, "{discipline}: {} packets marked", with.marked);
+        let (fewer, more) = (with.lost(), without.lost());
+        assert!(2 * fewer < more, "{discipline}: {fewer} packets lost, {more} without ECN");
+    }
+}
+
+#[test]
+fn fifo_at_the_provider_marks_nothing_even_with_ecn() {
+    let with = outcome(&busy("[tcp]\necn = true"), "direct", 1);
+    let without = outcome(&busy(""), "direct", 1);
+    assert_eq!(with.downlink.marked, 0);
+    assert_eq!(with.downlink, without.downlink);
+}
+
+#[test]
+fn flow_queues_at_the_provider_shorten_small_responses_without_a_gateway() {
+    let fifo = mean(&busy(""), "direct", small_median);
+    let queues = mean(&busy("queue = \"fq-codel\""), "direct", small_median);
+    assert!(queues < 0.75 * fifo, "{queues} s, {fifo} s with FIFO");
+}
+
+#[test]
+fn a_cell_slower_than_the_link_limits_what_its_stations_get() {
+    let cell = |rate| busy(&format!("[wifi]\nrates = [\"{rate}\"]"));
+    for name in ["msf", "fifo", "direct", "shaped-fq-codel"] {
+        let used = |rate| outcome(&cell(rate), name, 1);
+        let (slow, fast) = (used("6 Mbit/s"), used("54 Mbit/s"));
+        assert!(completed(&slow) > 300 && completed(&fast) > 300, "{name}");
+        // 6 Mbit/s are at most 5.4 Mbit/s of payload one way, less with answers.
+        assert!((0.3..0.54).contains(&slow.utilisation), "{name}: {}", slow.utilisation);
+        assert!(fast.utilisation > 0.85, "{name}: {}", fast.utilisation);
+    }
+}
+
+#[test]
+fn a_cell_faster_than_the_link_leaves_its_classes_what_the_scheduler_gives_them() {
+    let mut setup = busy("[wifi]\nrates = [\"54 Mbit/s\"]\nairtime_fairness = true");
+    setup.classes = [3, 1].map(|weight| class(weight, 6, 20)).to_vec();
+    let share = mean(&setup, "msf", |o| o.throughput_bps(0) / o.throughput_bps(1));
+    assert!((2.6..3.4).contains(&share), "{share} instead of 3");
+}
+
+#[test]
+fn counting_acknowledged_bytes_differs_from_counting_sent_bytes() {
+    let figures = |name| {
+        let outcome = outcome(&busy(""), name, 1);
+        (completed(&outcome), outcome.shaper.expect("it is one"))
+    };
+    assert_ne!(figures("shaped-las"), figures("shaped-las-ack"));
+}
+
+fn class(weight: u32, clients: u32, loops: u32) -> Class {
+    Class {
+        name: format!("weight {weight}"),
+        weight: NonZeroU32::new(weight).expect("no weight is zero"),
+        clients,
+        demand: Demand::Closed { loops, pause: Span::seconds(1) },
+        pages: Pages::Drawn,
+        presence: None,
+        silent: Vec::new(),
+    }
+}
+
+#[test]
+fn classes_beyond_the_first_256_have_their_own_share() {
+    let mut silent = class(1, 1, 1);
+    silent.silent.push((Time::ZERO, Time::FAR_FUTURE));
+    let mut setup = Setup {
+        rate: Rate(20_000_000),
+        buffer: Buffer::packets(300),
+        sizes: SizeLaw::Constant(Bytes(200_000)),
+        servers: vec![ServerGroup {
+            count: 4,
+            delay: (Span::millis(5), Span::millis(10)),
+            rate: (Rate(100_000_000), Rate(100_000_000)),
+        }],
+        duration: Span::seconds(40),
+        warm_up: Span::seconds(10),
+        ..Setup::today()
+    };
+    setup.classes = vec![silent; 300];
+    let busy = [0, 43, 255, 256, 299];
+    for number in busy {
+        setup.classes[number] = class(1, 1, 20);
+    }
+    for name in ["htb", "msf"] {
+        let outcome = outcome(&setup, name, 1);
+        for number in busy {
+            let share = outcome.throughput_bps(number) / outcome.throughput_bps(0);
+            assert!((0.85..1.18).contains(&share), "{name}: class {number} gets {share} of 0's");
+        }
+        let others: u64 = outcome.classes.iter().map(|class| class.asked).sum();
+        let of_busy: u64 = busy.iter().map(|number| outcome.classes[*number].asked).sum();
+        assert_eq!(others, of_busy, "{name}: a silent class has asked");
+    }
+}
+
+#[test]
+fn links_of_any_rate_a_file_may_have_run_to_the_end() {
+    for rate in [Rate(1_000), Rate(10_000_000_000)] {
+        for name in ["msf", "htb", "direct", "pools", "shaped-fq-codel"] {
+            let setup = Setup {
+                rate,
+                classes: vec![class(1, 1, 1), class(2, 1, 2)],
+                duration: Span::seconds(60),
+                warm_up: Span::seconds(1),
+                ..Setup::today()
+            };
+            let outcome = outcome(&setup, name, 1);
+            assert_eq!(outcome.reached, Time(60_000_000_000), "{name} at {rate}");
+            // A packet that is being sent as the time ends counts whole.
+            let could = rate.volume(outcome.measured).0 + 1_500;
+            let carried = outcome.downlink.delivered_bytes.0;
+            assert!(carried <= could, "{name} at {rate}: {carried} bytes of {could}");
+        }
+    }
+}

@@ -215,7 +215,11 @@ impl Connection {
 
     /// Numbers the next packets of a side: the n-th one of a connection draws the same
     /// lot under every discipline.
-    pub(crate) fn next_lots(&mut self, side: Side, count: usize) -> impl Iterator<Item = Lot> + use<> {
+    pub(crate) fn next_lots(
+        &mut self,
+        side: Side,
+        count: usize,
+    ) -> impl Iterator<Item = Lot> + use<> {
         let end = &mut self.ends[side as usize];
         let before = end.sent;
         end.sent += count as u64;

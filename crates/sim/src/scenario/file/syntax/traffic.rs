@@ -35,17 +35,20 @@ pub(in crate::scenario::file) struct Traffic {
     pub(in crate::scenario::file) packets: Vec<At<PacketSource>>,
 }
 
+/// A source that was read, with its name and its place in the file.
+type Read<'a> = (&'a At<String>, usize, TrafficSpec);
+
 impl Traffic {
     /// What there is to choose from.
-    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], \
-         [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], [[traffic.frames]], \
+         [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
     pub(in crate::scenario::file) fn read(
         &self,
         reader: &Reader<'_>,
-    ) -> Result<Vec<(&At<String>, usize, TrafficSpec)>, Mistake> {
-        let mut sources: Vec<(&At<String>, usize, TrafficSpec)> = Vec::new();
+    ) -> Result<Vec<Read<'_>>, Mistake> {
+        let mut sources: Vec<Read<'_>> = Vec::new();
         for source in &self.transfers {
             sources.push((&source.name, source.place.start, reader.transfers(source)?));
         }

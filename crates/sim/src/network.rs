@@ -15,7 +15,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Packet, Port, Rate, Span, Time, discipline::fifo::Fifo};
+use tidegate_core::discipline::Discipline;
+use tidegate_core::discipline::fifo::Fifo;
+use tidegate_core::egress::{Egress, Poll};
+use tidegate_core::{Buffer, Bytes, Loss, Packet, Port, Rate, Span, Time};
 
 use crate::air::{Air, Radio};
 use crate::lot::{Lot, mix};
@@ -62,28 +65,28 @@ pub(crate) enum Queue {
     Scheduled(Box<Scheduled>),
 }
 
-/// A discipline with its sender.
+/// A discipline with its way out.
 pub(crate) struct Scheduled {
-    pub(crate) port: Port,
-    sender: Sender,
-    /// Until when the sender is busy with what it has taken.
-    busy_until: Time,
-    /// Where it contends for the medium of a cell; the sender is then of no use.
+    exit: Exit,
+    /// Where it contends for the medium of a cell.
     pub(crate) radio: Option<Radio>,
     /// How long the medium was busy for it, if it contends for one.
     pub(crate) airtime: Span,
-    /// Whether an event will come when the sender may take the next packet.
+    /// Whether an event will come when the next packet may leave.
     pub(crate) wakes: bool,
     /// Time in the queue of every packet sent.
     pub(crate) delay: Times,
 }
 
-/// How a sender turns packets into time.
-enum Sender {
-    /// In no time: the discipline holds packets back to this rate.
-    Shaped(Rate),
-    Fixed(Rate),
-    Trace(TraceSender),
+/// How packets become time.
+enum Exit {
+    /// Over a wire of a constant rate: the same code as on a live link.
+    Wire(Egress),
+    /// Over a wire whose capacity varies.
+    Trace(Port, TraceSender),
+    /// At once: a medium, or the discipline itself, holds packets back. The rate is that
+    /// of either.
+    Paced(Port, Rate),
 }
 
 impl Link {
@@ -95,44 +98,49 @@ impl Link {
         fed_by_one: bool,
         radio: Option<Radio>,
     ) -> Link {
-        let scheduled = |discipline, sender| {
+        let scheduled = |exit| {
             Queue::Scheduled(Box::new(Scheduled {
-                port: Port::new(discipline),
-                sender,
-                busy_until: Time::ZERO,
+                exit,
                 radio,
                 airtime: Span::ZERO,
                 wakes: false,
                 delay: Times::default(),
             }))
         };
-        let sender = match &spec.capacity {
-            Capacity::Unlimited => None,
-            Capacity::Fixed(rate) => Some(Sender::Fixed(*rate)),
-            Capacity::Trace(trace) => Some(Sender::Trace(TraceSender::new(trace.clone()))),
-            Capacity::Uplink(_) | Capacity::Downlink(_) => spec.capacity.rate().map(Sender::Fixed),
-        };
-        let built = |choice: &DisciplineChoice, buffer: tidegate_core::Buffer| {
+        // Where no rate limits a link nothing ever waits, unless its queue is a shaper.
+        let discipline: Option<Box<dyn Discipline>> = match &spec.queue {
+            QueueSpec::Shaped(shaper) => Some(shaper.build(seed)),
             // Without the rate: what is compared are the disciplines with their settings.
-            choice.build(buffer.into(), seed)
+            QueueSpec::Tested(buffer) => Some(tested.build((*buffer).into(), seed)),
+            QueueSpec::Fixed(choice, buffer) => Some(choice.build((*buffer).into(), seed)),
+            QueueSpec::Unbounded => None,
         };
-        let endless = tidegate_core::Buffer::packets(u32::MAX);
-        let mut classes = None;
-        let queue = match (&spec.queue, sender) {
-            (QueueSpec::Shaped(shaper), sender) => {
-                classes = Some(shaper.classes.clone());
-                scheduled(shaper.build(seed), sender.unwrap_or(Sender::Shaped(shaper.rate)))
+        let endless = || Box::new(Fifo::new(Buffer::packets(u32::MAX)));
+        let queue = match (&spec.capacity, discipline) {
+            (Capacity::Unlimited, Some(shaper)) if shaper.rate().is_some() => {
+                let rate = shaper.rate().unwrap_or_default();
+                scheduled(Exit::Paced(Port::new(shaper), rate))
             }
-            (QueueSpec::Tested(buffer), Some(sender)) => scheduled(built(tested, *buffer), sender),
-            (QueueSpec::Fixed(choice, buffer), Some(sender)) => {
-                scheduled(built(choice, *buffer), sender)
+            (Capacity::Unlimited, _) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
+            (Capacity::Fixed(rate), Some(discipline)) => {
+                scheduled(Exit::Wire(Egress::new(discipline, *rate)))
             }
-            (QueueSpec::Unbounded, Some(Sender::Fixed(rate))) if radio.is_none() => {
-                Queue::Unbounded { rate: Some(rate), busy_until: Time::ZERO }
+            (Capacity::Fixed(rate), None) => {
+                Queue::Unbounded { rate: Some(*rate), busy_until: Time::ZERO }
             }
-            (QueueSpec::Unbounded, Some(sender)) => scheduled(Box::new(Fifo::new(endless)), sender),
-            // Without a limit on the rate nothing ever waits.
-            (_, None) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
+            (Capacity::Trace(trace), discipline) => {
+                let port = Port::new(discipline.unwrap_or_else(|| endless()));
+                scheduled(Exit::Trace(port, TraceSender::new(trace.clone())))
+            }
+            (Capacity::Uplink(_) | Capacity::Downlink(_), discipline) => {
+                let port = Port::new(discipline.unwrap_or_else(|| endless()));
+                let rate = spec.capacity.rate().unwrap_or_default();
+                scheduled(Exit::Paced(port, rate))
+            }
+        };
+        let classes = match &spec.queue {
+            QueueSpec::Shaped(shaper) => Some(shaper.classes.clone()),
+            _ => None,
         };
         Link {
             to: spec.to,
@@ -179,38 +187,60 @@ impl Queue {
 }
 
 impl Scheduled {
-    /// The earliest time from `now` on at which the sender may take a packet.
-    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
-        let free = now.max(self.busy_until);
-        match &mut self.sender {
-            Sender::Shaped(_) | Sender::Fixed(_) => free,
-            Sender::Trace(sender) => sender.ready_at(free),
+    /// The queue and its counters.
+    pub(crate) fn port(&self) -> &Port {
+        match &self.exit {
+            Exit::Wire(egress) => egress.port(),
+            Exit::Trace(port, _) | Exit::Paced(port, _) => port,
         }
     }
 
-    /// Takes the next packet at a time when the sender is ready; returns it with
-    /// the time at which its last bit will have left, until which the sender is
-    /// busy. `None` when the discipline lets no packet go.
-    pub(crate) fn send(&mut self, now: Time) -> Option<(Packet, Time)> {
-        let packet = self.port.take(now)?;
-        let sent = match &mut self.sender {
-            Sender::Shaped(_) => now,
-            Sender::Fixed(rate) => now + rate.transmission(packet.size),
-            Sender::Trace(sender) => sender.send(packet.size),
-        };
-        self.busy_until = sent;
-        Some((packet, sent))
+    /// Hands in a packet that has arrived at `now`; returns the packets lost over it.
+    pub(crate) fn offer(&mut self, now: Time, packet: Packet) -> &[Loss] {
+        match &mut self.exit {
+            Exit::Wire(egress) => egress.offer(now, packet),
+            Exit::Trace(port, _) | Exit::Paced(port, _) => port.offer(now, packet),
+        }
     }
 
-    /// What it has used of `span`: `sent` over what the sender could have sent, or
-    /// the time of its medium.
-    pub(crate) fn utilisation(&self, sent: Bytes, span: Span) -> f64 {
-        let could_send = match (&self.sender, self.radio) {
-            (_, Some(_)) => return self.airtime.as_seconds() / span.max(Span(1)).as_seconds(),
-            (Sender::Shaped(rate) | Sender::Fixed(rate), None) => rate.volume(span),
-            (Sender::Trace(sender), None) => sender.trace.mean_rate().volume(span),
+    /// The earliest time from `now` on at which a packet may leave, while one waits.
+    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
+        let ready = match &mut self.exit {
+            Exit::Wire(egress) => egress.next_ready(now),
+            Exit::Trace(port, sender) => port.next_ready(now).map(|at| sender.ready_at(at)),
+            Exit::Paced(port, _) => port.next_ready(now),
         };
-        sent.0 as f64 / could_send.0.max(1) as f64
+        ready.unwrap_or(Time::FAR_FUTURE)
+    }
+
+    /// Takes the next packet, with the time at which its last bit will have left.
+    /// `None` when none may leave after all: the discipline has lost those that waited.
+    pub(crate) fn send(&mut self, now: Time) -> Option<(Packet, Time)> {
+        match &mut self.exit {
+            Exit::Wire(egress) => match egress.poll(now) {
+                Poll::Packet { packet, sent } => Some((packet, sent)),
+                Poll::ReadyAt(_) | Poll::Idle => None,
+            },
+            Exit::Trace(port, sender) => {
+                let packet = port.take(now)?;
+                Some((packet, sender.send(packet.size)))
+            }
+            Exit::Paced(port, _) => port.take(now).map(|packet| (packet, now)),
+        }
+    }
+
+    /// What it has used of `span`: `sent` over what could have been sent, or the time
+    /// of its medium.
+    pub(crate) fn utilisation(&self, sent: Bytes, span: Span) -> f64 {
+        if self.radio.is_some() {
+            return self.airtime.as_seconds() / span.max(Span(1)).as_seconds();
+        }
+        let rate = match &self.exit {
+            Exit::Wire(egress) => egress.rate(),
+            Exit::Trace(_, sender) => sender.trace.mean_rate(),
+            Exit::Paced(_, rate) => *rate,
+        };
+        sent.0 as f64 / rate.volume(span).0.max(1) as f64
     }
 }
 
@@ -231,9 +261,12 @@ impl TraceSender {
         TraceSender { trace, cursor, at: Time::ZERO, left: Bytes::ZERO }
     }
 
-    fn ready_at(&mut self, now: Time) -> Time {
-        if self.at < now || self.left == Bytes::ZERO {
-            self.take_opportunity(now);
+    /// The opportunity for a packet that may leave at `from`, but not before the last
+    /// one has left.
+    fn ready_at(&mut self, from: Time) -> Time {
+        let from = from.max(self.at);
+        if self.at < from || self.left == Bytes::ZERO {
+            self.take_opportunity(from);
         }
         self.at
     }

@@ -243,7 +243,7 @@ impl<'a> Proxy<'a> {
         }
         if is_reset {
             self.core.reset(now, exchange);
-        } else {
+        } else if !complete {
             // Even if it is nothing: a response that finds the bucket of its class empty
             // gets in line.
             self.core.came(now, exchange, Bytes(unread));
@@ -317,7 +317,7 @@ impl App for Proxy<'_> {
         if number == REPORT {
             world.wake(AppId::Proxy, now + REPORT_EVERY, REPORT);
             if let Queue::Scheduled(queue) = &world.network.links[self.downlink].queue {
-                self.core.report(now, queue.port.counters().delivered_bytes);
+                self.core.report(now, queue.port().counters().delivered_bytes);
             }
         } else if self.wakes_at <= now {
             self.wakes_at = Time::FAR_FUTURE;

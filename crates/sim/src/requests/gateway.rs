@@ -110,7 +110,7 @@ impl<'a> Gateway<'a> {
     pub(crate) fn sample(&mut self, world: &mut World<'_>) {
         let Queue::Scheduled(queue) = &world.network.links[self.downlink].queue else { return };
         let (queued, carried) =
-            (queue.port.backlog().packets, queue.port.counters().delivered_bytes);
+            (queue.port().backlog().packets, queue.port().counters().delivered_bytes);
         let on_their_way = self.clients.on_their_way();
         let (window, held, outstanding, waiting) = match &mut self.proxy {
             Some(proxy) => proxy.window(),

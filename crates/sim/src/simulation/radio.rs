@@ -109,7 +109,7 @@ impl Wireless<'_> {
 impl Queues for Wireless<'_> {
     fn waits(&self, link: usize) -> bool {
         match &self.links[link].queue {
-            Queue::Scheduled(queue) => !queue.wakes && queue.port.backlog().packets > 0,
+            Queue::Scheduled(queue) => !queue.wakes && queue.port().backlog().packets > 0,
             Queue::Unbounded { .. } => false,
         }
     }
@@ -120,20 +120,20 @@ impl Queues for Wireless<'_> {
         if queue.wakes {
             return None;
         }
-        let taken = queue.port.take(now);
-        self.lost.extend(queue.port.losses().iter().map(segment_of));
+        let taken = queue.send(now).map(|(packet, _)| packet);
+        self.lost.extend(queue.port().losses().iter().map(segment_of));
         if let Some(recorder) = &mut self.recorder {
-            record_losses(&mut **recorder, link, now, queue.port.losses());
+            record_losses(&mut **recorder, link, now, queue.port().losses());
             if let Some(packet) = taken {
                 let event = PacketEvent::Sent;
                 recorder.packet(&PacketRecord { link, at: now, packet, event });
             }
         }
         let Some(packet) = taken else {
-            if queue.port.backlog().packets > 0 {
+            if queue.port().backlog().packets > 0 {
                 // The discipline holds its packets back.
                 queue.wakes = true;
-                let next = queue.port.next_ready(now).unwrap_or(Time::FAR_FUTURE);
+                let next = queue.ready_at(now);
                 self.kernel.schedule(next, Event::Ready(link as u16));
             }
             return None;

@@ -199,11 +199,11 @@ impl<'a> World<'a> {
         let Queue::Scheduled(queue) = &mut self.network.links[link].queue else {
             unreachable!("a queue is unbounded or scheduled")
         };
-        let losses = queue.port.offer(at, packet);
+        let losses = queue.offer(at, packet);
         self.lost.extend(losses.iter().map(segment_of));
         if self.takes_packets {
             self.recorder.packet(&PacketRecord { link, at, packet, event: PacketEvent::Arrived });
-            record_losses(self.recorder, link, at, queue.port.losses());
+            record_losses(self.recorder, link, at, queue.port().losses());
         }
         self.drop_lost();
         self.serve(link, false);
@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         if woken {
             queue.wakes = false;
         }
-        if queue.wakes || queue.port.backlog().packets == 0 {
+        if queue.wakes || queue.port().backlog().packets == 0 {
             return;
         }
         if let Some(radio) = queue.radio {
@@ -232,20 +232,16 @@ impl<'a> World<'a> {
         if let Some((packet, _)) = &taken {
             queue.delay.record(now.since(packet.arrived));
         }
-        self.lost.extend(queue.port.losses().iter().map(segment_of));
+        self.lost.extend(queue.port().losses().iter().map(segment_of));
         if self.takes_packets {
-            record_losses(self.recorder, link, now, queue.port.losses());
+            record_losses(self.recorder, link, now, queue.port().losses());
             if let Some((packet, _)) = taken {
                 let event = PacketEvent::Sent;
                 self.recorder.packet(&PacketRecord { link, at: now, packet, event });
             }
         }
-        if queue.port.backlog().packets > 0 {
-            let next = match &taken {
-                Some((_, sent)) => queue.ready_at(*sent),
-                // The discipline holds its packets back.
-                None => queue.port.next_ready(now).unwrap_or(Time::FAR_FUTURE),
-            };
+        if queue.port().backlog().packets > 0 {
+            let next = queue.ready_at(taken.map_or(now, |(_, sent)| sent));
             queue.wakes = true;
             self.kernel.schedule(next, Event::Ready(link as u16));
         }
@@ -413,9 +409,9 @@ impl<'a> World<'a> {
             let row = LinkSample {
                 link: index,
                 at: now,
-                backlog: queue.port.backlog(),
-                flows_tracked: queue.port.flows_tracked(),
-                counters: *queue.port.counters(),
+                backlog: queue.port().backlog(),
+                flows_tracked: queue.port().flows_tracked(),
+                counters: *queue.port().counters(),
             };
             self.recorder.link(&row);
             self.summary.links[index].get_or_insert_default().add_sample(row);
@@ -427,7 +423,7 @@ impl<'a> World<'a> {
         self.datagrams.iter_mut().for_each(|flows| flows.forget_warm_up(now));
         for (index, link) in self.network.links.iter_mut().enumerate() {
             if let Queue::Scheduled(queue) = &mut link.queue {
-                self.base[index] = *queue.port.counters();
+                self.base[index] = *queue.port().counters();
                 queue.delay = Default::default();
                 queue.airtime = Span::default();
             }
@@ -460,9 +456,9 @@ impl<'a> World<'a> {
         let measured = end.since(Time(self.scenario.warm_up.0));
         for (index, link) in self.network.links.iter_mut().enumerate() {
             let Queue::Scheduled(queue) = &mut link.queue else { continue };
-            assert!(queue.port.is_conserved(), "link {index}: a packet was made or lost unseen");
+            assert!(queue.port().is_conserved(), "link {index}: a packet was made or lost unseen");
             let summary = self.summary.links[index].get_or_insert_default();
-            summary.counters = queue.port.counters().since(&self.base[index]);
+            summary.counters = queue.port().counters().since(&self.base[index]);
             summary.utilisation = queue.utilisation(summary.counters.delivered_bytes, measured);
             summary.delay = std::mem::take(&mut queue.delay);
         }

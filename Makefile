@@ -3,12 +3,13 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test golden lint checks fmt bench packages pages clean compiler
+.PHONY: help demo test golden generated lint checks fmt bench packages pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
+	@echo 'make generated  write the schemas and the tables of pages from the code'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links, citations and packages'
 	@echo 'make fmt     format the code'
@@ -28,6 +29,12 @@ test: lint checks
 golden: compiler
 	cargo test --package tidegate --test golden --locked
 
+generated: compiler
+	UPDATE_GENERATED=1 cargo test --package tidegate-core --locked \
+		--test disciplines --test requests pages::
+	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked \
+		--test scenario_files up_to_date
+
 lint: compiler
 	@if tools/require.sh rustfmt; then set -x; cargo fmt --all --check; fi
 	@if tools/require.sh clippy; then set -x; \
@@ -37,6 +44,7 @@ lint: compiler
 checks: compiler
 	tools/check-dependencies.sh
 	tools/check-docs.sh
+	tools/check-arrows.sh
 	tools/check-packages.sh
 
 fmt: compiler

@@ -1,5 +1,4 @@
-//! The command line, defined once: help, manual pages and completions are made
-//! from it.
+//! The command line, defined once: help, manual pages and completions come from it.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -10,7 +9,7 @@ use clap_complete::Shell;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::DisciplineChoice;
 
-/// Which scheduling should I run on my congested link, and what will my users feel?
+/// Which queue discipline should I run on my congested link, and what will my users notice?
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -20,11 +19,11 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Examples:
-  tidegate compare                            a congested home link, all usual disciplines
+  tidegate compare                            a congested home link under the usual disciplines
   tidegate scenarios household > my.toml      a scenario to change
-  tidegate compare my.toml --out my-link      compare on it, keep the results in my-link
+  tidegate compare my.toml --out my-link      compare with it, and keep the results in my-link
   tidegate replay office.pcap --rate '50 Mbit/s'
-  tidegate curves home-10mbit                 can a link keep what flows were promised?
+  tidegate curves home-10mbit                 can a link keep its promises to flows?
   tidegate reproduce EFD-5 --quick            a claim of a paper, measured
   tidegate disciplines efd
 
@@ -32,13 +31,13 @@ Exit code: 0 success, 1 failure, 2 wrong command line or input, 130 interrupted.
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Simulate a link under each of several disciplines, and say what users feel
+    /// Simulate a link under each of several disciplines, and report what users notice
     Compare(CompareArguments),
-    /// Put recorded traffic through several disciplines
+    /// Send recorded traffic through several disciplines
     Replay(ReplayArguments),
-    /// Check whether a link can keep what flows were promised, and show what it leaves
+    /// Check whether a link can keep its promises to flows, and show the capacity that remains
     Curves(CurvesArguments),
-    /// Measure what the papers claim, and say what holds
+    /// Measure the claims of the papers, and report which hold
     Reproduce(ReproduceArguments),
     /// List the disciplines, or explain one
     Disciplines(DisciplinesArguments),
@@ -55,7 +54,7 @@ pub(crate) enum Command {
     },
     /// Write the manual pages into a directory
     Man {
-        /// The directory; made when it does not exist
+        /// The directory, which is created if it does not exist
         directory: PathBuf,
     },
 }
@@ -82,19 +81,19 @@ Examples:
   tidegate compare --duration '5 min' --out five-minutes
   tidegate compare --from tidegate-household/manifest.json
 
-Into the output folder go report.html, flows.csv, links.csv, progress.csv, summary.csv,
-summary.json (what --json prints) and manifest.json, which repeats the comparison. Ctrl-C keeps
-what is done, reports it, and marks it as partial.";
+The output folder receives report.html, flows.csv, links.csv, progress.csv, summary.csv,
+summary.json (what --json prints) and manifest.json, from which --from repeats the comparison.
+Ctrl-C keeps the finished runs, reports them, and marks the results as partial.";
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
-    /// Disciplines to compare in place of the scenario's, as fifo,efd:threshold=30kB
+    /// Disciplines to compare instead of the scenario's, for example fifo,efd:threshold=30kB
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) disciplines: Option<Vec<DisciplineChoice>>,
     /// Number of seeds: one run for each discipline and seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
-    /// Simulated time of each run, as '60 s'
+    /// Simulated time of each run, such as '60 s'
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
 }
@@ -124,19 +123,19 @@ pub(crate) struct ReplayArguments {
     /// Rate of the link towards the users
     #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) rate: Rate,
-    /// Rate of the link from the users [default: as --rate]
+    /// Rate of the link from the users [default: the same as --rate]
     #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) up_rate: Option<Rate>,
     /// Buffer in front of the link, each way
     #[arg(long, value_name = "BUFFER", default_value = "300 packets")]
     pub(crate) buffer: Buffer,
-    /// Propagation delay of the whole path, one way; for a log of transfers
+    /// One-way propagation delay of the whole path; for a log of transfers
     #[arg(long, value_name = "TIME", default_value = "20 ms")]
     pub(crate) delay: Span,
     /// IP addresses on the users' side; for a capture [default: found from the capture]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) local: Vec<IpAddr>,
-    /// Disciplines to compare, as fifo,efd:threshold=30kB
+    /// Disciplines to compare, for example fifo,efd:threshold=30kB
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,efd")]
     pub(crate) disciplines: Vec<DisciplineChoice>,
     #[command(flatten)]
@@ -155,8 +154,8 @@ Examples:
   tidegate replay office.pcap --rate '50 Mbit/s' --up-rate '10 Mbit/s'
   tidegate replay transfers.csv --rate '10 Mbit/s' --disciplines fifo,las,efd
 
-The packets of a capture are sent at the times at which they were captured: it shows delay and
-loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
+The packets of a capture are sent at the times at which they were captured: a replay shows delay
+and loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CURVES_HELP, args_conflicts_with_subcommands = true)]
@@ -164,10 +163,10 @@ pub(crate) struct CurvesArguments {
     /// File of flows, or the name of a built-in one
     #[arg(value_name = "FLOWS")]
     pub(crate) flows: Option<String>,
-    /// Size of a best-effort packet whose deadline to show besides those of 40 B and the largest
+    /// Size of a best-effort packet whose deadline is shown besides those of 40 B and the largest
     #[arg(long = "packet", value_name = "SIZE", value_parser = packet_size)]
     pub(crate) packets: Vec<Bytes>,
-    /// Folder for curves.html, its plots and curves.json; those of an earlier time are replaced
+    /// Folder for curves.html, its plots and curves.json; earlier ones are replaced
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the results as JSON
@@ -185,7 +184,7 @@ pub(crate) struct CurvesArguments {
 
 const CURVES_HELP: &str = "\
 Examples:
-  tidegate curves home-10mbit                 can the link keep what it promised?
+  tidegate curves home-10mbit                 can the link keep its promises?
   tidegate curves home-10mbit --print > my.toml
   tidegate curves my.toml --packet '300 B' --out my-curves
   tidegate curves measure call.pcap --port 5004
@@ -194,7 +193,7 @@ Built in: home-10mbit, papers-be. Exit code: 0 it can, 1 it cannot, 2 wrong comm
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CurvesCommand {
-    /// Measure what the flows of a capture send at most, as arrival curves for a file of flows
+    /// Measure the most that the flows of a capture send, as arrival curves for a file of flows
     Measure(MeasureArguments),
 }
 
@@ -213,15 +212,15 @@ pub(crate) struct MeasureArguments {
     /// Flows to this address
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) to: Option<IpAddr>,
-    /// Most flows to show, those with the most bytes
+    /// Number of flows to show, largest first
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(crate) flows: u64,
-    /// Most token buckets of a curve
+    /// Largest number of token buckets in a curve
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u64).range(1..=16))]
     pub(crate) terms: u64,
-    /// Longest time over which packets are counted together, at most that of the flow
+    /// Longest time over which packets are counted together, at most the duration of the flow
     #[arg(long, value_name = "TIME", default_value = "10 s")]
     pub(crate) horizon: Span,
     /// Print as JSON
@@ -234,7 +233,7 @@ Examples:
   tidegate curves measure call.pcap --port 5004
   tidegate curves measure frames.csv --terms 3
 
-A curve holds for what was recorded: leave room for what was not.";
+A curve holds for the recorded traffic only: leave room for traffic that was not recorded.";
 
 fn packet_size(text: &str) -> Result<Bytes, String> {
     match text.parse() {
@@ -247,7 +246,7 @@ fn packet_size(text: &str) -> Result<Bytes, String> {
 #[derive(Args, Debug)]
 #[command(after_help = REPRODUCE_HELP)]
 pub(crate) struct ReproduceArguments {
-    /// Claims, as EFD-5, or papers, as EFD [default: all]
+    /// Claims, such as EFD-5, or papers, such as EFD [default: all]
     #[arg(value_name = "CLAIM")]
     pub(crate) claims: Vec<String>,
     /// List the claims without measuring them
@@ -259,7 +258,7 @@ pub(crate) struct ReproduceArguments {
     /// Thirty seeds instead of ten
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
-    /// Folder for pages, plots and results.json; those of an earlier time are replaced
+    /// Folder for pages, plots and results.json; earlier ones are replaced
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Number of runs at the same time [default: one for each core]
@@ -277,7 +276,7 @@ Examples:
   tidegate reproduce EFD-5 EFD-7 --out my-pages
 
 A claim is a list of checks, each with its bound. The verdict is computed from them: 'holds' when
-all do, 'does not hold here' when none does, else 'holds in part'.";
+all hold, 'does not hold here' when none does, and otherwise 'holds in part'.";
 
 #[derive(Args, Debug)]
 pub(crate) struct DisciplinesArguments {
@@ -302,12 +301,13 @@ pub(crate) struct RequestsArguments {
 
 const REQUESTS_HELP: &str = "\
 Examples:
-  tidegate requests msf                       what it does and what can be set
-  tidegate requests compare                   a school's link under each of several ways";
+  tidegate requests msf                       what it does and what you can set
+  tidegate requests compare                   a school's link, shared in several ways";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RequestsCommand {
-    /// Simulate a gateway's link under request schedulers and their rivals, and say what users feel
+    /// Simulate a gateway's link under request schedulers and their rivals, and
+    /// report what users notice
     Compare(RequestsCompareArguments),
 }
 
@@ -340,11 +340,12 @@ Examples:
   tidegate requests compare my.toml --seeds 10 --out my-gateway
   tidegate requests compare --from my-gateway/manifest.json
 
-Built in: school. A file names classes, servers and the ways to compare: request schedulers, and
-without one 'direct', 'htb', 'pools', or a packet discipline as a shaper, as 'shaped-fq-codel'.
-Into the output folder go report.html, its plots as SVG files, summary.csv, runs.csv,
-summary.json (what --json prints) and manifest.json, which repeats the comparison. Ctrl-C keeps
-what is done, reports it, and marks it as partial.
+Built in: school. A file names classes, servers and the ways to compare: request schedulers, or
+without one 'direct', 'htb', 'pools' and packet disciplines as shapers, such as 'shaped-fq-codel'.
+The output folder receives report.html, its plots as SVG files, flows.csv (a row for each request),
+links.csv, summary.csv, summary.json (what --json prints) and manifest.json, from which --from
+repeats the comparison. Ctrl-C keeps the finished runs, reports them, and marks the results as
+partial.
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 
 #[derive(Args, Debug)]
@@ -353,7 +354,7 @@ pub(crate) struct SizesArguments {
     /// Captures (pcap, pcapng), page loads (HAR), HTTP logs, logs of transfers
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Most points of the distribution
+    /// Largest number of points in the distribution
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u64).range(2..=100_000))]
     pub(crate) points: u64,

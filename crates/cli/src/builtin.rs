@@ -1,14 +1,13 @@
-//! The scenarios, gateways and flows that are part of the program, by their names on
-//! the command line.
+//! The scenarios, gateways and flows built into the program, by their names on the command line.
 
 use tidegate_sim::scenario::Scenario;
 use tidegate_study::shipped;
 
-/// A file that is part of the program.
+/// A file that is built into the program.
 pub(crate) struct Builtin {
-    /// What it is called on the command line and in the names of folders.
+    /// Its name on the command line and in the names of folders.
     pub(crate) name: &'static str,
-    /// Where it is among the shipped files.
+    /// Its path among the shipped files.
     pub(crate) path: &'static str,
 }
 
@@ -37,7 +36,7 @@ pub(crate) const FLOWS: &[Builtin] = &[
 /// Files of gateways; the first one is what `tidegate requests compare` runs without a file.
 pub(crate) const GATEWAYS: &[Builtin] = &[Builtin { name: "school", path: "gateways/school.toml" }];
 
-/// The one of this name among `builtins`.
+/// The file of this name among `builtins`.
 pub(crate) fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
     builtins.iter().find(|builtin| builtin.name == name)
 }

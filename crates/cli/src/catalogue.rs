@@ -42,7 +42,7 @@ impl Parameter {
     }
 }
 
-/// What a list is of, and the command that shows it.
+/// The word for the entries of a list, and the command that shows it.
 struct Words {
     one: &'static str,
     command: &'static str,

@@ -1,5 +1,5 @@
 //! `tidegate compare`: runs a scenario under each discipline and seed, and
-//! writes what came out to the terminal and to a folder.
+//! writes the results to the terminal and to a folder.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tidegate_study::manifest::{Contender, Manifest};
 
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
 use crate::builtin::SCENARIOS;
-use crate::comparing::{self, Compared, Extra};
+use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::rows::{Names, Table};
@@ -40,7 +40,7 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
     })
 }
 
-/// What was other than the scenario file says when a manifest was made.
+/// The settings that differed from the scenario file when a manifest was written.
 fn overrides_of(manifest: &Manifest) -> Result<Overrides, Failure> {
     let choices = manifest.contenders.iter().map(Contender::discipline);
     Ok(Overrides {
@@ -63,8 +63,7 @@ pub(crate) fn distinct(choices: &[DisciplineChoice]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the scenario of `input`. With an `earlier` manifest the results are
-/// held against it.
+/// Runs the scenario of `input`. With an `earlier` manifest, it checks the results against that.
 pub(crate) fn compare(
     input: &Input,
     overrides: &Overrides,
@@ -107,9 +106,5 @@ impl Compared for Scenario {
 
     fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {
         report::write(folder, summary, &describe::provenance(self, manifest))
-    }
-
-    fn extra(&self, _runs: &[RunSummary]) -> Vec<Extra> {
-        Vec::new()
     }
 }

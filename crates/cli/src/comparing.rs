@@ -1,6 +1,7 @@
-//! The steps of every comparison, whatever is compared: it runs each contender with
-//! each seed, writes rows, figures, report and manifest into a folder, and prints a
-//! table of the results. An interruption keeps what is done, marked as partial.
+//! The steps of every comparison, whatever is compared: it runs each contender
+//! with each seed, writes rows, figures, report and manifest into a folder, and
+//! prints a table of the results. After an interruption the finished runs
+//! remain, marked as partial.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -28,9 +29,6 @@ use tidegate_study::machine;
 const CSV: &str = "summary.csv";
 /// The same with the points of plots; `--json` prints it.
 const JSON: &str = "summary.json";
-
-/// A result that only some comparisons have: its file and what is in it.
-pub(crate) type Extra = (&'static str, Vec<u8>);
 
 /// What can be compared, and how its results look.
 pub(crate) trait Compared: Study {
@@ -61,13 +59,10 @@ pub(crate) trait Compared: Study {
     /// When it cannot be written.
     fn report(&self, folder: &Path, summary: &Self::Summary, manifest: &Manifest)
     -> io::Result<()>;
-
-    /// Files of its own.
-    fn extra(&self, runs: &[Self::Run]) -> Vec<Extra>;
 }
 
-/// Compares the contenders of `study`, which `input` describes with the files in `data`.
-/// With an `earlier` manifest the results are held against it.
+/// Compares the contenders of `study`, which `input` describes with the files
+/// in `data`. With an `earlier` manifest, it checks the results against that.
 pub(crate) fn compare<S: Compared>(
     study: &S,
     input: &Input,
@@ -103,10 +98,6 @@ pub(crate) fn compare<S: Compared>(
     folder.write(JSON, document.as_bytes())?;
     let mut results: Vec<_> = S::TABLES.iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
-    for (name, content) in study.extra(&runs) {
-        folder.write(name, &content)?;
-        results.push(name);
-    }
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);
     study
@@ -128,21 +119,21 @@ pub(crate) fn compare<S: Compared>(
     if stop.load(Ordering::Relaxed) && manifest.partial {
         let (done, all) = (runs.len(), jobs.len());
         return Err(Failure::Interrupted(format!(
-            "interrupted: the results are of {done} of {all} runs, and marked as partial"
+            "interrupted: the results cover {done} of {all} runs, and are marked as partial"
         )));
     }
     earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))
 }
 
-/// Says whether the results are those of the earlier comparison.
+/// Reports whether the results are those of the earlier comparison.
 fn check(earlier: &Manifest, now: &Manifest) -> Result<(), Failure> {
     if earlier.partial {
-        eprintln!("The manifest is of a partial comparison; this one is whole.");
+        eprintln!("The manifest describes a partial comparison; this one is complete.");
         return Ok(());
     }
     let changed = earlier.changed(now);
     if changed.is_empty() {
-        eprintln!("All {} results are the same as before, to the byte.", earlier.results.len());
+        eprintln!("All {} results are the same as before, byte for byte.", earlier.results.len());
         return Ok(());
     }
     let by = if earlier.tidegate == now.tidegate {

@@ -1,7 +1,7 @@
-//! `tidegate curves`: whether a link can keep what its flows were promised,
-//! and what it leaves to best-effort packets.
+//! `tidegate curves`: whether a link can keep its promises to flows, and what
+//! it leaves to best-effort packets.
 //!
-//! What is found is a few tables ([`tables`]), the same on the terminal and in
+//! The results are a few tables ([`tables`]), the same on the terminal and in
 //! the page, and the same again as JSON ([`json()`]) in units of bytes, seconds
 //! and bits per second.
 
@@ -27,17 +27,17 @@ use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::report;
 
-/// What is known of the flows of a file.
+/// The analysis of the flows of a file.
 pub(crate) struct Analysis {
     /// The file, or the built-in one, for headings.
     pub(crate) name: String,
     /// The promises.
     pub(crate) contracts: Contracts,
-    /// What they leave, or why they cannot be kept.
+    /// What the promises leave, or why they cannot be kept.
     pub(crate) outcome: Result<Left, Unschedulable>,
 }
 
-/// What promises that can be kept leave.
+/// What remains of a link beside promises that it can keep.
 pub(crate) struct Left {
     /// The curves.
     pub(crate) residual: Residual,
@@ -49,9 +49,9 @@ pub(crate) struct Left {
 
 /// A curve under E from which a scheme assigns deadlines.
 pub(crate) struct Approximation {
-    /// The scheme, and all that it needs to know of the capacity.
+    /// The scheme with everything that it needs to know about the capacity.
     pub(crate) scheme: Scheme,
-    /// What was fitted, in words.
+    /// The fitted parameters, in words.
     pub(crate) parameters: String,
     /// The curve.
     pub(crate) curve: Curve,
@@ -62,8 +62,8 @@ pub(crate) struct Approximation {
 const TYPICAL_PACKETS: u64 = 10;
 
 impl Approximation {
-    /// Those that differ for a packet that comes alone: the scheme of constant
-    /// state counts on the same two segments.
+    /// The schemes that differ for a single packet: the constant-state scheme
+    /// relies on the same two segments.
     fn of(residual: &Residual) -> Vec<Approximation> {
         let capacity = residual.effective();
         let packet = residual.largest_packet();
@@ -85,7 +85,7 @@ impl Approximation {
         .into()
     }
 
-    /// The deadline of a packet that comes alone.
+    /// The deadline of a single packet.
     pub(crate) fn deadline(&self, size: Bytes) -> Span {
         let at = self.curve.first_reaching(i128::from(size.0) * PER_BYTE);
         Span(at.unwrap_or(u64::MAX))
@@ -156,7 +156,7 @@ impl Analysis {
     }
 }
 
-/// Writes page, plots and JSON into `directory`, which is made when it does not exist.
+/// Writes page, plots and JSON into `directory`, which is created if it does not exist.
 fn write(directory: &Path, analysis: &Analysis, document: &str) -> Result<(), Failure> {
     let unwritable = |path: &Path| {
         let path = path.to_path_buf();

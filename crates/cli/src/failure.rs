@@ -1,18 +1,18 @@
-//! Why a command ends without success, and its exit code.
+//! The reasons for which a command fails, and their exit codes.
 
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The end of a command without success.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line or a file makes no sense, or the results have no place.
+    /// The command line or a file is wrong, or the results cannot be stored.
     Input(String),
     /// Anything else.
     Other(String),
-    /// Somebody interrupted; what was finished is kept.
+    /// The user interrupted; the finished runs remain.
     Interrupted(String),
     /// Help or version was asked for; clap prints it.
     Shown(clap::Error),
@@ -30,7 +30,7 @@ impl Failure {
         Failure::Input(message.to_string())
     }
 
-    /// Says on standard error what went wrong.
+    /// Reports the failure on standard error.
     pub(crate) fn report(self) -> ExitCode {
         let (message, code) = match self {
             Failure::Input(message) => (message, 2),

@@ -1,9 +1,9 @@
-//! The folder that results go into.
+//! The folder that receives the results.
 //!
-//! Rows are written while runs go on, each run into files of its own, and put
-//! together in the order of the runs at the end: memory stays flat, and the
-//! number of threads leaves no trace. Nobody's earlier results are overwritten
-//! unless asked for.
+//! Each run writes its rows into files of its own, which are joined in the
+//! order of the runs at the end: memory does not grow with the number of runs,
+//! and the result does not depend on the number of threads. Earlier results are
+//! overwritten only on request.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -14,7 +14,7 @@ use tidegate_study::manifest;
 use crate::failure::Failure;
 use crate::rows::Table;
 
-/// Where the rows of unfinished runs are.
+/// The place of the rows of unfinished runs.
 const PARTS: &str = ".parts";
 
 /// A folder for results, ready to be written to.
@@ -24,7 +24,7 @@ pub(crate) struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// The folder `asked` for, or one that is called after `stem`.
+    /// The folder `asked` for, or one named after `stem`.
     ///
     /// # Errors
     /// When it cannot be written to, or has something in it already.
@@ -43,7 +43,7 @@ impl ResultFolder {
             let what = if earlier { "earlier results" } else { "other files" };
             let name = path.display();
             return Err(Failure::Input(format!(
-                "{name}: has {what} in it; choose another --out, or add --force to replace results"
+                "{name}: contains {what}; choose another --out, or add --force to replace results"
             )));
         }
         let folder = ResultFolder { path };
@@ -59,7 +59,7 @@ impl ResultFolder {
             fs::remove_dir_all(&parts)?;
         }
         fs::create_dir_all(&parts)?;
-        // Without the old manifest nobody takes half-written results for whole.
+        // Without the old manifest, nobody mistakes half-written results for complete ones.
         match fs::remove_file(self.path.join(manifest::NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -80,7 +80,7 @@ impl ResultFolder {
         File::create(self.part(table, run)).map(BufWriter::new)
     }
 
-    /// Puts the rows of `runs` together in `tables`, in this order, and removes the
+    /// Joins the rows of `runs` in `tables`, in this order, and removes the
     /// parts. The first column names the `contender`.
     pub(crate) fn join(
         &self,
@@ -98,7 +98,7 @@ impl ResultFolder {
     }
 
     fn remove_parts(&self) {
-        // What cannot be removed is in nobody's way.
+        // A file that cannot be removed does no harm.
         let _ = fs::remove_dir_all(self.path.join(PARTS));
     }
 
@@ -117,8 +117,7 @@ impl ResultFolder {
         file.flush()
     }
 
-    /// Removes what is only needed while runs go on, and the folder when there
-    /// is nothing else in it.
+    /// Removes what only unfinished runs need, and the folder if it contains nothing else.
     pub(crate) fn discard(&self) {
         self.remove_parts();
         let _ = fs::remove_dir(&self.path);

@@ -1,5 +1,5 @@
-//! `tidegate requests compare`: ways of sharing a gateway's access link, and what
-//! the users of each class notice under each.
+//! `tidegate requests compare`: ways of sharing a gateway's access link, and
+//! what the users of each class notice under each.
 //!
 //! All ways see the same demand. A run gives a few numbers for each class; over the
 //! seeds they become means with intervals ([`tidegate_study::requests`]).
@@ -11,15 +11,14 @@ mod text;
 use std::io;
 use std::path::Path;
 
-use csv::Writer;
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_study::manifest::Manifest;
-use tidegate_study::requests::{self, Class, Run, Summary};
+use tidegate_study::requests::{Run, Summary};
 
 use self::standard::Standard;
 use crate::arguments::RequestsCompareArguments;
 use crate::builtin::GATEWAYS;
-use crate::comparing::{self, Compared, Extra};
+use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::output::print;
@@ -58,9 +57,6 @@ fn compare(
     comparing::compare(&comparison, input, data, earlier, &arguments.results)
 }
 
-/// The file with a row for each class of each run.
-const RUNS: &str = "runs.csv";
-
 impl Compared for Comparison {
     type Summary = Summary;
 
@@ -93,10 +89,6 @@ impl Compared for Comparison {
         let results = Results { summary, standard: &standard, provenance: &provenance };
         report::requests::write(folder, results)
     }
-
-    fn extra(&self, runs: &[Run]) -> Vec<Extra> {
-        vec![(RUNS, runs_csv(self, runs))]
-    }
 }
 
 /// `comparison` with the ways that have results: an interruption may leave some without.
@@ -104,26 +96,4 @@ fn with_results(comparison: &Comparison, summary: &Summary) -> Comparison {
     let mut left = comparison.clone();
     left.ways.retain(|way| summary.ways.iter().any(|it| it.label == way.label));
     left
-}
-
-/// Every run, a row for each class.
-fn runs_csv(comparison: &Comparison, runs: &[Run]) -> Vec<u8> {
-    const MEMORY: &str = "memory takes everything";
-    let mut writer = Writer::from_writer(Vec::new());
-    let names = Class::MEASURES.iter().map(|measure| measure.name);
-    writer.write_record(["way", "seed", "class"].into_iter().chain(names)).expect(MEMORY);
-    for run in runs {
-        for class in requests::classes(comparison, run) {
-            let head = [comparison.ways[run.way].label.clone(), run.seed.to_string()];
-            let cells = Class::MEASURES.iter().map(|measure| {
-                let value = (measure.value)(&class);
-                let count = value.count().map(|count| count.to_string());
-                let mean = value.mean().map(|estimate| estimate.mean.to_string());
-                count.or(mean).unwrap_or_default()
-            });
-            let row = head.into_iter().chain([class.name.clone()]).chain(cells);
-            writer.write_record(row).expect(MEMORY);
-        }
-    }
-    writer.into_inner().expect(MEMORY)
 }

@@ -1,5 +1,4 @@
-//! What is generated from the definition of the command line: completions and
-//! manual pages.
+//! Completions and manual pages, generated from the definition of the command line.
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
-//! Where a scenario or gateway comes from.
+//! The source of a scenario or gateway.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
@@ -14,19 +16,19 @@ use crate::failure::Failure;
 pub(crate) struct Input {
     /// The file's name, for messages.
     pub(crate) name: String,
-    /// What results are called after.
+    /// The name of its results.
     pub(crate) stem: String,
     /// The TOML.
     pub(crate) text: String,
-    /// Where the files that it names are.
+    /// The place of the files that it names.
     pub(crate) data: Box<dyn DataFiles>,
-    /// The folder of these files, when they are on disk.
+    /// The folder of these files, if they are on disk.
     pub(crate) folder: Option<PathBuf>,
 }
 
 impl Input {
-    /// What is in the file called `name`, or the one of `builtins` of this name; the
-    /// first of them without a name.
+    /// The content of the file called `name`, or of the one among `builtins`;
+    /// without a name, that of the first of these.
     pub(crate) fn named(
         name: Option<&str>,
         builtins: &'static [Builtin],
@@ -60,14 +62,14 @@ impl Input {
         })
     }
 
-    /// What a manifest is about.
+    /// The input that a manifest records.
     pub(crate) fn of_manifest(manifest: &Manifest) -> Input {
         let SourceText { name, stem, text } = manifest.source.clone();
         let data = Box::new(Recorded(manifest.data.clone()));
         Input { name, stem, text, data, folder: None }
     }
 
-    /// The same for a manifest.
+    /// This input as a manifest records it.
     pub(crate) fn source(&self) -> SourceText {
         let Input { name, stem, text, .. } = self;
         SourceText { name: name.clone(), stem: stem.clone(), text: text.clone() }
@@ -82,4 +84,11 @@ impl Input {
         let read = parse(&ledger).map_err(Failure::input)?;
         Ok((read, ledger.into_seen()))
     }
+}
+
+/// Whether the file has the magic number of pcap or pcapng.
+pub(crate) fn starts_as_capture(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut start)?;
+    Ok(tidegate_sim::trace::sizes::is_capture(&start))
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C and termination: the first signal stops the runs, so that finished work
-//! can be kept; the second ends the program at once.
+//! Ctrl-C and termination: the first signal stops the runs and keeps finished
+//! work; the second ends the program at once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

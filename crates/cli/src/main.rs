@@ -1,7 +1,7 @@
 //! The `tidegate` command.
 //!
 //! Results go to standard output and to files, everything else to standard
-//! error; what went wrong is one line there. Exit code 0 is success, 2 a wrong
+//! error; a failure is one line there. Exit code 0 is success, 2 a wrong
 //! command line or input, 130 an interruption, 1 anything else.
 
 mod arguments;

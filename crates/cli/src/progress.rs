@@ -1,5 +1,4 @@
-//! A progress bar for people who look at a terminal, once there is something
-//! to wait for.
+//! A progress bar for people at a terminal, once there is something to wait for.
 
 use std::io::{self, IsTerminal};
 use std::sync::Once;
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tidegate_core::Span;
 
-/// Work that ends sooner than this needs no bar.
+/// Work shorter than this needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Simulated time of all runs together.
@@ -25,7 +24,7 @@ impl Progress {
         Progress::new(0, Span::ZERO)
     }
 
-    /// This much more simulated time will be run.
+    /// Announces this much more simulated time.
     pub(crate) fn extend(&self, span: Span) {
         self.bar.inc_length(span.0);
     }
@@ -40,7 +39,7 @@ impl Progress {
         self.bar.suspend(write)
     }
 
-    /// Nothing is done yet of `runs` runs that take `duration` each.
+    /// The progress of `runs` runs of `duration` each, before the first begins.
     pub(crate) fn new(runs: usize, duration: Span) -> Progress {
         let total = duration * runs as u64;
         let bar = ProgressBar::with_draw_target(Some(total.0), ProgressDrawTarget::hidden());
@@ -52,7 +51,7 @@ impl Progress {
         Progress { bar, begun: Instant::now(), shown: Once::new(), terminal }
     }
 
-    /// This much more simulated time has been run.
+    /// Records that this much more simulated time has been run.
     pub(crate) fn advance(&self, span: Span) {
         self.bar.inc(span.0);
         if self.terminal && self.begun.elapsed() >= PATIENCE {

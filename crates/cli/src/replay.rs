@@ -3,8 +3,6 @@
 //! The recording becomes the traffic of a scenario, written as anybody could
 //! write it, and the rest is a comparison: same results, same manifest.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_core::Span;
@@ -15,7 +13,7 @@ use tidegate_sim::trace::{Capture, FlowLog};
 use crate::arguments::ReplayArguments;
 use crate::compare::{compare, distinct};
 use crate::failure::Failure;
-use crate::inputs::Input;
+use crate::inputs::{Input, starts_as_capture};
 
 /// After the last recorded packet or transfer: time for queues to empty.
 const PACKETS_TAIL: Span = Span::seconds(1);
@@ -23,8 +21,8 @@ const TRANSFERS_TAIL: Span = Span::seconds(60);
 
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
     distinct(&arguments.disciplines)?;
-    // Found here, a mistake is told as one of the command line; the scenario that
-    // is made from it has no lines that the user has written.
+    // Found here, a mistake is reported as one of the command line; the
+    // scenario made from it has no lines that the user has written.
     for choice in &arguments.disciplines {
         let up = arguments.up_rate.unwrap_or(arguments.rate);
         for (link, rate) in [("down", arguments.rate), ("up", up)] {
@@ -48,13 +46,6 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
         folder: Some(folder),
     };
     compare(&input, &Overrides::default(), None, &arguments.results)
-}
-
-/// Whether the file has the magic number of pcap or pcapng.
-pub(crate) fn starts_as_capture(path: &Path) -> io::Result<bool> {
-    let mut start = Vec::new();
-    File::open(path)?.take(4).read_to_end(&mut start)?;
-    Ok(tidegate_sim::trace::sizes::is_capture(&start))
 }
 
 fn packets(arguments: &ReplayArguments) -> Result<String, Failure> {

@@ -1,12 +1,12 @@
-//! The report of a comparison: one HTML file that needs nothing else, and each
-//! of its figures as an SVG file of its own.
+//! The report of a comparison: one HTML file that needs nothing else, and each of
+//! its figures as an SVG file of its own.
 //!
-//! Principles. The reader of the first screen manages a link and wants to know what
-//! users will notice: words before figures, figures before tables, and no claim
-//! that the intervals do not support. Readers who doubt a figure find its numbers
-//! in a table, and at the end the way to obtain them again. The file fetches
-//! nothing and runs nothing, so it can be mailed, archived and printed. The same
-//! input gives the same bytes.
+//! Principles. The reader of the first screen manages a link and wants to know
+//! what users will notice: words before figures, figures before tables, and no
+//! claim that the intervals do not support. Readers who doubt a figure find its
+//! numbers in a table, and at the end the way to obtain them again. The file
+//! fetches nothing and runs nothing, so it can be mailed, archived and printed.
+//! The same input gives the same bytes.
 
 pub(crate) mod curves;
 mod figures;
@@ -45,26 +45,25 @@ pub(crate) fn written(runs: usize, took: Duration, directory: &Path) -> String {
 /// What was run, in words for people: everything about a report that is not a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Provenance {
-    /// Program and version, as `tidegate 0.1.0`.
+    /// Program and version, such as `tidegate 0.1.0`.
     pub(crate) version: String,
     /// The command that makes this report again, as typed in a shell.
     pub(crate) command: String,
-    /// Each link that matters, as `down: 16 Mbit/s, 10 ms, buffer 100 packets`.
+    /// Each link that matters, such as `down: 16 Mbit/s, 10 ms, buffer 100 packets`.
     pub(crate) links: Vec<String>,
-    /// Each source of traffic, as `web: 40 transfers/s, Pareto sizes`.
+    /// Each source of traffic, such as `web: 40 transfers/s, Pareto sizes`.
     pub(crate) traffic: Vec<String>,
-    /// Label and parameters of each discipline, as `efd` and `threshold 20 packets`.
+    /// Label and parameters of each discipline, such as `efd` and `threshold 20 packets`.
     pub(crate) disciplines: Vec<(String, String)>,
-    /// What else there is to know, as `servers` and where they are.
+    /// Further facts, such as `servers` and where they are.
     pub(crate) other: Vec<(String, String)>,
     /// The scenario file, defaults included.
     pub(crate) scenario: String,
-    /// The other files beside the report: name, and what is in it.
+    /// The other files beside the report: name and content.
     pub(crate) files: Vec<(String, String)>,
 }
 
-/// Writes `report.html` and `plots/*.svg` into `directory`, which is made when
-/// it does not exist.
+/// Writes `report.html` and `plots/*.svg` into `directory`, which is created if it does not exist.
 pub(crate) fn write(
     directory: &Path,
     comparison: &Comparison,

@@ -1,4 +1,4 @@
-//! `tidegate reproduce`: measures what the papers claim and says what came out.
+//! `tidegate reproduce`: measures the claims of the papers and reports the results.
 
 mod page;
 mod record;
@@ -23,7 +23,8 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
     let claims = select(&arguments.claims).map_err(|unknown| {
         let papers: Vec<_> = CLAIMS.iter().map(|claims| claims[0].paper.key).collect();
         Failure::Input(format!(
-            "found claim '{unknown}', expected a paper ({}) or an id of 'tidegate reproduce --list'",
+            "found claim '{unknown}', expected a paper ({}) or an id of 'tidegate reproduce \
+             --list'",
             papers.join(", ")
         ))
     })?;
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
     }?;
     match interrupted {
         Some(id) => Err(Failure::Interrupted(format!(
-            "interrupted while measuring {id}: {} claims before it are measured",
+            "interrupted while measuring {id}: the {} claims before it have been measured",
             found.len()
         ))),
         None => Ok(()),

@@ -1,12 +1,12 @@
-//! The tables of rows: one row for each flow, for each sample of a link, for
-//! each sample of a followed flow. Names of columns carry the unit; times are
-//! exact to the nanosecond.
+//! The tables of rows: one row for each flow, for each sample of a link, and
+//! for each sample of a followed flow. Names of columns contain the unit; times
+//! are exact to the nanosecond.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
 
 use csv::{Writer, WriterBuilder};
-use tidegate_core::{Span, Time};
+use tidegate_core::{LossReason, Span, Time};
 use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
 use tidegate_study::experiment::Job;
 
@@ -33,10 +33,11 @@ impl Table {
         }
     }
 
-    /// The names of its columns, behind that of what was compared.
-    pub(crate) const fn columns(self) -> &'static [&'static str] {
+    /// The names of its columns after the first, which names the contender.
+    pub(crate) fn columns(self) -> Vec<&'static str> {
+        let losses = LossReason::ALL.map(LossReason::column);
         match self {
-            Table::Flows => &[
+            Table::Flows => vec![
                 "seed",
                 "traffic",
                 "flow",
@@ -52,25 +53,22 @@ impl Table {
                 "longest_stall_s",
                 "unloaded_s",
             ],
-            Table::Links => &[
-                "seed",
-                "link",
-                "time_s",
-                "queue_packets",
-                "queue_bytes",
-                "flows_tracked",
-                "offered_packets",
-                "delivered_packets",
-                "delivered_bytes",
-                "refused_packets",
-                "pushed_out_packets",
-                "early_packets",
-                "superseded_packets",
-                "excess_packets",
-                "marked_packets",
-            ],
+            Table::Links => [
+                &["seed", "link", "time_s", "queue_packets", "queue_bytes", "flows_tracked"][..],
+                &["offered_packets", "delivered_packets", "delivered_bytes"],
+                &losses,
+                &["marked_packets"],
+            ]
+            .concat(),
             Table::Progress => {
-                &["seed", "traffic", "flow", "time_s", "delivered_bytes", "congestion_window_bytes"]
+                vec![
+                    "seed",
+                    "traffic",
+                    "flow",
+                    "time_s",
+                    "delivered_bytes",
+                    "congestion_window_bytes",
+                ]
             }
         }
     }
@@ -79,7 +77,7 @@ impl Table {
 /// What rows are about.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// What one of those that are compared is called: a discipline.
+    /// The word for what is compared: a discipline or a way.
     pub(crate) contender: &'static str,
     /// The sources of traffic, in the order of their numbers.
     pub(crate) sources: Vec<String>,
@@ -125,7 +123,7 @@ impl<'a> RowWriter<'a> {
         })
     }
 
-    /// Writes what is still in memory; tells of any row that was lost.
+    /// Writes what is still in memory; fails if any row was lost.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if let Some(failure) = self.failure {
             return Err(failure.into());
@@ -166,7 +164,7 @@ impl Recorder for RowWriter<'_> {
     }
 
     fn link(&mut self, row: &LinkSample) {
-        let fields = [
+        let before = [
             time(row.at),
             row.backlog.packets.to_string(),
             row.backlog.bytes.0.to_string(),
@@ -174,17 +172,13 @@ impl Recorder for RowWriter<'_> {
             row.counters.offered.to_string(),
             row.counters.delivered.to_string(),
             row.counters.delivered_bytes.0.to_string(),
-            row.counters.refused.to_string(),
-            row.counters.pushed_out.to_string(),
-            row.counters.early.to_string(),
-            row.counters.superseded.to_string(),
-            row.counters.excess.to_string(),
-            row.counters.marked.to_string(),
         ];
+        let losses = LossReason::ALL.map(|reason| row.counters.lost_as(reason).to_string());
+        let marked = row.counters.marked.to_string();
+        let fields = before.iter().chain(&losses).chain([&marked]);
         let link = self.names.links[row.link].as_str();
         let head = [self.contender, &self.seed, link];
-        let result =
-            self.links.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        let result = self.links.write_record(head.into_iter().chain(fields.map(String::as_str)));
         self.note(result);
     }
 

@@ -1,5 +1,5 @@
 //! `summary.csv`: every estimate of a comparison, one in each row, for tools
-//! that pivot. Names of metrics carry the unit.
+//! that pivot. Names of metrics contain the unit.
 
 use csv::Writer;
 use tidegate_study::Estimate;
@@ -21,7 +21,7 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
     rows.0.into_inner().expect(MEMORY)
 }
 
-/// The same of ways to share a gateway's link.
+/// The same for ways of sharing a gateway's link.
 pub(crate) fn of_ways(summary: &Summary) -> Vec<u8> {
     let mut rows = Rows::under("way");
     for way in &summary.ways {
@@ -38,7 +38,7 @@ const MEMORY: &str = "memory takes everything, and all rows have the same length
 
 struct Rows(Writer<Vec<u8>>);
 
-/// What a row is about: discipline or way; kind (size class, traffic, link, class); name.
+/// The subject of a row: discipline or way; kind (size class, traffic, link, class); name.
 #[derive(Clone, Copy)]
 struct About<'a>(&'a str, &'a str, &'a str);
 
@@ -69,7 +69,7 @@ impl Rows {
         self.write([discipline, kind, name, metric, &count.to_string(), "", "", "all runs"]);
     }
 
-    /// Everything that is measured of `result`.
+    /// Every measure of `result`.
     fn measures<R>(&mut self, about: About<'_>, measures: &[Measure<R>], result: &R) {
         for measure in measures {
             match (measure.value)(result) {

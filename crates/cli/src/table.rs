@@ -13,15 +13,14 @@ use tidegate_study::measure::{Measure, Quantity, Value};
 const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 20;
-/// What calls and replays are called together.
+/// The heading over calls and replays together.
 const DATAGRAMS: &str = "datagrams";
-/// What all flows of a source carry together.
+/// The heading over what all flows of a source carry together.
 const THROUGHPUT: &str = "throughput";
 /// Between two columns, and between two groups of them.
 const GAP: usize = 2;
 
-/// Columns under one heading. What does not fit is left out, the least
-/// important first.
+/// Columns under one heading. Columns that do not fit are left out, the least important first.
 struct Group {
     heading: String,
     importance: usize,
@@ -233,8 +232,8 @@ impl Group {
     }
 }
 
-/// A unit in which the smallest of `values` is still visible, and how many of it one of
-/// the quantity's first unit is.
+/// A unit in which the smallest of `values` is still visible, and how many of
+/// it make one of the quantity's first unit.
 fn unit(quantity: Quantity, values: impl Iterator<Item = f64>) -> (&'static str, f64) {
     let (least, most) =
         values.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
@@ -265,7 +264,7 @@ impl Values {
     }
 }
 
-/// A value as a cell has it: a number of things has no interval.
+/// A value as a cell shows it: a number of things has no interval.
 fn estimate(value: Value) -> Option<Estimate> {
     let of_count = |count: u64| Estimate { mean: count as f64, half_width: None, runs: 1 };
     value.mean().or_else(|| value.count().map(of_count))
@@ -322,8 +321,8 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
     groups.into_iter().flatten().collect()
 }
 
-/// What each source of transfers carries, where there are several, and with two
-/// of them the ratio: which of them wins is what a queue in common decides.
+/// The throughput of each source of transfers, where there are several, and
+/// with two of them the ratio: the shared queue decides which of them wins.
 fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group> {
     let throughput = Measure::named(TrafficResult::MEASURES, "throughput_bps");
     let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);

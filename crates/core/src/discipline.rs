@@ -169,6 +169,29 @@ pub enum LossReason {
     Excess,
 }
 
+impl LossReason {
+    /// All reasons, in the order in which tables show them.
+    pub const ALL: [LossReason; 5] = [
+        LossReason::Refused,
+        LossReason::PushedOut,
+        LossReason::Early,
+        LossReason::Superseded,
+        LossReason::Excess,
+    ];
+
+    /// The column that counts packets lost for this reason.
+    #[must_use]
+    pub const fn column(self) -> &'static str {
+        match self {
+            LossReason::Refused => "refused_packets",
+            LossReason::PushedOut => "pushed_out_packets",
+            LossReason::Early => "early_packets",
+            LossReason::Superseded => "superseded_packets",
+            LossReason::Excess => "excess_packets",
+        }
+    }
+}
+
 impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

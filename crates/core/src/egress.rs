@@ -1,11 +1,11 @@
 //! The way out to a link: a [`Port`] and the rate at which it empties.
 //!
-//! Whoever drives an egress, a simulator's clock or a live one, hands packets in
-//! as they come and asks for the next one when it may be sent. Asking is free: a
-//! call that comes early changes nothing, and one that comes late loses none of
-//! the rate, within the bound that [`shaper`](crate::shaper) states. A link that
-//! takes a packet at the time that [`Poll::ReadyAt`] said sends it from then on;
-//! one that was idle sends a packet as it comes.
+//! The driver of an egress offers packets as they arrive and polls for the next
+//! one when it may be sent. Polling is free: an early call changes nothing, and
+//! a late call loses none of the rate, within the bound that
+//! [`shaper`](crate::shaper) states. A link that takes a packet at the time of
+//! [`Poll::ReadyAt`] sends it from then on; an idle link sends a packet on
+//! arrival.
 
 use crate::buffer::Buffer;
 use crate::discipline::{Discipline, Loss};
@@ -44,10 +44,10 @@ pub struct Egress {
     pace: Pace,
 }
 
-/// What there is to do for a link.
+/// What a link has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poll {
-    /// To send this packet.
+    /// Send this packet.
     Packet {
         /// The packet.
         packet: Packet,
@@ -55,9 +55,9 @@ pub enum Poll {
         /// the next packet may leave at once.
         sent: Time,
     },
-    /// To ask again at this time, or when a packet comes; nothing may leave before.
+    /// Poll again at this time, or when a packet arrives; nothing may leave before.
     ReadyAt(Time),
-    /// To wait for a packet.
+    /// Wait for a packet.
     Idle,
 }
 
@@ -69,15 +69,16 @@ impl Egress {
         Egress { port: Port::new(discipline), pace: Pace::new(rate) }
     }
 
-    /// Hands in a packet that has arrived at `now`; returns the packets lost over it.
+    /// Offers a packet that has arrived at `now`; returns the packets lost because of it.
+    #[inline]
     pub fn offer(&mut self, now: Time, packet: Packet) -> &[Loss] {
         self.port.offer(now, packet);
         self.pace.queue_changed(now, |at| self.port.next_ready(at));
         self.port.losses()
     }
 
-    /// Asks what there is to do at `now`. Packets lost on the way are in
-    /// [`Egress::losses`].
+    /// Polls for what to do at `now`. [`Egress::losses`] returns the packets lost on the way.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Poll {
         if let Some(start) = self.pace.start(now) {
             let packet = self.port.take(now);
@@ -95,12 +96,14 @@ impl Egress {
 
     /// When a packet may leave, not before `now`; `None` while none waits.
     #[must_use]
+    #[inline]
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         self.pace.next_ready(now)
     }
 
     /// The packets lost in the last call of [`Egress::offer`] or [`Egress::poll`].
     #[must_use]
+    #[inline]
     pub fn losses(&self) -> &[Loss] {
         self.port.losses()
     }
@@ -111,14 +114,14 @@ impl Egress {
         self.pace.rate()
     }
 
-    /// Changes the rate, from the next packet on: the one that is being sent takes as
-    /// long as it would have.
+    /// Changes the rate from the next packet on; the packet that is being sent
+    /// takes as long as before.
     pub fn set_rate(&mut self, rate: Rate) {
         self.pace.set_rate(rate);
     }
 
-    /// Gives the discipline other settings while it runs, and tells it the rate of now:
-    /// see [`Discipline::reconfigure`].
+    /// Gives the discipline other settings while it runs, and tells it the
+    /// present rate: see [`Discipline::reconfigure`].
     pub fn reconfigure(&mut self, now: Time, settings: &Settings, buffer: Buffer) {
         let place = Place { buffer, rate: Some(self.rate()) };
         self.port.reconfigure(now, settings, place);
@@ -127,6 +130,7 @@ impl Egress {
 
     /// The discipline's queue and its counters.
     #[must_use]
+    #[inline]
     pub fn port(&self) -> &Port {
         &self.port
     }

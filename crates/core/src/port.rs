@@ -18,16 +18,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Bytes handed out for sending.
     pub delivered_bytes: Bytes,
-    /// Packets lost as they arrived at a full buffer.
-    pub refused: u64,
-    /// Queued packets lost to make room.
-    pub pushed_out: u64,
-    /// Packets lost while there was room, to tell their senders of congestion.
-    pub early: u64,
-    /// Acknowledgements lost because a later one says all that they said.
-    pub superseded: u64,
-    /// Packets lost because they were more than their flow may send.
-    pub excess: u64,
+    /// Packets lost, in the order of [`LossReason::ALL`].
+    lost: [u64; LossReason::ALL.len()],
     /// Packets marked, to tell their senders of congestion.
     pub marked: u64,
     /// The most flows tracked at once.
@@ -38,7 +30,13 @@ impl Counters {
     /// Packets lost for any reason.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.refused + self.pushed_out + self.early + self.superseded + self.excess
+        self.lost.iter().sum()
+    }
+
+    /// Packets lost for one reason.
+    #[must_use]
+    pub fn lost_as(&self, reason: LossReason) -> u64 {
+        self.lost[reason as usize]
     }
 
     /// What has gone through since the counters stood at `base`; the peak is
@@ -49,11 +47,7 @@ impl Counters {
             offered: self.offered - base.offered,
             delivered: self.delivered - base.delivered,
             delivered_bytes: self.delivered_bytes - base.delivered_bytes,
-            refused: self.refused - base.refused,
-            pushed_out: self.pushed_out - base.pushed_out,
-            early: self.early - base.early,
-            superseded: self.superseded - base.superseded,
-            excess: self.excess - base.excess,
+            lost: std::array::from_fn(|reason| self.lost[reason] - base.lost[reason]),
             marked: self.marked - base.marked,
             flows_peak: self.flows_peak,
         }
@@ -104,13 +98,7 @@ impl Port {
 
     fn count_losses(&mut self) {
         for loss in self.losses.as_slice() {
-            match loss.reason {
-                LossReason::Refused => self.counters.refused += 1,
-                LossReason::PushedOut => self.counters.pushed_out += 1,
-                LossReason::Early => self.counters.early += 1,
-                LossReason::Superseded => self.counters.superseded += 1,
-                LossReason::Excess => self.counters.excess += 1,
-            }
+            self.counters.lost[loss.reason as usize] += 1;
         }
         self.counters.marked += u64::from(self.losses.marked());
     }

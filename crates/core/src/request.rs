@@ -1,17 +1,17 @@
 //! Scheduling of requests where responses cannot be scheduled.
 //!
 //! On the user's side of an access link the downlink's queue is out of reach: it
-//! is at the provider's end. But what will be in it was asked for, and the
+//! is at the provider's end. But its future content has to be requested, and the
 //! requests pass here. Releasing them in the right order and at the right time
-//! shares out the downlink among classes and users, and keeps its queue short
-//! (MSF, S.-C. Tsao and others, 2008).
+//! divides the downlink among classes and users, and keeps its queue short (MSF,
+//! S.-C. Tsao and others, 2008).
 //!
 //! A [`Scheduler`] is a state machine like the packet disciplines: it owns no
 //! clock, socket or thread. Requests, received bytes and the link's counters
-//! come in; out come [`Decision`]s. It has an arbiter, which says whose request
-//! is next, and two actuators:
+//! come in, and [`Decision`]s come out. It has an arbiter, which chooses the
+//! next request, and two actuators:
 //!
-//! - the *window* lets so many responses be outstanding, as many as fill the link;
+//! - the *window* limits outstanding responses to as many as fill the link;
 //! - the *read gate*, in the mode `msf` only, takes a response out of the window
 //!   once it has become long, and lets it be read as fast as the link has room.
 //!   With heavy-tailed sizes a window without it is nearly first come, first
@@ -20,8 +20,9 @@
 //! A place in the window is a [`Permit`], which ends the response when it is
 //! dropped.
 //!
-//! A [`Proxy`] is all that a gateway does around a scheduler, apart from moving bytes:
-//! the lives of its requests and tunnels, with their places, pauses and ends.
+//! A [`Proxy`] contains everything that a gateway does around a scheduler,
+//! apart from moving bytes: the lives of its requests and tunnels, with their
+//! places, pauses and ends.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -78,14 +79,14 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u32);
 
-/// Who asks: any number that is the same for the same user of a class.
+/// The user who asks: any number that is the same for the same user of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserId(pub u64);
 
-/// Something asked for.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whatever the caller knows it by; decisions carry it.
+    /// The caller's own name for it; decisions contain it.
     pub handle: u64,
     /// The class that it counts for.
     pub class: ClassId,
@@ -93,7 +94,7 @@ pub struct Request {
     pub user: UserId,
 }
 
-/// Names a waiting request, also after it has been released or withdrawn.
+/// Names a waiting request, even after its release or withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     waiting: u32,
@@ -103,42 +104,41 @@ pub struct Ticket {
 /// A request that may not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// As many wait as may wait in all.
+    /// The total number of waiting requests is at its limit.
     #[error("{limit} requests wait already")]
     Full {
-        /// How many may wait.
+        /// The limit.
         limit: u32,
     },
-    /// As many of its user wait as may wait.
+    /// The number of waiting requests of its user is at its limit.
     #[error("{limit} requests of this user wait already")]
     UserFull {
-        /// How many of one user may wait.
+        /// The limit for one user.
         limit: u32,
     },
-    /// The scheduler was built without it.
+    /// The scheduler was built without this class.
     #[error("there is no class {}", class.0)]
     NoSuchClass {
-        /// The class as it was given.
+        /// The given class.
         class: ClassId,
     },
 }
 
-/// What a scheduler wants done.
+/// An instruction of a scheduler.
 #[derive(Debug)]
 pub enum Decision {
     /// Send this request to its server.
     Release {
         /// The request.
         request: Request,
-        /// To be kept until the response is over, however that comes about, and
-        /// then dropped.
+        /// Keep it until the response is over, for whatever reason, and then drop it.
         permit: Permit,
     },
-    /// Read so much more of this long response.
+    /// Read this much more of this long response.
     Read {
         /// Its request's handle.
         handle: u64,
-        /// How much in addition to what it was granted before.
+        /// The amount in addition to earlier grants.
         size: Bytes,
     },
 }
@@ -146,13 +146,13 @@ pub enum Decision {
 /// How a response may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As fast as it comes.
+    /// As fast as it arrives.
     Freely,
     /// This much, and then no more until [`Decision::Read`] adds to it.
     UpTo(Bytes),
 }
 
-/// What a class has come to.
+/// The state of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassState {
     /// *SC*, in units of 1/[`SERVICE_SCALE`] byte; plain bytes where classes

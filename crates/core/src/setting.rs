@@ -1,9 +1,9 @@
-//! What can be set, and what it was set to.
+//! Parameters, and the values they are set to.
 //!
-//! A [`Parameter`] declares a name, a [`Kind`] with its range, and a default, all
-//! as they stand in files. [`Settings`] are the values of all parameters of one
-//! owner, be it a discipline, a request scheduler or a shaper: read and
-//! checked once, so that what is built from them cannot be wrong.
+//! A [`Parameter`] declares a name, a [`Kind`] with its range, and a default,
+//! all in the form of files. [`Settings`] are the values of all parameters of
+//! one owner (a discipline, a request scheduler or a shaper), read and checked
+//! once: nothing built from them can be wrong.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::contract::{ContractError, Contracts};
 use crate::residual::Residual;
 use crate::units::{Amount, Bytes, Span};
 
-/// Something that can be set on its owner: a discipline, a request scheduler, a shaper.
+/// A setting of its owner: a discipline, a request scheduler or a shaper.
 #[derive(Debug)]
 pub struct Parameter {
     /// Name in files and on the command line.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub help: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: Kind,
-    /// The default, as it would be written in a file.
+    /// The default, in the form of a file.
     pub default: &'static str,
 }
 
@@ -62,8 +62,7 @@ pub enum Kind {
     Switch,
     /// One of a few words.
     Choice(&'static [&'static str]),
-    /// What flows were promised, in the text form of [`Contracts`]: deadlines that
-    /// can all be met.
+    /// The promises to flows, in the text form of [`Contracts`]: deadlines that can all be met.
     Contracts,
 }
 
@@ -94,21 +93,21 @@ pub enum SettingError {
     /// The owner has no parameter of this name.
     #[error("'{owner}' has no parameter '{found}'; it has {known}")]
     UnknownParameter {
-        /// What was to be set, by its name in files.
+        /// The owner, by its name in files.
         owner: &'static str,
-        /// The name as it was found.
+        /// The name in the input.
         found: String,
-        /// The names that it has.
+        /// The names of the owner's parameters.
         known: String,
     },
     /// The value is not of the parameter's type or outside its range.
     #[error("{parameter} of '{owner}': '{found}' is not {expected}")]
     WrongValue {
-        /// What was to be set, by its name in files.
+        /// The owner, by its name in files.
         owner: &'static str,
         /// The parameter.
         parameter: &'static str,
-        /// The value as it was found.
+        /// The value in the input.
         found: String,
         /// What would have been right.
         expected: String,
@@ -116,7 +115,7 @@ pub enum SettingError {
     /// The parameter keeps its value as long as its owner runs.
     #[error("{parameter} of '{owner}' cannot be set while it runs")]
     Fixed {
-        /// What was to be set, by its name in files.
+        /// The owner, by its name in files.
         owner: &'static str,
         /// The parameter.
         parameter: &'static str,
@@ -141,10 +140,10 @@ impl Parameter {
 }
 
 impl Kind {
-    /// Reads a value; the error says what would have been right.
+    /// Reads a value; the error describes a correct one.
     fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self {
-            // What is wrong in a longer text has to be said, not only what would be right.
+            // An error in a longer text needs an explanation, not only what would be right.
             Kind::Contracts => {
                 let wrong = |error: &dyn fmt::Display| {
                     format!("a list of flows whose deadlines can all be met: {error}")
@@ -169,7 +168,7 @@ impl Kind {
                 .ok()
                 .filter(|number| (least..=most).contains(&number))
                 .map(Value::Number),
-            // In TOML a switch may also stand as a boolean.
+            // In TOML, a switch may also be a boolean.
             Kind::Switch => match text {
                 "on" | "true" => Some(Value::Switch(true)),
                 "off" | "false" => Some(Value::Switch(false)),
@@ -182,23 +181,25 @@ impl Kind {
         value.ok_or_else(|| self.expected())
     }
 
-    /// What values are right, in words.
+    /// The correct values, in words.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
             Kind::Span { least, most } => format!("a time from '{least}' to '{most}'"),
             Kind::Bytes { least, most } => format!("a size from '{least}' to '{most}'"),
-            Kind::Amount => "a number of packets or a size, as '20 packets' or '30 kB'".into(),
+            Kind::Amount => "a number of packets or a size, for example '20 packets' or '30 \
+                             kB'"
+            .into(),
             Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Switch => "on or off".into(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Contracts => "a file of flows, or such a list in one line".into(),
+            Kind::Contracts => "a file of flows, or its list of flows in one line".into(),
         }
     }
 }
 
-/// As it would be written in a file; in the alternate form, `{:#}`, exact to the
+/// The value in the form of a file; in the alternate form, `{:#}`, exact to the
 /// last digit, so that reading it gives the same value.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,8 +217,7 @@ impl fmt::Display for Value {
 }
 
 impl Settings {
-    /// Reads `(parameter, value)` pairs as written in a file, for what is called
-    /// `owner` and has these parameters.
+    /// Reads `(parameter, value)` pairs in the form of a file, for the `owner` of these parameters.
     ///
     /// # Errors
     /// A name that is not among the parameters, or a value of the wrong type or out of range.
@@ -261,13 +261,13 @@ impl Settings {
     /// Every parameter's default.
     ///
     /// # Panics
-    /// When a default is not a value of its parameter, which a test of each list excludes.
+    /// If a default is not a value of its parameter, which a test of each list excludes.
     #[must_use]
     pub fn defaults(parameters: &'static [Parameter]) -> Settings {
         Settings::read("defaults", parameters, &[]).expect("defaults are valid")
     }
 
-    /// The value of the parameter called `name`, of whatever kind.
+    /// The value of the parameter called `name`, of any kind.
     ///
     /// # Panics
     /// When there is no such parameter.
@@ -277,8 +277,8 @@ impl Settings {
         &found.expect("an owner asks for its own parameters only").1
     }
 
-    /// The value of a [`Kind::Span`] parameter. Like its siblings it is for
-    /// `build` functions, which ask for their own entry's parameters only.
+    /// The value of a [`Kind::Span`] parameter. Like its siblings, it is for
+    /// `build` functions, which ask only for the parameters of their own entry.
     ///
     /// # Panics
     /// When the entry has no such parameter of this kind.

@@ -1,9 +1,10 @@
 //! Disciplines that hold packets back to a rate of their own.
 //!
-//! A scheduler of time is a discipline like any other. It stands just before a
-//! slower link, so that the queue builds up here and a discipline decides on it.
-//! It knows its [rate](crate::Discipline::rate), and says with
-//! [`next_ready`](crate::Discipline::next_ready) when the next packet may leave.
+//! A shaper is a discipline like any other. It stands just before a slower
+//! link, so that the queue builds up here, under the control of a discipline.
+//! It knows its [rate](crate::Discipline::rate), and its
+//! [`next_ready`](crate::Discipline::next_ready) tells when the next packet may
+//! leave.
 //!
 //! | shaper | holds back |
 //! | --- | --- |
@@ -13,13 +14,13 @@
 //! # Late polls
 //!
 //! No timer is exact, and no loop is always on time. A packet that is taken late
-//! leaves as of the time at which it was due, so that the next one is due no later
-//! than it would have been. That holds for polls that come up to [`CREDIT`] late;
-//! what is beyond it is lost, so that a driver that was stopped for a second does
-//! not send a second's worth at once. Credit arises only while a packet waits and
-//! could leave: an idle link saves up nothing. So what leaves in any time *t* is at
-//! most what the rate carries in *t* and `CREDIT`, and the packet that crosses the
-//! end; drivers that are never late see a shaper without any burst. CAKE's shaper
+//! counts as leaving at the time at which it was due, so that the next one is due
+//! no later than it would have been. That holds for polls up to [`CREDIT`] late;
+//! further delay is lost, so that a driver that was stopped for a second does not
+//! send a second's worth at once. Credit arises only while a packet waits and could
+//! leave: an idle link saves up nothing. So in any time *t* there leaves at most
+//! what the rate carries in *t* and `CREDIT`, plus the packet that crosses the end;
+//! drivers that are never late see a shaper without any burst. CAKE's shaper
 //! has the same rule without a bound (`sch_cake.c`, `cake_advance_shaper`).
 
 use crate::units::Span;
@@ -32,6 +33,6 @@ pub(crate) use credit::Pace;
 pub use htb::Htb;
 pub use paced::Paced;
 
-/// By how much a poll may come late and lose nothing. A kernel whose clock ticks at
+/// The delay up to which a late poll loses nothing. A kernel whose clock ticks at
 /// 100 Hz wakes a sleeper up to 10 ms late.
 pub const CREDIT: Span = Span::millis(10);

@@ -282,7 +282,7 @@ impl FromStr for Amount {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Amount, UnitError> {
-        const EXPECTED: &str = "a number of packets or a size, as '20 packets' or '30 kB'";
+        const EXPECTED: &str = "a number of packets or a size, for example '20 packets' or '30 kB'";
         const NAMES: Names = &[("packets", 1), ("packet", 1)];
         let refused = || UnitError { found: text.into(), expected: EXPECTED };
         match parse_quantity(text, NAMES) {

@@ -6,7 +6,9 @@ use tidegate_core::discipline::fifo::Fifo;
 use tidegate_core::egress::{Egress, Poll};
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::shaper::{Htb, Paced};
-use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Packet, Port, Rate, Span, Time};
+use tidegate_core::{
+    Buffer, Bytes, Discipline, FlowKey, LossReason, Packet, Port, Rate, Span, Time,
+};
 
 /// Two packets arrive for each one sent, so that the buffer is full and losses
 /// happen; flows come and go, far more of them than are remembered at a time;
@@ -79,7 +81,11 @@ fn promises_are_kept_without_allocating_under_every_assignment_but_the_exact_one
         let levels = port.levels().iter().zip(before);
         let joined: Vec<u64> = levels.map(|(level, before)| level.enqueued - before).collect();
         assert!(joined.iter().all(|packets| *packets > 5_000), "{assignment}: {joined:?}");
-        assert!(port.counters().pushed_out > 0 && port.counters().refused > 0);
+        assert!(
+            [LossReason::PushedOut, LossReason::Refused]
+                .iter()
+                .all(|reason| port.counters().lost_as(*reason) > 0)
+        );
     }
 }
 

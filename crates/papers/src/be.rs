@@ -20,12 +20,12 @@ pub(super) const PAPER: Paper = Paper {
     setting: "One link of 10 Mbit/s, three real-time and three best-effort sources that send in \
               bursts, each as early as its TSpec allows, with the parameters of tables 3 and 4, \
               for 360 s. Delays run from a packet's arrival at the queue to the end of its \
-              transmission. The paper does not say what becomes of a packet that no longer fits \
-              into its burst (here it waits for the next one), how large the queue is (here \
-              10 000 packets, which is never reached), or which weighted fair queueing it uses \
-              (here self-clocked). Its approximating lines are drawn in figure 8, but their \
-              parameters are not given; here a fit chooses them. 'Exact' is the paper's \
-              algorithm 1, which it calls infeasible, in a form with bounded state.",
+              transmission. The paper does not say what happens to a packet that no longer fits \
+              into its burst (here it waits for the next one), how large the queue is (here 10 000 \
+              packets, which is never reached), or which weighted fair queueing it uses (here \
+              self-clocked). Figure 8 draws its approximating lines, but the paper does not give \
+              their parameters; here a fit chooses them. 'Exact' is the paper's algorithm 1, which \
+              it calls infeasible, in a form with bounded state.",
 };
 
 /// In the order of the paper.

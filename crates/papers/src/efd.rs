@@ -18,13 +18,14 @@ pub(super) const PAPER: Paper = Paper {
     key: "EFD",
     reference: "J. Chen, M. Heusse, G. Urvoy-Keller: EFD: An Efficient Low-Overhead Scheduler. \
                 IFIP Networking 2011",
-    setting: "A dumbbell of 5 senders and 5 receivers, edges of 100 Mbit/s, a bottleneck of \
-              10 Mbit/s, 1 ms on each link, a buffer of 300 packets, packets of 1 500 bytes, TCP \
-              transfers with Poisson arrivals between random pairs, 8 Mbit/s (underload) or \
-              15 Mbit/s (overload), 1 000 s. The paper gives no parameters of the sizes: ours are \
-              bounded Zipf from 6 to 6 849 segments with a mean of 40. Nor does it give those of \
-              its TCP: ours is NewReno with delayed ACKs and an initial window of 2. Responses \
-              run from the SYN to the arrival of the last byte and are of completed transfers.",
+    setting: "A dumbbell of 5 senders and 5 receivers, edges of 100 Mbit/s, a bottleneck of 10 \
+              Mbit/s, 1 ms on each link, a buffer of 300 packets, packets of 1 500 bytes, TCP \
+              transfers with Poisson arrivals between random pairs, 8 Mbit/s (underload) or 15 \
+              Mbit/s (overload), 1 000 s. The paper does not give the parameters of its sizes: \
+              ours are bounded Zipf from 6 to 6 849 segments with a mean of 40. Nor does it give \
+              those of its TCP: ours is NewReno with delayed ACKs and an initial window of 2. \
+              Responses run from the SYN to the arrival of the last byte and cover completed \
+              transfers only.",
 };
 
 /// In the order of the paper.

@@ -15,20 +15,20 @@ pub(super) const PAPER: Paper = Paper {
     key: "LAS",
     reference: "I. A. Rai, E. W. Biersack, G. Urvoy-Keller: Size-based Scheduling to Improve the \
                 Performance of Short TCP Flows. Institut Eurécom, November 2004",
-    setting: "Clients fetch Web objects over one link (ns-2 in the paper): sessions of 60 pages \
-              of 3 objects, exponential counts and times (Table 1), load 0.7, edges of \
-              10 Mbit/s, initial window of one packet, initial timeout of 3 s. The paper gives \
-              neither the link's rate nor its buffer nor any delay. Ours: 3.36 Mbit/s, which \
-              follows from the load; 50 packets, ns-2's default; 120 ms of round trip, with which \
-              that is the product of rate and round trip; packets of 1 000 bytes and 40 of \
-              headers, NewReno, each packet acknowledged, timeouts of 200 ms at least. Sizes are \
-              Pareto with the shape of 1.2 and the mean of 12 packets of Table 1; its least size \
-              of 1 packet does not go with these (it would be 2 for an unbounded law, as ns-2 \
-              draws it), and is 2.394 packets with our bound of 20 MB. About 46 000 transfers \
-              are measured after a warm-up of 600 s (47 800 in the paper), each until its end. \
-              LAS forgets no flow. Responses run from the client's SYN to the arrival of the \
-              last byte; the paper's transmission times, from the server's first packet, lack \
-              the two round trips before it.",
+    setting: "Clients fetch Web objects over one link (ns-2 in the paper): sessions of 60 pages of \
+              3 objects, exponential counts and times (Table 1), load 0.7, edges of 10 Mbit/s, \
+              initial window of one packet, initial timeout of 3 s. The paper gives neither the \
+              link's rate nor its buffer nor any delay. Ours are 3.36 Mbit/s, which follows from \
+              the load; 50 packets, ns-2's default; a round trip of 120 ms, for which this buffer \
+              is the product of rate and round trip; packets of 1 000 bytes and 40 of headers, \
+              NewReno, an acknowledgement for each packet, and timeouts of at least 200 ms. Sizes \
+              are Pareto with the shape of 1.2 and the mean of 12 packets of Table 1; its smallest \
+              size of 1 packet is not consistent with these (it would be 2 for an unbounded law, \
+              as ns-2 draws it), and is 2.394 packets with our bound of 20 MB. About 46 000 \
+              transfers are measured after a warm-up of 600 s (47 800 in the paper), each until \
+              its end. LAS forgets no flow. Responses run from the client's SYN to the arrival of \
+              the last byte; the paper's transmission times begin with the server's first packet \
+              and lack the two round trips before it.",
 };
 
 /// In the order of the paper.

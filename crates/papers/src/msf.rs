@@ -21,18 +21,18 @@ pub(super) const PAPER: Paper = Paper {
                 to schedule requests at access gateway for downlink differential QoS. Computer \
                 Networks 52(18), 2008",
     setting: "A gateway that terminates TCP on both sides, on the user's side of a link of 2 \
-              Mbit/s; clients at 10 Mbit/s and 2 ms; three classes 4:2:1 of four clients; 12 \
-              servers, half of them near and half far; lognormal responses (M = 9.357, \
-              S = 1.318); TCP with SACK and without delayed ACKs, windows of 200 packets of 1 000 \
+              Mbit/s; clients at 10 Mbit/s and 2 ms; three classes of four clients with weights \
+              4:2:1; 12 servers, half of them near and half far; lognormal responses (M = 9.357, S \
+              = 1.318); TCP with SACK and without delayed ACKs, windows of 200 packets of 1 000 \
               bytes; drop-tail queues of 1.5 bandwidth-delay products, here 61 packets. The \
-              paper's figure 7 does not give the servers' links: ours are uniform in 5 to 30 ms \
-              and 2 to 10 Mbit/s (near), 80 to 200 ms and 0.5 to 5 Mbit/s (far), drawn by each \
-              seed. Nor does it say how a client that pauses for 5 s keeps its class backlogged: \
-              ours has loops, each of which asks for an object on a connection of its own, gets \
-              it, and pauses. Measured from 100 s on. `paper` is MSF-RS, `msf` what this project \
-              makes of it; with the latter a response that is not read can bring 24 kB. Today's \
-              TCP is CUBIC with SACK, RACK-TLP, an initial window of ten segments of 1 448 bytes, \
-              delayed ACKs, and the same queue in bytes.",
+              paper's figure 7 does not give the servers' links: ours are uniform from 5 to 30 ms \
+              and from 2 to 10 Mbit/s (near), or from 80 to 200 ms and from 0.5 to 5 Mbit/s (far), \
+              drawn for each seed. Nor does it say how a client that pauses for 5 s keeps its \
+              class backlogged: ours has loops, each of which asks for an object on a connection \
+              of its own, gets it, and pauses. Measurement begins at 100 s. `paper` is MSF-RS, and \
+              `msf` is this project's development of it; under `msf` a response that is not read \
+              can bring 24 kB. Today's TCP is CUBIC with SACK, RACK-TLP, an initial window of ten \
+              segments of 1 448 bytes, delayed ACKs, and the same queue in bytes.",
 };
 
 /// In the order of the paper.

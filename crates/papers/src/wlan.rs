@@ -25,18 +25,19 @@ pub(super) const PAPER: Paper = Paper {
     key: "WLAN",
     reference: "J. Chen, M. Heusse, G. Urvoy-Keller: Analysis of the Early Flow Discard (EFD) \
                 Discipline in 802.11 Wireless LANs",
-    setting: "Ten stations and an access point with 802.11a at 54 Mbit/s, without RTS, errors \
-              or hidden stations, ten hosts behind 2 ms of wire (QualNet 4.5 in the paper). Only \
+    setting: "Ten stations and an access point with 802.11a at 54 Mbit/s, without RTS, errors or \
+              hidden stations, and ten hosts behind 2 ms of wire (QualNet 4.5 in the paper). Only \
               the access point's queue to the stations is under test; stations have FIFO, which \
               never overflows. NewReno with delayed ACKs, a receive window of 65 535 bytes, \
               segments of 1 460 bytes. The paper gives neither the initial window nor the timers: \
-              ours are 2 segments, and at least 1 s for timeouts. Thresholds are its 20 packets \
-              or 30 kB: BEFD is our efd in bytes, PEFD our efd in packets. It does not say what \
-              its LARS and SCFQ count; ours count an acknowledgement as its 40 bytes. Long \
-              transfers are run 30 times, as in the paper, mixed ones for ten seeds of 500 s \
-              where the paper has one run of 5 000 s. Sizes of mixed ones are ours: bounded Zipf \
-              from 6 to 6 849 segments with a mean of 40 and a coefficient of variation of 4.8, \
-              where the paper has 6. fq-codel and cake, which it lacks, are for comparison.",
+              ours are 2 segments, and at least 1 s for timeouts. Thresholds are those of the \
+              paper, 20 packets or 30 kB: BEFD is our efd in bytes, PEFD our efd in packets. The \
+              paper does not say what its LARS and SCFQ count; ours count an acknowledgement as \
+              its 40 bytes. Long transfers have 30 runs, as in the paper; mixed ones have ten \
+              seeds of 500 s where the paper has one run of 5 000 s. The sizes of mixed transfers \
+              are ours: bounded Zipf from 6 to 6 849 segments with a mean of 40 and a coefficient \
+              of variation of 4.8, where the paper has 6. fq-codel and cake, which the paper \
+              lacks, are for comparison.",
 };
 
 /// In the order of the paper.

@@ -1,22 +1,22 @@
-//! The wireless cells of a network: which links share which medium.
+//! The wireless cells of a network: the links that share a medium.
 //!
 //! Every station's link to the access point is a sender of the cell, and so is
-//! the access point. Either it has one link to all stations, whose queue is
-//! where the downloads of all meet; or it has a link to each station, whose
-//! queues take turns by airtime.
+//! the access point. The access point has either one link to all stations,
+//! whose queue holds the downloads of all of them, or a link to each station,
+//! whose queues take turns by airtime.
 
 use tidegate_core::{Packet, Time};
 
-use crate::network::Routes;
+use crate::routes::Routes;
 use crate::scenario::{AccessPoint, Capacity, NodeId, Scenario, Station};
 use crate::wlan::aggregation::{Aggregation, Aggregator, Fate, Pulled};
 use crate::wlan::airtime::AirtimeTurns;
 use crate::wlan::{Cell, Frame, Modulation, Outcome, Timing, Transmission};
 
-/// The access point is the first sender of its cell, then come the stations.
+/// The access point is the first sender of its cell; the stations follow.
 const ACCESS_POINT: usize = 0;
 
-/// Where a link contends for a medium.
+/// The place at which a link contends for a medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Radio {
     /// The cell: its place in the network's list.
@@ -43,18 +43,17 @@ impl Radio {
 pub(crate) trait Queues {
     /// Whether a packet may leave the queue of a link.
     fn waits(&self, link: usize) -> bool;
-    /// Takes the next packet, if the discipline lets one go, and says where it is
-    /// to go in the end.
+    /// Takes the next packet, if the discipline releases one, with its final destination.
     fn take(&mut self, link: usize) -> Option<(Packet, NodeId)>;
 }
 
-/// A cell with what it means to the network around it.
+/// A cell and its connection with the network around it.
 pub(crate) struct Air {
     pub(crate) cell: Cell,
     pub(crate) feed: Feed,
     /// The time of the event that will come for the next access.
     pub(crate) scheduled: Time,
-    // Used again for every access.
+    // Reused for every access.
     pub(crate) outcomes: Vec<Outcome>,
 }
 
@@ -140,29 +139,29 @@ fn aggregator(limits: Aggregation, timing: Timing, receivers: &[(usize, Station)
     Aggregator::new(limits, timing.retry_limit, receivers)
 }
 
-/// Makes frames of packets.
+/// Forms frames from packets.
 pub(crate) struct Feed {
     /// The links of each sender.
     links: Vec<Vec<usize>>,
     stations: Vec<Station>,
-    /// The station through which a node is reached from the medium, by node;
-    /// where there is a link to each station, nobody asks.
+    /// The station through which the medium reaches a node, by node; unused
+    /// where there is a link to each station.
     towards: Vec<Option<usize>>,
-    /// What each sender aggregates; empty where nobody does.
+    /// What each sender aggregates; empty if none does.
     aggregators: Vec<Aggregator>,
-    /// Whose queue at the access point is next, where each has its own.
+    /// The station whose queue at the access point is next, where each has its own.
     turns: Option<AirtimeTurns>,
 }
 
 impl Feed {
-    /// Something has come to the queue of a link.
+    /// A packet has arrived at the queue of a link.
     pub(crate) fn offered(&mut self, radio: Radio) {
         if let (ACCESS_POINT, Some(turns)) = (radio.sender, &mut self.turns) {
             turns.join(radio.place);
         }
     }
 
-    /// The next frame of a sender, and whether there are more behind.
+    /// The next frame of a sender, and whether further ones are queued.
     pub(crate) fn next(
         &mut self,
         sender: usize,
@@ -179,7 +178,7 @@ impl Feed {
     }
 
     /// From the queue of the station whose turn it is. A discipline that holds
-    /// its packets back after all leaves the turn to the next one.
+    /// its packets back after all passes the turn to the next one.
     fn next_by_airtime(&mut self, queues: &mut impl Queues) -> Option<Frame> {
         loop {
             let (links, aggregators) = (&self.links[ACCESS_POINT], &self.aggregators);
@@ -237,7 +236,7 @@ impl Feed {
         }
     }
 
-    /// The link over which something is sent.
+    /// The link over which a transmission goes.
     pub(crate) fn link(&self, sender: usize, to: usize) -> usize {
         match self.links[sender][..] {
             [only] => only,
@@ -245,8 +244,8 @@ impl Feed {
         }
     }
 
-    /// Charges the airtime of a transmission to its station, if that counts. What
-    /// a station sends in vain the access point cannot know.
+    /// Charges the airtime of a transmission to its station, if that counts.
+    /// The access point cannot know a station's failed transmissions.
     pub(crate) fn charge(&mut self, transmission: Transmission) {
         let Some(turns) = &mut self.turns else { return };
         let Transmission { from, to, time, collides } = transmission;
@@ -257,8 +256,8 @@ impl Feed {
         }
     }
 
-    /// An aggregate has been sent, of which the receiver has these frames; tells
-    /// `report` what becomes of packets.
+    /// An aggregate has been sent, and the receiver has these of its frames;
+    /// tells `report` the fate of the packets.
     pub(crate) fn settle(&mut self, sender: usize, received: u64, report: impl FnMut(u64, Fate)) {
         self.aggregators[sender].settle(received, report);
     }

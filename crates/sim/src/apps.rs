@@ -1,43 +1,32 @@
 //! Programs that run on hosts.
 //!
-//! A program opens connections or answers them, is told what happens to them, and
-//! acts at times that it asked for. It sees the network through sockets only: the
-//! same TCP over the same links, whatever the program does. A transfer of a file,
-//! a browser, a server and a gateway are programs alike.
+//! A program opens connections or answers them, learns what happens to them,
+//! and acts at times that it asked for. It sees the network through sockets
+//! only: the same TCP over the same links, whatever the program does. A file
+//! transfer, a browser, a server and a gateway are all programs.
 
 mod clients;
+mod gateway;
 mod proxy;
 mod servers;
 mod traffic;
 mod transfer;
 
-use crate::connections::{Connection, ConnectionId, Side};
-use crate::simulation::{Over, World};
+use crate::connections::{Connection, ConnectionId, Over, Side};
+use crate::simulation::World;
 
 pub(crate) use clients::Clients;
+pub(crate) use gateway::Gateway;
 pub(crate) use proxy::Proxy;
 pub(crate) use servers::Servers;
 pub(crate) use traffic::Traffic;
-
-/// Which program of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AppId {
-    /// The sources of a scenario's traffic, on all of its hosts.
-    Traffic,
-    /// Those who ask for pages, each client on a host of its own.
-    Clients,
-    /// Web servers, each on a host of its own.
-    Servers,
-    /// The request gateway.
-    Proxy,
-}
 
 /// A program.
 pub(crate) trait App {
     /// The run begins.
     fn start(&mut self, world: &mut World<'_>);
 
-    /// A time has come that it asked for, with the number that it gave.
+    /// A time that it asked for has come, with the number that it gave.
     fn on_wake(&mut self, world: &mut World<'_>, number: u64);
 
     /// TCP at its side of a connection has taken in a segment: there may be data,
@@ -45,7 +34,7 @@ pub(crate) trait App {
     /// there; then the end is asked what it has to send.
     fn on_segment(&mut self, world: &mut World<'_>, connection: ConnectionId, side: Side) -> bool;
 
-    /// A connection of which it has this side is no more.
+    /// A connection whose side belongs to it has ended.
     fn on_over(
         &mut self,
         world: &mut World<'_>,

@@ -1,25 +1,22 @@
 //! TCP connections: two endpoints on two hosts, and the programs that use them.
 //!
-//! Payload is counted, not carried. What the opener's first bytes say, its
-//! [`Wanted`] object, travels with the connection and is for the program at the
-//! other end once these bytes have come.
+//! Payload is counted, not carried. The content of the opener's first bytes,
+//! its [`Wanted`] object, travels with the connection and reaches the program
+//! at the other end once these bytes have arrived.
 //!
-//! A slot keeps its place for the next connection, and its generation tells late
-//! packets of the last one from those of the next.
+//! The next connection reuses a slot, and the slot's generation distinguishes
+//! late packets of the last connection from those of the next.
 
 use std::sync::Arc;
 
 use tidegate_core::{FlowKey, Time};
 
-use crate::apps::AppId;
 use crate::lot::{Lot, mix};
-use crate::network::address;
 use crate::requests::Wanted;
 use crate::scenario::NodeId;
-use crate::simulation::Over;
 use crate::tcp::{Endpoint, Header, TcpConfig};
 
-/// Names a connection, also after it is over.
+/// Names a connection, even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnectionId {
     slot: u32,
@@ -44,7 +41,35 @@ impl Side {
     }
 }
 
-/// A connection that is to be opened; pairs have the opener first.
+/// Why a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Both ends have closed it.
+    Closed,
+    /// TCP gave it up.
+    Failed,
+    /// The program at this end broke it off, for a reason of its own.
+    Aborted {
+        by: Side,
+        /// Its meaning for the programs at both ends.
+        reason: u16,
+    },
+}
+
+/// Which program of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppId {
+    /// The sources of a scenario's traffic, on all of its hosts.
+    Traffic,
+    /// The clients that ask for pages, each on a host of its own.
+    Clients,
+    /// Web servers, each on a host of its own.
+    Servers,
+    /// The request gateway.
+    Proxy,
+}
+
+/// A connection to open; in pairs, the opener comes first.
 pub(crate) struct Opening {
     /// The hosts.
     pub(crate) nodes: [NodeId; 2],
@@ -54,9 +79,9 @@ pub(crate) struct Opening {
     pub(crate) apps: [AppId; 2],
     /// The class of its packets.
     pub(crate) class: u16,
-    /// What its programs call it.
+    /// The name that its programs use.
     pub(crate) tag: u64,
-    /// What its opener asks for, if it does.
+    /// The object that its opener asks for, if any.
     pub(crate) wanted: Option<Wanted>,
 }
 
@@ -67,11 +92,11 @@ pub(crate) struct Connection {
     /// From the opener to the acceptor.
     key: FlowKey,
     class: u16,
-    /// Stands for the connection wherever chance meets one of its packets.
+    /// Identifies the connection wherever chance affects one of its packets.
     identity: u64,
-    /// What its programs call it.
+    /// The name that its programs use.
     pub(crate) tag: u64,
-    /// What its opener asks for, if it does.
+    /// The object that its opener asks for, if any.
     pub(crate) wanted: Option<Wanted>,
     /// Packets lost on the way, in both directions.
     pub(crate) lost: u32,
@@ -81,26 +106,27 @@ struct End {
     endpoint: Endpoint,
     node: NodeId,
     app: AppId,
-    /// The time of the event that will look at the timers; the far future when
-    /// there is none. Timers are mostly pushed back: the event stays where it
-    /// is, and when it comes too early it is set again.
+    /// The time of the event that will check the timers; the far future if
+    /// there is none. Timers are mostly postponed: the event keeps its time,
+    /// and is scheduled again if it comes too early.
     alarm: Time,
     /// Packets sent.
     sent: u64,
 }
 
 impl Connection {
-    /// A connection that is to begin. `serial` is how many connections there were
-    /// before, and gives it ports and, with the seed, sequence numbers of its own.
+    /// A new connection. `serial` is the number of earlier connections; it
+    /// gives the connection ports and, with the seed, sequence numbers of its
+    /// own.
     pub(crate) fn new(opening: &Opening, id: ConnectionId, serial: u64, seed: u64) -> Connection {
         // Ports from 1024 up; a million million connections have different pairs.
         const PORTS: u64 = 64_512;
         let port = |n: u64| 1_024 + (n % PORTS) as u16;
         let [opener, acceptor] = opening.nodes;
         let key = FlowKey::v4(
-            address(opener),
+            opener.address(),
             port(serial),
-            address(acceptor),
+            acceptor.address(),
             port(serial / PORTS),
             FlowKey::TCP,
         );
@@ -147,8 +173,8 @@ impl Connection {
         self.class
     }
 
-    /// The event that looks at a side's timers has come; false when it is an
-    /// old one that a nearer one has replaced.
+    /// The event that checks a side's timers has come; false if it is an old
+    /// one that an earlier one has replaced.
     pub(crate) fn timer_came(&mut self, now: Time, side: Side, out: &mut Vec<Header>) -> bool {
         let end = &mut self.ends[side as usize];
         if end.alarm != now {
@@ -161,8 +187,8 @@ impl Connection {
         true
     }
 
-    /// When a new event has to look at a side's timers; `None` when the one
-    /// that is set comes early enough.
+    /// The time at which a new event has to check a side's timers; `None` if
+    /// the scheduled one comes early enough.
     pub(crate) fn timer_to_set(&mut self, side: Side) -> Option<Time> {
         let end = &mut self.ends[side as usize];
         let at = end.endpoint.next_timer().filter(|at| *at < end.alarm)?;
@@ -170,7 +196,7 @@ impl Connection {
         Some(at)
     }
 
-    /// Whether both sides are done, or one has given up.
+    /// Whether both sides have finished, or one has given up.
     pub(crate) fn is_over(&self) -> Option<Over> {
         if self.ends.iter().all(|end| end.endpoint.is_closed()) {
             return Some(Over::Closed);
@@ -178,7 +204,7 @@ impl Connection {
         self.ends.iter().any(|end| end.endpoint.has_failed()).then_some(Over::Failed)
     }
 
-    /// From where and to where a side sends, and under which 5-tuple.
+    /// The hosts between which a side sends, and its 5-tuple.
     pub(crate) fn route(&self, side: Side) -> (NodeId, NodeId, FlowKey) {
         let key = match side {
             Side::Opener => self.key,
@@ -187,12 +213,14 @@ impl Connection {
         (self.ends[side as usize].node, self.ends[side.other() as usize].node, key)
     }
 
-    /// Numbers the next packet of a side: the n-th one of a connection draws the
-    /// same lot under every discipline.
-    pub(crate) fn next_lot(&mut self, side: Side) -> Lot {
+    /// Numbers the next packets of a side: the n-th one of a connection draws the same
+    /// lot under every discipline.
+    pub(crate) fn next_lots(&mut self, side: Side, count: usize) -> impl Iterator<Item = Lot> + use<> {
         let end = &mut self.ends[side as usize];
-        end.sent += 1;
-        Lot::new(self.identity ^ side as u64, end.sent)
+        let before = end.sent;
+        end.sent += count as u64;
+        let flow = self.identity ^ side as u64;
+        (before + 1..=end.sent).map(move |number| Lot::new(flow, number))
     }
 }
 
@@ -235,7 +263,7 @@ impl Connections {
         slot.connection.as_deref_mut()
     }
 
-    /// Counts a packet that was lost, if its connection is still there.
+    /// Counts a lost packet, if its connection still exists.
     pub(crate) fn count_loss(&mut self, id: ConnectionId) {
         if let Some(connection) = self.live(id) {
             connection.lost += 1;

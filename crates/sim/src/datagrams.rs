@@ -1,4 +1,4 @@
-//! Books of the datagram flows of one source: calls, streams, replayed packets.
+//! Records of the datagram flows of one source: calls, streams, replayed packets.
 
 use tidegate_core::{Bytes, Span, Time};
 
@@ -48,12 +48,12 @@ impl DatagramFlows {
             let plan = flow.plan;
             *flow = Flow::new(plan);
             (flow.started, flow.last_arrival) = (now, now);
-            // Begun, though nothing of what it sent counts.
+            // It has begun, although nothing that it sent counts.
             flow.sent = 1;
         }
     }
 
-    /// A datagram has arrived; true when the flow is over with it.
+    /// A datagram has arrived; returns whether that ends the flow.
     pub(crate) fn arrived(&mut self, flow: u32, now: Time, size: Bytes) -> bool {
         let flow = &mut self.flows[flow as usize];
         flow.arrived += 1;
@@ -63,14 +63,14 @@ impl DatagramFlows {
         flow.is_over()
     }
 
-    /// A datagram is lost; true when the flow is over with it.
+    /// A datagram is lost; returns whether that ends the flow.
     pub(crate) fn lost(&mut self, flow: u32) -> bool {
         let flow = &mut self.flows[flow as usize];
         flow.lost += 1;
         flow.is_over()
     }
 
-    /// A datagram was not there when it was due.
+    /// A datagram had not arrived when it was due.
     pub(crate) fn late(&mut self, flow: u32) {
         self.flows[flow as usize].late += 1;
     }

@@ -13,6 +13,7 @@ mod lot;
 pub mod metrics;
 mod network;
 pub mod requests;
+mod routes;
 pub mod scenario;
 pub mod simulation;
 mod slab;

@@ -1,4 +1,4 @@
-//! Links between nodes, and the routes over them.
+//! Links between nodes.
 //!
 //! A link is a queue, a sender and a wire. Its packets in flight wait in a
 //! FIFO of their own, and only the first of them stands in the event queue.
@@ -23,14 +23,9 @@ use tidegate_core::{Buffer, Bytes, Loss, Packet, Port, Rate, Span, Time};
 use crate::air::{Air, Radio};
 use crate::lot::{Lot, mix};
 use crate::metrics::run_summary::Times;
+use crate::routes::Routes;
 use crate::scenario::{Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario};
 use crate::trace::delivery::{Cursor, DeliveryTrace, OPPORTUNITY};
-
-/// The IPv4 address of a node: 10.0.0.0 and its number.
-pub(crate) fn address(node: NodeId) -> [u8; 4] {
-    let [high, low] = node.0.to_be_bytes();
-    [10, 0, high, low]
-}
 
 /// The place of a packet's record in the simulation's slab.
 pub(crate) type SegmentId = u32;
@@ -44,8 +39,9 @@ pub(crate) struct Link {
     /// link where that is drawn.
     loss: f64,
     salt: u64,
-    /// Packets on the wire, with the time at which they arrive.
-    pub(crate) in_flight: VecDeque<(Time, SegmentId)>,
+    /// Packets on the wire, with the time at which they arrive and the host that each is
+    /// for.
+    pub(crate) in_flight: VecDeque<(Time, SegmentId, NodeId)>,
     /// All packets come from one link, in order: see the module's text.
     pub(crate) fed_by_one: bool,
     /// The class of a packet by the host that it is for, where the link tells them apart.
@@ -161,6 +157,7 @@ impl Link {
     }
 
     /// Whether a packet with this lot is lost on the wire.
+    #[inline]
     pub(crate) fn loses(&self, lot: Lot) -> bool {
         self.loss > 0.0 && lot.falls(self.salt, self.loss)
     }
@@ -203,14 +200,14 @@ impl Scheduled {
         }
     }
 
-    /// The earliest time from `now` on at which a packet may leave, while one waits.
-    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
-        let ready = match &mut self.exit {
+    /// The earliest time from `now` on at which a packet may leave; `None` while none
+    /// waits.
+    pub(crate) fn next_ready(&mut self, now: Time) -> Option<Time> {
+        match &mut self.exit {
             Exit::Wire(egress) => egress.next_ready(now),
             Exit::Trace(port, sender) => port.next_ready(now).map(|at| sender.ready_at(at)),
             Exit::Paced(port, _) => port.next_ready(now),
-        };
-        ready.unwrap_or(Time::FAR_FUTURE)
+        }
     }
 
     /// Takes the next packet, with the time at which its last bit will have left.
@@ -315,73 +312,6 @@ impl Network {
     pub(crate) fn next_link(&self, node: NodeId, destination: NodeId) -> usize {
         let link = self.routes.link(node, destination);
         link.expect("the scenario has a route between the ends of its traffic")
-    }
-}
-
-/// For every pair of nodes the first link of a way with the fewest links; among
-/// those of equal length the one through the link listed first.
-///
-/// Most nodes are hosts with one link that leads away: whatever they send takes it,
-/// and only the others need a table of all destinations.
-pub(crate) struct Routes {
-    /// What leads away from each node.
-    ways: Vec<Ways>,
-    /// The tables, one after the other: the link to take, by destination.
-    tables: Vec<Option<u16>>,
-    nodes: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Ways {
-    None,
-    Only(u16),
-    /// The number of its table.
-    Several(usize),
-}
-
-impl Routes {
-    pub(crate) fn new(nodes: usize, links: &[LinkSpec]) -> Routes {
-        let mut onward: Vec<Vec<u16>> = vec![Vec::new(); nodes];
-        for (index, link) in (0_u16..).zip(links) {
-            onward[usize::from(link.from.0)].push(index);
-        }
-        let mut routes = Routes { ways: Vec::with_capacity(nodes), tables: Vec::new(), nodes };
-        for start in 0..nodes {
-            let ways = match onward[start][..] {
-                [] => Ways::None,
-                [only] => Ways::Only(only),
-                _ => Ways::Several(routes.add_table(start, links, &onward)),
-            };
-            routes.ways.push(ways);
-        }
-        routes
-    }
-
-    /// Goes through the network breadth first; returns the table's number.
-    fn add_table(&mut self, start: usize, links: &[LinkSpec], onward: &[Vec<u16>]) -> usize {
-        let mut first = vec![None; self.nodes];
-        let mut reached = VecDeque::from([start]);
-        while let Some(node) = reached.pop_front() {
-            for index in &onward[node] {
-                let to = usize::from(links[usize::from(*index)].to.0);
-                if to != start && first[to].is_none() {
-                    first[to] = if node == start { Some(*index) } else { first[node] };
-                    reached.push_back(to);
-                }
-            }
-        }
-        self.tables.append(&mut first);
-        self.tables.len() / self.nodes - 1
-    }
-
-    /// The link to take at `node` towards `destination`, if a way leads there.
-    pub(crate) fn link(&self, node: NodeId, destination: NodeId) -> Option<usize> {
-        let link = match self.ways[usize::from(node.0)] {
-            Ways::None => None,
-            Ways::Only(link) => Some(link),
-            Ways::Several(table) => self.tables[table * self.nodes + usize::from(destination.0)],
-        };
-        link.map(usize::from)
     }
 }
 

@@ -6,15 +6,15 @@
 //!
 //! Clients fetch pages of objects through a gateway that terminates TCP on both
 //! sides. The access link's downlink is the bottleneck, and its queue is at the
-//! provider's end. The gateway does what a request scheduler of `tidegate-core`
-//! says, the same code that a live gateway runs: it opens a connection to the
-//! server when a request is released, and reads a long response as far as it may.
-//! Every object has a connection of its own on either side, of the simulator's
-//! full TCP.
+//! provider's end. The gateway follows a request scheduler of `tidegate-core`:
+//! it opens a connection to the server when a request is released, and reads a
+//! long response as far as permitted. Every object has a connection of its own
+//! on either side, with the simulator's full TCP.
 //!
-//! [`Setup`] says what is connected and who asks for what, [`run`] runs it with
-//! one scheduler and one seed, [`Outcome`] holds what came out. [`run_way`] runs it
-//! in any [`Way`]: without a gateway, behind a shaper, or with a cap for each class.
+//! [`Setup`] describes the network and the demand, [`run`] runs it with one
+//! scheduler and one seed, and [`Outcome`] contains the results. [`run_way`]
+//! runs it in any [`Way`]: without a gateway, behind a shaper, or with a cap
+//! for each class.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -30,10 +30,10 @@
 
 mod demand;
 mod failures;
-mod gateway;
 mod network;
 mod outcome;
 mod pages;
+mod run;
 mod setup;
 mod wanted;
 mod ways;
@@ -42,13 +42,12 @@ pub use demand::RequestLog;
 pub(crate) use demand::{Asker, Sizes};
 pub(crate) use failures::Fate;
 pub use failures::{Presence, ServerFailures};
-pub(crate) use gateway::Gateway;
-pub use gateway::{run, run_way};
 pub(crate) use network::Hosts;
 pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub(crate) use outcome::{Ending, SMALL, Whereabouts};
 pub(crate) use pages::Loading;
 pub use pages::{Pages, RecordedPages};
+pub use run::{run, run_way};
 pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
 pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

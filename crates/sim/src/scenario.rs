@@ -10,6 +10,8 @@ pub mod file;
 pub(crate) mod layout;
 mod nearest;
 mod shaper;
+pub(crate) mod sizes;
+mod traffic;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,11 +23,7 @@ use tidegate_core::setting::Settings;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
-use crate::trace::capture::Capture;
 use crate::trace::delivery::DeliveryTrace;
-use crate::trace::frames::FrameTrace;
-use crate::trace::hosts::Hosts;
-use crate::trace::size_distribution::SizeDistribution;
 use crate::wlan::Modulation;
 use crate::wlan::aggregation::Aggregation;
 
@@ -33,6 +31,8 @@ pub use choice::{ChoiceError, FasterLink};
 pub use layout::WirelessCell;
 pub use nearest::nearest;
 pub use shaper::{Shaper, Sharing};
+pub use sizes::SizeLaw;
+pub use traffic::{TrafficKind, short};
 
 /// A link, its traffic, and the disciplines to be tried on it.
 #[derive(Clone, Debug)]
@@ -77,16 +77,8 @@ impl Scenario {
             pairs.extend(forth.flat_map(|(from, to)| [(from, to), (to, from)]));
         };
         for source in &self.traffic {
-            match &source.kind {
-                TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
-                    both_ways(&transfer.from, &transfer.to);
-                }
-                TrafficKind::Cbr { from, to, .. }
-                | TrafficKind::Frames { from, to, .. }
-                | TrafficKind::Greedy { from, to, .. } => both_ways(&[*from], &[*to]),
-                TrafficKind::Packets { inside, outside, .. } => both_ways(&[*inside], &[*outside]),
-                TrafficKind::Requests => {}
-            }
+            let (from, to) = source.kind.ends();
+            both_ways(from, to);
         }
         self.talks.iter().for_each(|(from, to)| both_ways(&[*from], &[*to]));
         pairs
@@ -96,6 +88,14 @@ impl Scenario {
 /// A node: its place in [`Scenario::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u16);
+
+impl NodeId {
+    /// Its IPv4 address: 10.0.0.0 and its number.
+    pub(crate) fn address(self) -> [u8; 4] {
+        let [high, low] = self.0.to_be_bytes();
+        [10, 0, high, low]
+    }
+}
 
 /// A discipline with its settings, as one of the candidates of a comparison.
 #[derive(Clone, Debug)]
@@ -234,94 +234,12 @@ pub struct TrafficSpec {
     pub kind: TrafficKind,
 }
 
-/// What a source of traffic does.
-#[derive(Clone, Debug)]
-pub enum TrafficKind {
-    /// TCP transfers that begin independently of each other.
-    Transfers {
-        /// How each transfer is made.
-        transfer: Transfer,
-        /// When transfers begin.
-        arrivals: Arrivals,
-        /// How large they are.
-        sizes: SizeLaw,
-    },
-    /// Web sessions (`LAS section 5`, Table 1): sessions of pages of objects,
-    /// each object a transfer of its own.
-    Web {
-        /// How each object is fetched.
-        transfer: Transfer,
-        /// The session's structure.
-        profile: WebProfile,
-    },
-    /// UDP datagrams of one size at a constant rate, for the whole time.
-    Cbr {
-        /// The sender.
-        from: NodeId,
-        /// The receiver.
-        to: NodeId,
-        /// Rate on the wire, headers included.
-        rate: Rate,
-        /// IP size of each datagram.
-        packet: Bytes,
-        /// How long it is off, at the start and each time, and how long it is on each
-        /// time; `None` is on all the time.
-        pauses: Option<Pauses>,
-    },
-    /// The frames of a recorded stream: a video, or a call.
-    Frames {
-        /// The sender.
-        from: NodeId,
-        /// The receiver.
-        to: NodeId,
-        /// The frames.
-        trace: Arc<FrameTrace>,
-        /// How they are sent.
-        sending: FrameSending,
-    },
-    /// As much as an arrival curve allows, as early as it allows it, in bursts
-    /// (`BE appendix B`).
-    Greedy {
-        /// The sender.
-        from: NodeId,
-        /// The receiver.
-        to: NodeId,
-        /// What is sent, and when.
-        profile: GreedyProfile,
-    },
-    /// The packets of a capture, at the times at which they were captured:
-    /// those sent by the user's side one way, the others the other way.
-    Packets {
-        /// The user's side.
-        inside: NodeId,
-        /// The network's side.
-        outside: NodeId,
-        /// What was captured.
-        capture: Arc<Capture>,
-        /// Which addresses are on the user's side.
-        hosts: Hosts,
-    },
-    /// The requests of a class of a gateway's clients, made by programs of their own.
-    Requests,
-}
-
-impl TrafficKind {
-    /// Whether it opens TCP connections; the others send datagrams.
-    #[must_use]
-    pub fn is_transfers(&self) -> bool {
-        matches!(
-            self,
-            TrafficKind::Transfers { .. } | TrafficKind::Web { .. } | TrafficKind::Requests
-        )
-    }
-}
-
 /// When a source at a constant rate is off, and when on.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// How long it is off, at the start and each time.
+    /// The duration of each pause; the first one is at the start.
     pub off: Span,
-    /// How long it is on each time.
+    /// The duration of each sending period.
     pub on: Span,
 }
 
@@ -368,46 +286,6 @@ pub enum Arrivals {
     },
     /// At the times of a log, each with its own size; the size law is not used.
     Log(Arc<Vec<(Time, Bytes)>>),
-}
-
-/// How large transfers are, in bytes of payload.
-#[derive(Clone, Debug)]
-pub enum SizeLaw {
-    /// All alike.
-    Constant(Bytes),
-    /// Never ends: a transfer that runs until the end of the simulation.
-    Endless,
-    /// `P(n) ~ n^-exponent` on whole segments from `least` to `most`.
-    BoundedZipf {
-        /// The exponent.
-        exponent: f64,
-        /// Fewest segments.
-        least: u32,
-        /// Most segments.
-        most: u32,
-        /// Bytes of a segment.
-        segment: Bytes,
-    },
-    /// Pareto with `shape`, from `least` upwards; cut off at `most`.
-    Pareto {
-        /// Tail exponent.
-        shape: f64,
-        /// Smallest size.
-        least: Bytes,
-        /// Largest size; larger draws are drawn as bounded Pareto.
-        most: Bytes,
-    },
-    /// The logarithm is normal.
-    Lognormal {
-        /// Mean of the natural logarithm of the size in bytes.
-        log_mean: f64,
-        /// Standard deviation of that logarithm.
-        log_deviation: f64,
-    },
-    /// Exponential with this mean.
-    Exponential(Bytes),
-    /// As measured.
-    Empirical(Arc<SizeDistribution>),
 }
 
 /// Structure of Web sessions; all counts and times are exponential with these means.

@@ -12,16 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::Time;
 
-pub(crate) use self::world::{Event, Over, World};
-use crate::apps::{App, AppId, Traffic};
-use crate::connections::Side;
+pub(crate) use self::world::{Event, World};
+use crate::apps::{App, Gateway, Traffic};
+use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
-use crate::requests::Gateway;
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::unloaded::Unloaded;
 
-/// How many events pass between two looks at the stop flag.
+/// The number of events between two checks of the stop flag.
 const EVENTS_BETWEEN_STOPS: u64 = 1 << 14;
 
 /// Runs `scenario` with `discipline` in the tested places. Rows go to
@@ -51,7 +50,7 @@ pub(crate) fn run_gateway<'a>(
     (summary, gateway.expect("it has been put in"))
 }
 
-/// Runs a scenario with one flow, under FIFO, for the flow's row alone.
+/// Runs a scenario with one flow, under FIFO, for the flow's row only.
 pub(crate) fn run_alone(scenario: &Scenario, recorder: &mut dyn Recorder) {
     let fifo = DisciplineChoice::with_defaults(&tidegate_core::discipline::fifo::ENTRY);
     Simulation::new(scenario, &fifo, 0, None, recorder, None).run(&AtomicBool::new(false));
@@ -69,6 +68,21 @@ pub(crate) struct Programs<'a> {
 }
 
 impl Programs<'_> {
+    /// Tells a program of a segment: see [`App::on_segment`]. Almost all are of traffic,
+    /// which is asked without a detour.
+    fn on_segment(
+        &mut self,
+        app: AppId,
+        world: &mut World<'_>,
+        connection: ConnectionId,
+        side: Side,
+    ) -> bool {
+        match app {
+            AppId::Traffic => self.traffic.on_segment(world, connection, side),
+            _ => self.app(app).on_segment(world, connection, side),
+        }
+    }
+
     /// The program with this name.
     pub(crate) fn app(&mut self, app: AppId) -> &mut dyn App {
         match (app, &mut self.gateway) {
@@ -148,10 +162,12 @@ impl<'a> Simulation<'a> {
                 world.forget_warm_up();
             }
         }
-        self.tell_of_the_over();
+        if self.world.has_over() {
+            self.tell_of_the_over();
+        }
     }
 
-    /// Tells the programs of connections that are no more; what they do may end others.
+    /// Tells the programs about connections that have ended; their reaction may end others.
     fn tell_of_the_over(&mut self) {
         while let Some((mut connection, over)) = self.world.take_over() {
             for side in [Side::Opener, Side::Acceptor] {

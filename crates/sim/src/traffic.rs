@@ -8,13 +8,11 @@ mod cbr;
 pub(crate) mod frames;
 mod greedy;
 mod packets;
-pub(crate) mod sizes;
 mod transfers;
 mod web;
 
 use tidegate_core::{Bytes, Ecn, FlowKey, Stream, TcpFacts, Time};
 
-use crate::network::address;
 use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
 
 /// Something a source does.
@@ -121,6 +119,6 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
 fn stream_of_datagrams(from: NodeId, to: NodeId, size: Bytes, index: usize) -> Datagram {
     // One port pair for each source keeps the flows of several calls apart.
     let port = 16_384 + index as u16;
-    let key = FlowKey::v4(address(from), port, address(to), port, FlowKey::UDP);
+    let key = FlowKey::v4(from.address(), port, to.address(), port, FlowKey::UDP);
     Datagram { from, to, size, key, flow: 0, tcp: None, ecn: Ecn::NotEct }
 }

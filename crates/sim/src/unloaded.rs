@@ -59,15 +59,7 @@ impl<'a> Unloaded<'a> {
     /// Simulates one flow alone.
     fn measure(&self, traffic: usize, size: Bytes) -> Option<Span> {
         let mut alone = self.scenario.traffic[traffic].clone();
-        let transfer = match &alone.kind {
-            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
-            TrafficKind::Cbr { .. }
-            | TrafficKind::Frames { .. }
-            | TrafficKind::Greedy { .. }
-            | TrafficKind::Packets { .. }
-            | TrafficKind::Requests => return None,
-        };
-        let mut transfer = transfer.clone();
+        let mut transfer = alone.kind.transfer()?.clone();
         transfer.follow = false;
         alone.kind = TrafficKind::Transfers {
             transfer,

@@ -89,14 +89,19 @@ fn shipped_flows_can_be_promised_and_name_their_schema() {
     }
 }
 
+/// A published schema is what the code describes; `make generated` writes it.
+fn agrees(path: &str, schema: &str) {
+    let file = root().join(path);
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        fs::write(&file, schema).unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    let published = fs::read_to_string(file).unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert!(published == schema, "{path} is old: run `make generated`");
+}
+
 #[test]
 fn the_schema_of_flows_is_up_to_date() {
-    let published = fs::read_to_string(root().join("scenarios/flows/schema.json")).unwrap();
-    assert!(
-        published == flows::json_schema(),
-        "make it again: cargo run --package tidegate -- curves --schema > \
-         scenarios/flows/schema.json"
-    );
+    agrees("scenarios/flows/schema.json", &flows::json_schema());
 }
 
 #[test]
@@ -121,21 +126,12 @@ fn shipped_gateways_run_in_every_way_that_they_name_and_name_their_schema() {
 
 #[test]
 fn the_schema_of_gateways_is_up_to_date() {
-    let published = fs::read_to_string(root().join("scenarios/gateways/schema.json")).unwrap();
-    assert!(
-        published == gateway::json_schema(),
-        "make it again: cargo run --package tidegate -- requests compare --schema > \
-         scenarios/gateways/schema.json"
-    );
+    agrees("scenarios/gateways/schema.json", &gateway::json_schema());
 }
 
 #[test]
 fn the_schema_is_up_to_date() {
-    let published = fs::read_to_string(root().join("scenarios/schema.json")).unwrap();
-    assert!(
-        published == file::json_schema(),
-        "make it again: cargo run --package tidegate -- scenarios --schema > scenarios/schema.json"
-    );
+    agrees("scenarios/schema.json", &file::json_schema());
 }
 
 /// The TOML blocks of a page, with the line that each begins in.

@@ -1,8 +1,8 @@
-//! Runs that are kept, by what they are of.
+//! Stored runs, by everything that determines them.
 //!
 //! A key is the SHA-256 of everything that a run's results depend on: the scenario with
 //! the data that it names, the contender with its parameters, the seed, and the version
-//! of the program. Nothing is kept under a name that somebody must remember to change.
+//! of the program. No key is a name that somebody must remember to change.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -13,19 +13,19 @@ use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 
 use crate::manifest::Contender;
 
-/// What a run is kept under.
+/// The key of a stored run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
-/// A scenario that runs are kept of.
+/// A scenario whose runs are stored.
 #[derive(Clone, Debug)]
 pub struct Content(Sha256);
 
 impl Content {
-    /// All of `scenario` that a run of it depends on.
+    /// Everything in `scenario` on which a run of it depends.
     #[must_use]
     pub fn of(scenario: &Scenario) -> Content {
-        // Which others it is compared with changes nothing.
+        // The other contenders change nothing.
         let (disciplines, seeds) = (Vec::new(), Vec::new());
         let alone = Scenario { disciplines, seeds, ..scenario.clone() };
         let mut content = Hashed(Sha256::new());
@@ -42,7 +42,7 @@ impl Content {
     }
 }
 
-/// Text that is hashed and not kept.
+/// Text that is hashed and not stored.
 struct Hashed(Sha256);
 
 impl Hashed {
@@ -58,11 +58,11 @@ impl fmt::Write for Hashed {
     }
 }
 
-/// Runs in memory, or what is kept of them.
+/// Runs in memory, or the stored part of them.
 #[derive(Debug)]
 pub struct Cache<R>(Mutex<HashMap<Key, Arc<R>>>);
 
-/// A thread that panics takes the program with it.
+/// A thread that panics ends the program.
 const POISON: &str = "no thread panics while it holds this lock";
 
 impl<R> Default for Cache<R> {
@@ -72,13 +72,13 @@ impl<R> Default for Cache<R> {
 }
 
 impl<R> Cache<R> {
-    /// What is kept under `key`.
+    /// The run stored under `key`.
     #[must_use]
     pub fn find(&self, key: Key) -> Option<Arc<R>> {
         self.0.lock().expect(POISON).get(&key).cloned()
     }
 
-    /// Keeps `run` under `key`.
+    /// Stores `run` under `key`.
     pub fn keep(&self, key: Key, run: R) {
         self.0.lock().expect(POISON).insert(key, Arc::new(run));
     }

@@ -21,7 +21,7 @@ pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
 pub use traffic::{ProgressPoint, TrafficResult};
 
-/// Points at most of a distribution or of a series over time.
+/// The most points of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;
 
 /// Results of all disciplines under the same traffic.
@@ -47,14 +47,14 @@ pub struct Comparison {
     pub disciplines: Vec<DisciplineResult>,
 }
 
-/// What one discipline did.
+/// The results of one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisciplineResult {
-    /// What it is called here.
+    /// Its name here.
     pub label: String,
     /// Its name in the registry.
     pub name: String,
-    /// How many runs are in.
+    /// The number of runs with results.
     pub runs: usize,
     /// By size class, smallest first.
     pub classes: Vec<ClassResult>,
@@ -97,20 +97,20 @@ pub struct DistributionPoint {
     pub fraction: f64,
 }
 
-/// What one source of transfers carried over what another one did.
+/// The throughput of one source of transfers divided by that of another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatioResult {
-    /// Name of the one.
+    /// Name of the former.
     pub of: String,
-    /// Name of the other.
+    /// Name of the latter.
     pub over: String,
-    /// Payload delivered of the one over that of the other, run by run. A
-    /// source that carried next to nothing counts as one full segment.
+    /// Payload delivered of the former divided by that of the latter, run by
+    /// run. A source that carried next to nothing counts as one full segment.
     pub throughput: Option<Estimate>,
 }
 
 impl RatioResult {
-    /// What is measured of it.
+    /// The measure of it.
     pub const MEASURE: Measure<RatioResult> = Measure {
         name: "throughput_ratio",
         heading: "Ratio",
@@ -123,7 +123,7 @@ impl RatioResult {
 }
 
 impl Comparison {
-    /// Condenses `runs`: those of one discipline are told by their label.
+    /// Condenses `runs`: labels identify the runs of one discipline.
     #[must_use]
     pub fn of(scenario: &Scenario, runs: &[RunSummary]) -> Comparison {
         let of_label = |label: &str| -> Vec<&RunSummary> {
@@ -214,7 +214,7 @@ fn ratios(scenario: &Scenario, runs: &[&RunSummary]) -> Vec<RatioResult> {
 }
 
 /// Mean and percentiles of a delay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayResult {
     /// Mean.
     pub mean_s: Option<Estimate>,

@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidegate_sim::scenario::file::DataFiles;
 
-/// Text files up to this size go into the manifest; of others it has place and hash.
+/// The manifest contains text files up to this size; for others it has place and hash.
 const EMBEDDED: usize = 1 << 20;
 
 /// A file that a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
-    /// As the scenario names it.
+    /// Its name in the scenario.
     pub name: String,
     /// Its length.
     pub bytes: u64,
     /// Its SHA-256.
     pub sha256: String,
-    /// Where it was, when it is not in here.
+    /// Its place, if its content is not stored here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// The file itself, when it is small text.
+    /// The content of the file, if it is small text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 
-/// Hands out files and notes what was in them.
+/// Hands out files and records their content.
 pub struct Ledger<'a> {
     files: &'a dyn DataFiles,
     folder: Option<&'a Path>,
@@ -38,7 +38,7 @@ pub struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Notes what is read of `files`, which are in `folder` when they are on disk.
+    /// Records what is read from `files`, which are in `folder` if they are on disk.
     #[must_use]
     pub fn new(files: &'a dyn DataFiles, folder: Option<&'a Path>) -> Ledger<'a> {
         Ledger { files, folder, seen: RefCell::default() }
@@ -66,7 +66,7 @@ impl DataFiles for Ledger<'_> {
     }
 }
 
-/// A file that is noted in the ledger when it has been read.
+/// A file that enters the ledger once it has been read.
 struct Noted<'a> {
     inner: Box<dyn Read + 'a>,
     name: String,
@@ -107,7 +107,7 @@ impl Drop for Noted<'_> {
     }
 }
 
-/// Files out of a manifest, or where it says that they were.
+/// Files from a manifest, or from the places that it names.
 #[derive(Clone, Debug)]
 pub struct Recorded(pub Vec<DataFile>);
 

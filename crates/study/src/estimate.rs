@@ -9,13 +9,13 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the interval; `None` with fewer than two runs.
     pub half_width: Option<f64>,
-    /// How many runs have a value.
+    /// The number of runs with a value.
     pub runs: usize,
 }
 
 impl Estimate {
-    /// The mean of `values`, one from each run; `None` when there is none.
-    /// The interval is Student's, since runs are few.
+    /// The mean of `values`, one from each run; `None` if there is none. The
+    /// interval is Student's, since there are few runs.
     ///
     /// ```
     /// use tidegate_study::Estimate;

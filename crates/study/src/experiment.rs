@@ -1,10 +1,10 @@
 //! All runs of a comparison, on all cores.
 //!
-//! A [`Study`] compares contenders under the same traffic: disciplines on the links
-//! of a scenario, or ways to share a gateway's link. A run uses one thread and
-//! shares nothing with the others, so any number of threads gives the same results,
-//! in the same order. Runs begin seed by seed: a study that stops half-way has
-//! every contender under the same seeds.
+//! A [`Study`] compares contenders under the same traffic: disciplines on the
+//! links of a scenario, or ways of sharing a gateway's link. A run uses one
+//! thread and shares nothing with the others, so any number of threads gives
+//! the same results, in the same order. Runs begin seed by seed: a study that
+//! stops half-way has results of every contender under the same seeds.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,12 +18,12 @@ use tidegate_sim::simulation;
 use crate::manifest::Contender;
 use crate::pool;
 
-/// What is compared, and under what.
+/// The contenders of a comparison, and its conditions.
 pub trait Study: Sync {
-    /// What is kept of a run.
+    /// The stored result of a run.
     type Run: Send;
 
-    /// What the contenders are called in results; each label once.
+    /// The names of the contenders in results; each label once.
     fn labels(&self) -> Vec<&str>;
 
     /// The contenders with all their parameters, in the order of their labels.
@@ -44,11 +44,11 @@ pub trait Study: Sync {
         stop: &AtomicBool,
     ) -> Self::Run;
 
-    /// Which run it was, and how far it came.
+    /// Its identity and its progress.
     fn about<'a>(&'a self, run: &'a Self::Run) -> About<'a>;
 }
 
-/// Which run it was, and how far it came.
+/// Its identity and its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About<'a> {
     /// The label of the contender.
@@ -57,8 +57,8 @@ pub struct About<'a> {
     pub seed: u64,
     /// Simulated time that was reached; less than the study's when it was cut off.
     pub reached: Time,
-    /// Events handled, as a measure of work.
-    pub events: u64,
+    /// Events handled, as a measure of work, where they are counted.
+    pub events: Option<u64>,
 }
 
 impl Study for Scenario {
@@ -92,7 +92,7 @@ impl Study for Scenario {
 
     fn about<'a>(&'a self, run: &'a RunSummary) -> About<'a> {
         let RunSummary { discipline, seed, reached, events, .. } = run;
-        About { label: discipline, seed: *seed, reached: *reached, events: *events }
+        About { label: discipline, seed: *seed, reached: *reached, events: Some(*events) }
     }
 }
 
@@ -109,23 +109,23 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// What a program does with the rows of the runs of an `S`; called from many threads.
+/// The destination for the rows of the runs of an `S`; many threads call it.
 pub trait Output<'a, S: Study>: Sync {
     /// Takes the rows of one run.
     type Recorder: Recorder;
-    /// Why rows cannot be taken.
+    /// The reason why rows cannot be stored.
     type Error: Send;
 
     /// A run begins.
     ///
     /// # Errors
-    /// When its rows could not be put anywhere; this stops the experiment.
+    /// If its rows cannot be stored; this stops the experiment.
     fn begin(&self, job: &Job<'a>) -> Result<Self::Recorder, Self::Error>;
 
-    /// A run is over; it was cut off when what it reached is before its end.
+    /// A run is over; it was cut off if the time that it reached is before its end.
     ///
     /// # Errors
-    /// When rows were lost; this stops the experiment.
+    /// If rows were lost; this stops the experiment.
     fn end(&self, job: &Job<'a>, recorder: Self::Recorder, run: &S::Run)
     -> Result<(), Self::Error>;
 }
@@ -139,8 +139,8 @@ pub fn jobs<S: Study>(study: &S) -> Vec<Job<'_>> {
 }
 
 /// Runs each contender of `study` with each seed on `threads` threads, and returns
-/// what is kept of each run, by contender and seed. Setting `stop` cuts off the runs
-/// that are going, begins no other, and returns what there is.
+/// what is kept of each run, by contender and seed. Setting `stop` cuts off the
+/// active runs, begins no others, and returns the results so far.
 ///
 /// # Errors
 /// The first of `output`, in the order of the runs; it also sets `stop`.
@@ -164,8 +164,7 @@ pub fn run<'a, S: Study, O: Output<'a, S>>(
     Ok(runs.into_values().collect())
 }
 
-/// Those of `runs` that came to their end; if an interruption left none, all that were
-/// cut off.
+/// The `runs` that reached their end; if an interruption left none, all that were cut off.
 pub fn worth_keeping<S: Study>(study: &S, mut runs: Vec<S::Run>) -> Vec<S::Run> {
     let end = Time::ZERO + study.duration();
     let whole = |run: &S::Run| study.about(run).reached >= end;
@@ -175,7 +174,7 @@ pub fn worth_keeping<S: Study>(study: &S, mut runs: Vec<S::Run>) -> Vec<S::Run> 
     runs
 }
 
-/// The places among `jobs` that `runs` are of.
+/// The places among `jobs` of these `runs`.
 pub fn places<S: Study>(study: &S, jobs: &[Job<'_>], runs: &[S::Run]) -> Vec<usize> {
     let is_of = |job: &Job<'_>, run: &S::Run| {
         let About { label, seed, .. } = study.about(run);
@@ -185,7 +184,7 @@ pub fn places<S: Study>(study: &S, jobs: &[Job<'_>], runs: &[S::Run]) -> Vec<usi
     done.map(|job| job.index).collect()
 }
 
-/// Takes rows and forgets them: the summaries of the runs are all that is wanted.
+/// Discards rows, for callers that need only the summaries of the runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Forget;
 

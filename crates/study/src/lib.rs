@@ -2,13 +2,13 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`experiment`] | what a [`Study`](experiment::Study) is, and all its runs on one [`pool`] of threads |
-//! | [`cache`] | runs that are kept, under what they are of |
+//! | [`experiment`] | the definition of a [`Study`](experiment::Study), and all its runs on one [`pool`] of threads |
+//! | [`cache`] | stored runs, by everything that determines them |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
-//! | [`requests`] | the runs of ways to share a gateway's link, summed up |
-//! | [`measure`] | what is measured, as entries that CSV files, reports and tables walk |
-//! | [`manifest`] | what results came from, so that they can be repeated to the byte |
-//! | [`data`] | the files that a scenario names, as a manifest keeps them |
+//! | [`requests`] | the runs of ways of sharing a gateway's link, summed up |
+//! | [`measure`] | the measures, as entries that CSV files, reports and tables go through |
+//! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
+//! | [`data`] | the files that a scenario names, in the form of a manifest |
 //! | [`shipped`] | the scenarios that come with Tidegate |
 //!
 //! A value over several runs is an [`Estimate`]: a mean with its 95% interval.

@@ -17,7 +17,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The one that we are on, as far as it says.
+    /// The present machine, as far as it is known.
     pub fn this() -> Machine {
         let line_of = |path: &str, key: &str, separator: char| {
             let text = fs::read_to_string(path).ok()?;
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-/// Cores that this process may use; one when the system does not say.
+/// Cores that this process may use; one if the system does not tell.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

@@ -1,14 +1,15 @@
-//! `manifest.json`: everything from which a comparison was made, so that it can be
-//! repeated to the byte.
+//! `manifest.json`: everything from which a comparison was made, so that it can
+//! be repeated byte for byte.
 //!
-//! There is one form for everything that can be compared. Whatever has no influence
-//! on the results is kept separately, under `made`.
+//! There is one form for everything that can be compared. Facts without
+//! influence on the results are separate, under `made`.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tidegate_sim::requests::Way;
 use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::data::{DataFile, sha256_of};
@@ -18,12 +19,12 @@ use crate::machine::Machine;
 /// The name of the file.
 pub const NAME: &str = "manifest.json";
 
-/// What a comparison came from.
+/// The inputs of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the program.
     pub tidegate: String,
-    /// The scenario or gateway as it was written.
+    /// The scenario or gateway, in its own words.
     #[serde(rename = "scenario", alias = "gateway")]
     pub source: SourceText,
     /// The files that it names.
@@ -32,12 +33,12 @@ pub struct Manifest {
     pub duration_ns: u64,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// What was compared, with all parameters.
+    /// The contenders, with all parameters.
     #[serde(alias = "disciplines")]
     pub contenders: Vec<Contender>,
     /// Whether runs are missing.
     pub partial: bool,
-    /// The runs that the results are made of.
+    /// The runs from which the results were computed.
     pub runs: Vec<Run>,
     /// SHA-256 of each result.
     pub results: BTreeMap<String, String>,
@@ -45,21 +46,21 @@ pub struct Manifest {
     pub made: Made,
 }
 
-/// A scenario or gateway as it was written.
+/// A scenario or gateway, in its own words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceText {
     /// The file's name, for messages.
     pub name: String,
-    /// What results are called after.
+    /// The name of its results.
     pub stem: String,
     /// The TOML.
     pub text: String,
 }
 
-/// One of what is compared, with all its parameters as they would be written in a file.
+/// A contender with all its parameters, in the form of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contender {
-    /// What it is called in results.
+    /// Its name in results.
     pub label: String,
     /// Its name among those that can be compared.
     pub name: String,
@@ -75,10 +76,11 @@ pub struct Run {
     pub contender: String,
     /// The seed.
     pub seed: u64,
-    /// Simulated time that it came to.
+    /// Simulated time that it reached.
     pub reached_ns: u64,
-    /// Events handled.
-    pub events: u64,
+    /// Events handled, where they are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
 }
 
 /// How results were made.
@@ -95,7 +97,7 @@ pub struct Made {
 }
 
 impl Manifest {
-    /// A manifest of what is going to be run, without results.
+    /// A manifest for a comparison before its runs, without results.
     pub fn of<S: Study>(
         study: &S,
         source: SourceText,
@@ -117,7 +119,7 @@ impl Manifest {
         }
     }
 
-    /// Notes what the `runs` came to.
+    /// Records the `runs`.
     pub fn note_runs<S: Study>(&mut self, study: &S, runs: &[S::Run]) {
         let note = |run: &S::Run| {
             let About { label, seed, reached, events } = study.about(run);
@@ -126,7 +128,7 @@ impl Manifest {
         self.runs = runs.iter().map(note).collect();
     }
 
-    /// Notes the SHA-256 of each of these results in `folder`.
+    /// Records the SHA-256 of each of these results in `folder`.
     ///
     /// # Errors
     /// The name of one that cannot be read, and why.
@@ -145,7 +147,7 @@ impl Manifest {
     /// Reads the manifest at `path`.
     ///
     /// # Errors
-    /// One line that names the file and says what is wrong with it.
+    /// One line that names the file and its error.
     pub fn read(path: &Path) -> Result<Manifest, String> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
@@ -154,7 +156,7 @@ impl Manifest {
             .map_err(|error| format!("{name}: is not a manifest of a comparison: {error}"))
     }
 
-    /// The names of the results here that are not the same in `now`.
+    /// The names of the results that differ in `now`.
     #[must_use]
     pub fn changed(&self, now: &Manifest) -> Vec<&str> {
         let changed =
@@ -169,6 +171,17 @@ impl From<&DisciplineChoice> for Contender {
         Contender {
             label: choice.label.clone(),
             name: choice.entry.name.into(),
+            parameters: parameters.map(|(name, text)| (name.into(), text)).collect(),
+        }
+    }
+}
+
+impl From<&Way> for Contender {
+    fn from(way: &Way) -> Contender {
+        let parameters = way.parameters().into_iter();
+        Contender {
+            label: way.label.clone(),
+            name: way.name(),
             parameters: parameters.map(|(name, text)| (name.into(), text)).collect(),
         }
     }

@@ -8,23 +8,23 @@
 
 use crate::Estimate;
 
-/// One measure of an `R`, which is what came out for one thing that is compared.
+/// One measure of an `R`, which is the result of one contender or a part of it.
 #[derive(Debug)]
 pub struct Measure<R: 'static> {
     /// Its name in files, with the unit: `response_mean_s`.
     pub name: &'static str,
-    /// Its name in a column, under a heading that says what it is of: `Mean`.
+    /// Its name in a column, under a heading that names its subject: `Mean`.
     pub heading: &'static str,
-    /// Its name in full, of a measure that what is compared is judged by: `Response
-    /// time, mean`. Others are in the detailed tables only.
+    /// Its full name, if contenders are judged by it: `Response time, mean`.
+    /// Other measures are in the detailed tables only.
     pub headline: Option<&'static str>,
-    /// What it is measured in.
+    /// Its quantity.
     pub quantity: Quantity,
     /// Which values users prefer.
     pub better: Better,
-    /// The detailed tables that have it; it belongs to the first.
+    /// The detailed tables that contain it; it belongs to the first.
     pub tables: &'static [Table],
-    /// What came out, over all runs.
+    /// Its value over all runs.
     pub value: fn(&R) -> Value,
 }
 
@@ -32,7 +32,7 @@ impl<R> Measure<R> {
     /// The entry called `name` in `measures`.
     ///
     /// # Panics
-    /// When there is none: programs name the entries that they single out.
+    /// If there is none: programs ask only for entries that exist.
     #[must_use]
     pub fn named(measures: &'static [Measure<R>], name: &str) -> &'static Measure<R> {
         let found = measures.iter().find(|measure| measure.name == name);
@@ -49,7 +49,7 @@ impl<R> Measure<R> {
 /// The title of a detailed table.
 pub type Table = &'static str;
 
-/// What a measure is measured in.
+/// The quantity of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Seconds.
@@ -75,7 +75,7 @@ pub enum Better {
     Neither,
 }
 
-/// What came out, in the way that the runs are summed up.
+/// A value, by the way in which it sums up the runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A mean over the runs that have a value; `None` when none has.
@@ -84,11 +84,11 @@ pub enum Value {
     Sum(u64),
     /// The largest number of things in any run.
     Largest(u64),
-    /// So many things of so many, all runs together.
+    /// A number of things out of all of them, all runs together.
     Part {
-        /// So many.
+        /// The number of these things.
         part: u64,
-        /// Of these.
+        /// The number of all of them.
         of: u64,
     },
 }

@@ -1,18 +1,19 @@
 //! Work on many items at the same time.
 //!
-//! One thread works on an item and shares nothing with the others, and results stand
-//! in the order of the items: any number of threads gives the same results.
+//! One thread works on an item and shares nothing with the others, and results
+//! have the order of the items: any number of threads gives the same results.
 
 use std::iter::zip;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::ThreadPoolBuilder;
 
-/// What `work` gives for each of `items`, begun in their order on `threads` threads.
-/// Once `stop` is true no other item is begun, and those that were give the result.
+/// The results of `work` for `items`, begun in their order on `threads`
+/// threads. Once `stop` is true, no further item begins, and the result covers
+/// those that have begun.
 ///
 /// # Panics
-/// When `work` panics, or when the system has no thread to give.
+/// If `work` panics, or if the system cannot start a thread.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;

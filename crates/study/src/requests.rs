@@ -1,4 +1,4 @@
-//! The runs of ways to share a gateway's link, summed up over the seeds, in
+//! The runs of ways of sharing a gateway's link, summed up over the seeds, in
 //! seconds, bits per second and shares of one.
 
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use crate::experiment::{About, Study};
 use crate::manifest::Contender;
 use crate::measure::{Better, Measure, Quantity, Table, Value};
 
-/// What is kept of a run.
+/// The stored result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The place of the way.
@@ -32,14 +32,9 @@ impl Study for Comparison {
         self.ways.iter().map(|way| way.label.as_str()).collect()
     }
 
-    /// By their labels: the file has their settings.
+    /// Their labels: the file has their settings.
     fn contenders(&self) -> Vec<Contender> {
-        let contender = |label: &str| Contender {
-            label: label.into(),
-            name: label.into(),
-            parameters: std::collections::BTreeMap::new(),
-        };
-        self.labels().into_iter().map(contender).collect()
+        self.ways.iter().map(Contender::from).collect()
     }
 
     fn seeds(&self) -> &[u64] {
@@ -64,11 +59,11 @@ impl Study for Comparison {
     fn about<'a>(&'a self, run: &'a Run) -> About<'a> {
         let Run { way, seed, outcome } = run;
         let label = self.ways[*way].label.as_str();
-        About { label, seed: *seed, reached: outcome.reached, events: 0 }
+        About { label, seed: *seed, reached: outcome.reached, events: None }
     }
 }
 
-/// What came out of a comparison.
+/// The results of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Title of the gateway.
@@ -92,9 +87,9 @@ pub struct Summary {
 /// One way of sharing the link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Way {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// How many runs are in.
+    /// The number of runs with results.
     pub runs: usize,
     /// Share of the downlink that was used.
     pub utilisation: Option<Estimate>,
@@ -109,13 +104,13 @@ pub struct Way {
 /// One class under one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Class {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its weight in the file.
     pub weight: u32,
     /// Payload that reached the gateway for it.
     pub throughput_bps: Option<Estimate>,
-    /// What it received of what all classes did.
+    /// Its share of what all classes received.
     pub share: Option<Estimate>,
     /// From asking to the last byte.
     pub response_mean_s: Option<Estimate>,
@@ -135,17 +130,17 @@ pub struct Class {
 /// How requests ended, of all seeds together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Requests that clients made. Each is one of those below.
+    /// Requests that clients made. Each counts in one of the fields below.
     pub asked: u64,
     /// Answered.
     pub completed: u64,
-    /// Refused, since too many waited already.
+    /// Refused, because too many were already waiting.
     pub refused: u64,
-    /// Broken: TCP gave a connection up.
+    /// Broken: TCP gave up a connection.
     pub broken: u64,
     /// Reset by the server.
     pub reset: u64,
-    /// Stalled: nothing came for too long.
+    /// Stalled: nothing arrived for too long.
     pub stalled: u64,
     /// Abandoned by users who left.
     pub abandoned: u64,
@@ -181,7 +176,7 @@ const fn ending(
 }
 
 impl Way {
-    /// Everything that is measured of it, apart from its classes.
+    /// Every measure of it, apart from its classes.
     pub const MEASURES: &'static [Measure<Way>] = &[
         Measure {
             name: "utilisation",
@@ -217,7 +212,7 @@ impl Class {
     /// The table of how requests ended.
     pub const ENDINGS: Table = "Requests by class";
 
-    /// Everything that is measured of it.
+    /// Every measure of it.
     pub const MEASURES: &'static [Measure<Class>] = &[
         Measure {
             name: "throughput_bps",
@@ -256,7 +251,7 @@ impl Class {
         ending("unfinished", "Unfinished", Better::Less, |it| Value::Sum(it.counts.unfinished)),
     ];
 
-    /// The class at this place in `runs`, which are of one way.
+    /// The class at this place in `runs` of one way.
     fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Class {
         let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
             Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
@@ -299,7 +294,7 @@ impl Counts {
         counts
     }
 
-    /// Those that ended without an answer, but for their users' leaving.
+    /// Requests that ended without an answer, except those whose users had left.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.refused + self.broken + self.reset + self.stalled
@@ -307,7 +302,7 @@ impl Counts {
 }
 
 impl Way {
-    /// What `runs`, which are of the way at this place, come to.
+    /// Sums up `runs` of the way at this place.
     fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Way {
         let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
             Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
@@ -348,10 +343,4 @@ impl Summary {
                 .collect(),
         }
     }
-}
-
-/// The classes of one run, in the order of the file.
-#[must_use]
-pub fn classes(comparison: &Comparison, run: &Run) -> Vec<Class> {
-    (0..comparison.setup.classes.len()).map(|place| Class::of(comparison, place, &[run])).collect()
 }

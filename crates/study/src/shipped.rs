@@ -1,4 +1,4 @@
-//! The scenarios that Tidegate is shipped with, by their path in `scenarios/`.
+//! The scenarios that Tidegate ships, by their path in `scenarios/`.
 
 use std::io::{self, Cursor, Read};
 
@@ -8,7 +8,7 @@ use tidegate_sim::scenario::file::{self, DataFiles};
 /// The scenario at `path`, for example `links/household.toml`.
 ///
 /// # Panics
-/// When there is none: a program names the files that it is shipped with.
+/// If there is none: programs ask only for files that ship with Tidegate.
 #[must_use]
 pub fn scenario(path: &'static str) -> Scenario {
     let text = tidegate_scenarios::text(path);
@@ -17,7 +17,7 @@ pub fn scenario(path: &'static str) -> Scenario {
     scenario.unwrap_or_else(|error| panic!("{error}, which a test of all shipped files denies"))
 }
 
-/// The shipped files as the one at this path refers to them.
+/// The shipped files, relative to the one at this path.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside(pub &'static str);
 

@@ -1,5 +1,5 @@
 //! What `tidegate curves --json` prints: numbers in bytes, seconds and bits per
-//! second, as everywhere in this program's files.
+//! second, like everywhere in this program's files.
 
 use serde::Serialize;
 use tidegate_core::contract::{Contract, Service};
@@ -49,7 +49,7 @@ enum Promise {
     },
 }
 
-/// What promises that can be kept leave.
+/// What remains of a link beside promises that it can keep.
 #[derive(Serialize)]
 struct Leftover {
     residual: Vec<Place>,

@@ -1,8 +1,8 @@
-//! `tidegate curves measure`: what recorded flows send at most, as curves for a
-//! file of flows.
+//! `tidegate curves measure`: the most that recorded flows send, as curves for
+//! a file of flows.
 //!
-//! The measured curve is the smallest that the recording kept to; the envelope
-//! that is shown for it is nowhere below. Neither knows what was not recorded.
+//! The measured curve is the smallest that bounds the recording; the envelope
+//! shown for it is nowhere below. Neither covers traffic that was not recorded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ use tidegate_sim::trace::{Capture, FlowLog};
 
 use crate::arguments::MeasureArguments;
 use crate::failure::Failure;
+use crate::inputs::starts_as_capture;
 use crate::output::{print, print_json};
-use crate::replay::starts_as_capture;
 
-/// Lengths of time at which a curve is shown, as far as it was measured.
+/// The lengths of time at which a curve is shown, as far as it was measured.
 const SHOWN: [Span; 11] = [
     Span::ZERO,
     Span::millis(1),
@@ -33,13 +33,13 @@ const SHOWN: [Span; 11] = [
     Span::seconds(60),
 ];
 
-/// Pairs of packets that are compared for one flow; some ten seconds of work.
+/// The most pairs of packets that are compared for one flow; about ten seconds of work.
 const MOST_PAIRS: u64 = 500_000_000;
 
-/// When packets came, and how large they were.
+/// The times and sizes of packets.
 type Packets = Vec<(Time, Bytes)>;
 
-/// What a flow was found to send.
+/// The measured traffic of a flow.
 #[derive(Serialize)]
 struct Measured {
     flow: String,
@@ -48,12 +48,12 @@ struct Measured {
     duration_s: f64,
     /// Up to here the curve is the smallest there is.
     horizon_s: f64,
-    /// As it is written in a file of flows.
+    /// The curve in the form of a file of flows.
     curve: String,
     shown: Vec<Shown>,
 }
 
-/// What came at most within a time.
+/// The most that came within a time.
 #[derive(Serialize)]
 struct Shown {
     within_s: f64,
@@ -67,7 +67,9 @@ pub(super) fn run(arguments: &MeasureArguments) -> Result<(), Failure> {
     let mut flows = recorded(arguments)?;
     let file = arguments.file.display();
     if flows.is_empty() {
-        return Err(Failure::Input(format!("{file}: found no such flow of two packets or more")));
+        return Err(Failure::Input(format!(
+            "{file}: found no such flow with at least two packets"
+        )));
     }
     let all = flows.len();
     let size = |packets: &Packets| packets.iter().map(|(_, size)| *size).sum::<Bytes>();
@@ -96,7 +98,7 @@ pub(super) fn run(arguments: &MeasureArguments) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The flows that are asked for, with two packets or more at different times.
+/// The requested flows with at least two packets at different times.
 fn recorded(arguments: &MeasureArguments) -> Result<Vec<(String, Packets)>, Failure> {
     let file = &arguments.file;
     let is_capture = starts_as_capture(file).map_err(|reason| {
@@ -169,7 +171,7 @@ fn measure(
     })
 }
 
-/// How many pairs of packets are no further apart than `horizon`.
+/// The number of pairs of packets that are no further apart than `horizon`.
 fn pairs(packets: &Packets, horizon: Span) -> u64 {
     let mut end = 0;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What `tidegate curves` finds, in tables: for the terminal and for the page.
+//! The tables of `tidegate curves`, for the terminal and for the page.
 
 use std::fmt::{Display, Write as _};
 
@@ -21,10 +21,10 @@ pub(crate) struct Table {
 const GAP: usize = 2;
 /// Corners of E beyond which only deadlines and the last corner are shown.
 const MOST_CORNERS: usize = 16;
-/// Places of the long run, which are shown whatever the flows are.
+/// Places in the long run, shown whatever the flows are.
 const LONG_RUN: [Span; 2] = [Span::millis(100), Span::seconds(1)];
 
-/// Largest packets that a further flow sends at once.
+/// The numbers of largest packets that another flow sends at once.
 const BURSTS: [u64; 3] = [1, 5, 20];
 
 /// All tables of an analysis, in their order; those without rows are left out.
@@ -49,8 +49,8 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
         Ok(left) => {
             let rate = left.residual.effective().long_run_rate();
             format!(
-                "Schedulable: the {link} of the link are enough for every deadline, and leave \
-                 {rate} to best-effort packets in the long run."
+                "Schedulable: the link's {link} are enough for every deadline, and leave {rate} \
+                 to best-effort packets in the long run."
             )
         }
         Err(fault) => format!("Not schedulable: {fault}."),
@@ -97,9 +97,9 @@ fn real_time(analysis: &Analysis) -> Table {
         title: "Real-time flows",
         columns: texts(["flow", "packets", "rate", "burst", "deadline", "shortest", "slack"]),
         rows: analysis.contracts.flows.iter().filter_map(row).collect(),
-        note: "Rate: in the long run; burst: the most that comes beyond it, over any time. \
-               Shortest: the deadline that could be promised with those of the others as they \
-               are; slack: how much shorter that is.",
+        note: "Rate: the rate in the long run; burst: the most that exceeds it, over any time. \
+               Shortest: the shortest deadline that could be promised while the others keep \
+               theirs; slack: how much shorter that is.",
     }
 }
 
@@ -112,12 +112,12 @@ fn best_effort(analysis: &Analysis) -> Table {
         title: "Best-effort flows",
         columns: texts(["flow", "packets", "weight"]),
         rows: analysis.contracts.flows.iter().filter_map(row).collect(),
-        note: "They share what real-time flows leave by weight. Of all other packets each 5-tuple \
+        note: "They share by weight what real-time flows leave. Each 5-tuple of all other packets \
                is a flow of weight 1.",
     }
 }
 
-/// The lengths of time at which the curves are worth a look.
+/// The lengths of time at which the curves are worth showing.
 pub(crate) fn telling(analysis: &Analysis, left: &Left) -> Vec<Span> {
     let pieces = left.residual.effective().pieces();
     let last = pieces.len() - 1;
@@ -142,8 +142,8 @@ fn residual(analysis: &Analysis, left: &Left) -> Table {
         title: "What real-time flows leave",
         columns: texts(["within", "of the link (R)", "to best effort (E)"]),
         rows: telling(analysis, left).into_iter().map(row).collect(),
-        note: "R: what the link can send besides, if real-time flows send all they may and a \
-               largest packet was in the way. E: the least that R comes to from there on, which \
+        note: "R: what the link can still send if real-time flows send all they may and a packet \
+               of the largest size is in the way. E: the smallest value of R from there on, which \
                best-effort packets may ask for.",
     }
 }
@@ -157,10 +157,10 @@ fn deadlines(left: &Left) -> Table {
     let mut columns = texts(["packet", "exact"]);
     columns.extend(left.approximations.iter().map(|it| it.scheme.to_string()));
     Table {
-        title: "Deadlines of best-effort packets that come alone",
+        title: "Deadlines of single best-effort packets",
         columns,
         rows: left.sizes.iter().map(row).collect(),
-        note: "By then such a packet is on the wire, whatever real-time flows do.",
+        note: "Such a packet is on the wire by then, whatever real-time flows do.",
     }
 }
 
@@ -171,7 +171,7 @@ fn approximations(left: &Left) -> Table {
         columns: texts(["scheme", "parameters"]),
         rows: left.approximations.iter().map(row).collect(),
         note: "Fitted to bursts of ten largest packets; none lies above E at a deadline that can \
-               occur. The scheme constant-state counts on the same two segments.",
+               occur. The constant-state scheme relies on the same two segments.",
     }
 }
 
@@ -192,15 +192,15 @@ fn admissible(analysis: &Analysis, left: &Left) -> Table {
     let mut columns = texts(["deadline"]);
     columns.extend(bursts.map(|burst| format!("{burst} at once")));
     Table {
-        title: "A further flow that could be promised a deadline",
+        title: "Room for another flow with a deadline",
         columns,
         rows: deadlines.into_iter().map(row).collect(),
-        note: "The highest rate of a token bucket that may send so much at once, with all \
-               deadlines kept.",
+        note: "The highest rate of a token bucket that may send this much at once while all \
+               deadlines are kept.",
     }
 }
 
-/// What a flow may send beyond its long-run rate, over any time.
+/// The most that a flow may send beyond its long-run rate, over any time.
 pub(super) fn burst(curve: &Curve) -> Bytes {
     let straight = curve.line_above_from(curve.tail());
     let slope = straight.rise();

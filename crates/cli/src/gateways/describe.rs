@@ -1,9 +1,9 @@
-//! What was run, in words: the part of a gateway's report that is not a result.
+//! The runs in words: the part of a gateway's report that is not a result.
 
 use tidegate_sim::requests::{Cbr, Class, Demand, Pages, ServerFailures, ServerGroup, Setup};
 use tidegate_sim::scenario::file::gateway::Comparison;
+use tidegate_sim::scenario::short;
 
-use crate::describe::{law, short};
 use crate::report::Provenance;
 
 /// The provenance of a comparison of the file with this `text`. Nothing in it
@@ -17,10 +17,11 @@ pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
         .chain(setup.passing.iter().map(passing))
         .collect();
     let files = [
-        ("summary.csv", "means and intervals of everything measured"),
-        ("runs.csv", "the same of each run, one row for each class"),
+        ("flows.csv", "one row for each request"),
+        ("links.csv", "the state of each queue over time"),
+        ("summary.csv", "means and intervals of every measure"),
         ("summary.json", "the means and intervals, and how requests ended"),
-        ("manifest.json", "what all of this came from"),
+        ("manifest.json", "the inputs from which all of this was computed"),
     ];
     Provenance {
         version: format!("tidegate {}", env!("CARGO_PKG_VERSION")),
@@ -50,7 +51,7 @@ fn class(name: &str, class: &Class, setup: &Setup) -> String {
             format!("{pages} in {loops} loops with pauses of {pause}")
         }
         Demand::Open { every } => format!("{pages}, one every {every}"),
-        Demand::Log(log) => format!("what a log of {} has", log.period()),
+        Demand::Log(log) => format!("the requests of a log of {}", log.period()),
     };
     let presence = class.presence.as_ref().map_or_else(String::new, |presence| {
         format!(", there for {} and away for {}", presence.present, presence.absent)
@@ -65,19 +66,19 @@ fn class(name: &str, class: &Class, setup: &Setup) -> String {
 fn passing(cbr: &Cbr) -> String {
     let Cbr { rate, packet, off, on } = cbr;
     let times = if off.0 > 0 { format!(", off for {off} and on for {on}") } else { String::new() };
-    format!("of no class: {rate} in datagrams of {packet}{times}")
+    format!("outside of all classes: {rate} in datagrams of {packet}{times}")
 }
 
-/// Servers, objects and what the gateway does.
+/// The servers, the objects and the gateway.
 fn other(setup: &Setup) -> Vec<(String, String)> {
     let servers = setup.servers.iter().map(|group| {
         let ServerGroup { count, delay, rate } = group;
         let [delay, rate] = [range(&delay.0, &delay.1), range(&rate.0, &rate.1)];
         ("servers".to_string(), format!("{count}, {delay} away, with links of {rate}"))
     });
-    let objects = format!("{}; a request takes {}", law(&setup.sizes), setup.request);
+    let objects = format!("{}; a request takes {}", setup.sizes, setup.request);
     let patience = setup.patience.map_or_else(String::new, |patience| {
-        format!("; a response of which nothing comes for {patience} is given up")
+        format!("; a response is given up after {patience} without new data")
     });
     let gateway = format!("receive buffers of {}{patience}", setup.server_window);
     let ServerFailures { stall, reset, trickle, trickle_rate } = &setup.failures;

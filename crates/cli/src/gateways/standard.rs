@@ -1,24 +1,23 @@
-//! What the results of a comparison are held against: the way without a gateway,
-//! and what weights give each class.
+//! What the results of a comparison are compared with: the way without a
+//! gateway, and what weights promise each class.
 //!
-//! A weight is that of a class or of each of its active users, as the way has it,
-//! and some ways know no weights.
+//! A way applies a weight either to a class or to each of its active users;
+//! some ways have no weights.
 
 use tidegate_core::Span;
 use tidegate_sim::requests::{Setup, Way, Weights};
 use tidegate_sim::scenario::file::gateway::Comparison;
 
-/// What results are held against.
+/// What results are compared with.
 #[derive(Clone, Debug)]
 pub(crate) struct Standard {
     /// The place of the first way without a gateway.
     pub(crate) no_gateway: Option<usize>,
-    /// Whose weights each way goes by.
+    /// Whose weights each way applies.
     pub(crate) weights: Vec<Weights>,
     /// Each class's share when weights are those of classes.
     pub(crate) by_class: Vec<f64>,
-    /// Each class's share when weights are those of users, for as many of them as
-    /// are there on average.
+    /// Each class's share when weights are those of users, for the average number of users present.
     pub(crate) by_user: Vec<f64>,
 }
 
@@ -45,7 +44,7 @@ impl Standard {
         }
     }
 
-    /// What weights give each class under the way at `place`; `None` where it knows none.
+    /// What weights promise each class under the way at `place`; `None` where it has none.
     pub(crate) fn due(&self, place: usize) -> Option<&[f64]> {
         match self.weights[place] {
             Weights::Users => Some(&self.by_user),
@@ -54,7 +53,7 @@ impl Standard {
         }
     }
 
-    /// Whether weights give every class the same either way.
+    /// Whether every class receives the same by either kind of weight.
     pub(crate) fn is_one(&self) -> bool {
         let both = self.by_class.iter().zip(&self.by_user);
         both.into_iter().all(|(one, other)| (one - other).abs() < 1e-9)

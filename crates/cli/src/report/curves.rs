@@ -15,16 +15,16 @@ use super::plot::{Axis, Drawing, Key, Line, LineChart};
 use crate::curves::tables::{self, Table, is_words};
 use crate::curves::{Analysis, Left};
 
-/// The first plot reaches so many times as far as the deadline of a largest packet,
+/// The first plot reaches this many times as far as the deadline of a largest packet,
 const PACKETS: u64 = 4;
-/// the second so many times as far as the longest deadline, if E has corners up to there,
+/// the second this many times as far as the longest deadline, if E has corners up to there,
 const DEADLINES: u64 = 4;
-/// the third so many times as far as the second, and beyond the last corner.
+/// and the third this many times as far as the second, and beyond the last corner.
 const LONG_RUN: u64 = 10;
-/// More points of a line than a screen has columns show nothing more.
+/// A line with more points than a screen has columns shows nothing more.
 const MOST_POINTS: usize = 2_000;
 
-/// A plot and what is said about it.
+/// A plot with its title and caption.
 struct Figure {
     id: &'static str,
     title: String,
@@ -64,8 +64,8 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     });
     let reproduction = page::section("reproduce", "How to reproduce")
         .child(element("p").text(format!(
-            "tidegate {} wrote this for these flows, here in one line, which the parameter of a \
-             discipline takes as it takes a file:",
+            "tidegate {} wrote this page for the following flows. This one line can be the \
+             parameter of a discipline, just as a file can:",
             env!("CARGO_PKG_VERSION")
         )))
         .child(scrolling(element("pre").text(analysis.contracts.to_string())));
@@ -76,7 +76,7 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     page::document(&title, element("body").child(header).child(main))
 }
 
-/// What may be wider than the screen.
+/// Wraps content that may be wider than the screen.
 fn scrolling(content: Element) -> Element {
     element("div").class("scroll").with("tabindex", 0).child(content)
 }
@@ -117,20 +117,20 @@ fn figures(analysis: &Analysis, left: &Left) -> Vec<Figure> {
             id: "first-packets",
             title: format!("For the first packets, up to {first}"),
             caption: "A packet's deadline is where the curve reaches its size: a lower curve \
-                      gives later deadlines. Two segments run along the line first, then along \
-                      one that is shifted.",
+                      gives later deadlines. The two-segment curve follows the line at first, \
+                      then a shifted one.",
             drawing: chart(left, first),
         },
         Figure {
             id: "deadlines",
             title: format!("While deadlines of real-time flows pass, up to {near}"),
-            caption: "The bursts of real-time flows are due here; between them there is room.",
+            caption: "The bursts of real-time flows are due here; there is room between them.",
             drawing: chart(left, near),
         },
         Figure {
             id: "long-run",
             title: format!("In the long run, up to {far}"),
-            caption: "From its last corner on, E is a straight line, or repeats itself.",
+            caption: "After its last corner, E is a straight line or repeats itself.",
             drawing: chart(left, far),
         },
     ]

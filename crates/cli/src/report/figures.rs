@@ -1,8 +1,9 @@
-//! The figures: what is drawn from a comparison, and how it is to be read.
+//! The figures: what is drawn from a comparison, and how to read it.
 //!
 //! A discipline has the same position in every figure, and so the same colour,
-//! dashes and marker. A figure that could have been drawn but has no data says so
-//! and is not left out; what the traffic cannot have is not mentioned.
+//! dashes and marker. A figure that could have been drawn but has no data says
+//! so and is not left out; a figure that the traffic cannot have is not
+//! mentioned.
 
 pub(super) mod distributions;
 mod series;
@@ -13,7 +14,7 @@ use tidegate_study::comparison::{Comparison, LinkResult, TrafficResult};
 use super::number::Quantity;
 use super::plot::{Axis, Drawing, Key, Line, LineChart};
 
-/// A figure with everything that stands around it.
+/// A figure with its title, caption and description.
 #[derive(Clone, Debug)]
 pub(super) struct Figure {
     /// Stem of ids and name of its file.
@@ -68,7 +69,7 @@ fn distinct(figures: &mut [Figure]) {
     }
 }
 
-/// `stem` and what of `name` can stand in a file name anywhere.
+/// `stem` and the characters of `name` that are safe in file names everywhere.
 fn id(stem: &str, name: &str) -> String {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '-' }
@@ -84,7 +85,7 @@ pub(super) fn shown_links(comparison: &Comparison) -> Vec<(usize, &LinkResult)> 
     if tested.is_empty() { links().collect() } else { tested }
 }
 
-/// The sources for which any discipline has what `has` asks for, by their place.
+/// The sources for which `has` is true of any discipline, by their place.
 pub(super) fn sources(
     comparison: &Comparison,
     has: impl Fn(&TrafficResult) -> bool,
@@ -109,7 +110,7 @@ fn not_drawn(lines: &[Line]) -> String {
     if empty.is_empty() {
         return String::new();
     }
-    format!(" Not drawn, for want of data: {}.", empty.join(", "))
+    format!(" Not drawn, because there are no data: {}.", empty.join(", "))
 }
 
 /// `fifo, las and efd`.
@@ -176,8 +177,8 @@ fn response_by_size(comparison: &Comparison) -> Figure {
         id: "response-by-size".into(),
         title: "Response time by size".into(),
         caption,
-        description: format!("One line each for {}.", labels(comparison)),
+        description: format!("One line for each of {}.", labels(comparison)),
         table: Some("table-sizes"),
-        plot: if empty { Err("No transfer was finished.".into()) } else { Ok(chart.draw()) },
+        plot: if empty { Err("No transfer finished.".into()) } else { Ok(chart.draw()) },
     }
 }

@@ -284,10 +284,6 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
         offered,
         refused: part(temper.refused),
         pushed_out: part(temper.pushed_out),
-        early: 0,
-        superseded: 0,
-        excess: 0,
-        marked: 0,
         loss_ratio: noise.estimate(temper.refused + temper.pushed_out, runs),
         delay: DelayResult {
             mean_s: noise.estimate(0.09, runs),
@@ -300,5 +296,6 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
         flows_tracked: noise.estimate(temper.flows, runs),
         flows_peak: (temper.flows * 1.4) as usize,
         over_time,
+        ..LinkResult::default()
     }
 }

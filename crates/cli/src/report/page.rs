@@ -1,4 +1,4 @@
-//! The page: what stands where.
+//! The page and the order of its parts.
 
 use tidegate_study::comparison::Comparison;
 
@@ -11,7 +11,7 @@ use super::summary::{self, Clause, Summary, Verdict};
 use super::tables;
 
 const CSS: &str = include_str!("page.css");
-/// Links and sources named at the head of the page; all are at its end.
+/// The number of links and sources named at the head of the page; its end names all.
 const MOST_NAMED: usize = 4;
 
 /// The whole file.
@@ -49,7 +49,7 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
     document(&comparison.title, element("body").child(header).child(main))
 }
 
-/// A file of `body` that needs nothing else.
+/// A file with this `body` that needs no other files.
 pub(super) fn document(title: &str, body: Element) -> String {
     let head = element("head")
         .child(element("meta").with("charset", "utf-8"))
@@ -88,7 +88,7 @@ fn link(to: &str, text: &str) -> Element {
     element("a").with("href", format!("#{to}")).text(text)
 }
 
-/// What it is about, in lines, what to know before reading on, and where things are.
+/// The head of the page: its subject, what to know before reading on, and the contents.
 pub(super) fn header(
     title: &str,
     description: &str,
@@ -114,8 +114,8 @@ fn notice(lead: &str, text: String) -> Element {
     element("p").class("notice").with("role", "note").child(lead).text(text)
 }
 
-/// What to know before reading on: that only so many runs of a `partial` comparison
-/// are in, and what a single seed and more lines than colours mean.
+/// What to know before reading on: how many runs of a `partial` comparison have
+/// results, and what a single seed and more lines than colours mean.
 pub(super) fn notices(
     partial: Option<usize>,
     seeds: usize,
@@ -124,17 +124,16 @@ pub(super) fn notices(
 ) -> impl Iterator<Item = Element> {
     let incomplete = partial.map(|runs| {
         let text = format!(
-            "The comparison was interrupted: {} of at least {} are in, and the last of them \
-             may have been cut short. Take the numbers as a first impression.",
+            "The comparison was interrupted: it has results of {} of at least {}, and the last of \
+             these may have been cut short. Take the numbers as a first impression.",
             count(runs as u64),
             counted((lines * seeds) as u64, "run", "runs"),
         );
         notice("Incomplete. ", text)
     });
     let single = (seeds == 1).then(|| {
-        let text = "There are no confidence intervals, so nothing below says whether a \
-                    difference would be there with other random arrivals. Run with more seeds to \
-                    know.";
+        let text = "There are no confidence intervals, so nothing below says whether a difference \
+                    would persist with other random arrivals. Run more seeds to find out.";
         notice("One seed. ", text.into())
     });
     let crowded = (lines > STYLES).then(|| {
@@ -175,7 +174,7 @@ fn runs(comparison: &Comparison) -> String {
     )
 }
 
-/// How many runs of how long each of `names` had.
+/// The number and duration of the runs that each of `names` had.
 pub(super) fn ran<T: AsRef<str>>(
     seeds: usize,
     [duration_s, warm_up_s]: [f64; 2],
@@ -198,17 +197,17 @@ pub(super) fn ran<T: AsRef<str>>(
 fn summary(comparison: &Comparison) -> Element {
     let summaries = summary::of(comparison);
     let Some(baseline) = summaries.first() else {
-        return section("summary", "Summary").child(paragraph("No run was finished."));
+        return section("summary", "Summary").child(paragraph("No run finished."));
     };
     let intro = if summaries.len() > 1 {
         format!(
             "What users gain and lose against {}. A gain or loss is stated only where the 95% \
-             confidence intervals do not overlap. Response times and speeds are means, delays are \
-             what 95 of 100 packets stay below.",
+             confidence intervals do not overlap. Response times and speeds are means; delays are \
+             95th percentiles, below which 95 of 100 packets stay.",
             baseline.label
         )
     } else {
-        "One discipline, so nothing to compare it with.".into()
+        "There is one discipline only, so there is nothing to compare it with.".into()
     };
     section("summary", "Summary")
         .child(paragraph(intro))
@@ -216,7 +215,7 @@ fn summary(comparison: &Comparison) -> Element {
         .children(unmeasured(comparison))
 }
 
-/// Names the sources of which there is nothing to report.
+/// Names the sources without results.
 fn unmeasured(comparison: &Comparison) -> Option<Element> {
     let all = sources(comparison, |_| true);
     let measured =
@@ -228,13 +227,13 @@ fn unmeasured(comparison: &Comparison) -> Option<Element> {
         .collect();
     (!missing.is_empty()).then(|| {
         paragraph(format!(
-            "Nothing is reported of {}: only what begins after the warm-up is.",
+            "No results for {}: the report covers only traffic that began after the warm-up.",
             listed(&missing)
         ))
     })
 }
 
-/// A sentence on each, of which one is what the others are compared with.
+/// A sentence on each; the others are compared with the one at `baseline`.
 pub(super) fn sentences(summaries: &[Summary], baseline: usize) -> Element {
     let items = summaries.iter().enumerate().map(|(style, it)| {
         let role = (style == baseline).then(|| element("span").class("role").text("baseline"));
@@ -311,49 +310,46 @@ const DEFINITIONS: [(&str, &str); 13] = [
     (
         "Response time",
         "From the first packet of a transfer (with TCP, the SYN) until its last byte has reached \
-         the receiver. Known for finished transfers only.",
+         the receiver. Only finished transfers have one.",
     ),
     (
         "Finished",
         "All data delivered, and with TCP both directions closed, before the end of the run. \
          Transfers that began during the warm-up are left out.",
     ),
-    (
-        "Short and long",
-        "Short transfers are of at most SHORT; long ones of at least LONG, or without an end.",
-    ),
+    ("Short and long", "Short transfers have at most SHORT, long ones at least LONG or no end."),
     (
         "Slowdown",
-        "Response time over the response time of a transfer of that size that has the links for \
-         itself.",
+        "Response time divided by the response time that a transfer of the same size has when it \
+         is alone on the links.",
     ),
     (
         "Delay",
-        "Of a packet sent by a call or a replay: from sending to arrival, one way. Packets that \
-         are lost have none.",
+        "One-way time from sending to arrival, for packets of calls and replays. Lost packets \
+         have none.",
     ),
     (
         "Loss",
-        "Packets lost at a link over packets that arrived there. Refused are those lost on \
-         arrival at a full buffer, pushed out those that were queued and had to make room for \
-         another. Dropped early are those lost while there was room, to tell their senders of \
-         congestion; a marked packet tells the same and is not lost.",
+        "Packets lost at a link, divided by the packets that arrived there. Refused packets were \
+         lost on arrival at a full buffer; pushed-out packets were queued and had to make room \
+         for another. Packets dropped early were lost although there was room, to tell their \
+         senders of congestion; a marked packet carries the same message and is not lost.",
     ),
     (
         "Throughput",
-        "Payload that all flows of a source brought to their receivers over the time of the run. \
-         Of one source over another's: run by run, and what carried next to nothing counts as one \
-         full segment.",
+        "Payload that all flows of a source delivered to their receivers, divided by the time of \
+         the run. The ratio of two sources is taken run by run; a source that carried next to \
+         nothing counts as one full segment.",
     ),
     (
         "Goodput",
-        "Payload delivered in order over the time that the flow lasted, without headers and \
+        "Payload delivered in order, divided by the duration of the flow, without headers and \
          retransmissions.",
     ),
     (
         "Longest stall",
-        "The longest time in which no new byte of a long flow reached its receiver, in each run \
-         the longest of all its long flows.",
+        "The longest time in which no new byte of a long flow reached its receiver; each run \
+         counts the longest of all its long flows.",
     ),
     (
         "Fairness",
@@ -362,11 +358,11 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
     (
         "Utilisation",
-        "Bytes sent over the bytes that the link could have sent in that time; of a wireless link \
-         its airtime: the share of the time in which the medium was busy with what it sent, \
-         acknowledgements and repetitions included.",
+        "Bytes sent, divided by the bytes that the link could have sent in that time. For a \
+         wireless link, the airtime: the share of the time in which the medium was busy with the \
+         link's frames, including acknowledgements and repetitions.",
     ),
-    ("Flows tracked", "Flows that the discipline keeps state for at a moment."),
+    ("Flows tracked", "Flows for which the discipline keeps state at a given moment."),
     (
         "Interval",
         "95% confidence interval of the mean over seeds, by Student's distribution. Every \
@@ -374,7 +370,7 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
 ];
 
-/// How to come by the same numbers, from what `file` is the title of, and what words mean.
+/// How to obtain the same numbers, with the file whose title is `file`, and what words mean.
 pub(super) fn reproduction(
     seeds: &[u64],
     provenance: &Provenance,

@@ -1,9 +1,10 @@
 //! The report of `tidegate requests compare`: ways of sharing a gateway's link.
 //!
-//! Principles. As of the report on disciplines, from whose parts it is made: the
-//! finding in words, then figures, then their numbers, and at the end how to come
-//! by them again. A way has the same place, colour, dashes and marker everywhere.
-//! Nothing is said of a way that its results do not show.
+//! Principles. Those of the report on disciplines, whose parts this report
+//! uses: the finding in words, then figures, then their numbers, and at the end
+//! how to obtain them again. A way has the same place, colour, dashes and
+//! marker everywhere. The report says nothing of a way that its results do not
+//! show.
 
 mod figures;
 mod finding;
@@ -29,7 +30,7 @@ use crate::gateways::standard::Standard;
 pub(crate) struct Results<'a> {
     /// What came out.
     pub(crate) summary: &'a Summary,
-    /// What it is held against.
+    /// What they are compared with.
     pub(crate) standard: &'a Standard,
     /// What was run.
     pub(crate) provenance: &'a Provenance,
@@ -39,28 +40,28 @@ pub(crate) struct Results<'a> {
 const DEFINITIONS: [(&str, &str); 8] = [
     (
         "Response time",
-        "From the first packet of a request to the last byte of its response at the user. Known \
-         for requests that were answered; those that began during the warm-up are left out.",
+        "From the first packet of a request to the last byte of its response at the user. Only \
+         answered requests have one; requests that began during the warm-up are left out.",
     ),
     ("Small responses", "Those below 10 kB: a page's text, an icon."),
     (
         "Weight",
-        "As in the file, of a class or of each of its active users, as the way has it. Weights \
-         say who gets how much of a link that is full, among classes that ask for as much.",
+        "The weight in the file. A way applies it either to the class or to each of its active \
+         users. Weights divide a full link among the classes that ask for their share.",
     ),
     (
         "Share by weight",
-        "A class's weight over that of all; by the weights of users, each times its users, those \
-         counted who are there on average.",
+        "A class's weight divided by the sum of all weights. Where weights are those of users, \
+         each is first multiplied by the average number of users present.",
     ),
-    ("Share", "What a class received over what all classes did, payload in both."),
+    ("Share", "Each class's share of the payload that all classes received."),
     (
         "How requests end",
-        "Refused by the gateway, its connection broken, reset by the server, stalled until \
-         somebody's patience was at its end, abandoned by users who left, or unfinished at the \
-         end of the run.",
+        "A request is answered, refused by the gateway, broken with its connection, reset by the \
+         server, stalled until somebody's patience ran out, abandoned by a user who left, or \
+         unfinished at the end of the run.",
     ),
-    ("Link used", "Share of the access link's rate that was used after the warm-up."),
+    ("Link used", "The share of the access link's rate that was in use after the warm-up."),
     (
         "Interval",
         "95% confidence interval of the mean over seeds, by Student's distribution. Every way \
@@ -68,8 +69,7 @@ const DEFINITIONS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Writes `report.html` and `plots/*.svg` into `directory`, which is made when it
-/// does not exist.
+/// Writes `report.html` and `plots/*.svg` into `directory`, which is created if it does not exist.
 pub(crate) fn write(directory: &Path, results: Results) -> io::Result<()> {
     let figures = figures::all(results);
     super::write_page(directory, &html(results, &figures), &figures)

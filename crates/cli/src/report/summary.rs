@@ -1,5 +1,5 @@
-//! The summary: what users gain and lose under each discipline, against the
-//! first one, in a sentence.
+//! The summary: a sentence on what users gain and lose under each discipline,
+//! compared with the first one.
 //!
 //! A gain or a loss is claimed only when the 95% confidence intervals of the
 //! two disciplines do not overlap (which is stricter than a test of the
@@ -18,13 +18,13 @@ use super::number::{Quantity, brief, counted, pair, short};
 const SAME: f64 = 0.05;
 /// Loss ratios that are this close are the same, whatever their ratio.
 const SAME_LOSS: f64 = 0.000_5;
-/// From this factor on a change is told as a factor and not in per cent.
+/// From this factor on a change is stated as a factor and not in per cent.
 const AS_FACTOR: f64 = 1.95;
-/// When the parts of transfers left unfinished are this far apart, response
-/// times alone mislead: they are known for finished ones only.
+/// Where the parts of unfinished transfers are this far apart, response times
+/// alone mislead: only finished transfers have one.
 pub(super) const UNFINISHED: f64 = 0.01;
 
-/// What is said of one discipline.
+/// The summary of one discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Summary {
     pub(super) label: String,
@@ -47,20 +47,20 @@ pub(super) enum Verdict {
     Same,
     /// The intervals overlap.
     Unclear,
-    /// Told without a claim: a number of the baseline, or of a single run.
+    /// Stated without a claim: a number of the baseline, or of a single run.
     Told,
 }
 
-/// The words for datagrams that come to harm.
+/// The words for datagrams that are of no use.
 struct Harm {
     noun: &'static str,
     verb: &'static str,
-    /// How they are then.
+    /// The words for their state.
     state: &'static str,
 }
 
 const LOSS: Harm = Harm { noun: "loss", verb: "loses", state: "" };
-/// Where somebody waits for them, too late is as bad as lost.
+/// Where users wait for datagrams, a late one is as bad as a lost one.
 const LATENESS: Harm = Harm { noun: "lateness", verb: "has", state: " late or lost" };
 
 impl Summary {
@@ -72,7 +72,7 @@ impl Summary {
     }
 }
 
-/// One summary for each discipline; the first is what the others are compared with.
+/// One summary for each discipline; the others are compared with the first.
 pub(super) fn of(comparison: &Comparison) -> Vec<Summary> {
     let Some((baseline, others)) = comparison.disciplines.split_first() else { return Vec::new() };
     let mut out = vec![alone(baseline)];
@@ -118,7 +118,7 @@ fn alone(baseline: &DisciplineResult) -> Summary {
     finished(&baseline.label, clauses)
 }
 
-/// What `other` changes.
+/// The changes that `other` makes.
 fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
     let mut said = Said::default();
     said.short_transfers(&baseline.short, &other.short);
@@ -135,13 +135,13 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
 
 pub(super) fn finished(label: &str, mut clauses: Vec<Clause>) -> Summary {
     if clauses.is_empty() {
-        let text = "nothing was measured that could be compared".into();
+        let text = "no measured value can be compared".into();
         clauses.push(Clause { verdict: Verdict::Told, text });
     }
     Summary { label: label.into(), clauses }
 }
 
-/// Collects clauses; what has no clear difference comes last, in one clause.
+/// Collects clauses; everything without a clear difference comes last, in one clause.
 #[derive(Default)]
 struct Said {
     clear: Vec<Clause>,
@@ -149,7 +149,7 @@ struct Said {
 }
 
 impl Said {
-    /// Takes a clause in; whether it will stand where the next one can refer to it.
+    /// Adds a clause; returns whether it stands where the next one can refer to it.
     fn say(&mut self, verdict: Verdict, text: String) -> bool {
         let clear = verdict != Verdict::Unclear;
         if clear {
@@ -178,7 +178,7 @@ impl Said {
             }
             (None, Some(is)) => {
                 let time = short(Quantity::Time, is.mean);
-                let text = format!("short transfers take {time}, where none was finished before");
+                let text = format!("short transfers take {time}, where none finished before");
                 self.say(Verdict::Told, text);
             }
             (_, None) if after.started > 0 => {
@@ -190,7 +190,7 @@ impl Said {
             |class: &ClassResult| 1.0 - class.completed as f64 / class.started.max(1) as f64;
         if after.completed > 0 && (unfinished(before) - unfinished(after)).abs() >= UNFINISHED {
             let change = pair(Quantity::Share, unfinished(after), "instead of", unfinished(before));
-            self.say(Verdict::Told, format!("{change} of the short transfers stay unfinished"));
+            self.say(Verdict::Told, format!("{change} of the short transfers remain unfinished"));
         }
     }
 
@@ -200,7 +200,7 @@ impl Said {
             return;
         };
         let Harm { noun, verb, state } = told;
-        // Of a run that was cut short, it may be that nothing was due.
+        // In a run that was cut short, nothing may have been due.
         if told_before.noun != noun || (was.mean == 0.0 && is.mean == 0.0) {
             return;
         }
@@ -297,15 +297,15 @@ fn harm(source: &TrafficResult) -> Option<(Harm, Estimate)> {
 
 fn none_finished(class: &ClassResult) -> String {
     match class.started {
-        1 => "the only short transfer was not finished".into(),
+        1 => "the only short transfer did not finish".into(),
         started => format!(
-            "none of the {} was finished",
+            "none of the {} finished",
             counted(started, "short transfer", "short transfers")
         ),
     }
 }
 
-/// What the response time of `transfers` is now.
+/// The clause on the response time of `transfers`.
 pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> String {
     let instead = pair(Quantity::Time, is, "instead of", was);
     match verdict {
@@ -323,13 +323,13 @@ pub(super) fn response(transfers: &str, verdict: Verdict, was: f64, is: f64) -> 
             let part = short(Quantity::Share, is / was - 1.0);
             format!("{transfers} take {part} longer ({instead})")
         }
-        Verdict::Same => format!("{transfers} take as long ({})", short(Quantity::Time, is)),
+        Verdict::Same => format!("{transfers} take the same time ({})", short(Quantity::Time, is)),
         Verdict::Unclear => format!("the response time of {transfers}"),
         Verdict::Told => format!("{transfers} take {instead}"),
     }
 }
 
-/// How fast the long transfers of a source are now.
+/// The clause on the speed of a source's long transfers.
 fn speed(verdict: Verdict, name: &str, was: f64, is: f64) -> String {
     let instead = pair(Quantity::Rate, is, "instead of", was);
     let of = format!("long transfers of ‘{name}’");

@@ -12,7 +12,7 @@ use super::markup::{Element, element};
 use super::number::{Quantity, Units, count, counted, estimate, mean_and_half, short, significant};
 use super::plot::swatch;
 
-/// Stands for what was not measured.
+/// Shown where nothing was measured.
 const NOTHING: &str = "–";
 
 /// A table in groups of rows.
@@ -58,7 +58,7 @@ pub(super) fn cell(text: impl Into<String>) -> Element {
     element("td").text(text)
 }
 
-/// The head of a row about one of what is compared.
+/// The head of a row about one contender.
 pub(super) fn row_name(style: usize, label: &str) -> Element {
     element("th").with("scope", "row").child(swatch(style)).text(label)
 }
@@ -68,7 +68,7 @@ fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
     cell(known.map_or(NOTHING.into(), |value| estimate(quantity, &value)))
 }
 
-/// A value in the way that its runs were summed up.
+/// A value, shown according to how its runs were summed up.
 fn shown(quantity: Quantity, measured: Value) -> Element {
     match measured {
         Value::Mean(estimate) => value(quantity, estimate),
@@ -90,7 +90,7 @@ pub(super) fn cells<R>(measures: &[Measure<R>], table: measure::Table, result: &
     own.map(|measure| shown(measure.quantity, (measure.value)(result))).collect()
 }
 
-/// A row of the main table: one value for each of what is compared.
+/// A row of the main table: one value for each contender.
 pub(super) struct MainRow {
     pub(super) name: String,
     pub(super) quantity: Quantity,
@@ -98,8 +98,8 @@ pub(super) struct MainRow {
     pub(super) values: Vec<Option<Estimate>>,
 }
 
-/// A row for each measure that what is compared is judged by, of those that `belong`;
-/// `of` gives the results, one for each of what is compared.
+/// A row for each measure that judges contenders, if it `belongs`; `of` gives
+/// the results, one for each contender.
 pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
     measures: &'static [Measure<R>],
     belongs: impl Fn(&Measure<R>) -> bool,
@@ -141,8 +141,8 @@ pub(super) fn side_by_side(
         id: "table-main",
         note: format!(
             "Means over {} ± half the width of the 95% confidence interval. ★ marks the best \
-             value of a row and those whose interval overlaps with its interval; rows without a \
-             star have no winner.",
+             value of a row and the values whose intervals overlap with its interval; rows \
+             without a star have no winner.",
             counted(seeds as u64, "seed", "seeds")
         ),
         columns: std::iter::once(column("")).chain(names).collect(),
@@ -229,7 +229,7 @@ impl MainRow {
         };
         let stars: Vec<_> = self.values.iter().map(overlaps).collect();
         let known = self.values.iter().flatten().count();
-        // A star for everybody is none.
+        // A star on every value says nothing.
         if stars.iter().filter(|star| **star).count() == known { none } else { stars }
     }
 }
@@ -293,8 +293,9 @@ fn classes(comparison: &Comparison) -> Table {
     groups.extend(first.map(|d| group(d.all.label.clone(), &|d| Some(&d.all))));
     Table {
         id: "table-classes",
-        note: "By size of the transfer. Counts are of all seeds together; times are of \
-                  finished transfers, means over seeds ± half the 95% confidence interval."
+        note: "By size of the transfer. Counts cover all seeds together; times are those of \
+               finished transfers, as means over seeds ± half the width of the 95% confidence \
+               interval."
             .into(),
         columns,
         groups,
@@ -368,7 +369,7 @@ fn quantiles(comparison: &Comparison) -> Table {
     ));
     Table {
         id: "table-quantiles",
-        note: "The time within which so many of 100 were there, all seeds together.".into(),
+        note: "The time within which this many of 100 had arrived, all seeds together.".into(),
         columns: discipline_columns(comparison, "Part"),
         groups,
     }
@@ -395,7 +396,7 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-transfers",
         note: format!(
-            "Long flows are those of at least {}, and those without an end.",
+            "Long flows have at least {}, or no end.",
             short(Quantity::Size, comparison.long_flow_bytes as f64)
         ),
         columns: headings(MEASURES, TrafficResult::TRANSFERS),
@@ -405,7 +406,7 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {
     let own = || TrafficResult::MEASURES.iter().filter(|it| it.is_in(TrafficResult::DATAGRAMS));
-    // What is late depends on when it is due, which is set and not measured.
+    // Lateness depends on the deadline, which is set and not measured.
     let before_lateness = |measure: &Measure<TrafficResult>| measure.name == "late_ratio";
     let cells = |source: &TrafficResult| {
         // Payload is counted by flow, and a flow that began during the warm-up is not.
@@ -426,8 +427,9 @@ fn datagrams(comparison: &Comparison) -> Option<Table> {
     let groups = by_source(comparison, |source| source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-datagrams",
-        note: "One-way delay of the packets that arrived; loss over packets sent. Late is what \
-                  came after the deadline or never, over packets that were due within the run."
+        note: "One-way delay of the packets that arrived; lost packets divided by packets sent. \
+               Late packets came after their deadline or never; their number is divided by that \
+               of the packets due within the run."
             .into(),
         columns,
         groups,
@@ -454,7 +456,7 @@ fn links(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
-        note: "Packets of all seeds together; ratios are means over seeds.".into(),
+        note: "Packet counts cover all seeds together; ratios are means over seeds.".into(),
         columns: headings(LinkResult::MEASURES, LinkResult::PACKETS),
         groups,
     })
@@ -465,8 +467,8 @@ fn queues(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
-        note: "Time that packets wait in front of the link, and what is kept there: means \
-                  over time; the peak is the largest of all seeds."
+        note: "The time that packets wait in front of the link, and what is kept there, as means \
+               over time; the peak is the largest of all seeds."
             .into(),
         columns: headings(LinkResult::MEASURES, LinkResult::QUEUES),
         groups,

@@ -175,9 +175,9 @@ fn nonsense_in_the_numbers_does_not_reach_the_plots() {
 fn what_is_missing_is_said() {
     let html = html(&empty(), &Provenance::default());
     for said in [
-        "Nothing to draw: No transfer was finished.",
-        "Nothing to draw: No transfer of at most 15\u{a0}kB was finished.",
-        "nothing was measured that could be compared",
+        "Nothing to draw: No transfer finished.",
+        "Nothing to draw: No transfer of at most 15\u{a0}kB finished.",
+        "no measured value can be compared",
     ] {
         assert!(html.contains(said) || html.contains(&super::page::capitalised(said)), "{said}");
     }

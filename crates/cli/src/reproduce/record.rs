@@ -1,9 +1,9 @@
 //! `results.json`: what was measured, small enough to keep beside the pages.
 //!
 //! Each check and each figure stands on a line of its own, so that a comparison of two
-//! versions shows what moved. Numbers have [`DIGITS`] digits, more than the pages show,
-//! and a line of a figure has at most [`MOST_POINTS`] points, evenly spread: the plots
-//! have the rest, and `--json` prints everything.
+//! versions shows what changed. Numbers have [`DIGITS`] digits, more than the pages
+//! show, and a line of a figure has at most [`MOST_POINTS`] points, evenly spread: the
+//! plots have the rest, and `--json` prints everything.
 
 use std::io::{self, Write};
 

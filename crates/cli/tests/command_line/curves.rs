@@ -156,7 +156,7 @@ fn what_a_recorded_flow_sent_is_a_curve_for_a_file_of_flows() {
     for (arguments, words) in [
         (&["missing.pcap"][..], "missing.pcap: cannot be read"),
         (&["text.txt"], "text.txt"),
-        (&["one.csv"], "found no such flow of two packets or more"),
+        (&["one.csv"], "found no such flow with at least two packets"),
         (&[capture, "--port", "1"], "found no such flow"),
         (&["call.csv", "--port", "5004"], "are for captures"),
         (&["call.csv", "--terms", "0"], "0 is not in 1..=16"),

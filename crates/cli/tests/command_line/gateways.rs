@@ -38,7 +38,7 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
     let compare = ["requests", "compare", "small.toml", "--out"];
     let text = bench.good(&[&compare[..], &["one", "--threads", "1"]].concat());
     let printed = bench.good(&[&compare[..], &["many", "--threads", "4", "--json"]].concat());
-    for name in ["summary.csv", "runs.csv", "summary.json", "report.html"] {
+    for name in ["flows.csv", "links.csv", "summary.csv", "summary.json", "report.html"] {
         let one = bench.bytes(&format!("one/{name}"));
         assert!(!one.is_empty() && one == bench.bytes(&format!("many/{name}")), "{name}");
     }
@@ -83,9 +83,13 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
         assert_eq!(sum("asked"), ended.iter().sum::<u64>() + sum("unfinished"));
         assert!(sum("completed") > 50 && sum("reset") > 0 && sum("stalled") == 0, "{way}");
     }
-    // Three ways, two seeds and two classes, under a heading.
-    let runs = String::from_utf8(bench.bytes("one/runs.csv")).unwrap();
-    assert_eq!(runs.lines().count(), 1 + 3 * 2 * 2);
+    // A row for each request that began after the warm-up.
+    let flows = String::from_utf8(bench.bytes("one/flows.csv")).unwrap();
+    assert!(flows.starts_with("way,seed,traffic,flow,"), "{}", &flows[..80]);
+    let ways = found["ways"].as_array().unwrap();
+    let asked = ways.iter().flat_map(|way| way["classes"].as_array().unwrap());
+    let asked: u64 = asked.map(|class| class["asked"].as_u64().unwrap()).sum();
+    assert_eq!(flows.lines().count() as u64, 1 + asked);
 }
 
 #[test]
@@ -98,20 +102,24 @@ fn a_manifest_repeats_a_comparison_of_ways() {
     let again = ["requests", "compare", "--from", "one/manifest.json", "--out", "two"];
     let output = bench.run(&again);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("All 4 results are the same as before, to the byte."));
+    assert!(stderr(&output).contains("All 5 results are the same as before, byte for byte."));
     assert_eq!(bench.bytes("one/report.html"), bench.bytes("two/report.html"));
     let text = String::from_utf8(bench.bytes("one/manifest.json")).unwrap();
     let mut manifest = json(&text);
     assert_eq!(manifest["data"][0]["content"], LOG);
-    manifest["results"]["runs.csv"] = "0".repeat(64).into();
+    let htb = &manifest["contenders"][2];
+    assert_eq!((&htb["label"], &htb["name"]), (&"htb, 90%".into(), &"htb".into()));
+    let settings = serde_json::json!({ "share": "0.9", "leaf": "fifo", "queue": "1000" });
+    assert_eq!(htb["parameters"], settings);
+    manifest["results"]["flows.csv"] = "0".repeat(64).into();
     bench.write("other.json", &manifest.to_string());
     let output =
         bench.run(&["requests", "compare", "--from", "other.json", "--out", "two", "--force"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("not the same as before: runs.csv"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not the same as before: flows.csv"), "{}", stderr(&output));
     // Nothing but results is left, and they are not replaced unasked.
     assert!(!bench.0.join("two/.parts").exists());
-    assert!(bench.refused(&again).starts_with("tidegate: two: has earlier results in it;"));
+    assert!(bench.refused(&again).starts_with("tidegate: two: contains earlier results;"));
 }
 
 #[test]
@@ -138,7 +146,7 @@ fn wrong_gateways_are_refused_in_a_line() {
         (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
         (&["requests", "compare", "--from", "manifest.json"], "manifest.json: cannot be read"),
-        (&["requests", "compare", "small.toml", "--out", "."], ".: has other files in it;"),
+        (&["requests", "compare", "small.toml", "--out", "."], ".: contains other files;"),
         (&["requests", "compare", "--from", "small.toml", "--out", "new"], "is not a manifest"),
         (
             &["requests", "compare", "small.toml", "--out", "occupied"],

@@ -215,7 +215,7 @@ fn what_two_sources_carry_stands_side_by_side() {
     }
     let report = String::from_utf8(bench.bytes("one/report.html")).unwrap();
     assert!(report.contains("‘uploads’ over ‘downloads’"));
-    assert!(!report.contains("No transfer was finished"));
+    assert!(!report.contains("No transfer finished"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn earlier_results_are_not_overwritten_unless_asked_for() {
     assert!(bench.0.join("tidegate-small/report.html").exists());
     assert!(bench.0.join("tidegate-small-2/report.html").exists());
     let again = ["compare", "small.toml", "--seeds", "1", "--out", "tidegate-small"];
-    assert!(bench.refused(&again).contains("has earlier results in it"));
+    assert!(bench.refused(&again).contains("contains earlier results"));
     bench.write("tidegate-small/notes.txt", "mine");
     bench.good(&[&again[..], &["--force"]].concat());
     assert_eq!(bench.bytes("tidegate-small/notes.txt"), b"mine");

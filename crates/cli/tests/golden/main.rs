@@ -34,8 +34,7 @@ enum Leaves {
 const TABLES: &[&str] = &["flows.csv", "links.csv", "progress.csv", "summary.csv", "summary.json"];
 
 /// The same of a comparison of gateways.
-const TABLES_OF_GATEWAYS: &[&str] =
-    &["flows.csv", "links.csv", "runs.csv", "summary.csv", "summary.json"];
+const TABLES_OF_GATEWAYS: &[&str] = &["flows.csv", "links.csv", "summary.csv", "summary.json"];
 
 #[test]
 fn a_household_and_an_office_are_as_they_were() {

@@ -47,7 +47,7 @@ use crate::units::{Span, Time};
 /// The registry's entry for [`Cake`].
 pub const ENTRY: Entry = Entry {
     name: "cake",
-    summary: "fair between hosts, then between their flows, each under CoDel and BLUE",
+    summary: "fair between hosts, then between their flows, each flow under CoDel and BLUE",
     source: "CAKE",
     drops: Drops::Early,
     parameters: &[RTT, ISOLATION, ACK_FILTER],
@@ -66,14 +66,14 @@ pub const ENTRY: Entry = Entry {
 
 const RTT: Parameter = Parameter {
     name: "rtt",
-    help: "a long usual round trip: the interval of COBALT, whose target is a 20th of it",
+    help: "a long but usual round trip: the interval of COBALT, whose target is a twentieth of it",
     kind: Kind::Span { least: Span::micros(1), most: Span::seconds(3_600) },
     default: "100 ms",
 };
 
 const ISOLATION: Parameter = Parameter {
     name: "isolation",
-    help: "what shares are fair between, as tc-cake calls it",
+    help: "between whom shares are fair, in the words of tc-cake",
     kind: Kind::Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows", "hosts"]),
     default: "triple-isolate",
 };

@@ -21,7 +21,7 @@ use crate::units::Time;
 /// The registry's entry for [`Codel`].
 pub const ENTRY: Entry = Entry {
     name: "codel",
-    summary: "controlled delay: drops or marks at the head while packets wait for too long",
+    summary: "controlled delay: drops or marks at the head while packets wait too long",
     source: "RFC 8289",
     drops: Drops::Early,
     parameters: CodelParameters::ALL,

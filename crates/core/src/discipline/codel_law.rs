@@ -48,7 +48,8 @@ impl CodelParameters {
     /// Registers [`CodelParameters::interval`] (`RFC 8289 section 4.3`).
     pub(crate) const INTERVAL: Parameter = Parameter {
         name: "interval",
-        help: "how long every packet must have waited for more; about the longest usual round trip",
+        help: "time for which every packet must have exceeded the target; about the longest usual \
+               round trip",
         kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
         default: "100 ms",
     };

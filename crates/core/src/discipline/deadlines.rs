@@ -48,7 +48,8 @@ use crate::units::{Bytes, Span, Time};
 /// The registry's entry for [`Deadlines`].
 pub const ENTRY: Entry = Entry {
     name: "deadlines",
-    summary: "earliest deadline first for promised flows, low delay for best effort among them",
+    summary: "earliest deadline first for flows with promises, low delay for best effort between \
+              them",
     source: "BE",
     drops: Drops::Early,
     parameters: &[FLOWS, ASSIGNMENT, BURST, EXCESS],
@@ -72,7 +73,7 @@ pub const ENTRY: Entry = Entry {
 
 const FLOWS: Parameter = Parameter {
     name: "flows",
-    help: "what flows may send and were promised, and the link's rate",
+    help: "what flows may send, what they were promised, and the link's rate",
     kind: Kind::Contracts,
     default: "link 1 Mbit/s; packets to 1536 B; \
               calls = class 1: 1500 B + 200 kbit/s within 30 ms",
@@ -101,14 +102,15 @@ const IDLE: &str = "idle";
 
 const BURST: Parameter = Parameter {
     name: "burst",
-    help: "largest packets of best effort that come at once: lines and segments are fitted to it",
+    help: "number of largest best-effort packets that arrive at once: lines and segments are \
+           fitted to it",
     kind: Kind::Count { least: 1, most: 100_000 },
     default: "10",
 };
 
 const EXCESS: Parameter = Parameter {
     name: "excess",
-    help: "what becomes of real-time packets beyond their flow's arrival curve",
+    help: "what happens to real-time packets beyond their flow's arrival curve",
     kind: Kind::Choice(&["demote", DROP]),
     default: "demote",
 };

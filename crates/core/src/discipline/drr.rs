@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
 /// The largest packet on most links, so that every turn sends something.
 pub(crate) const QUANTUM: Parameter = Parameter {
     name: "quantum",
-    help: "what a turn adds to what its queue may send; at least the largest packet for O(1)",
+    help: "what a turn adds to the allowance of its queue; at least the largest packet for O(1)",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000) },
     default: "1500 B",
 };

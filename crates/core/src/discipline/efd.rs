@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
 /// `th`, 20 packets (`EFD section 3.1`). In bytes EFD is called BEFD.
 const THRESHOLD: Parameter = Parameter {
     name: "threshold",
-    help: "a flow is high until this much of it came since it last had nothing queued",
+    help: "a flow is high until this much of it has arrived since it last had no packet queued",
     kind: Kind::Amount,
     default: "20 packets",
 };

@@ -27,7 +27,8 @@ use crate::units::{Bytes, Time};
 /// The registry's entry for [`EfdAck`].
 pub const ENTRY: Entry = Entry {
     name: "efd-ack",
-    summary: "EFD that counts both directions: an acknowledgement as what it acknowledges",
+    summary: "EFD that counts both directions: an acknowledgement counts as the data it \
+              acknowledges",
     source: "WLAN section II-A",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
@@ -40,7 +41,8 @@ pub const ENTRY: Entry = Entry {
 
 /// `th`, 30 kB, which is 20 packets of data (`WLAN section II`).
 const THRESHOLD: Parameter = Parameter {
-    help: "a flow is high until this much was sent, both ways, since it last had nothing queued",
+    help: "a flow is high until this much has been sent, both ways, since it last had no packet \
+           queued",
     ..run2c::THRESHOLD
 };
 

@@ -147,7 +147,7 @@ impl Memory {
     /// Registers [`Memory::sweep`].
     pub(crate) const SWEEP: Parameter = Parameter {
         name: "sweep",
-        help: "time between two looks for flows to forget",
+        help: "time between two searches for flows to forget",
         kind: Kind::Span { least: Span::millis(1), most: Span::seconds(86_400) },
         default: "5 s",
     };
@@ -155,7 +155,7 @@ impl Memory {
     /// Registers [`Memory::idle`].
     pub(crate) const IDLE: Parameter = Parameter {
         name: "idle",
-        help: "a flow of which nothing came for this long is forgotten",
+        help: "a flow is forgotten when no packet of it has arrived for this long",
         kind: Kind::Span { least: Span::ZERO, most: Span::seconds(86_400) },
         default: "30 s",
     };

@@ -22,7 +22,8 @@ use crate::units::{Bytes, Time};
 /// The registry's entry for [`LasAck`].
 pub const ENTRY: Entry = Entry {
     name: "las-ack",
-    summary: "LAS that counts both directions: an acknowledgement as what it acknowledges",
+    summary: "LAS that counts both directions: an acknowledgement counts as the data it \
+              acknowledges",
     source: "WLAN section II",
     drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],

@@ -45,14 +45,14 @@ pub const ENTRY: Entry = Entry {
 /// The milder of the two values of `LAS section 6`.
 const K: Parameter = Parameter {
     name: "k",
-    help: "a packet of a class other than 0 ranks at (log2 x)^(1/k), with x its flow's service",
+    help: "a packet of a class other than 0 ranks at (log2 x)^(1/k), where x is its flow's service",
     kind: Kind::Number { least: 0.1, most: 10.0 },
     default: "0.5",
 };
 
 const UNIT: Parameter = Parameter {
     name: "unit",
-    help: "what service is counted in",
+    help: "unit in which service is counted",
     kind: Kind::Choice(&["packets", BYTES]),
     default: "packets",
 };

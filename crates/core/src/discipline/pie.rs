@@ -69,7 +69,7 @@ pub struct Tuning {
     pub target: Span,
     /// `T_UPDATE`: time from one update of the probability to the next; not zero.
     pub update: Span,
-    /// `MAX_BURST`: how long a burst after a quiet time passes undropped.
+    /// `MAX_BURST`: how long a burst after a quiet time passes without drops.
     pub burst: Span,
     /// Probability per second that each second of delay above target adds.
     pub alpha: f64,
@@ -97,7 +97,7 @@ impl Tuning {
     /// Registers [`Tuning::burst`].
     pub(crate) const BURST: Parameter = Parameter {
         name: "burst",
-        help: "how long a burst after a quiet time passes undropped",
+        help: "how long a burst after a quiet time passes without drops",
         kind: Kind::Span { least: Span::ZERO, most: Span::seconds(10) },
         default: "150 ms",
     };
@@ -105,21 +105,21 @@ impl Tuning {
     /// is lowered (`RFC 8033 section 4.2`).
     pub(crate) const ALPHA: Parameter = Parameter {
         name: "alpha",
-        help: "what an update adds to the probability for each second of delay above target",
+        help: "what an update adds to the probability for each second of delay above the target",
         kind: Kind::Number { least: 0.0, most: 1_000.0 },
         default: "0.125",
     };
     /// Registers [`Tuning::beta`].
     pub(crate) const BETA: Parameter = Parameter {
         name: "beta",
-        help: "what an update adds to the probability for each second that the delay grew by",
+        help: "what an update adds to the probability for each second by which the delay grew",
         kind: Kind::Number { least: 0.0, most: 10_000.0 },
         default: "1.25",
     };
     /// Registers [`Tuning::ecn_threshold`].
     pub(crate) const ECN_THRESHOLD: Parameter = Parameter {
         name: "ecn_threshold",
-        help: "below this probability packets are marked that can be; 0 turns marks off",
+        help: "below this probability, packets that can be marked are marked; 0 turns marks off",
         kind: Kind::Number { least: 0.0, most: 1.0 },
         default: "0.1",
     };

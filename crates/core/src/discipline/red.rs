@@ -57,7 +57,8 @@ const MIN: Parameter = Parameter {
 /// of it leaves room for bursts, and is what Linux's `tc` takes.
 const MAX: Parameter = Parameter {
     name: "max",
-    help: "average queue at which the probability has been reached; zero: a quarter of the buffer",
+    help: "average queue at which the probability reaches its maximum; zero: a quarter of the \
+           buffer",
     kind: Kind::Amount,
     default: "0 packets",
 };
@@ -65,7 +66,7 @@ const MAX: Parameter = Parameter {
 /// `max_p`: 1/50 in `Floyd 1993`, 1/10 in `Floyd 1997`, after more experience.
 const PROBABILITY: Parameter = Parameter {
     name: "probability",
-    help: "share of the packets that is dropped when the average is max",
+    help: "share of the packets that are dropped when the average is at max",
     kind: Kind::Number { least: 0.0, most: 1.0 },
     default: "0.1",
 };
@@ -89,7 +90,8 @@ const GENTLE: Parameter = Parameter {
 /// `s` of `Floyd 1993 section 4`: at 10 Mbit/s a packet of 1 250 bytes takes it.
 const PACKET_TIME: Parameter = Parameter {
     name: "packet_time",
-    help: "what a usual packet takes to send; how fast the average falls in an idle queue",
+    help: "sending time of a usual packet; it sets how fast the average falls while the queue is \
+           idle",
     kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
     default: "1 ms",
 };

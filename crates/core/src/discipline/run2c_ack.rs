@@ -22,7 +22,8 @@ use crate::units::{Bytes, Time};
 /// The registry's entry for [`Run2cAck`].
 pub const ENTRY: Entry = Entry {
     name: "run2c-ack",
-    summary: "Run2C that counts both directions: an acknowledgement as what it acknowledges",
+    summary: "Run2C that counts both directions: an acknowledgement counts as the data it \
+              acknowledges",
     source: "WLAN section IV",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
@@ -35,7 +36,7 @@ pub const ENTRY: Entry = Entry {
 
 /// The same as EFD's (`WLAN section V-2`).
 const THRESHOLD: Parameter = Parameter {
-    help: "a flow's packets are high until this much was sent in its life, both ways",
+    help: "a flow's packets are high until this much has been sent in its life, both ways",
     ..run2c::THRESHOLD
 };
 

@@ -28,7 +28,7 @@ use crate::units::{Bytes, Time};
 /// The registry's entry for [`XProtect`].
 pub const ENTRY: Entry = Entry {
     name: "x-protect",
-    summary: "Run2C for flows of which a packet passed a random test; all others are high",
+    summary: "Run2C for flows with a packet that passed a random test; all others are high",
     source: "EFD section 5.1",
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, PROBABILITY, Memory::SWEEP, Memory::IDLE],
@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
 /// `th`, 30 kB (`EFD section 5.1`).
 const THRESHOLD: Parameter = Parameter {
     name: "threshold",
-    help: "a tracked flow's packets are high until it has sent this much since it is tracked",
+    help: "a tracked flow's packets are high until it has sent this much since tracking began",
     kind: Kind::Bytes { least: Bytes::ZERO, most: Bytes(1_000_000_000_000) },
     default: "30 kB",
 };
@@ -52,7 +52,7 @@ const THRESHOLD: Parameter = Parameter {
 /// 1% (`EFD section 5.1`).
 const PROBABILITY: Parameter = Parameter {
     name: "probability",
-    help: "how likely a packet of a flow that is not tracked makes it tracked",
+    help: "probability with which a packet of an untracked flow makes the flow tracked",
     kind: Kind::Number { least: 0.0, most: 1.0 },
     default: "0.01",
 };

@@ -1,6 +1,6 @@
-//! When each member has to be checked again: one alarm each, the earliest that was
-//! asked for. A member that is checked too early asks again, so an alarm need not
-//! be moved for every byte.
+//! Alarms: each member has one, the earliest that was asked for, at which it
+//! has to be checked again. A member that is checked too early asks again, so
+//! an alarm need not move for every byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Check the member at this time, unless it will be checked before.
+    /// Check the member at this time, unless an earlier check is due.
     pub(super) fn set(&mut self, number: u64, at: Time) {
         let before = self.by_number.get(&number).copied();
         if before.is_none_or(|before| at < before) {

@@ -1,6 +1,6 @@
 //! The one list of request schedulers.
 //!
-//! Each describes itself as a discipline does, in the vocabulary of
+//! Each describes itself like a discipline, in the vocabulary of
 //! [`setting`](crate::setting).
 
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use crate::units::{Bytes, Rate, Span};
 /// Every request scheduler, in the order in which they are shown.
 pub const SCHEDULERS: &[Entry] = &[MSF, PAPER, DRR, FIFO];
 
-/// One request scheduler: how it is called, what can be set, what that means.
+/// One request scheduler: its name, its parameters and their meaning.
 #[derive(Debug)]
 pub struct Entry {
     /// Name in files and on the command line; also the name of its page.
@@ -27,7 +27,7 @@ pub struct Entry {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    /// What settings that are known to be right mean.
+    /// The meaning of settings that have been checked.
     pub config: fn(&Settings) -> Config,
 }
 
@@ -38,7 +38,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// Reads `(parameter, value)` pairs as written in a file; what is not given has its default.
+    /// Reads `(parameter, value)` pairs in the form of a file; parameters that
+    /// are not given have their defaults.
     ///
     /// # Errors
     /// A name that the scheduler does not have, or a value of the wrong type or out of range.
@@ -64,14 +65,14 @@ impl Entry {
 
 const MSF: Entry = Entry {
     name: "msf",
-    summary: "least service first for requests, and for reading responses that have become long",
+    summary: "least service first, for requests and for reading responses that have become long",
     source: "MSF section 3",
     parameters: &[
         SHARES,
         WINDOW,
         START,
         INTERVAL,
-        // A point above MSF's: what is not read while requests wait is lost.
+        // A percentage point above MSF's: capacity that is not used while requests wait is lost.
         Parameter { default: "0.99", ..TARGET },
         GROWTH,
         DELAY_LIMIT,
@@ -99,7 +100,7 @@ const MSF: Entry = Entry {
 
 const PAPER: Entry = Entry {
     name: "paper",
-    summary: "MSF-RS as its paper has it: the class with the least service first, one window",
+    summary: "MSF-RS as in its paper: the class with the least service first, one window",
     source: "MSF section 3",
     parameters: &[SHARES, WINDOW, START, INTERVAL, TARGET, GROWTH, WAITING, WAITING_PER_USER],
     config: |settings| plain(settings, least_service(settings)),
@@ -115,7 +116,7 @@ const DRR: Entry = Entry {
 
 const FIFO: Entry = Entry {
     name: "fifo",
-    summary: "requests in the order in which they come; without a window, an ordinary gateway",
+    summary: "requests in the order of their arrival; without a window, an ordinary gateway",
     source: "MSF section 4.1",
     parameters: &[
         Parameter { default: UNLIMITED, ..WINDOW },
@@ -131,7 +132,7 @@ const FIFO: Entry = Entry {
 
 const SHARES: Parameter = Parameter {
     name: "shares",
-    help: "whether the weight is that of each active user of a class or of the whole class",
+    help: "whether the weight applies to each active user of a class or to the whole class",
     kind: Kind::Choice(&[PER_USER, "class"]),
     default: PER_USER,
 };
@@ -140,7 +141,7 @@ const PER_USER: &str = "user";
 
 const QUANTUM: Parameter = Parameter {
     name: "quantum",
-    help: "what a class of weight 1 receives in its turn, and more by what is outstanding then",
+    help: "what a class of weight 1 receives in its turn, plus what is still outstanding then",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000) },
     // About the mean response of MSF section 5.1.
     default: "30 kB",
@@ -148,7 +149,8 @@ const QUANTUM: Parameter = Parameter {
 
 const WINDOW: Parameter = Parameter {
     name: "window",
-    help: "whether the responses outstanding follow the link's use, stay at the start, or have no limit",
+    help: "whether the number of outstanding responses follows the link's use, stays at the \
+           start, or has no limit",
     kind: Kind::Choice(&[CONTROLLED, "fixed", UNLIMITED]),
     default: CONTROLLED,
 };
@@ -172,7 +174,7 @@ const INTERVAL: Parameter = Parameter {
 
 const TARGET: Parameter = Parameter {
     name: "target",
-    help: "utilisation of the link that is aimed at (U+)",
+    help: "target utilisation of the link (U+)",
     kind: Kind::Number { least: 0.1, most: 1.0 },
     default: "0.98",
 };
@@ -186,14 +188,14 @@ const GROWTH: Parameter = Parameter {
 
 const DELAY_LIMIT: Parameter = Parameter {
     name: "delay_limit",
-    help: "queueing delay of the path that shrinks the window when it stays for two intervals",
+    help: "queueing delay of the path that shrinks the window if it lasts for two intervals",
     kind: Kind::Span { least: Span::millis(1), most: Span::seconds(3_600) },
     default: "50 ms",
 };
 
 const LONG_FROM: Parameter = Parameter {
     name: "long_from",
-    help: "a response that has received so much leaves the window and is read as there is room",
+    help: "a response that has received this much leaves the window and is read as capacity allows",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000_000) },
     default: "16 kB",
 };
@@ -207,22 +209,22 @@ const GRANT: Parameter = Parameter {
 
 const FLOOR: Parameter = Parameter {
     name: "floor",
-    help: "share of the link that long responses have in any case, the longest waiting first",
+    help: "share of the link that long responses always have, the longest waiting first",
     kind: Kind::Number { least: 0.001, most: 1.0 },
-    // It passes by the classes' shares, so it is small against them.
+    // It ignores the classes' shares, so it is small compared with them.
     default: "0.02",
 };
 
 const WAITING: Parameter = Parameter {
     name: "waiting",
-    help: "how many requests may wait; more are refused",
+    help: "how many requests may wait; further ones are refused",
     kind: Kind::Count { least: 1, most: 10_000_000 },
     default: "100000",
 };
 
 const WAITING_PER_USER: Parameter = Parameter {
     name: "waiting_per_user",
-    help: "how many requests of one user may wait; more are refused",
+    help: "how many requests of one user may wait; further ones are refused",
     kind: Kind::Count { least: 1, most: 10_000_000 },
     default: "1000",
 };

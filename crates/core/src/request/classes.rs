@@ -1,14 +1,14 @@
-//! Which class is next.
+//! The choice of the next class.
 //!
 //! Each class has a service counter *SC*, to which a received part of *L* bytes
 //! adds *L* / (*w* x *UC*), with its weight *w* and *UC* active users
 //! (`MSF section 3.1`). The class with the least *SC* among those with a
-//! request waiting is next; of equals that with the largest *w* x *UC*, then
-//! that listed first. A class that was idle starts at the least *SC* of the
-//! active ones, and when all are idle every *SC* is 0.
+//! request waiting is next; among equals the one with the largest *w* x *UC*,
+//! then the one listed first. A class that was idle starts at the least *SC* of
+//! the active ones, and when all are idle every *SC* is 0.
 //!
-//! Where long responses are read by grants, two more rules keep shares, which are
-//! not in the paper:
+//! Where long responses are read by grants, two more rules, which are not in
+//! the paper, keep shares:
 //! - A class whose requests wait is not overtaken by long responses of others that
 //!   have received more for their weights. The link is left to it; what it cannot
 //!   use yet widens the window. Else others fill the link, the window stays as
@@ -18,13 +18,13 @@
 //!   from where the class with the least *SC* of those that have stands, and does not
 //!   make up for minutes.
 //!
-//! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products
-//! of common weights and numbers of users divide: equal service is then equal to the
-//! last bit. What is rounded off elsewhere is less than a unit per part. In 128
-//! bits they hold 10^26 bytes.
+//! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products of
+//! common weights and numbers of users divide: equal service is then equal to the
+//! last bit. Rounding elsewhere costs less than a unit per part. In 128 bits they
+//! hold 10^26 bytes.
 //!
-//! All orders are sorted sets of the classes concerned: O(log n) for whatever
-//! changes a class.
+//! All orders are sorted sets of the classes concerned: O(log n) for every
+//! change to a class.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -35,7 +35,7 @@ use crate::units::Bytes;
 /// of two numbers up to 16 divide.
 pub const SERVICE_SCALE: u64 = 720_720 * 720_720;
 
-/// In which order classes are served.
+/// The order in which classes are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassOrder {
     /// The class whose first waiting request has waited longest.
@@ -47,7 +47,7 @@ pub enum ClassOrder {
     },
     /// In turn, each class until it has received the quantum times its weight.
     Turns {
-        /// What a turn is worth to a class of weight 1.
+        /// The amount that a turn gives a class of weight 1.
         quantum: Bytes,
     },
 }
@@ -59,14 +59,14 @@ type Rank = (u128, u64, u32);
 #[derive(Debug)]
 pub(super) struct Classes {
     order: ClassOrder,
-    /// Whether a class that had nothing to do has saved nothing up.
+    /// Whether a class that had nothing to do has no savings.
     forgets: bool,
     classes: Vec<Class>,
-    /// Those with a request waiting.
+    /// The classes with a request waiting.
     waiting: BTreeSet<Rank>,
-    /// Those with a long response that wants to be read, and no request waiting.
+    /// The classes with a long response that wants to be read, and no request waiting.
     reading: BTreeSet<Rank>,
-    /// Those with an active user, by service.
+    /// The classes with an active user, by service.
     active: BTreeSet<(u128, u32)>,
     /// The round of [`ClassOrder::Turns`] in which the last request was released.
     round: u128,
@@ -98,7 +98,7 @@ impl Class {
     }
 }
 
-/// Where a class stands in the three orders.
+/// The places of a class in the three orders.
 #[derive(Clone, Copy)]
 struct Places {
     waiting: Option<Rank>,
@@ -158,7 +158,7 @@ impl Classes {
             self.round = 0;
         }
         let start = match self.order {
-            // Its turn is settled when it joins the round.
+            // Its turn begins when it joins the round.
             ClassOrder::Turns { .. } => 0,
             _ => least_active,
         };
@@ -175,14 +175,14 @@ impl Classes {
         self.change(id, |class| class.users -= 1);
     }
 
-    /// The first waiting request of a class is another, or none.
+    /// The first waiting request of a class has changed.
     pub(super) fn set_first(&mut self, id: u32, first: Option<u64>) {
         let class = &self.classes[id as usize];
         if class.first.is_none()
             && first.is_some()
             && let ClassOrder::Turns { quantum } = self.order
         {
-            // It comes last in the round, and has nothing saved up.
+            // It comes last in the round, and has no savings.
             self.joined += 1;
             let joined = self.joined;
             let start = self.round.saturating_mul(turn(class, quantum));
@@ -194,7 +194,7 @@ impl Classes {
         self.change(id, |class| class.first = first);
     }
 
-    /// So many long responses of a class want to be read.
+    /// This many long responses of a class want to be read.
     pub(super) fn set_hungry(&mut self, id: u32, hungry: u32) {
         self.change(id, |class| class.hungry = hungry);
     }
@@ -207,8 +207,8 @@ impl Classes {
         }
     }
 
-    /// A class has received `size`. An idle one starts anew when it returns, so
-    /// what it receives until then is not counted.
+    /// A class has received `size`. An idle class starts anew when it returns,
+    /// so what it receives until then does not count.
     pub(super) fn charge(&mut self, id: u32, size: Bytes) {
         let size = u128::from(size.0);
         let order = self.order;
@@ -266,7 +266,7 @@ impl Classes {
     }
 }
 
-/// *w* x *UC*, or *w* alone where the number of users is not to matter.
+/// *w* x *UC*, or *w* alone where the number of users should not matter.
 fn share(class: &Class, order: ClassOrder) -> u64 {
     let users = match order {
         ClassOrder::LeastService { per_user: true } => class.users.max(1),

@@ -1,18 +1,20 @@
-//! Who waits, and which request of a class is next.
+//! The waiting requests, and the choice of a class's next one.
 //!
-//! A class has one line, as in MSF, or a line for each of its users. Then the
-//! line of the user who has received the least is next, and of equals the one
-//! whose first request came first: a small response does not wait behind
-//! another user's backlog, and users of a class get equal shares, as the policy
-//! of `MSF section 2.3` asks. Users in turn, one request each, would not do: who asks
-//! for larger responses would get more.
+//! A class has one line, as in MSF, or a line for each of its users. In the
+//! latter case the line of the user who has received the least is next, and
+//! among equals the one whose first request came first: a small response does
+//! not wait behind another user's backlog, and users of a class get equal
+//! shares, as the policy of `MSF section 2.3` asks. Serving users in turn, one
+//! request each, would not suffice: users who ask for larger responses would
+//! get more.
 //!
-//! A line that was empty goes on from the service of the line served last
-//! (the rule of Golestani 1994): nobody saves up service by asking for
-//! nothing. A user without a request or response is forgotten.
+//! A line that was empty continues from the service of the line served last
+//! (the rule of Golestani 1994): asking for nothing saves up no service. A user
+//! without a request or response is forgotten.
 //!
-//! With 100 000 waiting a request takes 73 bytes, or 229 with a user of its own;
-//! nothing else grows with what waits, and the limits bound it.
+//! With 100 000 requests waiting, each takes 73 bytes, or 229 with a user of
+//! its own; nothing else grows with the number of waiting requests, and the
+//! limits bound it.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -24,12 +26,12 @@ use slab::Slab;
 use super::{ClassId, Refusal, Request, Ticket, UserId};
 use crate::units::Bytes;
 
-/// Which requests of a class wait in one line.
+/// The requests of a class that wait in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserOrder {
-    /// All of them, in the order in which they came.
+    /// All of them, in the order of their arrival.
     Arrival,
-    /// Those of each user; the user who has received the least is next.
+    /// The requests of each user; the user who has received the least is next.
     LeastService,
 }
 
@@ -61,7 +63,7 @@ pub(super) struct Lines {
 struct Waiting {
     request: Request,
     user: u32,
-    /// Numbers requests in the order in which they came.
+    /// Numbers requests in the order of their arrival.
     arrived: u64,
     before: Option<u32>,
     behind: Option<u32>,
@@ -79,7 +81,7 @@ struct User {
 struct Line {
     first: Option<u32>,
     last: Option<u32>,
-    /// Bytes received by whose line it is.
+    /// Bytes that the owner of the line has received.
     service: u64,
 }
 
@@ -92,7 +94,7 @@ struct Order {
     reached: u64,
 }
 
-/// A hash that nobody outside can aim at one bucket of.
+/// A hash that strangers cannot aim at one of its buckets.
 #[derive(Clone, Debug)]
 struct Seeded(SipHasher13);
 
@@ -121,17 +123,17 @@ impl Lines {
         }
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When the request of a class that is next came.
+    /// The arrival time of a class's next request.
     pub(super) fn first(&self, class: u32) -> Option<u64> {
         self.orders[class as usize].lines.first().map(|(_, arrived, _)| *arrived)
     }
 
-    /// Lets a request wait. Says whether its user was idle.
+    /// Lets a request wait. Returns whether its user was idle.
     pub(super) fn join(&mut self, request: Request) -> Result<(Ticket, bool), Refusal> {
         if self.waiting.len() >= self.limits.all as usize {
             return Err(Refusal::Full { limit: self.limits.all });
@@ -167,7 +169,7 @@ impl Lines {
         Ok((Ticket { waiting, arrived }, known.is_none()))
     }
 
-    /// Takes the next request of a class for release; says whose it is.
+    /// Takes the next request of a class for release, with its user.
     pub(super) fn release(&mut self, class: u32) -> Option<(Request, u32)> {
         let order = &mut self.orders[class as usize];
         let &(service, _, line) = order.lines.first()?;
@@ -178,8 +180,7 @@ impl Lines {
         Some((request, user))
     }
 
-    /// A response goes on that had been taken for over. Says whose it is, and whether
-    /// the user was idle.
+    /// A response that had seemed over continues. Returns its user, and whether the user was idle.
     pub(super) fn resume(&mut self, ClassId(class): ClassId, UserId(user): UserId) -> (u32, bool) {
         let name = (class, user);
         let known = self.user_by_name.get(&name).copied();
@@ -193,7 +194,7 @@ impl Lines {
         (user, known.is_none())
     }
 
-    /// Takes a request out that waits no longer. Says whether its user is idle now.
+    /// Removes a request that no longer waits. Returns whether its user is idle now.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<(Request, bool)> {
         self.waiting
             .get(ticket.waiting as usize)
@@ -202,7 +203,7 @@ impl Lines {
         Some((request, self.forget_if_idle(user)))
     }
 
-    /// A response of this user is over. Says whether the user is idle now.
+    /// A response of this user is over. Returns whether the user is idle now.
     pub(super) fn finish(&mut self, user: u32) -> bool {
         self.users[user as usize].outstanding -= 1;
         self.forget_if_idle(user)

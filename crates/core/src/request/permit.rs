@@ -1,14 +1,15 @@
 //! The right to have a response outstanding.
 //!
-//! A leaked place would shrink the window for ever, and one that is given back
-//! twice would widen it, so a place is an object with one owner: it can be
-//! neither copied nor made elsewhere, and ceases to exist when its owner is
-//! done with it, for whatever reason: completion, an error, a client or server
-//! that is gone, a time limit, a panic that unwinds. There is no call to forget.
+//! A leaked place would shrink the window for ever, and a place that is given
+//! back twice would widen it, so a place is an object with one owner: it can be
+//! neither copied nor made elsewhere, and ceases to exist when its owner has
+//! finished with it, for whatever reason: completion, an error, a client or
+//! server that is gone, a time limit, or a panic that unwinds. There is no call
+//! to forget.
 //!
 //! A dropped permit tells its scheduler through a queue that the scheduler
 //! empties before it does anything else: an atomic count per response and a
-//! message of four bytes, for which whoever moves the bytes needs no access to
+//! message of four bytes, for which the mover of the bytes needs no access to
 //! the scheduler. Only `std::mem::forget` can still lose a place.
 
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -30,12 +31,12 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        // It fails when the scheduler is gone, and the window with it.
+        // It fails if the scheduler is gone, and the window with it.
         let _ = self.returns.send(self.response);
     }
 }
 
-/// Where permits come from and return to.
+/// The source of permits, to which they return.
 #[derive(Debug)]
 pub(super) struct Permits {
     returned: Receiver<u32>,
@@ -53,7 +54,7 @@ impl Permits {
         Permit { response, returns: self.returns.clone() }
     }
 
-    /// A response whose permit was dropped, the longest ago first; each comes once.
+    /// The responses whose permits were dropped, oldest first; each appears once.
     pub(super) fn take_returned(&self) -> Option<u32> {
         self.returned.try_recv().ok()
     }

@@ -379,7 +379,7 @@ impl Proxy {
         self.scheduler.outstanding()
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.scheduler.waiting()

@@ -1,25 +1,24 @@
-//! How fast long responses may be read.
+//! The rate at which long responses may be read.
 //!
-//! A response that has become long holds no place in the window any more. It
-//! may be read as the link has room: at the target utilisation of the link's
-//! rate, less all else that the link carries. Room is an account in bytes.
-//! Time pays in, grants and what arrives unbidden are paid from it, and what a
-//! response leaves of its grants comes back. It holds no more than
-//! [`MEMORY`] of the link either way: room that nobody used is gone, and so is
-//! the debt of a burst.
+//! A response that has become long no longer holds a place in the window. It may
+//! be read as the link has room: at the target utilisation of the link's rate,
+//! minus everything else that the link carries. Room is an account in bytes. Time
+//! pays in, grants and unrequested traffic draw on it, and the unused part of a
+//! response's grants returns. It holds no more than [`MEMORY`] of the link either
+//! way: unused room is lost, and so is the debt of a burst.
 //!
 //! While waiting requests or heavier traffic take all the room, long responses
 //! live on the *floor*: a share of the link's rate that goes to the longest
-//! hungry of them, whatever its class, one grant after the other. With *n* hungry
-//! responses each gets a grant at least every *n* x grant / (floor x rate), so
-//! that none starves.
+//! hungry of them, whatever its class, one grant after the other. With *n*
+//! hungry responses each gets a grant at least every *n* x grant / (floor x
+//! rate), so that none starves.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
 use super::window::MILLION;
 
-/// For how long unused room and debts are remembered: a round trip or two of
-/// most paths, in which senders cannot do anything about either.
+/// The time for which unused room and debts are remembered: a round trip or two
+/// of most paths, in which senders cannot react to either.
 const MEMORY: Span = Span::millis(200);
 /// One byte in the units of the accounts: bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
@@ -27,11 +26,11 @@ const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 /// Settings of the read gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadGateConfig {
-    /// A response that has received so much gives its place back.
+    /// A response that has received this much gives its place back.
     pub long_from: Bytes,
-    /// What a long response is granted at a time.
+    /// The size of a grant to a long response.
     pub grant: Bytes,
-    /// The share of the link's rate that goes to long responses in any case, in millionths.
+    /// The share of the link's rate that long responses always have, in millionths.
     pub floor_millionths: u64,
 }
 
@@ -53,7 +52,7 @@ impl Room {
 
     /// Time has come to `now`.
     pub(super) fn advance(&mut self, now: Time) {
-        // What fills the accounts need not be worked out to the end of time.
+        // Beyond what fills the accounts, time need not be counted.
         let span = i128::from(now.since(self.at).0.min(self.fill_time()));
         self.at = self.at.max(now);
         let paid = |millionths: u64| span * i128::from(self.rate.0) * i128::from(millionths);
@@ -62,7 +61,7 @@ impl Room {
         self.floor = (self.floor + floor).min(self.grant());
     }
 
-    /// The link has carried `size`, or will because it was granted.
+    /// The link has carried `size`, or will because of a grant.
     pub(super) fn spend(&mut self, size: Bytes) {
         self.room = (self.room - i128::from(size.0) * BYTE).max(-self.memory());
     }
@@ -77,7 +76,7 @@ impl Room {
         self.room >= self.grant()
     }
 
-    /// Takes a grant from the floor, when one is due.
+    /// Takes a grant from the floor, if one is due.
     pub(super) fn take_floor(&mut self) -> bool {
         let due = self.floor >= self.grant();
         if due {
@@ -86,15 +85,15 @@ impl Room {
         due
     }
 
-    /// When the next grant of the floor is due, or also of the room when
-    /// `reading`; `None` when never.
+    /// The time of the next grant from the floor, or if `reading` also from the
+    /// room; `None` if there is none.
     pub(super) fn next(&self, reading: bool) -> Option<Time> {
         let floor = self.wait(self.floor, self.config.floor_millionths);
         let room = self.wait(self.room, self.target_millionths).filter(|_| reading);
         floor.into_iter().chain(room).min().map(|wait| self.at + wait)
     }
 
-    /// How long an account takes to hold a grant.
+    /// The time until an account holds a grant.
     fn wait(&self, account: i128, millionths: u64) -> Option<Span> {
         self.time_for(self.grant() - account, millionths)
     }
@@ -106,7 +105,7 @@ impl Room {
         room.into_iter().chain(floor).max().map_or(0, |span| span.0)
     }
 
-    /// How long time takes to pay so much in; `None` for ever.
+    /// The time that paying in this much takes; `None` for ever.
     fn time_for(&self, amount: i128, millionths: u64) -> Option<Span> {
         let speed = i128::from(self.rate.0) * i128::from(millionths);
         if amount <= 0 {

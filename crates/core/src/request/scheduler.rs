@@ -24,7 +24,7 @@ pub struct Config {
     pub limits: WaitingLimits,
     /// How many responses may be outstanding.
     pub window: WindowConfig,
-    /// How long responses are held back; `None` lets all be read as they come.
+    /// How long responses are held back; `None` lets all be read as they arrive.
     pub read_gate: Option<ReadGateConfig>,
 }
 
@@ -41,9 +41,9 @@ pub struct Scheduler {
     responses: Slab<Response>,
     /// *W*: responses that hold a place.
     held: u32,
-    /// Bytes that the gateway knows of, since the first report.
+    /// Bytes known to the gateway since the first report.
     seen: u64,
-    /// The link's counter at the first report, and what was found unseen since.
+    /// The link's counter at the first report, and the unseen bytes found since.
     unseen: Option<(Bytes, u64)>,
     gate: Option<ReadGate>,
 }
@@ -60,12 +60,12 @@ struct Response {
     long: Option<Long>,
 }
 
-/// What a long response has in addition.
+/// The additional state of a long response.
 #[derive(Debug)]
 struct Long {
-    /// What it may still be read for.
+    /// The remainder of its grants.
     granted: u64,
-    /// Its place among the hungry: its user's service and its number there.
+    /// Its place among the hungry responses: its user's service and its number there.
     hungry: Option<(u64, u64)>,
 }
 
@@ -74,8 +74,8 @@ struct Long {
 struct ReadGate {
     config: ReadGateConfig,
     room: Room,
-    /// Those that want to be read: of each class by their users' service, and
-    /// all in the order in which they became hungry.
+    /// The responses that want to be read: those of each class by their users'
+    /// service, and all in the order in which they became hungry.
     by_class: Vec<BTreeSet<(u64, u64, u32)>>,
     by_age: BTreeMap<u64, u32>,
     hungered: u64,
@@ -106,11 +106,11 @@ impl Scheduler {
         }
     }
 
-    /// A request has come. What it is answered with decides
-    /// [`next`](Scheduler::next), now or later.
+    /// A request has arrived. [`next`](Scheduler::next) decides about it, now or later.
     ///
     /// # Errors
-    /// Too many requests wait already, or the class does not exist. Nothing is kept of it.
+    /// Too many requests are already waiting, or the class does not exist. Nothing
+    /// of the request is kept.
     pub fn arrive(&mut self, request: Request) -> Result<Ticket, Refusal> {
         self.settle();
         let class = request.class;
@@ -125,8 +125,8 @@ impl Scheduler {
         Ok(ticket)
     }
 
-    /// Takes back a request whose client is gone. `None` when it does not wait
-    /// any more: then whoever has its permit drops that.
+    /// Withdraws a request whose client is gone. `None` if it no longer waits:
+    /// then the owner of its permit drops that.
     pub fn withdraw(&mut self, ticket: Ticket) -> Option<Request> {
         self.settle();
         let (request, user_left) = self.lines.withdraw(ticket)?;
@@ -138,10 +138,10 @@ impl Scheduler {
         Some(request)
     }
 
-    /// A response goes on that had been taken for over, after `received` of it: it
-    /// takes a place at once, even past *W+*. What it receives from here on
-    /// counts as if it had never ended. No decision releases it; the permit is to
-    /// be kept and dropped as that of a release.
+    /// A response that had seemed over continues after `received` of it: it
+    /// takes a place at once, even beyond *W+*. What it receives from here on
+    /// counts as if it had never ended. No decision releases it; keep and drop
+    /// the permit like that of a release.
     ///
     /// # Errors
     /// The class does not exist.
@@ -158,8 +158,8 @@ impl Scheduler {
         Ok(self.take_place(handle, class.0, user, received))
     }
 
-    /// What is to be done at `now`: to be called again and again, after every
-    /// event, until it says `None`. Time never goes back from one call to the next.
+    /// The next decision at `now`: call it repeatedly after every event, until
+    /// it returns `None`. Time never goes back from one call to the next.
     pub fn next(&mut self, now: Time) -> Option<Decision> {
         self.settle();
         if self.window.admits(self.held)
@@ -170,8 +170,8 @@ impl Scheduler {
         self.grant(now)
     }
 
-    /// When [`next`](Scheduler::next) may have something without another event;
-    /// `None` when never.
+    /// The time at which [`next`](Scheduler::next) may have a decision without
+    /// another event; `None` if never.
     #[must_use]
     pub fn next_ready(&mut self, now: Time) -> Option<Time> {
         self.settle();
@@ -183,7 +183,7 @@ impl Scheduler {
         gate.room.next(self.classes.next_reading().is_some())
     }
 
-    /// A part of `size` of a response has been read; returns how it may be read on.
+    /// A part of `size` of a response has been read; returns how to read the rest.
     pub fn received(&mut self, now: Time, permit: &Permit, size: Bytes) -> Reading {
         self.settle();
         self.seen = self.seen.saturating_add(size.0);
@@ -209,7 +209,7 @@ impl Scheduler {
         gate.room.spend(Bytes(size.0.saturating_sub(long.granted)));
         long.granted = long.granted.saturating_sub(size.0);
         let granted = Bytes(long.granted);
-        // Half a grant ahead, so that reading does not stop at each one's end.
+        // Half a grant ahead, so that reading does not stop at the end of each.
         if long.hungry.is_none() && granted <= gate.config.grant / 2 {
             self.hunger(number);
         }
@@ -233,12 +233,12 @@ impl Scheduler {
         self.spend(now, size);
     }
 
-    /// The link's own counters at `now`: to be told regularly, several times in
-    /// an interval of the window when there is a read gate.
+    /// The link's own counters at `now`: report them regularly, several times
+    /// in an interval of the window if there is a read gate.
     pub fn report(&mut self, now: Time, report: LinkReport) {
         self.settle();
         let (base, known) = *self.unseen.get_or_insert((report.carried - Bytes(self.seen), 0));
-        // What is in flight inside the gateway is seen later and then not new.
+        // Bytes in flight inside the gateway are seen later, and are then not new.
         let unseen = (report.carried - base).0.saturating_sub(self.seen).max(known);
         self.unseen = Some((base, unseen));
         self.spend(now, Bytes(unseen - known));
@@ -258,7 +258,7 @@ impl Scheduler {
         self.held
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lines.len()
@@ -280,7 +280,7 @@ impl Scheduler {
         Some(ClassState { service: self.classes.service(class.0), users, is_waiting })
     }
 
-    /// Takes in the permits that were dropped.
+    /// Collects the dropped permits.
     fn settle(&mut self) {
         while let Some(number) = self.permits.take_returned() {
             self.give_place_back(number);
@@ -361,7 +361,7 @@ impl Scheduler {
         self.classes.set_hungry(response.class, of_class.len() as u32);
     }
 
-    /// It does not any more.
+    /// A long response no longer wants to be read.
     fn sate(&mut self, number: u32) {
         let response = &mut self.responses[number as usize];
         let Some(place) = response.long.as_mut().and_then(|long| long.hungry.take()) else {

@@ -1,5 +1,6 @@
-//! The life of a tunnel: bytes of both directions that the gateway carries without
-//! knowing what they say, as after CONNECT or in a connection that was redirected.
+//! The life of a tunnel: bytes of both directions that the gateway carries
+//! without knowing their content, for example after CONNECT or in a redirected
+//! connection.
 //!
 //! A burst of uplink data after quiet is taken for a request, and the downlink bytes
 //! until the next quiet for its response:
@@ -39,15 +40,15 @@ use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 /// Settings of tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
-    /// A response is over when so long nothing has come of it.
+    /// A response is over when nothing of it has arrived for this long.
     pub quiet: Span,
-    /// A request of which so long no answer has come gives its place back.
+    /// A request without an answer for this long gives its place back.
     pub silence: Span,
-    /// A request that was held for so long is let go out of order.
+    /// A request that was held for this long is released out of order.
     pub max_hold: Span,
     /// Pieces of uplink data up to this size are no requests: window updates,
     /// acknowledgements and pings of HTTP/2 in records of TLS take 31 to 48 bytes,
-    /// the shortest request more.
+    /// and the shortest request takes more.
     pub small: Bytes,
     /// More uplink data than this without an answer are an upload.
     pub upload: Bytes,
@@ -59,7 +60,7 @@ pub struct TunnelConfig {
     pub steady: Rate,
 }
 
-/// For how long a low rate has to be steady: longer than a page takes to load.
+/// The time for which a low rate has to be steady: longer than a page takes to load.
 pub const STEADY_SECONDS: u32 = 10;
 
 impl Default for TunnelConfig {
@@ -80,22 +81,22 @@ impl Default for TunnelConfig {
 /// What a client sends into a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A record of a handshake, an alert: nothing that could be a request.
+    /// A record of a handshake or an alert: nothing that could be a request.
     Handshake(Bytes),
     /// Data that the gateway cannot read.
     Data(Bytes),
 }
 
-/// What is to be done with it.
+/// What to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Send it on.
     Pass,
-    /// Hold it, and all behind it.
+    /// Hold it, and everything behind it.
     Hold,
 }
 
-/// Where a tunnel is in its life.
+/// The phase of a tunnel's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelPhase {
     /// Quiet: nothing is asked for.
@@ -115,11 +116,11 @@ pub enum TunnelPhase {
 /// What a transition asks of the gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Orders {
-    /// Send on all that is held.
+    /// Send on everything that is held.
     pub(super) pass: bool,
     /// Read the downlink in this way.
     pub(super) read: Option<Reading>,
-    /// A request was let go out of order.
+    /// A request was released out of order.
     pub(super) overdue: bool,
 }
 
@@ -134,7 +135,7 @@ pub(super) struct Surroundings<'a> {
 /// A tunnel that is open.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    /// As the scheduler knows all its requests.
+    /// The scheduler's name for all its requests.
     name: Request,
     held: Option<Held>,
     flow: Flow,
@@ -152,7 +153,7 @@ struct Held {
 /// What the downlink does.
 #[derive(Debug)]
 enum Flow {
-    /// Quiet, after so much of a response.
+    /// Quiet, after this much of a response.
     Idle {
         received: Bytes,
     },
@@ -172,8 +173,8 @@ struct Response {
     received: Bytes,
     /// What has come and is not read.
     unread: Bytes,
-    /// When the request was sent, or something of the response read, or was there
-    /// and might not be read.
+    /// The last time at which the request was sent, part of the response was
+    /// read, or bytes were there that could not be read.
     moved: Time,
     /// Uplink data since the last downlink bytes; `None` once there are some.
     unanswered: Option<Bytes>,
@@ -190,7 +191,7 @@ struct Waiting {
     came: Time,
 }
 
-/// How steadily a tunnel carries little.
+/// The record of how steadily a tunnel carries little.
 #[derive(Debug)]
 struct Steady {
     second: u64,
@@ -226,7 +227,7 @@ impl Tunnel {
         }
     }
 
-    /// When [`Tunnel::look`] will do something, if nothing happens before.
+    /// The time at which [`Tunnel::look`] will do something, if nothing happens before.
     pub(super) fn due(&self, config: &TunnelConfig) -> Option<Time> {
         let held = self.held.as_ref().map(|held| held.since + config.max_hold);
         let over = match &self.flow {
@@ -236,10 +237,10 @@ impl Tunnel {
         held.into_iter().chain(over).min()
     }
 
-    /// The client sends a piece. Says also what else is to be done.
+    /// The client sends a piece. Also returns what else to do.
     ///
     /// # Errors
-    /// It would be a request, and too many wait already.
+    /// It would be a request, and too many are already waiting.
     pub(super) fn send(
         &mut self,
         piece: Piece,
@@ -280,7 +281,7 @@ impl Tunnel {
         Ok((Verdict::Pass, orders))
     }
 
-    /// The scheduler lets the request go.
+    /// The scheduler releases the request.
     pub(super) fn release(&mut self, permit: Permit, now: Time) -> Orders {
         let Some(held) = self.held.take() else { return Orders::default() };
         let before = self.reading();
@@ -295,18 +296,18 @@ impl Tunnel {
         Orders { pass: true, ..self.reads(before) }
     }
 
-    /// So much is there from the server that has not been read.
+    /// This much from the server has arrived and has not been read.
     pub(super) fn came(&mut self, unread: Bytes) {
         if let Flow::Response(response) = &mut self.flow {
             response.unread = unread;
-            // It would carry more if it were let.
+            // It would carry more if it could.
             if response.is_held_back() {
                 self.steady.seconds = 0;
             }
         }
     }
 
-    /// So much was read from the server.
+    /// This much was read from the server.
     pub(super) fn read(&mut self, size: Bytes, around: Surroundings<'_>) -> Orders {
         let Surroundings { now, scheduler, config } = around;
         let orders = self.carry(size, now, config);
@@ -356,8 +357,7 @@ impl Tunnel {
         Orders { read: Some(response.reading), ..Orders::default() }
     }
 
-    /// What is done when nothing happens: a response ends by quiet, a request waits no
-    /// longer.
+    /// The consequences of silence: a response ends by quiet, and a request waits no longer.
     pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
         let Surroundings { now, scheduler, config } = around;
         let mut orders = Orders::default();
@@ -401,7 +401,7 @@ impl Tunnel {
         }
     }
 
-    /// A response is over, as far as can be seen.
+    /// A response is over, as far as the gateway can see.
     fn rest(&mut self, received: Bytes) -> Orders {
         let before = self.reading();
         self.flow = Flow::Idle { received };
@@ -415,7 +415,7 @@ impl Tunnel {
         self.reads(before)
     }
 
-    /// What is new for the one who reads.
+    /// What changes for the reader.
     fn reads(&self, before: Reading) -> Orders {
         let now = self.reading();
         Orders { read: (now != before).then_some(now), ..Orders::default() }
@@ -439,7 +439,7 @@ impl Tunnel {
 }
 
 impl Response {
-    /// When it is over, if nothing more comes.
+    /// The time at which it is over, if nothing more arrives.
     fn over_at(&self, config: &TunnelConfig) -> Time {
         self.moved + if self.unanswered.is_some() { config.silence } else { config.quiet }
     }
@@ -456,7 +456,7 @@ impl Waiting {
         self.upload.is_some_and(|sent| now < sent + config.silence)
     }
 
-    /// Downlink bytes have come.
+    /// Downlink bytes have arrived.
     fn hear(&mut self, size: Bytes, now: Time, config: &TunnelConfig) {
         let goes_on = now < self.came + config.quiet;
         self.late = if goes_on { self.late + size } else { size };

@@ -1,4 +1,4 @@
-//! How many responses may be outstanding (`MSF section 3.2`).
+//! The number of responses that may be outstanding (`MSF section 3.2`).
 //!
 //! Every interval the limit *W+* follows the link's utilisation *U*,
 //!
@@ -6,16 +6,17 @@
 //! W+ := min(target / U, growth) * W+        (MSF equation 3)
 //! ```
 //!
-//! but only while the limit is what holds requests back: with too few requests
-//! a wider window would change nothing (`MSF section 3.2`).
+//! but only while the limit holds requests back: with too few requests, a wider
+//! window would change nothing (`MSF section 3.2`).
 //!
-//! *U* cannot pass 1, so at a full link the equation takes 2% away in an
-//! interval, and after doubling too often it needs eighty of them to come back
-//! from 50 to 10. With a delay limit the window therefore also shrinks, by 15%,
-//! each time that the path's queueing delay has stayed above the limit for two
-//! intervals or more. That is not in the paper.
+//! *U* cannot exceed 1, so on a full link the equation takes 2% away in an
+//! interval, and after doubling too often it needs eighty intervals to return from
+//! 50 to 10. With a delay limit the window therefore also shrinks, by 15%, each
+//! time the path's queueing delay has stayed above the limit for two intervals or
+//! more. That is not in the paper.
 //!
-//! *W+* is a fixed-point number, as exact as needed and the same everywhere.
+//! *W+* is a fixed-point number, as exact as needed and the same on every
+//! machine.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
@@ -25,8 +26,8 @@ const PLACE: u64 = 1 << 32;
 const MOST_PLACES: u64 = 1 << 20;
 /// Shares in millionths, so that settings with six decimals are exact.
 pub(super) const MILLION: u64 = 1_000_000;
-/// What is left of the window after so many intervals of delay, in percent:
-/// steeper than the 2% of equation (3), gentler than TCP's halving.
+/// The rest of the window after intervals of delay, in percent: steeper than
+/// the 2% of equation (3), gentler than TCP's halving.
 const PERCENT_LEFT_BY_DELAY: u64 = 85;
 /// Shorter peaks are those of the responses' own slow start.
 const INTERVALS_OF_DELAY: u32 = 2;
@@ -36,9 +37,9 @@ const INTERVALS_OF_DELAY: u32 = 2;
 pub enum WindowMode {
     /// Equation (3) of MSF.
     Controlled,
-    /// It stays as it starts.
+    /// It keeps its initial value.
     Fixed,
-    /// There is no limit: every request is released as it comes.
+    /// There is no limit: every request is released on arrival.
     Unlimited,
 }
 
@@ -51,22 +52,22 @@ pub struct WindowConfig {
     pub start: u32,
     /// *T*: time between two updates.
     pub interval: Span,
-    /// *U+*, the utilisation aimed at, in millionths.
+    /// *U+*, the target utilisation, in millionths.
     pub target_millionths: u64,
     /// *K*, the most that an update multiplies the window by, in millionths.
     pub growth_millionths: u64,
-    /// Queueing delay that shrinks the window when it stays; `None` for none.
+    /// Queueing delay that shrinks the window if it lasts; `None` for none.
     pub delay_limit: Option<Span>,
 }
 
-/// What is known of the link, from its own counters.
+/// The state of the link, from its own counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReport {
-    /// All bytes that the link has ever carried towards the gateway, also those
-    /// of traffic that the gateway does not see.
+    /// All bytes that the link has ever carried towards the gateway, including
+    /// traffic that the gateway does not see.
     pub carried: Bytes,
     /// The queueing delay of the path now, as the smoothed round trip of the
-    /// responses' connections above its minimum; `None` when nobody knows.
+    /// responses' connections above its minimum; `None` if it is unknown.
     pub queueing_delay: Option<Span>,
 }
 
@@ -106,7 +107,7 @@ impl Window {
         }
     }
 
-    /// Takes in a report; after an interval the window follows, if `held`
+    /// Processes a report; after an interval the window follows, if `held`
     /// responses are as many as it admits.
     pub(super) fn report(&mut self, now: Time, report: LinkReport, held: u32) {
         let (since, before) = *self.updated.get_or_insert((now, report.carried));

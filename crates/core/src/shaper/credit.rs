@@ -3,16 +3,17 @@
 use super::CREDIT;
 use crate::units::{Bytes, Rate, Time};
 
-/// When the next packet is due. It outlasts calls, so that a late one is known to
-/// be late.
+/// The time at which the next packet is due. It outlasts calls, so that a late
+/// call is known to be late.
 #[derive(Debug, Default)]
 pub(super) struct Credit {
     due: Option<Time>,
 }
 
 impl Credit {
-    /// A call at `now` brought or lost packets. `ready` says when the first of what
-    /// is queued may leave, not before the time that it is given.
+    /// A call at `now` brought or lost packets. `ready` returns when the first
+    /// queued packet may leave, not before the time that it is given.
+    #[inline]
     pub(super) fn queue_changed(&mut self, now: Time, ready: impl FnOnce(Time) -> Option<Time>) {
         let next = ready(now);
         // A packet that could have left before now keeps its credit.
@@ -21,19 +22,21 @@ impl Credit {
         }
     }
 
-    /// The time as of which a packet leaves that is taken at `now`; nothing while
-    /// none may leave.
+    /// The time at which a packet taken at `now` counts as leaving; `None` while none may leave.
+    #[inline]
     pub(super) fn start(&self, now: Time) -> Option<Time> {
         let due = self.due.filter(|due| *due <= now)?;
         Some(due.max(Time(now.0.saturating_sub(CREDIT.0))))
     }
 
     /// A packet has left; the next one is due at `next`.
+    #[inline]
     pub(super) fn left(&mut self, next: Option<Time>) {
         self.due = next;
     }
 
     /// When the next packet may leave, not before `now`.
+    #[inline]
     pub(super) fn next_ready(&self, now: Time) -> Option<Time> {
         self.due.map(|due| due.max(now))
     }
@@ -57,26 +60,28 @@ impl Pace {
         self.rate
     }
 
-    /// From the next packet on, the rate is this; the one that is being sent
-    /// takes as long as it would have.
+    /// Sets the rate from the next packet on; the packet that is being sent
+    /// takes as long as before.
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
-    /// A call at `now` brought or lost packets. `ready` says when the first of what
-    /// is queued may leave, not before the time that it is given.
+    /// A call at `now` brought or lost packets. `ready` returns when the first
+    /// queued packet may leave, not before the time that it is given.
+    #[inline]
     pub(crate) fn queue_changed(&mut self, now: Time, ready: impl FnOnce(Time) -> Option<Time>) {
         let free = self.free;
         self.credit.queue_changed(now, |now| ready(now.max(free)));
     }
 
-    /// The time as of which a packet leaves that is taken at `now`; nothing while
-    /// none may leave.
+    /// The time at which a packet taken at `now` counts as leaving; `None` while none may leave.
+    #[inline]
     pub(crate) fn start(&self, now: Time) -> Option<Time> {
         self.credit.start(now)
     }
 
     /// A packet of `size` leaves from `start` on; returns when its last bit has left.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         start: Time,
@@ -89,6 +94,7 @@ impl Pace {
     }
 
     /// When the next packet may leave, not before `now`.
+    #[inline]
     pub(crate) fn next_ready(&self, now: Time) -> Option<Time> {
         self.credit.next_ready(now)
     }

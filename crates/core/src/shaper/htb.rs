@@ -2,17 +2,17 @@
 //!
 //! A root with one leaf for each class. A leaf has two buckets, one that fills
 //! with the class's own rate and one with the ceiling, here the root's rate; the
-//! root has one. A bucket holds at most its burst, is paid a packet's size when
-//! the packet leaves, and may go below zero by that packet: what counts is that it
-//! was not below before. So a leaf
+//! root has one. A bucket holds at most its burst, pays a packet's size when the
+//! packet leaves, and may fall below zero by that packet: it only must not have
+//! been below zero before. So a leaf
 //! - within its own rate and the ceiling sends, whatever the others do;
 //! - beyond its own rate, within the ceiling, sends when the root is not below
 //!   zero and no leaf can send by its own rate: it borrows, and its own bucket
 //!   goes on filling;
 //! - beyond the ceiling waits.
 //!
-//! Leaves that may send by the same right take turns by deficit round robin, with
-//! a quantum of a tenth of a second of their rate. So what is lent goes to the
+//! Leaves that may send by the same right take turns by deficit round robin, with a
+//! quantum of a tenth of a second of their rate. So borrowed capacity goes to the
 //! borrowers in proportion to their rates.
 //!
 //! Tokens are counted in bits times nanoseconds, so that filling is exact. O(n) in
@@ -25,11 +25,12 @@ use crate::packet::Packet;
 use crate::setting::Settings;
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
-/// What a bucket holds: the packet size that tc reckons with. To that it adds
-/// what the rate brings in a tick of the clock, nothing where ticks are nanoseconds.
+/// The size of a bucket: the packet size that tc assumes. To that tc adds what
+/// the rate brings in a tick of the clock, which is nothing where ticks are
+/// nanoseconds.
 const BURST: Bytes = Bytes(1_600);
 
-/// A quantum is the rate in bytes a second by so much (r2q), and within limits.
+/// A quantum is the rate in bytes a second divided by this (r2q), within limits.
 const RATE_TO_QUANTUM: u64 = 10;
 const QUANTUM: (u64, u64) = (1_000, 200_000);
 
@@ -54,17 +55,17 @@ struct Leaf {
     own: Bucket,
     ceiling: Bucket,
     quantum: i128,
-    /// What it may send in its turn, for either right.
+    /// The amount that it may send in its turn, for either right.
     deficits: [i128; 2],
 }
 
 impl Htb {
     /// A shaper to `rate` with leaves of these rates, which should add up to no more
-    /// than `rate`. A packet goes to the leaf that its class counts, from 0 on;
-    /// classes beyond the last share that leaf.
+    /// than `rate`. A packet goes to the leaf with the number of its class, from 0
+    /// on; classes beyond the last leaf share that leaf.
     ///
     /// # Panics
-    /// Without a leaf there is nowhere to put a packet.
+    /// If there is no leaf, and so no place for a packet.
     #[must_use]
     pub fn new(rate: Rate, leaves: Vec<(Rate, Box<dyn Discipline>)>) -> Htb {
         assert!(!leaves.is_empty(), "HTB needs a leaf");
@@ -83,8 +84,8 @@ impl Htb {
         }
     }
 
-    /// Changes the rate and those of the leaves from `now` on. Packets and turns stay
-    /// where they are, and tokens are kept; a late poll is owed nothing from before.
+    /// Changes the rate and those of the leaves from `now` on. Packets, turns
+    /// and tokens remain; a late poll has no credit from before.
     ///
     /// # Panics
     /// Unless there is a rate for each leaf.
@@ -99,8 +100,7 @@ impl Htb {
         self.credit.left(ready(&self.root, &self.leaves, now));
     }
 
-    /// Takes a packet of the next leaf in turn that may send by this right, as of
-    /// `start`.
+    /// Takes a packet of the next leaf in turn that may send by this right at `start`.
     fn take(
         &mut self,
         right: Right,
@@ -143,7 +143,7 @@ impl Htb {
     }
 }
 
-/// When the first packet of the leaves may leave, not before `at`.
+/// The time at which the first packet of the leaves may leave, not before `at`.
 fn ready(root: &Bucket, leaves: &[Leaf], at: Time) -> Option<Time> {
     let ready = |leaf: &Leaf| {
         let waits = leaf.queue.next_ready(at)?;
@@ -217,7 +217,7 @@ impl Bucket {
     const MOST: i128 = Bucket::price(BURST);
 
     fn new(rate: Rate) -> Bucket {
-        // Shares of a link are rounded down: the least is a bit a second.
+        // Shares of a link are rounded down: the smallest is one bit a second.
         Bucket { rate: Rate(rate.0.max(1)), level: Bucket::MOST, at: Time::ZERO }
     }
 
@@ -243,7 +243,7 @@ impl Bucket {
         self.at = now;
     }
 
-    /// When the level is no longer below zero, not before `now`.
+    /// The time at which the level is no longer below zero, not before `now`.
     fn ready_at(&self, now: Time) -> Time {
         let missing = self.level.min(0).unsigned_abs();
         let wait = missing.div_ceil(u128::from(self.rate.0));

@@ -1,9 +1,9 @@
 //! Any discipline in front of a rate.
 //!
-//! A packet may leave when the one before it would have been sent. Where packets
-//! have passed a provider's queue already, a rate just below the link's makes the
-//! queue build up here and not there, as far as senders slow down in time.
-//! Packets that the provider has lost or kept waiting are beyond its reach.
+//! A packet may leave when the previous one would have been sent. Where packets
+//! have already passed a provider's queue, a rate just below the link's makes
+//! the queue build up here and not there, as far as senders slow down in time.
+//! The shaper cannot help packets that the provider has lost or delayed.
 
 use super::Pace;
 use crate::discipline::{Backlog, Discipline, Level, Losses};
@@ -44,8 +44,8 @@ impl Paced {
         Paced { discipline, pace: Pace::new(rate) }
     }
 
-    /// Changes the rate, from the next packet on: the one that is being sent takes as
-    /// long as it would have. The discipline learns of it when it is reconfigured.
+    /// Changes the rate from the next packet on; the packet that is being sent takes as
+    /// long as before. The discipline learns about it when it is reconfigured.
     pub fn set_rate(&mut self, rate: Rate) {
         self.pace.set_rate(rate);
     }

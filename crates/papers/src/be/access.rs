@@ -20,16 +20,16 @@ pub(super) const MAXIMUM: Claim = Claim {
     source: "BE section 5, table 1",
     text: "With deadlines from a shifted line, and more so from two segments, the longest delays \
            of best effort are shorter than when it is sent only while no real-time packet waits, \
-           by almost 65% in one case. Real-time packets take longer, but none misses its \
-           deadline; the flow with the loosest deadline, video, is slowed most.",
+           by almost 65% in one case. Real-time packets take longer, but none misses its deadline; \
+           video, the flow with the loosest deadline, is slowed most.",
     method: "The longest delay of each flow in 360 s, under each scheme, relative to that of best \
              effort when idle. 'Almost 65%' is taken as at most 0.45 for the flow that gains \
              most, 'more so' as at least 1% less.",
-    discussion: "With deadlines, best effort does better here than in the paper, where the \
-                 shifted line leaves longest delays of 14 to 23 ms. There its past is never \
-                 forgotten; here it is whenever the queue runs empty, as the paper has it for its \
-                 exact algorithm. Without that the longest delays are 12 to 29 ms in three runs. \
-                 The two segments are no better than the shifted line: see BE-8.",
+    discussion: "With deadlines, best effort does better here than in the paper, where the longest \
+                 delays with the shifted line are 14 to 23 ms. The paper never forgets its past; \
+                 here it is forgotten whenever the queue becomes empty, as in the paper's exact \
+                 algorithm. Without that, the longest delays are 12 to 29 ms in three runs. The \
+                 two segments are no better than the shifted line: see BE-8.",
     measure: maximum,
 };
 
@@ -102,14 +102,14 @@ pub(super) const MEAN: Claim = Claim {
     paper: &PAPER,
     source: "BE section 5, table 2",
     text: "Mean delays of best effort fall by 25 to 45% against best effort when idle: by 25% to \
-           37% with a shifted line, by 31% to 45% with two segments. Those of real-time flows \
+           37% with a shifted line, by 31% to 45% with two segments. The delays of real-time flows \
            grow by a few tenths of a millisecond.",
-    method: "As BE-T1, with mean delays. A flow's ratio is asked to be within 0.1 of the \
+    method: "The method of BE-T1, with mean delays. A flow's ratio has to be within 0.1 of the \
              paper's.",
-    discussion: "The shifted line comes out like the paper's two segments: here its past is \
-                 forgotten whenever the queue runs empty. Without that it gives 1.81, 1.82 and \
+    discussion: "The shifted line does as well as the paper's two segments: here its past is \
+                 forgotten whenever the queue becomes empty. Without that it gives 1.81, 1.82 and \
                  2.00 ms (three runs), where the paper has 1.87, 1.93 and 2.28. The two segments \
-                 are no better than the shifted line: see BE-8. Exact deadlines are, by 3%.",
+                 are no better than the shifted line: see BE-8. Exact deadlines are better by 3%.",
     measure: mean_delays,
 };
 

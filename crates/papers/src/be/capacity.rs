@@ -19,14 +19,14 @@ pub(super) const APPROXIMATIONS: Claim = Claim {
            segments that lie below it.",
     method: "Computed from the corners of the curves, without a simulation. The paper draws both \
              approximations and does not say how they were chosen; here they are fitted to bursts \
-             of ten packets. Two segments begin at the origin, where nothing is left, so that they are \
-             asked to lie below from the earliest deadline on that can occur, that of a packet of \
-             40 bytes. Given that way, no packet's deadline is too early.",
-    discussion: "Before a largest packet's 1.23 ms nothing is left, so that a packet of 40 bytes \
-                 has its deadline after 1.26 ms: a first segment through the origin may have \
-                 31.7 kB/s at most, and helps no packet that is larger. The paper's first \
-                 segment is visibly better, which is only possible if it is not held to be below \
-                 the capacity at the earliest deadlines.",
+             of ten packets. Two segments begin at the origin, where no capacity is left, so the \
+             check asks them to lie below the capacity from the earliest possible deadline on, \
+             that of a packet of 40 bytes. No packet's deadline is then too early.",
+    discussion: "No capacity is left before the 1.23 ms of a largest packet, so a packet of 40 \
+                 bytes has its deadline after 1.26 ms: a first segment through the origin may \
+                 rise by 31.7 kB/s at most, and helps no larger packet. The paper's first segment \
+                 is visibly better, which is possible only if it need not lie below the capacity \
+                 at the earliest deadlines.",
     measure: approximations,
 };
 
@@ -57,7 +57,8 @@ fn approximations(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         below("shifted line", &line, Span::ZERO),
         below("two segments", &segments, earliest),
         Check::new(
-            "two segments: a packet of 1 536 B has its deadline at least 1% sooner than with the line",
+            "two segments: a packet of 1 536 B has its deadline at least 1% sooner than with the \
+             line",
             "better",
             Written::Ratio,
             [Some(waits(&segments).zip(waits(&line)).map_or(f64::NAN, |(two, one)| two / one))],

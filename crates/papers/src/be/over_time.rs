@@ -14,10 +14,10 @@ pub(super) const OVER_TIME: Claim = Claim {
     paper: &PAPER,
     source: "BE section 5, figure 4",
     text: "Over time, the delay of a best-effort flow falls from scheme to scheme, while the \
-           real-time flow with the deadline of 30 ms stays below it.",
-    method: "Video and http in the first 20 s of each run; drawn is the largest delay in each \
-             tenth of a second of the first one. The paper does not say which best-effort flow \
-             it draws. 'Falls' is taken as a mean that is at least 1% less.",
+           delay of the real-time flow with a deadline of 30 ms stays below that deadline.",
+    method: "Video and http in the first 20 s of each run; the figure shows the largest delay in \
+             each tenth of a second of the first one. The paper does not say which best-effort \
+             flow it draws. 'Falls' is taken as a mean that is at least 1% less.",
     discussion: NOTHING_GAINED,
     measure: |lab| over_time(lab, &LONG),
 };
@@ -27,13 +27,13 @@ pub(super) const EXCERPT: Claim = Claim {
     paper: &PAPER,
     source: "BE section 5, figure 5",
     text: "A small excerpt of figure 4 shows the same, packet by packet.",
-    method: "As BE-4, in the second after 10 s; each packet of the first run is drawn.",
+    method: "The method of BE-4, in the second after 10 s; the figure shows each packet of the \
+             first run.",
     discussion: NOTHING_GAINED,
     measure: |lab| over_time(lab, &SHORT),
 };
 
-const NOTHING_GAINED: &str =
-    "From the shifted line to two segments nothing is gained here: see BE-8.";
+const NOTHING_GAINED: &str = "Two segments gain nothing over the shifted line here: see BE-8.";
 
 /// A stretch of the run, and how it is drawn.
 struct Stretch {

@@ -20,15 +20,15 @@ pub(super) const THEOREMS: Claim = Claim {
     text: "Best-effort packets keep their order; no real-time packet and no best-effort packet \
            misses its deadline; and with a smaller deadline some packet might.",
     method: "Links with up to five real-time flows are drawn at random, with deadlines that \
-             cannot all be shortened by 64 µs. The flows send as early \
-             as their curves allow, all from the same instant on, over and over; best effort \
-             sends bursts of all sizes, or without end. For the third theorem every best-effort \
-             deadline is cut by a tenth of what is left of it. A flow that lies sends three times \
-             what its curve allows; its own packets are left out. That not one \
-             deadline could be smaller is for tests of the library, which construct the miss; \
-             here it is enough that misses happen.",
-    discussion: "Deadlines cut by a tenth rarely do harm, even at the worst case: a miss needs \
-                 best effort at the very moment at which the curves bind.",
+             cannot all be shortened by 64 µs. The flows send as early as their curves allow, all \
+             from the same instant on, repeatedly; best effort sends bursts of all sizes, or \
+             without end. For the third theorem, every best-effort deadline is shortened by a \
+             tenth of what remains of it. A flow that lies sends three times what its curve \
+             allows; its own packets are left out. Tests of the library show that no single \
+             deadline could be smaller, by constructing the miss; here it is enough that misses \
+             happen.",
+    discussion: "Deadlines shortened by a tenth rarely do harm, even in the worst case: a miss \
+                 needs best effort at the very moment at which the curves bind.",
     measure: theorems,
 };
 

@@ -21,28 +21,29 @@ pub(super) const LOSS: Claim = Claim {
     id: "EFD-7",
     paper: &PAPER,
     source: "EFD section 5.4, figure 7",
-    text: "A flow of 64 kbit/s loses a large part of its packets under LAS even at low load, a \
-           few percent at most under FIFO, SCFQ and Run2C, and is protected by EFD and LARS at \
-           every load. At 500 kbit/s EFD and SCFQ lose nothing at low and medium load; in \
-           overload EFD and LARS lose about as much as LAS, EFD a little less than LARS. FIFO's \
-           low loss is paid by the transfers.",
-    method: "A buffer of 50 packets, background of 4, 8 and 12 Mbit/s, the flow from 10 s to \
-             1 000 s in packets of 1 500 bytes. The share of its packets lost. 'A large part' is \
-             taken as at least 20%, 'a few percent' as at most 5%, 'protected' as at most 1%, \
-             'nothing' as at most 0.1%, 'about as much' as within a third. The transfers' loss \
-             is that of all packets at the bottleneck but the flow's.",
-    discussion: "At 4 and 8 Mbit/s this is the paper's figure but for the size of two effects: \
-                 LAS loses 11% at 4 Mbit/s where we asked for 20, and SCFQ loses 0.3 and 1.4% \
-                 of the 500 kbit/s where the paper has nothing: it refuses what finds the \
-                 buffer full, whosever it is, and the transfers do fill 50 packets. At 12 \
-                 Mbit/s, with our sizes, a thousand transfers compete for 50 places. EFD has up \
-                 to 45 entries then and tells nobody apart (short transfers take 4.9 s as under \
-                 FIFO, 0.04 s under LAS), and LARS, under which a flow is judged by its last \
-                 second, ranks a steady flow behind most transfers. The transfers lose half as \
-                 many packets again under EFD as under FIFO at 8 Mbit/s, since what EFD pushes \
-                 out of a small buffer is the end of their bursts, where FIFO spreads the loss \
-                 over all, the call included. Yet they take 0.21 s on average, against 0.49 s \
-                 under FIFO.",
+    text: "A flow of 64 kbit/s loses a large part of its packets under LAS even at low load, a few \
+           percent at most under FIFO, SCFQ and Run2C, and is protected by EFD and LARS at every \
+           load. At 500 kbit/s EFD and SCFQ lose nothing at low and medium load; in overload EFD \
+           and LARS lose about as much as LAS, EFD a little less than LARS. The transfers pay for \
+           FIFO's low loss.",
+    method: "A buffer of 50 packets, background traffic of 4, 8 and 12 Mbit/s, and the flow from \
+             10 s to 1 000 s in packets of 1 500 bytes. Measured is the share of its packets that \
+             are lost. 'A large part' is taken as at least 20%, 'a few percent' as at most 5%, \
+             'protected' as at most 1%, 'nothing' as at most 0.1%, 'about as much' as within a \
+             third. The loss of the transfers is that of all packets at the bottleneck except the \
+             flow's.",
+    discussion: "At 4 and 8 Mbit/s the result is the paper's figure except for the size of two \
+                 effects: LAS loses 11% at 4 Mbit/s where we asked for 20, and SCFQ loses 0.3 and \
+                 1.4% of the 500 kbit/s where the paper has nothing: it refuses every packet that \
+                 finds the buffer full, whatever its flow, and the transfers do fill 50 packets. \
+                 At 12 Mbit/s, with our sizes, a thousand transfers compete for 50 places. EFD \
+                 then has up to 45 entries and cannot distinguish flows (short transfers take 4.9 \
+                 s, as under FIFO, and 0.04 s under LAS), and LARS, which judges a flow by its \
+                 last second, ranks a steady flow behind most transfers. At 8 Mbit/s the transfers \
+                 lose half as many packets again under EFD as under FIFO, since EFD pushes the \
+                 ends of their bursts out of a small buffer, where FIFO spreads the loss over all \
+                 flows, including the call. Yet they take 0.21 s on average, against 0.49 s under \
+                 FIFO.",
     measure: loss,
 };
 

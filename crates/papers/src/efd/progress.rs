@@ -24,9 +24,9 @@ pub(super) const LOCK_OUT: Claim = Claim {
     method: "The three largest transfers of each run in underload: the same three under every \
              discipline. The longest time without a new byte at the receiver, the largest of the \
              three. The paper shows curves of one run; the bounds are ours.",
-    discussion: "In six of ten seeds a large transfer stands still for more than 10 s under \
-                 LAS, in the others for 3 to 10 s: it takes another one of its size at its \
-                 time. The interval of the mean just includes our 10 s.",
+    discussion: "In six of ten seeds a large transfer stands still for more than 10 s under LAS, \
+                 in the others for 3 to 10 s: a second transfer of its size must be present at the \
+                 same time. The interval of the mean just includes our 10 s.",
     measure: lock_out,
 };
 

@@ -19,8 +19,8 @@ pub(super) const VOLUMES: Claim = Claim {
     id: "EFD-4v",
     paper: &PAPER,
     source: "EFD section 5.2",
-    text: "Completed and incomplete transfers, and what is carried of the link's capacity, do not \
-           differ much between the disciplines.",
+    text: "The numbers of completed and incomplete transfers, and the part of the link's capacity \
+           that is used, do not differ much between the disciplines.",
     method: "Each discipline against FIFO with the same arrivals: utilisation within 2%, number \
              of completed transfers within 5%, and payload of completed transfers within 10% of \
              FIFO's. The bounds are ours.",
@@ -62,16 +62,16 @@ pub(super) const INCOMPLETE: Claim = Claim {
     source: "EFD section 5.2, figure 4",
     text: "In overload FIFO leaves many small transfers incomplete; the other disciplines leave \
            long ones instead.",
-    method: "Transfers that were not finished when the run ended. Their size is, as in the paper, \
-             what had been carried of them by then. Small are those of up to 20 segments, the \
-             threshold of EFD and Run2C.",
-    discussion: "EFD knows a flow only while it has a packet queued. With our sizes some \
-                 thousand transfers compete in overload for 300 places, nearly every packet \
-                 finds none of its flow queued, and all go high: EFD is FIFO then, and LARS, \
-                 whose short memory makes all of them alike, is near to fair queueing. LAS and \
-                 Run2C remember flows for 30 s and do what the paper says of all. Run2C's \
-                 incomplete transfers are of 1.7 times the size of FIFO's, where we asked for \
-                 twice.",
+    method: "Transfers that had not finished when the run ended. As in the paper, the size of \
+             such a transfer is the part that had been carried by then. Small transfers have up \
+             to 20 segments, the threshold of EFD and Run2C.",
+    discussion: "EFD knows a flow only while one of its packets is queued. With our sizes, about \
+                 a thousand transfers compete in overload for 300 places, nearly every packet \
+                 finds no other packet of its flow queued, and all packets take the high level: \
+                 EFD then equals FIFO, and LARS, whose short memory makes all transfers look \
+                 alike, is close to fair queueing. LAS and Run2C remember flows for 30 s and do \
+                 what the paper says of all disciplines. Run2C's incomplete transfers have 1.7 \
+                 times the size of FIFO's, where we asked for twice.",
     measure: incomplete,
 };
 
@@ -128,28 +128,29 @@ pub(super) const RESPONSE: Claim = Claim {
     id: "EFD-5",
     paper: &PAPER,
     source: "EFD section 5.2, figure 5",
-    text: "LAS, EFD and Run2C are far below FIFO for short transfers at both loads. EFD does as \
-           Run2C or slightly better, with a smoother step at the threshold. LAS is best for small \
-           and medium sizes; long transfers do alike in underload, and better under LAS in \
-           overload (where it gives up most long ones). LARS does as LAS in underload and comes \
-           close to FIFO in overload.",
+    text: "LAS, EFD and Run2C are far below FIFO for short transfers at both loads. EFD equals \
+           Run2C or is slightly better, with a smoother step at the threshold. LAS is best for \
+           small and medium sizes; long transfers take similar times in underload, and shorter \
+           ones under LAS in overload (where it gives up most long ones). LARS behaves like LAS \
+           in underload and comes close to FIFO in overload.",
     method: "Mean response of completed transfers, discipline against discipline with the same \
-             arrivals. Short are up to 20 segments, medium 21 to 200, long over 1 000. 'Far below' \
-             is taken as at most half; 'similar or slightly better' as at most 1.05 times; the \
-             step is the mean of 21 to 40 segments over that of 10 to 20; LARS is 'close to FIFO' \
-             when the ratio of the two is nearer to 1 than that of LARS to LAS.",
-    discussion: "Underload is as in the paper but for two points. EFD's short transfers take 6% \
-                 longer than Run2C's: EFD's high level also carries the start of every later \
-                 fragment of the long ones. And LAS makes long transfers take a third longer \
-                 than FIFO. The step is smaller under EFD for the most part because it comes \
-                 later, at about 35 segments: the first bursts of slow start are fragments of \
-                 their own. In overload all hangs on how many transfers compete, which the \
-                 paper does not tell. With our sizes there are a thousand, more than EFD can \
-                 tell apart in 300 places (see EFD-3), and it is FIFO. With few long transfers \
-                 (`tidegate compare dumbbell-long-transfers`, ten seeds) short ones take 41.5 ± \
-                 0.4 ms under EFD, 41.1 under LAS, LARS and Run2C and 1 490 ± 170 under FIFO: \
-                 there the paper's claim holds. Long transfers under LAS in overload are too \
-                 few to compare: 7 of 1 493 were completed in ten seeds.",
+             arrivals. Short transfers have up to 20 segments, medium ones 21 to 200, long ones \
+             more than 1 000. 'Far below' is taken as at most half; 'similar or slightly better' \
+             as at most 1.05 times; the step is the mean of 21 to 40 segments over that of 10 to \
+             20; LARS is 'close to FIFO' when the ratio of the two is nearer to 1 than that of \
+             LARS to LAS.",
+    discussion: "Underload agrees with the paper except in two points. EFD's short transfers take \
+                 6% longer than Run2C's: EFD's high level also carries the start of every later \
+                 fragment of the long ones. And LAS makes long transfers take a third longer than \
+                 FIFO does. The step is smaller under EFD mainly because it comes later, at about \
+                 35 segments: the first bursts of slow start are fragments of their own. In \
+                 overload everything depends on the number of competing transfers, which the paper \
+                 does not state. With our sizes there are a thousand, more than EFD can \
+                 distinguish in 300 places (see EFD-3), so that it equals FIFO. With few long \
+                 transfers (`tidegate compare dumbbell-long-transfers`, ten seeds) short ones take \
+                 41.5 ± 0.4 ms under EFD, 41.1 under LAS, LARS and Run2C and 1 490 ± 170 under \
+                 FIFO: there the paper's claim holds. Too few long transfers complete under LAS in \
+                 overload for a comparison: 7 of 1 493 in ten seeds.",
     measure: response,
 };
 

@@ -15,7 +15,8 @@ pub(super) const FRAGMENTS: Claim = Claim {
            number saturates as connections grow: the longest have many packets in each fragment.",
     method: "The dumbbell in underload under EFD. A fragment begins with a packet that finds none \
              of its connection's packets in the queue. Handshakes and ACKs are packets too: those \
-             of the data's direction are counted. Bounds are ours: the paper has no number.",
+             in the direction of the data are counted. The bounds are ours: the paper gives no \
+             numbers.",
     discussion: "",
     measure: fragments,
 };
@@ -90,14 +91,14 @@ pub(super) const OVER_TIME: Claim = Claim {
     source: "EFD section 5.1, figure 2",
     text: "X-Protect tracks about half the flows that LAS tracks; EFD fewer by an order of \
            magnitude. Both in underload and in overload.",
-    method: "Mean number of flows in the table, looked at every second. LAS and X-Protect sweep \
+    method: "Mean number of flows in the table, sampled every second. LAS and X-Protect sweep \
              every 5 s and forget flows that were idle for 30 s, as in the paper. 'About half' is \
              taken as 35 to 65%.",
     discussion: "X-Protect's share follows from the sizes. A connection of n packets passes at \
-                 least one test with probability 1 - 0.99^n: 20% on average for our sizes, and \
-                 one half only for connections of 69 packets. What was measured is that 20% and \
-                 the longer stay of long connections; the paper's transfers must have been \
-                 longer. EFD's share in overload is about its table, not about LAS: see EFD-3.",
+                 least one test with probability 1 - 0.99^n: 20% on average for our sizes, and one \
+                 half only for connections of 69 packets. The measured value is that 20% plus the \
+                 longer stay of long connections; the paper's transfers must have been longer. \
+                 EFD's share in overload depends on its own table, not on LAS: see EFD-3.",
     measure: over_time,
 };
 
@@ -147,15 +148,15 @@ pub(super) const SIZE: Claim = Claim {
     source: "EFD section 5.1, figure 3",
     text: "EFD's table has a few tens of entries at most, far fewer than the 300 packets of the \
            buffer that bound it; in underload and in overload.",
-    method: "The largest number of entries at any instant of a run, and the distribution over \
-             looks at every second. 'A few tens at most' is taken as fewer than 100.",
-    discussion: "In overload it is the buffer that bounds the table, not EFD. Our sizes make \
-                 some thousand transfers compete, each with a packet or two in a queue of 300, \
-                 so that there are nearly as many entries as packets. With few long transfers \
-                 in place of many short ones (`tidegate compare dumbbell-long-transfers`: a \
-                 mean of 4 091 segments in place of 40, the same load) there were 9.7 ± 2.2 \
-                 entries on average and 28 at most in ten seeds, as in the paper, which does \
-                 not say how long its transfers were.",
+    method: "The largest number of entries at any instant of a run, and the distribution over one \
+             sample a second. 'A few tens at most' is taken as fewer than 100.",
+    discussion: "In overload the buffer bounds the table, not EFD. With our sizes about a thousand \
+                 transfers compete, each with a packet or two in a queue of 300, so that there are \
+                 nearly as many entries as packets. With few long transfers instead of many short \
+                 ones (`tidegate compare dumbbell-long-transfers`: a mean of 4 091 segments \
+                 instead of 40, at the same load) there were 9.7 ± 2.2 entries on average and 28 \
+                 at most in ten seeds, as in the paper, which does not say how long its transfers \
+                 were.",
     measure: size,
 };
 

@@ -14,29 +14,29 @@ pub(super) const LONG_TRANSFER: Claim = Claim {
     id: "LAS-6",
     paper: &PAPER,
     source: "LAS section 6, figure 6",
-    text: "Beside Web sessions with a load of 0.7 the throughput of a long transfer, at most \
-           1 Mbit/s, is highly variable under LAS and falls to zero after a long time. With \
-           LAS-log, k = 0.5, it is almost constant at about 90 packets/s, with k = 1 about 120 \
-           packets/s, and does not deteriorate.",
-    method: "A transfer without an end for an hour after the warm-up, in LAS-log's priority \
-             class; service is counted in packets. Its throughput in steps of 50 s. 'Zero' is \
+    text: "Beside Web sessions with a load of 0.7 the throughput of a long transfer, at most 1 \
+           Mbit/s, is highly variable under LAS and falls to zero after a long time. With LAS-log \
+           it is almost constant, at about 90 packets/s for k = 0.5 and at about 120 packets/s for \
+           k = 1, and does not deteriorate.",
+    method: "An endless transfer for an hour after the warm-up, in LAS-log's priority class; \
+             service is counted in packets. Its throughput is measured in steps of 50 s. 'Zero' is \
              taken as at most 12 packets/s in the last third of the time, a tenth of what its \
              access link carries; 'highly variable' as a coefficient of variation of twice that \
              with k = 0.5; 'about' as within 20% for 90 and 10% for 120; 'constant' as a last \
              third with at least 0.9 of the first third's. FIFO, which figure 6 lacks, is for \
              comparison.",
-    discussion: "Under LAS the transfer stands still for up to three minutes at a time, but uses \
-                 a third of the 120 packets/s that the Web sessions leave, and that does not \
-                 fall with time, nor in four hours (42 ± 8 packets/s in the last third, five \
-                 seeds as all that follows). It falls to zero near overload, which is what the \
-                 paper's text says elsewhere in section 6: 21 ± 21 packets/s in the last third \
-                 at a load of 0.8, 0.4 ± 0.5 at 0.9. With k = 0.5 the transfer is behind the \
-                 first 150 packets of every Web transfer after a minute and the first 320 after \
-                 an hour, so that the long ones disturb it: 90 ± 7 packets/s at a load of 0.5, \
-                 70 at 0.7, 30 ± 5 at 0.9. A window of 20 packets, ns-2's default, or a buffer of \
-                 100 bring it to 84 ± 6 and 83 ± 5 at 0.7. Counted in bytes instead of packets, \
-                 service has a logarithm so small that k does not matter: 120.2 packets/s with \
-                 both.",
+    discussion: "Under LAS the transfer stands still for up to three minutes at a time, but uses a \
+                 third of the 120 packets/s that the Web sessions leave, and that does not fall \
+                 with time, not even in four hours (42 ± 8 packets/s in the last third; this and \
+                 all that follows with five seeds). It does fall to zero near overload, as the \
+                 paper's text says elsewhere in section 6: 21 ± 21 packets/s in the last third at \
+                 a load of 0.8, 0.4 ± 0.5 at 0.9. With k = 0.5 the transfer waits behind the first \
+                 150 packets of every Web transfer after a minute and behind the first 320 after \
+                 an hour, so that long transfers disturb it: 90 ± 7 packets/s at a load of 0.5, 70 \
+                 at 0.7, 30 ± 5 at 0.9. A window of 20 packets, ns-2's default, or a buffer of 100 \
+                 packets brings it to 84 ± 6 and 83 ± 5 at 0.7. If service is counted in bytes \
+                 instead of packets, its logarithm is so small that k does not matter: 120.2 \
+                 packets/s with both.",
     measure: long_transfer,
 };
 

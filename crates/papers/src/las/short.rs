@@ -21,12 +21,12 @@ pub(super) const NO_LOSS: Claim = Claim {
     paper: &PAPER,
     source: "LAS section 3.2, figure 1",
     text: "A short transfer that loses nothing is faster under LAS than under FIFO, because its \
-           round trips are shorter: its packets see no or little queueing.",
-    method: "Transfers of 10 packets that begin at random beside the Web sessions; those that \
-             lose nothing under either discipline, one and the same transfer under both. What \
-             queueing costs is the time beyond that on an empty network; 'little' is taken as at \
-             most a fifth of FIFO's. The paper draws one transfer; the one drawn here is that \
-             with the median ratio of its times, in the first run.",
+           round trips are shorter: its packets see little or no queueing.",
+    method: "Transfers of 10 packets that begin at random times beside the Web sessions; the same \
+             transfers under both disciplines, if they lose nothing under either. The cost of \
+             queueing is the time beyond that on an empty network; 'little' is taken as at most a \
+             fifth of FIFO's. The paper draws one transfer; the one drawn here has the median \
+             ratio of times in the first run.",
     discussion: "",
     measure: no_loss,
 };
@@ -52,11 +52,11 @@ pub(super) const LOSS_UNDER_FIFO: Claim = Claim {
     id: "LAS-2",
     paper: &PAPER,
     source: "LAS section 3.2, figure 2",
-    text: "A short transfer that loses a packet under FIFO must mostly wait for a timeout, which \
-           prolongs it much; under LAS it hardly ever loses one.",
-    method: "As LAS-1; the transfers that lose packets under FIFO and none under LAS. The bounds \
-             are ours: 'much' is taken as twice as long, 'mostly' as more than half, 'hardly \
-             ever' as at most a tenth as often.",
+    text: "A short transfer that loses a packet under FIFO must usually wait for a timeout, which \
+           prolongs it considerably; under LAS it hardly ever loses one.",
+    method: "The transfers of LAS-1 that lose packets under FIFO and none under LAS. The bounds \
+             are ours: 'considerably' is taken as twice as long, 'usually' as more than half, \
+             'hardly ever' as at most a tenth as often.",
     discussion: "",
     measure: loss_under_fifo,
 };
@@ -105,15 +105,15 @@ pub(super) const SAME_LOSS: Claim = Claim {
     paper: &PAPER,
     source: "LAS section 3.2, figure 3",
     text: "A short transfer that loses the same packet under both is still faster under LAS: its \
-           round trips are shorter, and so is the timeout that is computed from them.",
+           round trips are shorter, and so is the timeout computed from them.",
     method: "Transfers of 10 packets that end behind a link which loses 2% of its packets: the \
              n-th packet of a transfer shares its fate under both disciplines, so that a transfer \
              with one loss under each has lost the same packet. The wait for the timeout is the \
              longest time without a new byte, of those with one timeout under each.",
-    discussion: "The wait is shorter only where the least timeout leaves room. With 1 s, as in \
+    discussion: "The wait is shorter only where the minimum timeout leaves room. With 1 s, as in \
                  RFC 6298 and in ns-2 from 2001 to 2004, it is 0.980 ± 0.001 of FIFO's (five \
-                 seeds): both wait out that second, and LAS gains the rest of a round trip. \
-                 Without any floor it is as here, 0.895 ± 0.033.",
+                 seeds): both wait out that second, and LAS gains only the rest of a round trip. \
+                 Without any minimum the result is the same as here, 0.895 ± 0.033.",
     measure: same_loss,
 };
 

@@ -14,24 +14,24 @@ pub(super) const TRANSMISSION: Claim = Claim {
     id: "LAS-4",
     paper: &PAPER,
     source: "LAS section 5.1, figure 4",
-    text: "LAS takes much off the mean transmission time of short transfers and adds only \
+    text: "LAS considerably reduces the mean transmission time of short transfers and adds only \
            slightly to that of the largest; more than 99% of the transfers gain. Short ones gain \
-           at a load of 0.5 too, and more as the load grows.",
-    method: "Mean response of the same transfers under LAS over that under FIFO. 99% gain when \
+           at a load of 0.5 too, and gain more as the load grows.",
+    method: "Mean response of the same transfers under LAS over that under FIFO. 99% gain if \
              LAS's mean is the smaller one in every range of sizes below the 99th percentile, as \
-             in figure 4(b). Short are those of fewer than 40 packets; 'much' is taken as a fifth \
-             at least, 'slightly' as at most a tenth, both for the largest hundredth and the \
-             largest thousandth of the transfers. The loads are 0.5, 0.7 and, ours, 0.9.",
+             in figure 4(b). Short transfers have fewer than 40 packets; 'considerably' is taken \
+             as at least a fifth, 'slightly' as at most a tenth, both for the largest hundredth \
+             and the largest thousandth of the transfers. The loads are 0.5, 0.7 and, ours, 0.9.",
     discussion: "The largest thousandth of the transfers pay more than slightly, and how much \
-                 hangs on the buffer, which the paper does not give. They have 38% of LAS's \
-                 losses but 9% of FIFO's, and the largest hundredth 89% but 33%. With a buffer of \
+                 depends on the buffer, which the paper does not give. They have 38% of LAS's \
+                 losses but 9% of FIFO's; the largest hundredth have 89% and 33%. With a buffer of \
                  20 packets they take 1.87 ± 0.47 times as long as under FIFO, with 100 1.11 ± \
                  0.16, with 300 1.14 ± 0.21; with a window of 20 packets, ns-2's default, 1.14 ± \
-                 0.13; with SACK 1.30 ± 0.20 (five seeds each, all else as here, where those \
-                 five give 1.41 ± 0.21). Of single transfers 10.4 ± 1.3% take longer under LAS \
-                 than under FIFO, 0.7% by more than a tenth: that 99% gain is so of means over a \
-                 range of sizes, not of every transfer. At a load of 0.9 one transfer of 60 000 \
-                 does not come to its end under FIFO, and is left out.",
+                 0.13; with SACK 1.30 ± 0.20 (five seeds each, everything else as here, where \
+                 these five give 1.41 ± 0.21). Of the single transfers, 10.4 ± 1.3% take longer \
+                 under LAS than under FIFO, 0.7% by more than a tenth: that 99% gain is true of \
+                 means over a range of sizes, not of every transfer. At a load of 0.9 one transfer \
+                 of 60 000 does not finish under FIFO, and is left out.",
     measure: transmission,
 };
 

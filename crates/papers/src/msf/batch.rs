@@ -18,16 +18,16 @@ pub(super) const BATCH: Claim = Claim {
     id: "MSF-5",
     paper: &PAPER,
     source: "MSF section 4.1, equations (4) to (6), figure 5",
-    text: "When m equal requests come at once, a window of W+ makes none of them wait longer on \
+    text: "When m equal requests arrive at once, a window of W+ makes them wait no longer on \
            average than an ordinary gateway does, and 25% less for m = 2 W+.",
-    method: "Twice. Under the paper's assumptions, the scheduler itself with a fixed window and a \
-             link that all outstanding responses share evenly, for m up to 60 and W+ up to 20, \
-             beside equations (4) to (6). And with TCP: 24 requests of 12 clients for 27 656 bytes \
-             each within a few milliseconds, a window of 12 places, and the mean of all responses \
-             for that of an ordinary gateway with the same TCP.",
-    discussion: "`msf` gains nothing here: every response is longer than 16 kB, so each leaves the \
-                 window when it has so much, all of them are soon outstanding, and they end \
-                 together.",
+    method: "Two measurements. Under the paper's assumptions: the scheduler itself with a fixed \
+             window and a link that all outstanding responses share evenly, for m up to 60 and W+ \
+             up to 20, compared with equations (4) to (6). With TCP: 24 requests of 12 clients \
+             for 27 656 bytes each within a few milliseconds, a window of 12 places, and the mean \
+             of all responses divided by that of an ordinary gateway with the same TCP.",
+    discussion: "`msf` gains nothing here: every response is longer than 16 kB, so each leaves \
+                 the window once it has received that much, all of them are soon outstanding, and \
+                 they end together.",
     measure: batch,
 };
 

@@ -15,27 +15,27 @@ pub(super) const FAIRNESS: Claim = Claim {
     id: "MSF-F",
     paper: &PAPER,
     source: "MSF section 4.2, figure 6",
-    text: "Over any interval in which two classes are backlogged, what they receive for their \
-           weights differs by at most W+ L_i/w_i + L_j/w_j, where L is a class's largest response \
-           and L_i/w_i the larger of the two.",
-    method: "The scheduler itself, with a fixed window and no link: responses outstanding \
-             receive parts of any size in any order, and every tenth part is the last because \
-             its response fails. Two to four classes, weights of 1 to 11, largest responses of 1 \
-             byte to 100 kB, of which half are of the largest size. Four kinds of drive: classes \
-             of one to four users that always have requests waiting, with weights for each user \
-             or for the class; two such classes whose responses come in the worst order; \
-             classes of one user whose requests come in batches at random, measured while both \
-             of a pair have requests waiting; and two classes of which one has a response that \
-             brings nothing, and no request waiting, while the other receives for 20 windows. \
-             Each value is the largest of all pairs, intervals, drives and seeds, as a share of \
-             the paper's bound and of W+ (L_i/w_i + L_j/w_j).",
+    text: "Over any interval in which two classes are backlogged, what they receive in relation to \
+           their weights differs by at most W+ L_i/w_i + L_j/w_j, where L is a class's largest \
+           response and L_i/w_i the larger of the two.",
+    method: "The scheduler itself, with a fixed window and no link: outstanding responses receive \
+             parts of any size in any order, and every tenth part is the last because its response \
+             fails. Two to four classes, weights of 1 to 11, largest responses of 1 byte to 100 \
+             kB, and half of the responses have the largest size. There are four kinds of drive: \
+             classes of one to four users that always have requests waiting, with weights for each \
+             user or for the class; two such classes whose responses come in the worst order; \
+             classes of one user whose requests come in batches at random, measured while both of \
+             a pair have requests waiting; and two classes of which one has a response that brings \
+             nothing, and no request waiting, while the other receives for 20 windows. Each value \
+             is the largest of all pairs, intervals, drives and seeds, as a share of the paper's \
+             bound and of W+ (L_i/w_i + L_j/w_j).",
     discussion: "The paper lets the second class catch up with one response at a time, the last \
                  of which takes it ahead. With more than one place it can have W+ of them \
-                 outstanding when it draws level, and W+ (L_i/w_i + L_j/w_j) is what holds: for \
-                 one place that is the paper's bound. With more, neither holds for a \
-                 class that has no request waiting while a response of its own lingers: it is not idle, keeps \
-                 its counter while others receive, and catches up with all of it once its \
-                 requests return.",
+                 outstanding when it draws level, and the bound that holds is W+ (L_i/w_i + \
+                 L_j/w_j): for one place that is the paper's bound. With more places, neither \
+                 bound holds for a class that has no request waiting while one of its responses \
+                 lingers: it is not idle, keeps its counter while others receive, and makes up \
+                 the whole difference once its requests return.",
     measure: fairness,
 };
 

@@ -14,23 +14,23 @@ pub(super) const LATENCY: Claim = Claim {
     source: "MSF section 5.3, figure 9",
     text: "With all classes backlogged the mean latency is 6.76 s, 23% less than the 8.83 s of an \
            ordinary gateway, because the service time falls from 8.83 s to 1.44 s.",
-    method: "Ten loops for each client, which by Little's law is what the paper's 8.83 s at 9 \
-             responses a second come to. Latency is from the client's first packet to its last \
-             byte; service from the release of a request to its response's last byte at the \
-             gateway. An ordinary gateway has the same TCP. For Little's law the same for 2 400 s \
-             from the start: N is the number of loops, X the responses a second, Z the mean \
-             pause of 5 s.",
+    method: "Ten loops for each client, which corresponds by Little's law to the paper's 8.83 s at \
+             9 responses a second. Latency is from the client's first packet to its last byte; \
+             service from the release of a request to its response's last byte at the gateway. An \
+             ordinary gateway has the same TCP. For Little's law, the same runs for 2 400 s from \
+             the start: N is the number of loops, X the responses a second, Z the mean pause of 5 \
+             s.",
     discussion: "In a closed loop that fills the link the mean latency is N/X - Z, whatever the \
                  order of service. A scheduler changes it only as far as it changes X, the \
-                 responses that the link carries a second. `paper` carries fewer, since it aims \
-                 at 98% of the link. The short service time is bought with waiting, and the \
-                 paper's window makes small responses wait for large ones; who gains are the \
-                 classes with large weights. A mean has only what was over at the end of a run: \
-                 an ordinary gateway, and `msf` more so, leave long responses for last, and in \
-                 700 s seem better by that than they are. It is also why `msf`'s mean is still \
-                 some 3% below N/X - Z in 2 400 s. Under `msf` a long response is outstanding \
-                 while it waits to be read, so its service time is long. MSF-9v has the settings \
-                 in which 23% can be had.",
+                 responses that the link carries a second. `paper` carries fewer, since it aims at \
+                 98% of the link. Waiting pays for the short service time, and the paper's window \
+                 makes small responses wait for large ones; the classes with large weights gain. A \
+                 mean covers only responses that were over at the end of a run: an ordinary \
+                 gateway, and even more so `msf`, leave long responses for last, and seem better \
+                 in 700 s than they are. This is also why `msf`'s mean is still about 3% below N/X \
+                 - Z in 2 400 s. Under `msf` a long response is outstanding while it waits to be \
+                 read, so its service time is long. MSF-9v shows the settings in which 23% is \
+                 possible.",
     measure: latency,
 };
 

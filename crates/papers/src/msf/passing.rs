@@ -19,14 +19,15 @@ pub(super) const PASSING: Claim = Claim {
            of all tests. When the CBR traffic stops, W+ goes from 7 to 13 at once.",
     method: "Ten loops for each client, 3 000 s (1 500 s for periods up to 320 s), datagrams of 1 \
              000 bytes, off for a period and then on for as long: in the paper's figure traffic \
-             with a period of 640 s stops at 1 280 and at 2 560 s. The use of the link is of all \
-             bytes, CBR among them, from 100 s on. Both schedulers with today's TCP: 40% of the \
-             link, the shortest and the longest period.",
-    discussion: "While the traffic is on too many responses are outstanding at first: the link is \
-                 full, and W+ comes down by 2% in each interval of 5 s. When it stops W+ needs \
-                 several intervals to be as large as before, with up to U+/U in each. The two \
-                 come to the target in the mean, also for a period of only eight intervals. `msf` aims \
-                 at 99%, and falls short by what long responses do not read while requests wait.",
+             with a period of 640 s stops at 1 280 and at 2 560 s. The use of the link counts all \
+             bytes, including CBR, from 100 s on. With today's TCP, both schedulers run beside CBR \
+             traffic of 40% of the link, with the shortest and the longest period.",
+    discussion: "While the traffic is on, too many responses are outstanding at first: the link \
+                 is full, and W+ falls by 2% in each interval of 5 s. When the traffic stops, W+ \
+                 needs several intervals to become as large as before, growing by up to U+/U in \
+                 each. On average the two reach the target, even with a period of only eight \
+                 intervals. `msf` aims at 99%, and falls short by the capacity that long \
+                 responses do not use while requests wait.",
     measure: passing,
 };
 

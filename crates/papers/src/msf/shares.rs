@@ -14,21 +14,21 @@ pub(super) const PHASES: Claim = Claim {
     id: "MSF-8",
     paper: &PAPER,
     source: "MSF section 5.2, figure 8",
-    text: "Over four phases of 200 s backlogged classes receive 4:2:1 (3.96:1.98:1); when class 1, \
-           and then classes 1 and 2, ask for nothing, the others share what is left in proportion. \
+    text: "Over four phases of 200 s backlogged classes receive 4:2:1 (3.96:1.98:1); when class \
+           1, and then classes 1 and 2, ask for nothing, the others share the rest in proportion. \
            DRR at the user's side changes nothing: requests never wait, and class 3 receives as \
            much as the others.",
-    method: "Phases of 200 s: all classes; class 1 silent; classes 1 and 2 silent; all. 24 loops \
-             for each client, so that class 3 alone can fill the link in spite of its pauses. \
-             Shares are measured in the last 150 s of each phase, when what was asked for before \
-             is over, and after the return also in the whole phase and in its last 100 s. DRR at \
-             the user's side is the one without a window. Bounds are 3% on either side.",
+    method: "Phases of 200 s: all classes; class 1 silent; classes 1 and 2 silent; all classes. \
+             Each client has 24 loops, so that class 3 alone can fill the link in spite of its \
+             pauses. Shares are measured in the last 150 s of each phase, when earlier requests \
+             are over, and after the return also in the whole phase and in its last 100 s. DRR at \
+             the user's side has no window. Bounds are 3% on either side.",
     discussion: "In 150 s class 3 receives 5 MB, so a single response of a megabyte can move a \
-                 ratio by more than 3%: where a check is undecided the interval is wider than its \
-                 bound. When classes 1 and 2 return 192 loops begin at once. Under `msf` class 3 \
-                 then receives more for a while, as soon as no request of the others waits any \
-                 more, and class 1 is owed that until about 700 s: part of it falls into the last \
-                 150 s.",
+                 ratio by more than 3%: where a check is undecided, the interval is wider than its \
+                 bound. When classes 1 and 2 return, 192 loops begin at once. Under `msf` class 3 \
+                 then receives more for a while, as soon as no request of the others is waiting, \
+                 and class 1 is compensated for that until about 700 s: part of it falls into the \
+                 last 150 s.",
     measure: phases,
 };
 
@@ -151,16 +151,16 @@ pub(super) const USERS: Claim = Claim {
     id: "MSF-10",
     paper: &PAPER,
     source: "MSF section 5.4, figure 10",
-    text: "With 4 to 24 users in class 1 each of them receives twice as much as one of class 2 and \
-           four times as much as one of class 3. Without the count of users this is lost as \
-           class 1 grows.",
-    method: "4 to 24 clients in class 1, ten loops for each client, 800 s. Without the count of \
-             users is the setting shares = class. Bounds are 7.5% on either side.",
+    text: "With 4 to 24 users in class 1, each of them receives twice as much as a user of class \
+           2 and four times as much as a user of class 3. Without the count of users this is lost \
+           as class 1 grows.",
+    method: "4 to 24 clients in class 1, ten loops for each client, 800 s. 'Without the count of \
+             users' is the setting shares = class. Bounds are 7.5% on either side.",
     discussion: "`paper` keeps the shares of users whatever their number, with either TCP. `msf` \
-                 keeps them as well, but for class 3, which receives up to 6% too little; why is \
-                 not known. It did not as long as long responses of other classes could \
-                 overtake a class whose requests wait: with 24 users in class 1 each of them \
-                 then received 0.84 times what one of class 2 did.",
+                 keeps them as well, except for class 3, which receives up to 6% too little; the \
+                 reason is not known. It did not keep them while long responses of other classes \
+                 could overtake a class whose requests wait: with 24 users in class 1, each of \
+                 them then received 0.84 times as much as a user of class 2.",
     measure: users,
 };
 

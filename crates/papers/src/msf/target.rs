@@ -17,12 +17,11 @@ pub(super) const TARGET: Claim = Claim {
     source: "MSF section 5.6, figure 12",
     text: "A higher target utilisation U+ gives shorter latencies and more queueing at the \
            provider's end; 98% is recommended.",
-    method: "U+ of 65, 80, 90, 98 and 99%, ten loops for each client. Bounds are ours: the paper \
-             has a figure without numbers, and says nothing of how well low targets are met.",
-    discussion: "Equation (3) multiplies W+ by U+/U in each interval. What it keeps at U+ is the \
-                 mean of the logarithm of U, that is U's geometric mean; the link's mean use is \
-                 above that by as much as U varies between intervals, which it does more at low \
-                 targets.",
+    method: "U+ of 65, 80, 90, 98 and 99%, ten loops for each client. The bounds are ours: the \
+             paper has a figure without numbers, and does not say how well low targets are met.",
+    discussion: "Equation (3) multiplies W+ by U+/U in each interval. It keeps the mean of the \
+                 logarithm of U, that is U's geometric mean, at U+; the link's mean use exceeds \
+                 that the more U varies between intervals, and U varies more at low targets.",
     measure: target,
 };
 

@@ -20,30 +20,30 @@ pub(super) const VARIABLES: Claim = Claim {
     id: "MSF-9v",
     paper: &PAPER,
     source: "MSF sections 4.1 and 5.3",
-    text: "The mean latency with MSF-RS is 23% below an ordinary gateway's: in which of the \
-           settings that the paper leaves open.",
-    method: "One thing at a time is changed in the set-up of MSF-9, by rows; all have the same \
-             TCP, queue and demand. An open loop asks at random times, on average for the share \
-             of the link that the row says, headers among it, whether or not what was asked \
-             before is there: so does the HTTP client of ns-2, the paper's simulator. A page of 8 \
-             objects has an exponential number of them with that mean, asked for at once. Equal \
-             sizes are 27 656 bytes each. The queue is in bandwidth-delay products of 41 kB.",
-    discussion: "It appears for equal sizes and open demand above what the link carries: an \
+    text: "The mean latency with MSF-RS is 23% below an ordinary gateway's. The question is in \
+           which of the settings that the paper leaves open.",
+    method: "Each row changes one thing in the setup of MSF-9; all have the same TCP, queue and \
+             demand. An open loop asks at random times, on average for the share of the link that \
+             the row states, including headers, whether or not earlier responses have arrived, \
+             like the HTTP client of ns-2, the paper's simulator. A page of 8 objects has an \
+             exponential number of them with that mean, requested at once. Equal sizes are 27 656 \
+             bytes each. The queue is in bandwidth-delay products of 41 kB.",
+    discussion: "The gain appears for equal sizes and open demand above what the link carries: an \
                  ordinary gateway spreads the link over ever more responses, which are then all \
-                 late, where a window lets some of them end. That, and a batch of equal requests \
-                 (MSF-5), is what the paper's analysis is of. It does not appear in a closed loop \
-                 that fills the link, with either TCP and any initial window or queue: there N/X \
-                 - Z holds, X is what the link carries, and 23% less would need 17% more \
+                 late, where a window lets some of them end. The paper's analysis covers that \
+                 case and a batch of equal requests (MSF-5). The gain does not appear in a closed \
+                 loop that fills the link, with either TCP and any initial window or queue: there \
+                 N/X - Z holds, X is what the link carries, and 23% less would need 17% more \
                  responses from a link that an ordinary gateway already fills. Where the measured \
                  means differ by more than N/X - Z does, long responses were not over at the end. \
-                 It does not appear in an open loop that the link can carry, either. At low load \
-                 nothing waits. At high load it is better to share the link than to serve a few \
-                 responses at a time when sizes vary as much as the paper's: the mean of a shared \
-                 link does not depend on their variance, that of a queue does; and the 2% that \
-                 are left idle count. With several objects to a page the number of requests is \
-                 not fixed, and the paper's window makes them wait for the large ones. `msf` \
-                 serves small responses first, and in overload leaves long ones unanswered; with \
-                 equal sizes above its 16 kB all are long, and late.",
+                 Nor does the gain appear in an open loop that the link can carry. At low load \
+                 nothing waits. At high load, when sizes vary as much as the paper's, it is \
+                 better to share the link than to serve a few responses at a time: the mean of a \
+                 shared link does not depend on the variance of sizes, that of a queue does; and \
+                 the idle 2% count. With several objects to a page the number of requests is not \
+                 fixed, and the paper's window makes them wait for the large ones. `msf` serves \
+                 small responses first, and in overload leaves long ones unanswered; with equal \
+                 sizes above its 16 kB all responses are long, and late.",
     measure: variables,
 };
 
@@ -163,10 +163,10 @@ fn variables(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     ] {
         let mut table = Table {
             title: format!("Mean latency, {profile}"),
-            caption: "Of responses that were over at the end: of an ordinary gateway in seconds, \
-                      and of `paper` and `msf` for that of an ordinary gateway; then the responses \
-                      answered, for those of an ordinary gateway; then N/X - Z in the same way, \
-                      where it is known."
+            caption: "For responses that were over at the end: the latency of an ordinary gateway \
+                      in seconds, and those of `paper` and `msf` relative to it; then the number \
+                      of answered requests relative to that of an ordinary gateway; then N/X - Z \
+                      in the same way, where it is known."
                 .into(),
             columns: COLUMNS.map(String::from).to_vec(),
             rows: Vec::new(),

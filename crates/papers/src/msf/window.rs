@@ -13,13 +13,13 @@ pub(super) const FROZEN: Claim = Claim {
     id: "MSF-11",
     paper: &PAPER,
     source: "MSF section 5.5, figure 11",
-    text: "While requests are too few the window stays as it is; with enough of them the use of \
-           the link stays around 98%, and is there again at once when they return.",
+    text: "While there are too few requests, the window does not change; with enough of them, the \
+           use of the link stays around 98%, and returns there at once when requests return.",
     method: "1 500 s; pauses of 1 s in classes 1 and 2, which are silent from 500 to 1 000 s, and \
              of 10 s in class 3, with ten loops for each client of classes 1 and 2 and one for \
-             those of class 3. What was asked for before 500 s is over at 600 s.",
-    discussion: "`msf` aims at 99%: what long responses do not read while requests wait is lost, \
-                 here about a point.",
+             those of class 3. Requests from before 500 s are over at 600 s.",
+    discussion: "`msf` aims at 99%: the capacity that long responses do not use while requests \
+                 wait is lost, here about one percentage point.",
     measure: frozen,
 };
 

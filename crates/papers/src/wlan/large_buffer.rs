@@ -14,27 +14,27 @@ pub(super) const LARGE_BUFFER: Claim = Claim {
     id: "WLAN-8",
     paper: &PAPER,
     source: "WLAN sections IV and V-3, figures 7 and 8",
-    text: "From about 300 packets on nothing is lost any more, and every policy is fair to both \
-           directions, FIFO too, with long transfers and with mixed ones at both loads. FIFO pays \
-           with a very long time in the access point's queue. PEFD, EFDACK and LASACK neither \
+    text: "From about 300 packets on nothing is lost any more, and every policy, including FIFO, \
+           is fair to both directions, with long transfers and with mixed ones at both loads. FIFO \
+           pays with a very long time in the access point's queue. PEFD, EFDACK and LASACK neither \
            suffer from the larger buffer nor benefit.",
     method: "5 uploads and 5 downloads for 100 s, as in section IV; and the transfers of WLAN-7, \
-             ten downloads for each upload, ten seeds of 500 s, as in section V-3. 'Nothing' \
-             is at most 0.1% of the packets at the access point; 'fair' 0.8 to 1.25 times as \
-             much carried, or as long taken by short transfers; 'very long' at least 5 times the \
-             mean time that packets wait with 30; 'neither' is 0.9 to 1.1 times the mean \
+             with ten downloads for each upload and ten seeds of 500 s, as in section V-3. \
+             'Nothing' is at most 0.1% of the packets at the access point; 'fair' 0.8 to 1.25 \
+             times as much carried, or as long taken by short transfers; 'very long' at least 5 \
+             times the mean time that packets wait with 30; 'neither' is 0.9 to 1.1 times the mean \
              response with 30 packets.",
-    discussion: "Long transfers: with LASACK, FIFO, Run2CACK, PEFD and EFDACK the unfairness \
-                 is gone or small, and FIFO's packets wait five times as long as with 30. \
-                 SCFQ, LARS and BEFD take an acknowledgement for 40 bytes and let \
-                 acknowledgements through first however large the buffer is. Where it is taken \
-                 for what it newly acknowledges, SCFQ has 1.03 and LARS 1.05, where packets \
-                 are counted, 2.0 and 1.9 \
-                 ([trials](../../benches/runs/2026-11-21-wifi-trials/README.md), five seeds): \
-                 the paper, which has every policy fair, seems to count acknowledged bytes. \
-                 What is still lost was not told apart by reason.\n\n\
-                 Mixed transfers: FIFO is fair as in the paper. PEFD, EFDACK and LASACK do \
-                 benefit from the larger buffer here, since less is lost: at 20 Mbit/s \
+    discussion: "Long transfers: under LASACK, FIFO, Run2CACK, PEFD and EFDACK the unfairness is \
+                 gone or small, and FIFO's packets wait five times as long as with 30. SCFQ, LARS \
+                 and BEFD count an acknowledgement as 40 bytes and let acknowledgements through \
+                 first, however large the buffer is. If an acknowledgement counts as the bytes \
+                 that it newly acknowledges, SCFQ has 1.03 and LARS 1.05; if packets are counted, \
+                 they have 2.0 and 1.9 \
+                 ([trials](../../benches/runs/2026-11-21-wifi-trials/README.md), five seeds): the \
+                 paper, in which every policy is fair, seems to count acknowledged bytes. The \
+                 remaining losses were not separated by reason.\n\n\
+                 Mixed transfers: FIFO is fair, as in the paper. PEFD, EFDACK and LASACK do \
+                 benefit from the larger buffer here, since they lose less: at 20 Mbit/s \
                  (trials, two seeds) downloads lose 4.0 to 4.3% with 30 packets and 0.05 to \
                  0.13% with 300.",
     measure: large_buffer,

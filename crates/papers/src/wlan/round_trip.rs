@@ -15,20 +15,20 @@ pub(super) const ROUND_TRIPS: Claim = Claim {
     id: "WLAN-3",
     paper: &PAPER,
     source: "WLAN section IV, figure 3",
-    text: "Under FIFO and BEFD round trips are alike in both directions and grow with the \
-           buffer. FIFO's downloads have small windows, BEFD's smaller ones. EFDACK keeps \
-           the two apart: it makes the round trip of uploads longer, which offsets their larger \
-           windows. LARS does so as well, and PEFD less.",
-    method: "The runs of WLAN-2. Every second the smoothed round trip of each sender (RFC 6298), \
-             once it has one, and its congestion window as far as the receive window lets it be \
-             used; means over time and flows, where the paper has means over samples. 'Alike' is \
+    text: "Under FIFO and BEFD round trips are similar in both directions and grow with the \
+           buffer. FIFO's downloads have small windows, BEFD's smaller ones. EFDACK separates the \
+           two directions: it makes the round trip of uploads longer, which offsets their larger \
+           windows. LARS does so as well, and PEFD to a lesser extent.",
+    method: "The runs of WLAN-2. Sampled every second are the smoothed round trip of each sender \
+             (RFC 6298), once it has one, and its congestion window up to the receive window; \
+             means are over time and flows, where the paper has means over samples. 'Similar' is \
              taken as a ratio of 0.8 to 1.25, 'longer' as at least 1.25, 'small windows' as at \
              most half the uploads' with 30 packets, 'grow' and 'smaller' as by a tenth.",
     discussion: "EFDACK and PEFD do what the paper says. Under FIFO and BEFD downloads nearly \
-                 stand still with small buffers and measure few round trips, so that their last \
-                 smoothed value is seen again and again; their ratio varies from seed to seed. \
-                 LARS, as in WLAN-2, does not hold acknowledgements back. \
-                 BEFD's downloads have windows as small as FIFO's, not smaller.",
+                 stand still with small buffers and measure few round trips, so that the samples \
+                 repeat their last smoothed value; their ratio varies from seed to seed. As in \
+                 WLAN-2, LARS does not hold acknowledgements back. BEFD's downloads have windows \
+                 as small as FIFO's, not smaller.",
     measure: round_trips,
 };
 

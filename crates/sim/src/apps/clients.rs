@@ -1,8 +1,8 @@
-//! Clients of a gateway: they begin pages, ask for objects, and have them in the end.
+//! Clients of a gateway: they begin pages, ask for objects, and receive them.
 //!
-//! Each client asks from a host of its own. All that a client does comes from its
-//! own random streams, so that it asks for the same under every way to share the
-//! link.
+//! Each client asks from a host of its own. Everything that a client does comes
+//! from its own random streams, so that it asks for the same objects under
+//! every way of sharing the link.
 
 mod presence;
 
@@ -12,21 +12,21 @@ use slab::Slab;
 use tidegate_core::{Bytes, Span, Time};
 
 use self::presence::Visitor;
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::FlowRecord;
 use crate::requests::{
     Asker, ClassOutcome, Ending, Fate, Hosts, Loading, SMALL, Setup, Sizes, Unfinished, Wanted,
     Whereabouts,
 };
 use crate::scenario::NodeId;
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 
 /// All clients of a run.
 pub(crate) struct Clients<'a> {
     setup: &'a Setup,
     hosts: Vec<NodeId>,
-    /// Whom they ask: a gateway, or without one the servers themselves.
+    /// The hosts that they ask: a gateway, or without one the servers themselves.
     gateway: Option<NodeId>,
     servers: Vec<NodeId>,
     askers: Vec<Asker>,
@@ -35,15 +35,15 @@ pub(crate) struct Clients<'a> {
     /// Pages on their way, with their askers.
     pages: BTreeMap<u64, (usize, Loading)>,
     begun: u64,
-    /// Objects on their way, by their number.
+    /// Objects on their way, by number.
     objects: BTreeMap<u64, Object>,
     asked: u64,
-    /// What they are woken for.
+    /// The reasons for which they are woken.
     alarms: Slab<Alarm>,
     books: Vec<ClassOutcome>,
     /// Requests of each class so far.
     made: Vec<u64>,
-    /// Payload that has come for each class.
+    /// Payload that has arrived for each class.
     received: Vec<Bytes>,
     longest_silence: Span,
 }
@@ -70,7 +70,7 @@ struct Object {
     /// Its number within its class.
     number: u64,
     connection: ConnectionId,
-    /// Payload that has come of it, and when something came last.
+    /// The payload of it that has arrived, and the time of the last arrival.
     taken: u64,
     moved: Time,
     longest_stall: Span,
@@ -133,7 +133,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Asks for what has become due of a page, and plans what will.
+    /// Asks for the objects of a page that have become due, and plans the next ones.
     fn go_on(&mut self, world: &mut World<'_>, page: u64) {
         while let Some((_, loading)) = self.pages.get_mut(&page)
             && let Some((object, gap)) = loading.next_due()
@@ -152,7 +152,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// An object of a page has come, or never will: the page goes on without it.
+    /// An object of a page has arrived, or never will: the page continues without it.
     fn over(&mut self, world: &mut World<'_>, (page, object): (u64, usize)) {
         let Some((asker, loading)) = self.pages.get_mut(&page) else { return };
         let (asker, next) = (*asker, loading.over(object));
@@ -220,10 +220,10 @@ impl<'a> Clients<'a> {
         world.act(connection, Side::Opener);
     }
 
-    /// So much payload has come on a connection.
+    /// This much payload has arrived on a connection.
     fn take(&mut self, world: &mut World<'_>, number: u64, delivered: u64) {
         let Some(object) = self.objects.get_mut(&number) else { return };
-        // A gateway has hidden how its server failed.
+        // A gateway hides how its server failed.
         let (delivered, is_reset) = match self.gateway {
             Some(_) => (delivered, false),
             None => object.wanted.fate.seen(delivered),
@@ -247,7 +247,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// An object has come, or will not; with its connection if that is no more.
+    /// An object has arrived, or will not; with its connection if that has ended.
     fn end(
         &mut self,
         world: &mut World<'_>,
@@ -287,7 +287,7 @@ impl<'a> Clients<'a> {
         (before + client) as usize
     }
 
-    /// Gives a response up when nothing has come of it for too long.
+    /// Gives up a response when nothing of it has arrived for too long.
     fn watch(&mut self, world: &mut World<'_>, number: u64) {
         let Some(patience) = self.setup.patience else { return };
         let Some(object) = self.objects.get(&number) else { return };
@@ -305,7 +305,7 @@ impl<'a> Clients<'a> {
         &self.books
     }
 
-    /// Payload that has come for each class.
+    /// Payload that has arrived for each class.
     pub(crate) fn received(&self) -> &[Bytes] {
         &self.received
     }
@@ -320,7 +320,8 @@ impl<'a> Clients<'a> {
         self.longest_silence
     }
 
-    /// Counts what the end cuts off, by `whereabouts`; of those that are not measured too.
+    /// Counts the requests that the end cuts off, by `whereabouts`, including
+    /// those that are not measured.
     pub(crate) fn leave_off(
         &mut self,
         world: &mut World<'_>,
@@ -339,8 +340,7 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// Puts the row of an object into the books. Losses and repetitions are those of its
-/// connection to the client.
+/// Records the row of an object. Losses and repetitions are those of its connection to the client.
 fn report(
     world: &mut World<'_>,
     object: &Object,

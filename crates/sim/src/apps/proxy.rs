@@ -1,9 +1,9 @@
-//! The request gateway: a program with a connection to a client and one to a server
-//! for every exchange.
+//! The request gateway: a program with two connections for every exchange, one
+//! to a client and one to a server.
 //!
-//! What it does is decided by [`tidegate_core::request::Proxy`]. This program only
+//! [`tidegate_core::request::Proxy`] makes the decisions. This program only
 //! moves bytes: it tells that state machine what happens at its sockets, and
-//! carries out what comes back.
+//! carries out the replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Span, Time};
 
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::run_summary::Times;
 use crate::network::Queue;
 use crate::requests::{
     ClassOutcome, Ending, Fate, Hosts, Pauses, Setup, Unfinished, Wanted, Way, Whereabouts,
 };
 use crate::scenario::NodeId;
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 use crate::tcp::TcpConfig;
 
-/// What it is woken for.
+/// The reasons for which it is woken.
 const GATE: u64 = 0;
 const REPORT: u64 = 1;
 
@@ -42,9 +42,9 @@ pub(crate) struct Proxy<'a> {
     relays: BTreeMap<ExchangeId, Relay>,
     /// The exchange of a connection, on either side.
     exchanges: BTreeMap<ConnectionId, ExchangeId>,
-    /// When it is woken next for what the state machine wants.
+    /// The next time at which the state machine wants to be called.
     wakes_at: Time,
-    /// Payload that has come for each class.
+    /// Payload that has arrived for each class.
     received: Vec<Bytes>,
     books: Vec<Books>,
     longest_silence: Span,
@@ -57,9 +57,9 @@ struct Relay {
     server: Option<ConnectionId>,
     heard: Time,
     released: Option<Time>,
-    /// Whether the round trip of the handshake has been looked at.
+    /// Whether the round trip of the handshake has been recorded.
     timed: bool,
-    /// Payload that was read and passed on, and when that was last.
+    /// Payload that was read and passed on, and the last time of that.
     relayed: u64,
     moved: Time,
 }
@@ -98,7 +98,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// A request has come whole.
+    /// A request has arrived completely.
     fn hear(&mut self, world: &mut World<'_>, client: ConnectionId, wanted: Wanted) {
         let (class, user) = (ClassId(wanted.class as u32), UserId(u64::from(wanted.client)));
         let now = world.now();
@@ -121,7 +121,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// Does all that the state machine wants, and sees to it that it is asked again.
+    /// Carries out everything that the state machine wants, and arranges the next call.
     fn obey(&mut self, world: &mut World<'_>) {
         let now = world.now();
         while let Some(action) = self.core.next_action(now) {
@@ -186,7 +186,7 @@ impl<'a> Proxy<'a> {
         world.act(server, Side::Opener);
     }
 
-    /// An exchange is over: if it is not complete, for both sides.
+    /// An exchange is over; an incomplete one ends for both sides.
     fn end(&mut self, world: &mut World<'_>, exchange: ExchangeId, ending: Ended) {
         let Some(relay) = self.relays.remove(&exchange) else { return };
         let connections =
@@ -199,7 +199,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// Reads what has come from a server, as far as it may, and passes it on.
+    /// Reads data from a server, as far as permitted, and passes it on.
     fn relay(&mut self, world: &mut World<'_>, exchange: ExchangeId) {
         let now = world.now();
         let Some(relay) = self.relays.get_mut(&exchange) else { return };
@@ -243,14 +243,14 @@ impl<'a> Proxy<'a> {
         }
         if is_reset {
             self.core.reset(now, exchange);
-        } else if !complete {
+        } else {
             // Even if it is nothing: a response that finds the bucket of its class empty
             // gets in line.
             self.core.came(now, exchange, Bytes(unread));
         }
     }
 
-    /// Something has come from a server.
+    /// Data has arrived from a server.
     fn hear_server(&mut self, world: &mut World<'_>, id: ConnectionId, exchange: ExchangeId) {
         let now = world.now();
         if let Some(relay) = self.relays.get_mut(&exchange)
@@ -272,7 +272,7 @@ impl<'a> Proxy<'a> {
         (core.window(), core.held(), core.outstanding(), core.waiting())
     }
 
-    /// Payload that has come for each class.
+    /// Payload that has arrived for each class.
     pub(crate) fn received(&self) -> &[Bytes] {
         &self.received
     }
@@ -294,7 +294,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// Holds what is left at the end against what clients miss: no place is lost.
+    /// Compares what remains at the end with what clients miss: no place is lost.
     pub(crate) fn leave_off(&mut self, unfinished: &Unfinished) {
         let left = (self.core.waiting() as u64, self.core.outstanding() as u64);
         assert_eq!(left, (unfinished.waiting, unfinished.outstanding), "a place was lost");

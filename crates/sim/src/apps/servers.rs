@@ -1,16 +1,15 @@
-//! Web servers: each answers what it is asked for, once it has been asked, and some
-//! fail while they do.
+//! Web servers: each answers its requests, and some fail while they do.
 
 use slab::Slab;
 use tidegate_core::{Bytes, Rate, Span};
 
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Side};
+use super::App;
+use crate::connections::{AppId, Connection, ConnectionId, Over, Side};
 use crate::requests::{Fate, Setup};
-use crate::simulation::{Over, World};
+use crate::simulation::World;
 use crate::tcp::Endpoint;
 
-/// How often a slow server sends a piece.
+/// The interval at which a slow server sends a piece.
 const PIECE_EVERY: Span = Span::seconds(1);
 
 /// All servers of a run.
@@ -35,7 +34,7 @@ impl<'a> Servers<'a> {
 impl App for Servers<'_> {
     fn start(&mut self, _world: &mut World<'_>) {}
 
-    /// A slow response goes on.
+    /// A slow response continues.
     fn on_wake(&mut self, world: &mut World<'_>, number: u64) {
         let slow = &mut self.slow[number as usize];
         let connection = slow.connection;
@@ -73,10 +72,10 @@ impl App for Servers<'_> {
     fn on_over(&mut self, _: &mut World<'_>, _: &mut Connection, _: Side, _: Over) {}
 }
 
-/// A server writes what it sends of a response at once.
+/// A server writes the part of a response that it sends at once.
 ///
-/// A reset travels as one more byte behind those before it: it comes when and
-/// where a packet would, and after all that was sent.
+/// A reset travels as one more byte behind the others: it arrives when and
+/// where a packet would, after everything that was sent.
 fn answer(end: &mut Endpoint, fate: Fate, size: Bytes) {
     match fate {
         Fate::Answered => {
@@ -90,7 +89,7 @@ fn answer(end: &mut Endpoint, fate: Fate, size: Bytes) {
 }
 
 impl Slow {
-    /// Writes the next piece; whether it was the last.
+    /// Writes the next piece; returns whether it was the last.
     fn send(&mut self, end: &mut Endpoint) -> bool {
         let piece = self.rate.volume(PIECE_EVERY).0.max(1).min(self.left);
         self.left -= piece;

@@ -1,16 +1,16 @@
-//! What the sources of a scenario say, done: transfers are opened, datagrams sent.
+//! The sources of a scenario at work: they open transfers and send datagrams.
 //!
-//! One program stands for all hosts of a scenario's traffic. A source says when
-//! something begins; how a transfer goes on is up to its two ends.
+//! One program represents all hosts of a scenario's traffic. A source decides
+//! when something begins; the two ends of a transfer decide how it continues.
 
 use slab::Slab;
 use tidegate_core::Bytes;
 
+use super::App;
 use super::transfer::Transferring;
-use super::{App, AppId};
-use crate::connections::{Connection, ConnectionId, Opening, Side};
-use crate::scenario::{NodeId, Opener, Scenario, TrafficKind, Transfer};
-use crate::simulation::{Over, World};
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
+use crate::scenario::{NodeId, Opener, Scenario};
+use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
 
 /// The programs of all transfers and streams of datagrams.
@@ -21,7 +21,7 @@ pub(crate) struct Traffic {
     transfers: Slab<Transferring>,
     /// Transfers whose progress is recorded, oldest first.
     followed: Vec<usize>,
-    /// Used again for every event.
+    /// Reused for every event.
     actions: Vec<Action>,
 }
 
@@ -54,7 +54,8 @@ impl Traffic {
         let number = self.begun[traffic];
         self.begun[traffic] += 1;
         let spec = &world.scenario.traffic[traffic];
-        let (class, transfer) = (spec.class, transfer_of(&spec.kind));
+        let transfer = spec.kind.transfer().expect("a source of connections");
+        let class = spec.class;
         let slot = self.transfers.vacant_entry();
         let tag = slot.key();
         let connection = world.open(&Opening {
@@ -91,7 +92,7 @@ impl Traffic {
         self.transfers.iter_mut().for_each(|(_, transfer)| transfer.forget_warm_up(world));
     }
 
-    /// Reports what is cut off, by source and number.
+    /// Reports the flows that are cut off, by source and number.
     pub(crate) fn finish(&mut self, world: &mut World<'_>) {
         let mut cut_off: Vec<Transferring> = self.transfers.drain().collect();
         cut_off.sort_by_key(|transfer| (transfer.traffic, transfer.number));
@@ -141,7 +142,7 @@ impl App for Traffic {
         side: Side,
         over: Over,
     ) {
-        // Both ends are here: one of them closes the books.
+        // Both ends are here: one of them records the row.
         if side == Side::Opener {
             let tag = connection.tag as usize;
             let transfer = self.transfers.remove(tag);
@@ -163,18 +164,4 @@ fn report(
         row.unloaded = world.unloaded(row.traffic, size);
     }
     world.report(&row, now);
-}
-
-/// The transfer that a source of connections makes.
-fn transfer_of(kind: &TrafficKind) -> &Transfer {
-    match kind {
-        TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => transfer,
-        TrafficKind::Cbr { .. }
-        | TrafficKind::Frames { .. }
-        | TrafficKind::Greedy { .. }
-        | TrafficKind::Packets { .. }
-        | TrafficKind::Requests => {
-            unreachable!("these sources open no transfers")
-        }
-    }
 }

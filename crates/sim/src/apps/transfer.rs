@@ -1,4 +1,4 @@
-//! One transfer over a connection of its own, and its books.
+//! One transfer over a connection of its own, and its record.
 
 use tidegate_core::{Bytes, Span, Time};
 
@@ -27,18 +27,18 @@ pub(super) struct Transferring {
     pub(super) number: u64,
     started: Time,
     response: Option<Span>,
-    /// Payload that had reached the receiver when the books were opened: at the
+    /// Payload that had reached the receiver when the record began: at the
     /// start, or at the end of the warm-up.
     delivered_before: u64,
-    /// Payload that had reached the receiver at the last progress, and when that was.
+    /// Payload that had reached the receiver at the last progress, and the time of that.
     delivered: u64,
     progressed: Time,
     longest_stall: Span,
 }
 
 impl Transferring {
-    /// A transfer that begins `now`; `name` is its source and number there. Its opener
-    /// writes what it has to say first.
+    /// A transfer that begins `now`; `name` is its source and number there. Its
+    /// opener writes first what it has to send.
     pub(super) fn begin(
         world: &mut World<'_>,
         connection: ConnectionId,
@@ -75,7 +75,7 @@ impl Transferring {
         }
     }
 
-    /// What the program at a side does after a segment; whether it did something.
+    /// Runs the program at a side after a segment; returns whether it did something.
     pub(super) fn on_segment(&mut self, now: Time, end: &mut Endpoint, side: Side) -> bool {
         if side != self.sender {
             let delivered = end.delivered();
@@ -117,7 +117,7 @@ impl Transferring {
         }
     }
 
-    /// How far it has come.
+    /// Its progress.
     pub(super) fn progress(&self, now: Time, connection: &mut Connection) -> ProgressSample {
         let sender = connection.endpoint(self.sender);
         ProgressSample {

@@ -1,9 +1,9 @@
-//! What clients ask for, and when.
+//! The demand of clients: what they ask for, and when.
 //!
 //! Each loop of a client, or each client with open demand, draws from a stream
-//! of its own: the n-th page of a loop is the same under every scheduler, only
-//! its time depends on what came before. A client with a log's demand asks at
-//! the log's times.
+//! of its own: the n-th page of a loop is the same under every scheduler, and
+//! only its time depends on earlier events. A client with a log's demand asks
+//! at the log's times.
 
 use std::num::NonZeroU32;
 
@@ -14,22 +14,23 @@ use super::failures::{Fate, ServerFailures};
 use super::pages::{Loading, Pages, Plan};
 use super::setup::{Class, Demand, Setup};
 use crate::scenario::SizeLaw;
+use crate::scenario::sizes::Sampler;
 use crate::trace::HttpLog;
-use crate::traffic::sizes::Sampler;
 
-/// The requests of a Web server's log, to be made again.
+/// The requests of a Web server's log, for replay.
 ///
-/// The log says when to the second: within it a request has a random time. After
-/// the last request the log starts again, and where it begins is random too.
+/// The times of a log are whole seconds: within its second, a request has a
+/// random time. After the last request the log starts again, and its starting
+/// point is random too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
-    /// When, how large, and the number of the host that asked.
+    /// The time and size of each request, and the number of its host.
     requests: Vec<(Time, Bytes, u32)>,
     speed: NonZeroU32,
 }
 
 impl RequestLog {
-    /// The requests of a log, so many times as fast; `None` when it has none.
+    /// The requests of a log, this many times as fast; `None` if it has none.
     #[must_use]
     pub fn new(log: &HttpLog, speed: NonZeroU32) -> Option<RequestLog> {
         let request =
@@ -38,13 +39,13 @@ impl RequestLog {
         (!requests.is_empty()).then_some(RequestLog { requests, speed })
     }
 
-    /// How many hosts ask.
+    /// The number of hosts that ask.
     #[must_use]
     pub fn hosts(&self) -> u32 {
         self.requests.iter().map(|(.., host)| host + 1).max().unwrap_or_default()
     }
 
-    /// How long the log lasts when it is made again.
+    /// The duration of the log when it is replayed.
     #[must_use]
     pub fn period(&self) -> Span {
         let last = self.requests.last().map_or(Time::ZERO, |(at, ..)| *at);
@@ -55,16 +56,16 @@ impl RequestLog {
 /// The requests of a log that one client makes.
 #[derive(Debug)]
 struct Turn {
-    /// When in each round, in order, and how large.
+    /// The time within each round and the size, in order of time.
     requests: Vec<(Span, Bytes)>,
-    /// How long a round is.
+    /// The duration of a round.
     period: Span,
     /// The round and the number in it of the next request.
     next: (u64, usize),
 }
 
 impl Turn {
-    /// The turn of each client of a class: hosts are dealt to them one by one.
+    /// The turn of each client of a class: the hosts are distributed among them one by one.
     fn of_class(log: &RequestLog, clients: u32, mut stream: Stream) -> Vec<Turn> {
         let period = log.period();
         let begin = stream.uniform() * period.as_seconds();
@@ -111,9 +112,9 @@ pub(crate) struct Asker {
     demand: Demand,
     pages: Pages,
     stream: Stream,
-    /// What becomes of its responses.
+    /// The fate of its responses.
     fates: Stream,
-    /// How often its user has come or gone: what was planned before is void.
+    /// How often its user has come or gone: each time voids earlier plans.
     pub(crate) visit: u32,
     /// With a log's demand: what remains of it, and the size asked for next.
     turn: Option<Turn>,
@@ -147,12 +148,12 @@ impl Asker {
         all.map(asker).collect()
     }
 
-    /// When it begins its next page, seen from `now`: the start of the run, the
-    /// end of its last page, or with open demand that page's start. `None` when
+    /// The start of its next page, seen from `now`: the start of the run, the
+    /// end of its last page, or with open demand that page's start. `None` if
     /// it asks for nothing more.
     pub(crate) fn next(&mut self, now: Time, class: &Class) -> Option<Time> {
         if let Some(turn) = &mut self.turn {
-            // What was to be asked for while the user was away is not.
+            // Requests that fall into the user's absence are not made.
             let (at, size) = loop {
                 let next = turn.next(&class.silent)?;
                 if next.0 >= now {
@@ -176,7 +177,7 @@ impl Asker {
         Some(at)
     }
 
-    /// What becomes of a response.
+    /// The fate of a response.
     pub(crate) fn fate(&mut self, failures: &ServerFailures, size: Bytes) -> Fate {
         failures.draw(size, &mut self.fates)
     }
@@ -186,7 +187,7 @@ impl Asker {
         matches!(self.demand, Demand::Closed { .. })
     }
 
-    /// Draws a page, each host of which is one of so many `servers`.
+    /// Draws a page, each host of which is one of this many `servers`.
     pub(crate) fn page(&mut self, setup: &Setup, sizes: &Sizes, servers: usize) -> Loading {
         let stream = &mut self.stream;
         if self.turn.is_some() {

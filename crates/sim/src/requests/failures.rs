@@ -2,11 +2,10 @@
 
 use tidegate_core::{Bytes, Rate, Span, Stream};
 
-/// With which probability a response goes wrong, and how. The others are
-/// answered in full.
+/// The probabilities with which a response fails, and how. All other responses are complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerFailures {
-    /// The server stops anywhere in the response, for ever, and says nothing.
+    /// The server stops anywhere in the response, for ever, without a word.
     pub stall: f64,
     /// It breaks the connection off anywhere in the response.
     pub reset: f64,
@@ -17,14 +16,14 @@ pub struct ServerFailures {
 }
 
 impl ServerFailures {
-    /// No response goes wrong.
+    /// No response fails.
     pub const NONE: ServerFailures =
         ServerFailures { stall: 0.0, reset: 0.0, trickle: 0.0, trickle_rate: Rate(8_000) };
 
-    /// What becomes of a response of this size: two draws, whatever comes out.
+    /// The fate of a response of this size: two draws, whatever the result.
     pub(crate) fn draw(&self, size: Bytes, stream: &mut Stream) -> Fate {
         let (which, place) = (stream.uniform(), stream.uniform());
-        // Below the size, so that something is missing.
+        // Below the size, so that part of it is missing.
         let after = ((size.0 as f64 * place) as u64).min(size.0.saturating_sub(1));
         if which < self.stall {
             Fate::Stalls { after }
@@ -38,15 +37,15 @@ impl ServerFailures {
     }
 }
 
-/// What becomes of a response at its server.
+/// The fate of a response at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Answered,
-    /// So many bytes come, and then nothing.
+    /// This many bytes arrive, and then nothing.
     Stalls {
         after: u64,
     },
-    /// So many bytes come, and then a reset.
+    /// This many bytes arrive, and then a reset.
     Resets {
         after: u64,
     },
@@ -56,7 +55,8 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    /// What has come of the response when so much was read, and whether a reset has.
+    /// The part of the response that has arrived when this much was read, and
+    /// whether a reset has arrived.
     pub(crate) fn seen(self, delivered: u64) -> (u64, bool) {
         match self {
             Fate::Resets { after } => (delivered.min(after), delivered > after),
@@ -65,23 +65,23 @@ impl Fate {
     }
 }
 
-/// Users who are there for a time and then away for a time, both exponential.
+/// Users who are present and then absent for exponential times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Mean time of a visit. At its end all that the user has asked for is given up.
+    /// Mean time of a visit. Its end abandons everything that the user has asked for.
     pub present: Span,
     /// Mean time between two visits.
     pub absent: Span,
 }
 
 impl Presence {
-    /// Whether a user is there at a random moment: at the start of a run.
+    /// Whether a user is present at a random moment: at the start of a run.
     pub(crate) fn draw(&self, stream: &mut Stream) -> bool {
         let (present, absent) = (self.present.as_seconds(), self.absent.as_seconds());
         stream.uniform() * (present + absent) < present
     }
 
-    /// How long it stays so; visits have no memory.
+    /// The remaining time of that state; visits have no memory.
     pub(crate) fn last(&self, present: bool, stream: &mut Stream) -> Span {
         stream.exponential_span(if present { self.present } else { self.absent })
     }

@@ -29,12 +29,11 @@ pub(crate) struct Hosts {
     pub(crate) shaper: Option<usize>,
 }
 
-/// What becomes of the sizes of transfers in a run's summary: as `tidegate compare`
-/// has it when a scenario does not say.
+/// The size classes of a run's summary: the defaults of `tidegate compare`.
 const SIZE_CLASSES: [u64; 5] = [10_000, 30_000, 100_000, 1_000_000, 10_000_000];
 
 impl Setup {
-    /// The network for a seed, which draws the servers' links, and who runs where.
+    /// The network for a seed, which draws the servers' links, and the hosts of the programs.
     pub(crate) fn network(&self, way: &Way, seed: u64) -> (Scenario, Hosts) {
         let mut layout = Layout::default();
         let access = Capacity::Fixed(self.rate);
@@ -90,16 +89,15 @@ impl Setup {
         (self.scenario(layout, &hosts, provider, way), hosts)
     }
 
-    /// The names of the links that a run's rows speak of, by their numbers; the same under
-    /// every way.
+    /// The names of the links in a run's rows, by number; the same under every way.
     #[must_use]
     pub fn link_names(&self) -> Vec<String> {
         let (scenario, _) = self.network(&Way::direct(), 0);
         scenario.links.into_iter().map(|link| link.name).collect()
     }
 
-    /// The names of the sources of a run's rows, by their numbers: the classes, and then
-    /// the traffic that belongs to none.
+    /// The names of the sources in a run's rows, by number: the classes, and
+    /// then the traffic that belongs to no class.
     #[must_use]
     pub fn source_names(&self) -> Vec<String> {
         let (scenario, _) = self.network(&Way::direct(), 0);
@@ -182,8 +180,9 @@ const DOWNLINK: &str = "access";
 /// The name of the link that a shaper holds back.
 const SHAPER: &str = "shaper";
 
-/// Who talks to whom. All clients hang on one node and all servers on another, so a
-/// link on the way sees at most what two of the far side bring.
+/// The pairs of hosts that exchange traffic. All clients are behind one node
+/// and all servers behind another, so a link on the way sees at most the
+/// traffic of two hosts of the far side.
 fn talks(hosts: &Hosts, end_to_end: bool) -> Vec<(NodeId, NodeId)> {
     let mut talks = Vec::new();
     let mut between = |these: &[NodeId], those: &[NodeId]| {

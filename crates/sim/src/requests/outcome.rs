@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The results of a run.
 
 use tidegate_core::{Bytes, Counters, Span, Time, request};
 
@@ -7,12 +7,12 @@ use crate::metrics::run_summary::Times;
 /// Responses below this are small: a page's text, an icon.
 pub(crate) const SMALL: Bytes = Bytes(10_000);
 
-/// What came out of a run, of requests that began after the warm-up.
+/// The results of a run, for requests that began after the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Class by class.
+    /// The results of each class.
     pub classes: Vec<ClassOutcome>,
-    /// The state of things over time, from the start.
+    /// The state over time, from the start.
     pub samples: Vec<Sample>,
     /// Time in the provider's queue of every packet sent.
     pub queueing: Times,
@@ -20,13 +20,13 @@ pub struct Outcome {
     pub downlink: Counters,
     /// The queue of a shaper behind it.
     pub shaper: Option<Counters>,
-    /// For how long responses got nothing.
+    /// How long responses received nothing.
     pub pauses: Pauses,
     /// Share of the downlink's rate that was used after the warm-up.
     pub utilisation: f64,
-    /// How long was measured.
+    /// The time that was measured.
     pub measured: Span,
-    /// Until when it ran.
+    /// The end of the run.
     pub reached: Time,
 }
 
@@ -35,7 +35,7 @@ pub struct Outcome {
 pub struct ClassOutcome {
     /// Payload that reached the gateway for it.
     pub received: Bytes,
-    /// Requests that clients made. Each is one of those below.
+    /// Requests that clients made. Each counts in one of the fields below.
     pub asked: u64,
     /// Requests that were answered.
     pub completed: u64,
@@ -45,7 +45,7 @@ pub struct ClassOutcome {
     pub abandoned: u64,
     /// Requests that the end of the run cut off.
     pub unfinished: Unfinished,
-    /// From the client's first packet to the last byte that it gets.
+    /// From the client's first packet to the last byte that it receives.
     pub response: Times,
     /// The same for responses below 10 kB.
     pub small: Times,
@@ -58,13 +58,13 @@ pub struct ClassOutcome {
 /// Requests that failed, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
-    /// Too many waited already.
+    /// Too many were already waiting.
     pub refused: u64,
-    /// TCP gave a connection up.
+    /// TCP gave up a connection.
     pub broken: u64,
-    /// The server broke its connection off.
+    /// The server reset its connection.
     pub reset: u64,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     pub stalled: u64,
 }
 
@@ -76,7 +76,7 @@ impl Failures {
     }
 }
 
-/// Where requests were when a run ended.
+/// The places of requests when a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// On their way to the gateway.
@@ -115,15 +115,16 @@ impl Unfinished {
     }
 }
 
-/// For how long responses got nothing, since the start of the run.
+/// How long responses received nothing, since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// The longest time for which a response had read all that it was granted.
+    /// The longest time for which a response had used up everything that it was granted.
     pub ungranted: Span,
     /// The most long responses, those outside the window, at any time.
     pub long: usize,
-    /// The longest time from one byte of a response at the gateway to its next,
-    /// of responses whose server did not fail: with the path's own pauses.
+    /// The longest time from one byte of a response at the gateway to the next,
+    /// for responses whose server did not fail: it includes the path's own
+    /// pauses.
     pub silent: Span,
 }
 
@@ -138,15 +139,15 @@ pub(crate) enum Ending {
     Abandoned,
 }
 
-/// What a program that breaks a connection off says, as a status of HTTP where there
-/// is one (RFC 9110 section 15).
+/// The reason that a program gives for breaking a connection off: a status of
+/// HTTP where there is one (RFC 9110 section 15).
 const REASONS: [(Ending, u16); 6] = [
     (Ending::Completed, 200),
     (Ending::Refused, 503),
     (Ending::Broken, 500),
     (Ending::Reset, 502),
     (Ending::Stalled, 504),
-    // As nginx logs it.
+    // The status that nginx logs.
     (Ending::Abandoned, 499),
 ];
 
@@ -196,9 +197,9 @@ pub struct Sample {
     pub window: f64,
     /// *W*: responses that hold a place.
     pub held: u32,
-    /// Responses outstanding, long ones among them.
+    /// Responses outstanding, including long ones.
     pub outstanding: usize,
-    /// Requests that wait.
+    /// Requests waiting.
     pub waiting: usize,
     /// Packets in the provider's queue.
     pub queued: u32,

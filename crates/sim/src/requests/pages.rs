@@ -1,16 +1,15 @@
-//! Pages: which objects they have, in which order these are asked for, and how
-//! many at once.
+//! Pages: their objects, the order of the requests, and the number of simultaneous ones.
 //!
-//! What a page's objects wait for is not in a recording. What it shows is that
-//! an object that was asked for after others had come may have needed them, and
-//! that it did not need those that had not come yet. So an object is asked for
-//! when all have come that had come before it in the recording, and then as
-//! long after the last of them as it was there: the time of scripts and of
-//! waiting for a connection. True dependencies are among these; those that are
-//! none make a page a little more sequential than it is.
+//! A recording does not contain what a page's objects wait for. It shows that an object
+//! that was requested after others had arrived may have needed them, and that it did not
+//! need objects that had not arrived yet. So an object is requested once all objects
+//! have arrived that had arrived before its request in the recording, and then after the
+//! same delay as there: the time of scripts and of waiting for a connection. The true
+//! dependencies are among these; false ones make a page a little more sequential than it
+//! is.
 //!
-//! A browser has six connections to a host at most (RFC 9112 section 9.4 leaves
-//! the number to it); objects beyond them wait in the order in which they were due.
+//! A browser opens at most six connections to a host (RFC 9112 section 9.4 leaves
+//! the number to it); further objects wait in the order in which they were due.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,32 +18,32 @@ use tidegate_core::{Bytes, Span, Stream, Time};
 
 use crate::trace::{PageLoad, PageLoads, PageOutline, PageTable};
 
-/// How many objects of one host a page asks for at once.
+/// The number of objects that a page requests from one host at once.
 const AT_ONCE: u32 = 6;
 
-/// What the pages of a class look like.
+/// The form of a class's pages.
 #[derive(Clone, Debug, Default)]
 pub enum Pages {
-    /// A random number of objects, all asked for at once, each from a server of
-    /// its own; how many and how large says the setup.
+    /// A random number of objects, all requested at once, each from a server of
+    /// its own; the setup determines their number and sizes.
     #[default]
     Drawn,
-    /// Pages of a table, any with equal probability: as many objects from as
-    /// many hosts, the first of them alone and then the others. Their sizes are
-    /// drawn, and scaled so that all together are the page's.
+    /// Pages of a table, each with equal probability: the same numbers of
+    /// objects and hosts, the first object alone and then the others. Their
+    /// sizes are drawn, and scaled to the page's total.
     Outlined(Arc<PageTable>),
-    /// Pages as a browser recorded them, any with equal probability.
+    /// Pages as a browser recorded them, each with equal probability.
     Recorded(Arc<RecordedPages>),
 }
 
-/// Page loads of a browser, in the form in which they are asked for again.
+/// Page loads of a browser, in the form in which they are replayed.
 #[derive(Clone, Debug)]
 pub struct RecordedPages(Vec<Plan>);
 
 impl RecordedPages {
-    /// The pages of these archives that have an object; `None` when there is
-    /// none. Redirections and cached objects have no body and are no object: the
-    /// time that they took remains.
+    /// The pages of these archives that have an object; `None` if there are
+    /// none. Redirections and cached objects have no body and do not count as
+    /// objects, but the time that they took remains.
     #[must_use]
     pub fn new(loads: &[PageLoads]) -> Option<RecordedPages> {
         let pages = loads.iter().flat_map(|loads| &loads.pages).filter_map(Plan::of_recording);
@@ -52,7 +51,7 @@ impl RecordedPages {
         (!pages.is_empty()).then_some(RecordedPages(pages))
     }
 
-    /// How many pages there are.
+    /// The number of pages.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
@@ -70,14 +69,14 @@ impl RecordedPages {
     }
 }
 
-/// How a page is asked for.
+/// The plan by which a page is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Its objects, in the order in which they are due.
     objects: Vec<PlannedObject>,
-    /// The numbers of the objects in the order in which they had come.
+    /// The numbers of the objects in the order of their arrival.
     order: Vec<usize>,
-    /// How many hosts it asks.
+    /// The number of hosts that it asks.
     pub(crate) hosts: u32,
 }
 
@@ -86,14 +85,14 @@ pub(crate) struct Plan {
 struct PlannedObject {
     size: Bytes,
     host: u32,
-    /// How many objects, in the order of the plan, have to come before it is due.
+    /// The number of objects, in the order of the plan, that have to arrive before it is due.
     after: usize,
-    /// How long after that it is due.
+    /// The delay after that until it is due.
     gap: Span,
 }
 
 impl Plan {
-    /// Objects that are all asked for at once, without a limit.
+    /// Objects that are all requested at once, without a limit.
     pub(crate) fn at_once(sizes: Vec<Bytes>) -> Plan {
         let object = |(host, size)| PlannedObject { size, host, after: 0, gap: Span::ZERO };
         let hosts = sizes.len() as u32;
@@ -101,8 +100,8 @@ impl Plan {
         Plan { objects: (0..).zip(sizes).map(object).collect(), order, hosts }
     }
 
-    /// The first object, and when it has come the others; `draw` gives sizes that
-    /// are in proportion to theirs.
+    /// The first object, and after its arrival the others; `draw` gives sizes
+    /// that are in proportion to theirs.
     pub(crate) fn outlined(
         page: PageOutline,
         stream: &mut Stream,
@@ -144,7 +143,7 @@ impl Plan {
                 hosts.push(&request.host);
                 hosts.len() - 1
             });
-            // An object that took no time had not come before itself.
+            // An object that took no time had not arrived before itself.
             let after = order.partition_point(|other| {
                 ends[*other] < request.at || (ends[*other] == request.at && *other < number)
             });
@@ -157,15 +156,15 @@ impl Plan {
     }
 }
 
-/// A page that is being asked for.
+/// A page that is being requested.
 #[derive(Debug)]
 pub(crate) struct Loading {
     plan: Plan,
-    /// Which objects have come, or never will.
+    /// The objects that have arrived, or never will.
     over: Vec<bool>,
-    /// How many of the plan's order have come without a gap.
+    /// The number of objects in the plan's order that have arrived without a gap.
     in_order: usize,
-    /// How many objects have been due.
+    /// The number of objects that have been due.
     due: usize,
     left: usize,
     hosts: Vec<HostState>,
@@ -203,15 +202,16 @@ impl Loading {
         (object.size, self.hosts[object.host as usize].server)
     }
 
-    /// The next object that what has come makes due, and how long from now; to
-    /// be called until it says `None`, at the start and whenever one is over.
+    /// The next object that the arrivals make due, and the time until then;
+    /// call it until it returns `None`, at the start and whenever an object is
+    /// over.
     pub(crate) fn next_due(&mut self) -> Option<(usize, Span)> {
         let object = self.plan.objects.get(self.due).filter(|next| next.after <= self.in_order)?;
         self.due += 1;
         Some((self.due - 1, object.gap))
     }
 
-    /// An object is due: whether it may be asked for now, or waits for a connection.
+    /// An object is due; returns whether it may be requested now, or waits for a connection.
     pub(crate) fn ask(&mut self, object: usize) -> bool {
         let host = &mut self.hosts[self.plan.objects[object].host as usize];
         let may = host.open < AT_ONCE;
@@ -223,7 +223,7 @@ impl Loading {
         may
     }
 
-    /// An object has come, or never will; returns one that may be asked for instead.
+    /// An object has arrived, or never will; returns one that may be requested instead.
     pub(crate) fn over(&mut self, object: usize) -> Option<usize> {
         self.left -= 1;
         self.over[object] = true;
@@ -239,7 +239,7 @@ impl Loading {
         next
     }
 
-    /// Whether all objects have come, or never will.
+    /// Whether all objects have arrived, or never will.
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }

@@ -1,4 +1,4 @@
-//! What is connected, and who asks for what.
+//! The network and the demand.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::tcp::TcpConfig;
 pub struct Setup {
     /// Rate of the access link in either direction.
     pub rate: Rate,
-    /// One way over the access link.
+    /// One-way delay of the access link.
     pub delay: Span,
     /// The discipline of the queue at the provider's end.
     pub provider: DisciplineChoice,
-    /// What that queue holds; that of the uplink has no limit.
+    /// The buffer of that queue; the queue of the uplink has no limit.
     pub buffer: Buffer,
     /// Rate of each client's link, in either direction.
     pub client_rate: Rate,
-    /// One way over a client's link.
+    /// One-way delay of a client's link.
     pub client_delay: Span,
-    /// The wireless cell whose stations the clients are, in place of links of their own.
+    /// The wireless cell whose stations the clients are, instead of links of their own.
     pub wifi: Option<WirelessCell>,
     /// Classes of clients, the first with the number 0.
     pub classes: Vec<Class>,
@@ -40,23 +40,23 @@ pub struct Setup {
     /// Mean number of objects on a page, fetched at once: exponential, rounded,
     /// at least one.
     pub objects: f64,
-    /// What a client sends to ask for one.
+    /// The size of a request.
     pub request: Bytes,
     /// Traffic of the downlink that belongs to no class.
     pub passing: Vec<Cbr>,
     /// TCP of all hosts.
     pub tcp: Arc<TcpConfig>,
-    /// Receive buffer of the gateway's connections to servers: what a response
-    /// can still bring when it is not read.
+    /// Receive buffer of the gateway's connections to servers: the most that an
+    /// unread response can still bring.
     pub server_window: Bytes,
     /// How servers fail.
     pub failures: ServerFailures,
-    /// Who waits for a server, the gateway or without one the client, gives a
-    /// response up when so long nothing has come of it that was not held back.
+    /// The gateway, or without one the client, gives up a response after this
+    /// time in which nothing has arrived and nothing was held back.
     pub patience: Option<Span>,
     /// Until when it runs.
     pub duration: Span,
-    /// What begins before this is not measured.
+    /// Requests that begin before this are not measured.
     pub warm_up: Span,
     /// Time between two samples.
     pub sample_every: Span,
@@ -69,13 +69,14 @@ pub struct Class {
     pub name: String,
     /// Its weight.
     pub weight: NonZeroU32,
-    /// How many clients it has.
+    /// The number of its clients.
     pub clients: u32,
-    /// When each of them asks.
+    /// The times at which each of them asks.
     pub demand: Demand,
-    /// What for; the requests of a log are pages of one object, of its sizes.
+    /// The pages that they ask for; the requests of a log are pages of one
+    /// object, with the log's sizes.
     pub pages: Pages,
-    /// Whether they come and go; otherwise all are there all the time.
+    /// Whether they come and go; otherwise all are always present.
     pub presence: Option<Presence>,
     /// Times in which they begin no page.
     pub silent: Vec<(Time, Time)>,
@@ -84,20 +85,20 @@ pub struct Class {
 /// When a client begins a page.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// So many loops, each with one page at a time and a pause before the next.
+    /// This many loops, each with one page at a time and a pause before the next.
     Closed {
-        /// Loops of one client.
+        /// The number of loops of one client.
         loops: u32,
         /// Mean of the exponential pause after a page.
         pause: Span,
     },
-    /// Pages at random times, whether or not those before are complete.
+    /// Pages at random times, whether or not earlier ones are complete.
     Open {
         /// Mean time between two pages of one client.
         every: Span,
     },
-    /// The requests of a log at their times, whether or not those before are
-    /// complete; its hosts are dealt to the clients one by one.
+    /// The requests of a log at their times, whether or not earlier ones are
+    /// complete; its hosts are distributed among the clients one by one.
     Log(Arc<RequestLog>),
 }
 
@@ -112,25 +113,25 @@ pub struct ServerGroup {
     pub rate: (Rate, Rate),
 }
 
-/// Datagrams at a constant rate, on and off, that nobody behind the gateway asked
-/// for: they pass the provider's queue and the downlink, and end there (`MSF
-/// section 6`).
+/// Datagrams at a constant rate, on and off, that nobody behind the gateway
+/// requested: they pass the provider's queue and the downlink, and end there
+/// (`MSF section 6`).
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     /// Rate while it is on.
     pub rate: Rate,
     /// Size of a datagram on the wire.
     pub packet: Bytes,
-    /// How long it is off, at the start and each time.
+    /// The duration of each pause; the first one is at the start.
     pub off: Span,
-    /// How long it is on each time.
+    /// The duration of each sending period.
     pub on: Span,
 }
 
 /// A request scheduler with its settings.
 #[derive(Clone, Debug)]
 pub struct SchedulerChoice {
-    /// What it is called in results.
+    /// Its name in results.
     pub label: String,
     /// The scheduler.
     pub entry: &'static Entry,
@@ -140,7 +141,7 @@ pub struct SchedulerChoice {
 
 impl SchedulerChoice {
     /// The scheduler called `name` with these settings; others have their
-    /// default. `None` when there is none of this name.
+    /// default. `None` if there is none of this name.
     ///
     /// # Errors
     /// A setting that it does not take.
@@ -166,7 +167,7 @@ impl Setup {
         ends.take_while(|end| *end <= client).count()
     }
 
-    /// What the weights make of a rate: the share of each class, were all backlogged.
+    /// The share of a rate that the weights give each class if all are backlogged.
     #[must_use]
     pub fn shares_of(&self, rate: Rate) -> Vec<Rate> {
         let weights = self.classes.iter().map(|class| u64::from(class.weight.get()));
@@ -181,9 +182,9 @@ impl Setup {
     ///
     /// Ours are: ranges of the servers' links (figure 7 names none), the access
     /// link's own delay, and ten loops of each client with one object to a page. The
-    /// latter makes all classes backlogged and gives what the paper's latencies
-    /// mean by Little's law: at 9 responses a second, 8.83 s are 80 requests
-    /// outstanding, 6 to 7 of each client.
+    /// latter makes all classes backlogged and agrees with the paper's latencies by
+    /// Little's law: at 9 responses a second, 8.83 s are 80 outstanding requests, 6
+    /// to 7 of each client.
     #[must_use]
     pub fn paper() -> Setup {
         let class = |weight: u32| Class {
@@ -239,7 +240,7 @@ impl Setup {
         }
     }
 
-    /// The set-up with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
+    /// The setup with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
     /// ten segments of 1 448 bytes; the same queue in bytes, and a gateway that
     /// lets unread responses bring 24 kB at most.
     #[must_use]

@@ -1,4 +1,4 @@
-//! What a request says.
+//! The content of a request.
 
 use tidegate_core::{Bytes, Time};
 
@@ -8,15 +8,15 @@ use super::failures::Fate;
 /// connection, to the gateway and on to the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// Whose class, and which client of it: the user.
+    /// The class, and the client within it: the user.
     pub(crate) class: usize,
     pub(crate) client: u32,
     /// The server's number.
     pub(crate) server: usize,
-    /// Size of the response; a header says it ahead of the body.
+    /// Size of the response; a header states it ahead of the body.
     pub(crate) size: Bytes,
     /// What becomes of the response.
     pub(crate) fate: Fate,
-    /// When the client asked: for the books.
+    /// The time of the client's request, for the records.
     pub(crate) asked: Time,
 }

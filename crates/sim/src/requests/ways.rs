@@ -1,8 +1,8 @@
 //! The ways in which users can share an access link, and their one list.
 //!
 //! Beside the gateways with a request scheduler there are the rivals that users
-//! know. All of them see the same demand over the same link: what a client asks
-//! for, and of whom, comes from random streams that no way draws from.
+//! know. All of them see the same demand over the same link: a client's
+//! requests and their servers come from random streams from which no way draws.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
 use tidegate_core::setting::{Kind as Of, Parameter, SettingError, Settings};
+use tidegate_core::units::Amount;
 use tidegate_core::{Buffer, Rate};
 
 use super::setup::{SchedulerChoice, Setup};
@@ -28,12 +29,12 @@ pub struct Rival {
     pub parameters: &'static [Parameter],
 }
 
-/// Every rival but the packet disciplines, which are shapers under
+/// Every rival except the packet disciplines, which are shapers whose name is
 /// [`SHAPED`] and their own name.
 pub const RIVALS: &[Rival] = &[DIRECT, HTB, POOLS];
 
-/// With a packet discipline's name behind it, a shaper just below the link's rate
-/// that serves packets by that discipline.
+/// Followed by a packet discipline's name, it names a shaper just below the
+/// link's rate that serves packets by that discipline.
 pub const SHAPED: &str = "shaped-";
 
 const DIRECT: Rival = Rival {
@@ -82,7 +83,7 @@ const QUEUE: Parameter = Parameter {
     default: "1000",
 };
 
-/// Every name, with what is behind it: the request schedulers, the rivals, the
+/// Every name with its meaning: the request schedulers, the rivals, and the
 /// packet disciplines as shapers.
 pub fn names() -> impl Iterator<Item = (String, &'static str)> {
     let schedulers = SCHEDULERS.iter().map(|entry| (entry.name.into(), entry.summary));
@@ -94,19 +95,19 @@ pub fn names() -> impl Iterator<Item = (String, &'static str)> {
 /// One way of sharing the link, with its settings.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// What it is called in results.
+    /// Its name in results.
     pub label: String,
     kind: Kind,
 }
 
-/// Whose the weights are that a way goes by.
+/// The owners of the weights that a way applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// Each active user's of a class.
+    /// Each active user of a class.
     Users,
-    /// The whole class's, however many users it has.
+    /// The whole class, however many users it has.
     Classes,
-    /// Nobody's: it knows none.
+    /// Nobody: the way has no weights.
     Nobody,
 }
 
@@ -181,7 +182,43 @@ impl Way {
         Way { label: DIRECT.name.into(), kind: Kind::Direct }
     }
 
-    /// Whose weights it goes by.
+    /// Its name in files, one of [`names`].
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Gateway(choice) => choice.entry.name.into(),
+            Kind::Direct => DIRECT.name.into(),
+            Kind::Htb { .. } => HTB.name.into(),
+            Kind::Shaped { discipline, .. } => format!("{SHAPED}{}", discipline.entry.name),
+            Kind::Pools { .. } => POOLS.name.into(),
+        }
+    }
+
+    /// All its settings as they would be written in a file.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let share = |share: &f64| (SHARE.name, share.to_string());
+        let queue = |queue: &Buffer| match queue.amount() {
+            Amount::Packets(count) => (QUEUE.name, count.to_string()),
+            Amount::Bytes(_) => unreachable!("queues of shapers hold packets"),
+        };
+        match &self.kind {
+            Kind::Gateway(choice) => {
+                let names = choice.entry.parameters.iter().map(|parameter| parameter.name);
+                names.map(|name| (name, format!("{:#}", choice.settings.value(name)))).collect()
+            }
+            Kind::Direct => Vec::new(),
+            Kind::Htb { share: of, leaf, queue: holds } => {
+                vec![share(of), (LEAF.name, leaf.entry.name.into()), queue(holds)]
+            }
+            Kind::Shaped { share: of, queue: holds, discipline } => {
+                [share(of), queue(holds)].into_iter().chain(discipline.parameters()).collect()
+            }
+            Kind::Pools { share: of } => vec![share(of)],
+        }
+    }
+
+    /// The owners of its weights.
     #[must_use]
     pub fn weights(&self) -> Weights {
         match &self.kind {
@@ -203,7 +240,7 @@ impl Way {
         matches!(self.kind, Kind::Direct)
     }
 
-    /// Its request scheduler; without one, requests go out as they come.
+    /// Its request scheduler; without one, requests leave as they arrive.
     pub(crate) fn config(&self) -> Config {
         match &self.kind {
             Kind::Gateway(choice) => (choice.entry.config)(&choice.settings),
@@ -214,7 +251,7 @@ impl Way {
         }
     }
 
-    /// Whether TCP goes from clients to servers, past any gateway.
+    /// Whether TCP connects clients directly with servers.
     pub(crate) fn is_end_to_end(&self) -> bool {
         matches!(self.kind, Kind::Direct | Kind::Htb { .. } | Kind::Shaped { .. })
     }
@@ -224,7 +261,7 @@ impl Way {
         matches!(self.kind, Kind::Htb { .. } | Kind::Shaped { .. })
     }
 
-    /// The queue of that shaper, which tells the classes of hosts by their numbers.
+    /// The queue of that shaper, which distinguishes classes by the numbers of their hosts.
     pub(crate) fn shaper_queue(&self, setup: &Setup, classes: Arc<[u16]>) -> QueueSpec {
         let (share, queue) = match &self.kind {
             Kind::Htb { share, queue, .. } | Kind::Shaped { share, queue, .. } => (*share, *queue),
@@ -239,7 +276,7 @@ impl Way {
         QueueSpec::Shaped(Shaper { rate, sharing, queue, classes })
     }
 
-    /// How fast the gateway reads each class, if that is limited.
+    /// The rate at which the gateway reads each class, if that is limited.
     pub(crate) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
         let Kind::Pools { share } = self.kind else { return None };
         Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))

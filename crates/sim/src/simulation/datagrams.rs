@@ -1,4 +1,4 @@
-//! Datagrams of a run: how they are sent, and whether they are there in time.
+//! Datagrams of a run: their sending, and whether they arrive in time.
 
 use tidegate_core::{Bytes, Time};
 
@@ -28,9 +28,9 @@ impl World<'_> {
         self.send(from, Segment { key, destination, size, class, ecn, lot, content });
     }
 
-    /// When a datagram that was sent at `sent` has to be there; `None` when that
-    /// is not counted: without a deadline, in the warm-up, or when the run ends
-    /// before, so that nobody can tell.
+    /// The time by which a datagram that was sent at `sent` has to arrive;
+    /// `None` if that does not count: without a deadline, in the warm-up, or if
+    /// the run ends before and leaves it open.
     fn due(&self, traffic: usize, sent: Time) -> Option<Time> {
         let due = sent + self.scenario.traffic[traffic].deadline?;
         let counts = sent >= Time(self.scenario.warm_up.0) && due <= Time(self.scenario.duration.0);
@@ -72,8 +72,8 @@ impl World<'_> {
         }
     }
 
-    /// Of datagrams that are still on the way at `end`, those that were due are
-    /// late. The others are known to nobody, when the run was cut short.
+    /// Datagrams that are still on the way at `end` are late if they were due.
+    /// The fate of the others is unknown if the run was cut short.
     pub(super) fn judge_datagrams_on_the_way(&mut self, end: Time) {
         let on_the_way: Vec<_> = self.segments.values().map(|segment| segment.content).collect();
         for content in on_the_way {

@@ -1,5 +1,4 @@
-//! Wireless links: the packets of all that share a medium, from their queues
-//! to the far end.
+//! Wireless links: the packets of all links that share a medium, from their queues to the far end.
 
 use tidegate_core::{Packet, Time};
 
@@ -33,7 +32,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets those send in a cell whose turn it is.
+    /// Lets the senders of a cell whose turn it is send.
     pub(super) fn access(&mut self, index: usize) {
         let now = self.kernel.now();
         let Network { links, airs, .. } = &mut self.network;
@@ -92,7 +91,7 @@ struct Wireless<'a> {
     links: &'a mut [Link],
     segments: &'a mut Slab<Segment>,
     lost: &'a mut Vec<SegmentId>,
-    /// Present when it takes the rows of packets.
+    /// Present if it takes the rows of packets.
     recorder: Option<&'a mut dyn Recorder>,
     kernel: &'a mut Kernel<Event>,
 }
@@ -130,10 +129,9 @@ impl Queues for Wireless<'_> {
             }
         }
         let Some(packet) = taken else {
-            if queue.port().backlog().packets > 0 {
-                // The discipline holds its packets back.
+            // The discipline holds its packets back.
+            if let Some(next) = queue.next_ready(now) {
                 queue.wakes = true;
-                let next = queue.ready_at(now);
                 self.kernel.schedule(next, Event::Ready(link as u16));
             }
             return None;

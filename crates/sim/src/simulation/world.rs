@@ -1,4 +1,4 @@
-//! What all programs share: the links, the connections, the clock and the books.
+//! What all programs share: the links, the connections, the clock and the records.
 //!
 //! A segment's record lies in a slab from the host that sends it to the host
 //! that gets it or the queue that loses it; what moves through links is its
@@ -10,8 +10,7 @@ use std::collections::VecDeque;
 use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use super::Programs;
-use crate::apps::AppId;
-use crate::connections::{Connection, ConnectionId, Connections, Opening, Side};
+use crate::connections::{AppId, Connection, ConnectionId, Connections, Opening, Over, Side};
 use crate::datagrams::DatagramFlows;
 use crate::kernel::Kernel;
 use crate::lot::Lot;
@@ -22,14 +21,14 @@ use crate::slab::Slab;
 use crate::tcp::{Endpoint, Flags, Header};
 use crate::unloaded::Unloaded;
 
-/// Something that will happen.
+/// A future event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// The first packet in flight on a link arrives.
     Arrival(u16),
     /// A link's sender may take the next packet.
     Ready(u16),
-    /// Somebody may begin to send in a wireless cell.
+    /// A sender may begin to send in a wireless cell.
     Access(u16),
     /// A timer of one end of a connection may be due.
     Timer(ConnectionId, Side),
@@ -61,21 +60,6 @@ pub(super) enum Content {
     Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
 }
 
-/// Why a connection is no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// Both ends have closed it.
-    Closed,
-    /// TCP gave it up.
-    Failed,
-    /// The program at this end broke it off, for a reason of its own.
-    Aborted {
-        by: Side,
-        /// What the programs at both ends take it to mean.
-        reason: u16,
-    },
-}
-
 /// The network with all hosts, as their programs see it.
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -87,7 +71,7 @@ pub(crate) struct World<'a> {
     pub(crate) seed: u64,
     pub(super) segments: Slab<Segment>,
     pub(super) datagrams: Vec<DatagramFlows>,
-    /// Connections that are no more, whose programs do not know yet.
+    /// Connections that have ended, whose programs do not know yet.
     over: VecDeque<(Box<Connection>, Over)>,
     /// The yardstick for slowdown; `None` while the yardstick itself is measured.
     unloaded: Option<Unloaded<'a>>,
@@ -96,13 +80,14 @@ pub(crate) struct World<'a> {
     tally: Tally,
     /// Whether the recorder takes the rows of packets.
     pub(super) takes_packets: bool,
-    // Buffers that are used again for every event.
-    headers: Vec<Vec<Header>>,
+    // Buffers that are reused for every event.
+    headers: Vec<Header>,
+    spare_headers: Vec<Vec<Header>>,
     pub(super) lost: Vec<SegmentId>,
     pub(super) handed_on: Vec<SegmentId>,
 }
 
-/// What has become of all segments.
+/// The fate of all segments.
 #[derive(Debug, Default)]
 struct Tally {
     made: u64,
@@ -136,6 +121,7 @@ impl<'a> World<'a> {
             unloaded,
             tally: Tally::default(),
             headers: Vec::new(),
+            spare_headers: Vec::new(),
             lost: Vec::new(),
             handed_on: Vec::new(),
         }
@@ -158,23 +144,22 @@ impl<'a> World<'a> {
 
     // Links.
 
-    /// The first packet in flight on a link has come to the far end.
-    /// Returns it when it is there for the host at that end.
+    /// The first packet in flight on a link has arrived at the far end. Returns
+    /// it when it is there for the host at that end.
     #[must_use]
     pub(super) fn arrive(&mut self, link: usize) -> Option<SegmentId> {
         let now = self.kernel.now();
-        let (to, segment) = {
-            let link_state = &mut self.network.links[link];
-            let (_, segment) = link_state.in_flight.pop_front().expect("an arrival has its packet");
-            if let Some((at, _)) = link_state.in_flight.front() {
-                self.kernel.schedule(*at, Event::Arrival(link as u16));
-            }
-            (link_state.to, segment)
-        };
-        if self.segments[segment].destination == to {
+        let state = &mut self.network.links[link];
+        let (_, segment, destination) =
+            state.in_flight.pop_front().expect("an arrival has its packet");
+        if let Some((at, ..)) = state.in_flight.front() {
+            self.kernel.schedule(*at, Event::Arrival(link as u16));
+        }
+        let to = state.to;
+        if destination == to {
             return Some(segment);
         }
-        let next = self.network.next_link(to, self.segments[segment].destination);
+        let next = self.network.next_link(to, destination);
         self.enter(next, segment, now);
         None
     }
@@ -217,13 +202,13 @@ impl<'a> World<'a> {
         if woken {
             queue.wakes = false;
         }
-        if queue.wakes || queue.port().backlog().packets == 0 {
+        if queue.wakes {
             return;
         }
+        let Some(ready) = queue.next_ready(now) else { return };
         if let Some(radio) = queue.radio {
             return self.contend(radio);
         }
-        let ready = queue.ready_at(now);
         if ready > now {
             queue.wakes = true;
             return self.kernel.schedule(ready, Event::Ready(link as u16));
@@ -240,15 +225,16 @@ impl<'a> World<'a> {
                 self.recorder.packet(&PacketRecord { link, at: now, packet, event });
             }
         }
-        if queue.port().backlog().packets > 0 {
-            let next = queue.ready_at(taken.map_or(now, |(_, sent)| sent));
+        if let Some(next) = queue.next_ready(taken.map_or(now, |(_, sent)| sent)) {
             queue.wakes = true;
             self.kernel.schedule(next, Event::Ready(link as u16));
         }
         self.drop_lost();
         if let Some((packet, sent)) = taken {
             let segment = packet.handle as SegmentId;
-            self.segments[segment].ecn = packet.ecn;
+            if packet.ecn == Ecn::Ce {
+                self.segments[segment].ecn = Ecn::Ce;
+            }
             self.travel(link, segment, sent);
         }
     }
@@ -256,13 +242,13 @@ impl<'a> World<'a> {
     /// A packet whose last bit leaves a link's sender at `sent` goes to the far
     /// end, and at once through links behind that it alone feeds.
     pub(super) fn travel(&mut self, link: usize, segment: SegmentId, sent: Time) {
-        if self.network.links[link].loses(self.segments[segment].lot) {
+        let Segment { lot, destination, .. } = self.segments[segment];
+        let travelled = &self.network.links[link];
+        if travelled.loses(lot) {
             self.lost.push(segment);
             return self.drop_lost();
         }
-        let at = self.network.links[link].arrival(sent);
-        let to = self.network.links[link].to;
-        let destination = self.segments[segment].destination;
+        let (at, to) = (travelled.arrival(sent), travelled.to);
         if to != destination {
             let next = self.network.next_link(to, destination);
             let behind = &self.network.links[next];
@@ -274,11 +260,18 @@ impl<'a> World<'a> {
         if in_flight.is_empty() {
             self.kernel.schedule(at, Event::Arrival(link as u16));
         }
-        in_flight.push_back((at, segment));
+        in_flight.push_back((at, segment, destination));
     }
 
     /// Tells the owners of lost packets.
+    #[inline]
     pub(super) fn drop_lost(&mut self) {
+        if !self.lost.is_empty() {
+            self.drop_all_lost();
+        }
+    }
+
+    fn drop_all_lost(&mut self) {
         while let Some(segment) = self.lost.pop() {
             self.tally.lost += 1;
             match self.segments.remove(segment).content {
@@ -305,11 +298,12 @@ impl<'a> World<'a> {
     /// Lets one end send what it may, after its program did something.
     pub(crate) fn act(&mut self, connection: ConnectionId, side: Side) {
         let now = self.kernel.now();
-        let mut headers = self.headers.pop().unwrap_or_default();
+        let mut headers = self.spare_headers.pop().unwrap_or_default();
         if let Some(end) = self.end(connection, side) {
             end.poll(now, &mut headers);
         }
-        self.after_activity(connection, side, headers);
+        self.after_activity(connection, side, &mut headers);
+        self.spare_headers.push(headers);
     }
 
     /// Breaks a connection off, at once and at both ends.
@@ -320,31 +314,36 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A connection that is no more, whose programs have to be told.
+    /// Whether a connection has ended whose programs have to be told.
+    #[inline]
+    pub(super) fn has_over(&self) -> bool {
+        !self.over.is_empty()
+    }
+
+    /// Such a connection: the one that ended first.
     pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
         self.over.pop_front()
     }
 
-    /// A packet has come to the host that it was sent to. Tells the program there.
+    /// A packet has arrived at the host that it was sent to. Tells the program there.
     pub(super) fn deliver(&mut self, segment: SegmentId, programs: &mut Programs<'_>) {
         self.tally.delivered += 1;
         let now = self.kernel.now();
         let record = self.segments.remove(segment);
         match record.content {
             Content::Tcp { connection, to, header } => {
-                let mut headers = self.headers.pop().unwrap_or_default();
-                let Some(state) = self.connections.live(connection) else {
-                    return self.headers.push(headers);
-                };
+                let Some(state) = self.connections.live(connection) else { return };
+                let mut headers = std::mem::take(&mut self.headers);
                 let marked = record.ecn == Ecn::Ce;
                 state.endpoint(to).on_segment(now, &header, marked, &mut headers);
                 let app = state.app(to);
-                if programs.app(app).on_segment(self, connection, to)
+                if programs.on_segment(app, self, connection, to)
                     && let Some(end) = self.end(connection, to)
                 {
                     end.poll(now, &mut headers);
                 }
-                self.after_activity(connection, to, headers);
+                self.after_activity(connection, to, &mut headers);
+                self.headers = headers;
             }
             Content::Datagram { traffic, flow, sent, .. } => {
                 self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
@@ -355,37 +354,32 @@ impl<'a> World<'a> {
     pub(super) fn on_timer(&mut self, connection: ConnectionId, side: Side) {
         let now = self.kernel.now();
         let Some(state) = self.connections.live(connection) else { return };
-        let mut headers = self.headers.pop().unwrap_or_default();
+        let mut headers = std::mem::take(&mut self.headers);
         if state.timer_came(now, side, &mut headers) {
-            self.after_activity(connection, side, headers);
-        } else {
-            self.headers.push(headers);
+            self.after_activity(connection, side, &mut headers);
         }
+        self.headers = headers;
     }
 
     /// Sends what one side of a connection has to say, sets its timer, and
     /// removes the connection when it is over.
-    fn after_activity(&mut self, id: ConnectionId, side: Side, mut headers: Vec<Header>) {
-        let Some(state) = self.connections.live(id) else {
-            headers.clear();
-            return self.headers.push(headers);
-        };
+    fn after_activity(&mut self, id: ConnectionId, side: Side, headers: &mut Vec<Header>) {
+        let Some(state) = self.connections.live(id) else { return headers.clear() };
         if let Some(at) = state.timer_to_set(side) {
             self.kernel.schedule(at, Event::Timer(id, side));
         }
         let over = state.is_over();
         let class = state.class();
         let (from, destination, key) = state.route(side);
+        let mut lots = state.next_lots(side, headers.len());
         for header in headers.drain(..) {
             let to = side.other();
             let size = header.wire_size();
             let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
             let content = Content::Tcp { connection: id, to, header };
-            let state = self.connections.live(id).expect("it has just been there");
-            let lot = state.next_lot(side);
+            let lot = lots.next().expect("each packet has its lot");
             self.send(from, Segment { key, destination, size, class, ecn, lot, content });
         }
-        self.headers.push(headers);
         if let Some(over) = over {
             let state = self.connections.remove(id);
             self.over.push_back((state, over));

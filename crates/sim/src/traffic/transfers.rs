@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tidegate_core::{Bytes, Span, Stream, Time};
 
-use super::sizes::Sampler;
 use super::{Action, Source};
+use crate::scenario::sizes::Sampler;
 use crate::scenario::{Arrivals, NodeId, SizeLaw, TrafficSpec, Transfer};
 
 /// Opens transfers at random, all at once, or at the times of a log.

@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 
 use tidegate_core::{Stream, Time};
 
-use super::sizes::Sampler;
 use super::transfers::Ends;
 use super::{Action, Source};
+use crate::scenario::sizes::Sampler;
 use crate::scenario::{TrafficSpec, Transfer, WebProfile};
 
 pub(super) struct Web {

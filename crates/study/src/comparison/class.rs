@@ -1,4 +1,4 @@
-//! What the transfers of one size class got.
+//! The results of the transfers of one size class.
 
 use serde::{Deserialize, Serialize};
 use tidegate_sim::metrics::run_summary::ClassSummary;
@@ -15,7 +15,7 @@ pub struct ClassResult {
     pub up_to_bytes: Option<u64>,
     /// Flows that began, all runs together.
     pub started: u64,
-    /// Flows that were finished, all runs together.
+    /// Flows that finished, all runs together.
     pub completed: u64,
     /// Flows that lost at least one packet, all runs together.
     pub with_loss: u64,
@@ -25,7 +25,7 @@ pub struct ClassResult {
     pub median_s: Option<Estimate>,
     /// 95th percentile of the response time.
     pub p95_s: Option<Estimate>,
-    /// Mean of response time over that on an empty link.
+    /// Mean of the response time divided by that on an empty link.
     pub slowdown: Option<Estimate>,
 }
 
@@ -33,7 +33,7 @@ impl ClassResult {
     /// The detailed table of size classes.
     pub const CLASSES: Table = "Response times by size class";
 
-    /// Everything that is measured of it, in the order of tables.
+    /// Every measure of it, in the order of tables.
     pub const MEASURES: &'static [Measure<ClassResult>] = &[
         Measure {
             name: "started_flows",

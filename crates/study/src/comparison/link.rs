@@ -1,6 +1,7 @@
-//! What went through one link, and what waited in front of it.
+//! The traffic of one link, and the queue in front of it.
 
 use serde::{Deserialize, Serialize};
+use tidegate_core::LossReason;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::LinkSummary;
 use tidegate_sim::scenario::{QueueSpec, Scenario};
@@ -10,13 +11,13 @@ use crate::Estimate;
 use crate::measure::{Better, Measure, Quantity, Table, Value};
 
 /// One link with a queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
     /// Its name in the scenario.
     pub name: String,
-    /// Whether the discipline stood here.
+    /// Whether the discipline under test was here.
     pub tested: bool,
-    /// Bytes sent over bytes that could have been sent.
+    /// Bytes sent divided by bytes that could have been sent.
     pub utilisation: Option<Estimate>,
     /// Packets that arrived, all runs together.
     pub offered: u64,
@@ -27,16 +28,16 @@ pub struct LinkResult {
     /// Packets dropped early, to tell senders of congestion, all runs together.
     #[serde(default)]
     pub early: u64,
-    /// Acknowledgements dropped because a later one said all, all runs together.
+    /// Acknowledgements dropped because a later one superseded them, all runs together.
     #[serde(default)]
     pub superseded: u64,
-    /// Packets dropped because they were more than their flow may send, all runs together.
+    /// Packets dropped because they exceeded what their flow may send, all runs together.
     #[serde(default)]
     pub excess: u64,
     /// Packets marked, to tell senders of congestion, all runs together.
     #[serde(default)]
     pub marked: u64,
-    /// Packets lost over packets that arrived.
+    /// Packets lost divided by packets that arrived.
     pub loss_ratio: Option<Estimate>,
     /// Time in the queue.
     pub delay: DelayResult,
@@ -48,6 +49,14 @@ pub struct LinkResult {
     pub flows_peak: usize,
     /// The state over time in the first run.
     pub over_time: Vec<LinkPoint>,
+}
+
+impl LinkResult {
+    /// Packets lost for any reason, all runs together.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.refused + self.pushed_out + self.early + self.superseded + self.excess
+    }
 }
 
 /// The state of a link at a moment.
@@ -66,12 +75,12 @@ pub struct LinkPoint {
 }
 
 impl LinkResult {
-    /// The detailed table of what went through links.
+    /// The detailed table of the traffic of links.
     pub const PACKETS: Table = "Links: packets";
-    /// The detailed table of what waited.
+    /// The detailed table of queues.
     pub const QUEUES: Table = "Links: queues";
 
-    /// Everything that is measured of it, in the order of tables.
+    /// Every measure of it, in the order of tables.
     pub const MEASURES: &'static [Measure<LinkResult>] = &[
         Measure {
             name: "offered_packets",
@@ -83,7 +92,7 @@ impl LinkResult {
             value: |it| Value::Sum(it.offered),
         },
         Measure {
-            name: "refused_packets",
+            name: LossReason::Refused.column(),
             heading: "Refused",
             headline: None,
             quantity: Quantity::Plain,
@@ -92,7 +101,7 @@ impl LinkResult {
             value: |it| Value::Sum(it.refused),
         },
         Measure {
-            name: "pushed_out_packets",
+            name: LossReason::PushedOut.column(),
             heading: "Pushed out",
             headline: None,
             quantity: Quantity::Plain,
@@ -101,7 +110,7 @@ impl LinkResult {
             value: |it| Value::Sum(it.pushed_out),
         },
         Measure {
-            name: "early_packets",
+            name: LossReason::Early.column(),
             heading: "Dropped early",
             headline: None,
             quantity: Quantity::Plain,
@@ -110,7 +119,7 @@ impl LinkResult {
             value: |it| Value::Sum(it.early),
         },
         Measure {
-            name: "superseded_packets",
+            name: LossReason::Superseded.column(),
             heading: "ACKs filtered",
             headline: None,
             quantity: Quantity::Plain,
@@ -119,7 +128,7 @@ impl LinkResult {
             value: |it| Value::Sum(it.superseded),
         },
         Measure {
-            name: "excess_packets",
+            name: LossReason::Excess.column(),
             heading: "In excess",
             headline: None,
             quantity: Quantity::Plain,
@@ -245,16 +254,17 @@ impl LinkResult {
                 delivered_bytes: sample.counters.delivered_bytes.0,
             })
             .collect();
+        let lost = |reason| links().map(|link| link.counters.lost_as(reason)).sum();
         LinkResult {
             name: scenario.links[index].name.clone(),
             tested: matches!(scenario.links[index].queue, QueueSpec::Tested(_)),
             utilisation: estimate(&|link| link.utilisation),
             offered: links().map(|link| link.counters.offered).sum(),
-            refused: links().map(|link| link.counters.refused).sum(),
-            pushed_out: links().map(|link| link.counters.pushed_out).sum(),
-            early: links().map(|link| link.counters.early).sum(),
-            superseded: links().map(|link| link.counters.superseded).sum(),
-            excess: links().map(|link| link.counters.excess).sum(),
+            refused: lost(LossReason::Refused),
+            pushed_out: lost(LossReason::PushedOut),
+            early: lost(LossReason::Early),
+            superseded: lost(LossReason::Superseded),
+            excess: lost(LossReason::Excess),
             marked: links().map(|link| link.counters.marked).sum(),
             loss_ratio: estimate(&LinkSummary::loss_ratio),
             delay: DelayResult::of(links().map(|link| &link.delay)),

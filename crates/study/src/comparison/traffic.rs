@@ -1,4 +1,4 @@
-//! What one source of traffic got.
+//! The results of one source of traffic.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::measure::{Better, Measure, Quantity, Table, Value};
 pub struct TrafficResult {
     /// Its name in the scenario.
     pub name: String,
-    /// Whether it sends datagrams (a call, a replay) and not transfers.
+    /// Whether it sends datagrams (a call, a replay) instead of transfers.
     pub datagrams: bool,
     /// Flows that began, all runs together.
     pub started: u64,
-    /// Flows that were finished, all runs together.
+    /// Flows that finished, all runs together.
     pub completed: u64,
-    /// Payload delivered over the run's time after the warm-up.
+    /// Payload delivered, divided by the run's time after the warm-up.
     pub throughput_bps: Option<Estimate>,
     /// Jain's index over its long flows.
     pub fairness: Option<Estimate>,
@@ -31,12 +31,12 @@ pub struct TrafficResult {
     pub long_goodput_bps: Option<Estimate>,
     /// The longest time without progress of a long flow.
     pub longest_stall_s: Option<Estimate>,
-    /// Datagrams lost over datagrams sent.
+    /// Datagrams lost divided by datagrams sent.
     pub loss_ratio: Option<Estimate>,
-    /// When a datagram is late, where the scenario says so.
+    /// The time after which a datagram is late, if the scenario sets one.
     #[serde(default)]
     pub deadline_s: Option<f64>,
-    /// Datagrams that came after the deadline or never, over those that were due.
+    /// Datagrams that arrived after the deadline or never, divided by those that were due.
     #[serde(default)]
     pub late_ratio: Option<Estimate>,
     /// One-way delay of datagrams.
@@ -47,7 +47,7 @@ pub struct TrafficResult {
     pub progress: Vec<ProgressPoint>,
 }
 
-/// How far a followed flow had come.
+/// The progress of a followed flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgressPoint {
     /// Number of the flow within its source.
@@ -64,7 +64,7 @@ impl TrafficResult {
     /// The detailed table of sources of datagrams.
     pub const DATAGRAMS: Table = "Sources of datagrams";
 
-    /// Everything that is measured of it, in the order of tables.
+    /// Every measure of it, in the order of tables.
     pub const MEASURES: &'static [Measure<TrafficResult>] = &[
         Measure {
             name: "started_flows",

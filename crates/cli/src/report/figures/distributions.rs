@@ -20,7 +20,7 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
         not_drawn(&chart.lines)
     );
     figure(comparison, "short-distribution".into(), title.into(), caption, &chart, || {
-        format!("No transfer of at most {largest} was finished.")
+        format!("No transfer of at most {largest} finished.")
     })
 }
 
@@ -62,7 +62,7 @@ fn chart<'a>(
     let times = lines.iter().flat_map(|line| &line.points).map(|(at, _)| *at);
     let longest = times.clone().fold(0.0, f64::max);
     let x = Axis::log(time, Quantity::Time, times);
-    // All lines go on to the end of the slowest: everything has arrived by then.
+    // All lines continue to the end of the slowest: everything has arrived by then.
     for line in &mut lines {
         if let Some((_, fraction)) = line.points.last().copied() {
             line.points.push((longest, fraction));
@@ -90,7 +90,7 @@ fn figure(
         id,
         title,
         caption,
-        description: format!("A cumulative distribution each for {}.", labels(comparison)),
+        description: format!("One cumulative distribution for each of {}.", labels(comparison)),
         table: Some("table-quantiles"),
         plot: if empty { Err(gap()) } else { Ok(chart.draw()) },
     }
@@ -142,8 +142,8 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
     })
 }
 
-/// A row of times, each with its marker; all numbers at the right, or with only
-/// one its interval.
+/// A row of times, each with its marker; at the right all numbers, or for a
+/// single one its interval.
 pub(in crate::report) fn dots(
     label: &str,
     style: usize,
@@ -171,14 +171,14 @@ pub(in crate::report) fn dots(
     }
 }
 
-/// Rows of times on a logarithmic axis that holds all of `values`.
+/// Rows of times on a logarithmic axis that covers all of `values`.
 pub(in crate::report) fn dotted(
     name: &str,
     values: impl Iterator<Item = Estimate>,
     groups: Vec<(String, Vec<Row>)>,
     dot_key: Vec<&'static str>,
 ) -> RowChart {
-    // Intervals that reach down to nothing end at the edge.
+    // Intervals that reach down to zero end at the edge.
     let ends = values.flat_map(|value| {
         let (from, to) = value.interval();
         [value.mean, from.max(value.mean / 4.0), to]

@@ -46,8 +46,8 @@ pub(super) fn flow_tables(comparison: &Comparison) -> Vec<Figure> {
         });
         let title = format!("Flow table over time{}", of_which("at", &link.name, links.len()));
         let caption = format!(
-            "Flows that the discipline at ‘{}’ keeps state for, sampled in the run with {}. It is \
-             what the discipline costs in memory.",
+            "Flows that the discipline at ‘{}’ keeps state for, sampled in the run with {}. They \
+             are what the discipline costs in memory.",
             link.name,
             first_seed(comparison)
         );
@@ -67,7 +67,7 @@ fn figure(id: String, title: String, caption: String, chart: &PanelChart) -> Fig
         id,
         title,
         caption,
-        description: format!("A panel each for {}.", super::listed(&names)),
+        description: format!("One panel for each of {}.", super::listed(&names)),
         table: Some("table-queues"),
         plot: if empty { Err("Nothing was sampled.".into()) } else { Ok(chart.draw()) },
     }

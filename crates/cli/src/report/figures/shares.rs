@@ -13,9 +13,8 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     let row = |(style, discipline): (usize, &DisciplineResult), index: usize| {
         let link = discipline.links.get(index);
         let offered = link.map_or(0, |link| link.offered);
-        let (refused, later) = link.map_or((0, 0), |link| {
-            (link.refused, link.pushed_out + link.early + link.superseded + link.excess)
-        });
+        let (refused, later) =
+            link.map_or((0, 0), |link| (link.refused, link.lost() - link.refused));
         let ratio = link.and_then(|link| link.loss_ratio);
         // The mean over seeds, like everywhere, divided as all seeds together.
         let both = ratio.map_or(0.0, |ratio| ratio.mean);
@@ -55,18 +54,18 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "loss".into(),
         title: "Loss by reason".into(),
-        caption: "Packets lost at the link over packets that arrived there. Refused: lost on \
-                  arrival at a full buffer. Other: pushed out to make room for another, or \
-                  dropped early to tell its sender of congestion; the table says which. The \
-                  bars are means over seeds, the whiskers their 95% confidence intervals. A \
-                  packet that is sent again counts again."
+        caption: "Packets lost at the link, divided by packets that arrived there. Refused: lost \
+                  on arrival at a full buffer. Other: pushed out to make room for another, or \
+                  dropped early to tell its sender of congestion; the table says which. The bars \
+                  are means over seeds, the whiskers their 95% confidence intervals. A packet that \
+                  is sent again counts again."
             .into(),
         table: Some("table-links"),
         ..figure
     })
 }
 
-/// What each source of transfers carries, where there are several.
+/// The throughput of each source of transfers, where there are several.
 pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     let found = sources(comparison, |source| !source.datagrams && source.throughput_bps.is_some());
     if found.len() < 2 {
@@ -83,8 +82,8 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "throughput".into(),
         title: "What each source carries".into(),
-        caption: "Payload of all transfers of a source over the time of the run. The whiskers are \
-                  95% confidence intervals over seeds."
+        caption: "Payload of all transfers of a source, divided by the time of the run. The \
+                  whiskers are 95% confidence intervals over seeds."
             .into(),
         table: Some("table-transfers"),
         ..figure
@@ -127,9 +126,10 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "utilisation".into(),
         title: "Utilisation of the links".into(),
-        caption: "Bytes sent over the bytes that the link could have sent. The whiskers are 95% \
-                  confidence intervals over seeds."
-            .into(),
+        caption:
+            "Bytes sent, divided by the bytes that the link could have sent. The whiskers are \
+                  95% confidence intervals over seeds."
+                .into(),
         table: Some("table-links"),
         ..figure
     })

@@ -44,7 +44,7 @@ fn small_responses(summary: &Summary) -> Figure {
     figure(
         "small-responses",
         "Small responses",
-        "The time within which half of the responses below 10 kB have come. Markers are means over \
+        "The time within which half of the responses below 10 kB arrived. Markers are means over \
          seeds, whiskers their 95% confidence intervals; the axis is logarithmic. Further left is \
          better.",
         &chart,
@@ -73,7 +73,7 @@ fn response_times(summary: &Summary) -> Figure {
     figure(
         "response-times",
         "Response times by class",
-        "Of all responses of a class, small and large: half have come within the median, 95 and 99 \
+        "For all responses of a class, small and large: half arrived within the median, 95 and 99 \
          of 100 within the percentiles. Markers are means over seeds, whiskers their 95% \
          confidence intervals, and the numbers at the right in the order of the key; the axis is \
          logarithmic. Further left is better.",
@@ -89,7 +89,7 @@ fn figure(id: &str, title: &str, caption: &str, chart: &RowChart, empty: bool) -
         caption: caption.into(),
         description: chart.in_words(),
         table: TABLE,
-        plot: if empty { Err("No response was finished.".into()) } else { Ok(chart.draw()) },
+        plot: if empty { Err("No response finished.".into()) } else { Ok(chart.draw()) },
     }
 }
 
@@ -109,10 +109,10 @@ fn shares_of_classes(results: Results) -> Option<Figure> {
         id: "shares".into(),
         title: "Shares of classes against their weights".into(),
         caption:
-            "What a class received of what all classes did; the lines across are what weights give \
-             it when the link is full and every class asks for as much, those of classes or of \
-             users, as the way has it. Bars are means over seeds, whiskers their 95% confidence \
-             intervals."
+            "Each class's share of the payload that all classes received; the lines across are \
+             what weights promise when the link is full and every class asks for its share, by \
+             weights of classes or of users as each way applies them. Bars are means over seeds, \
+             whiskers their 95% confidence intervals."
                 .into(),
         table: TABLE,
         ..figure

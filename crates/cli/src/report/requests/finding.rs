@@ -1,11 +1,11 @@
 //! The finding in words: what each way does to small responses, and whether
 //! classes get their weights.
 //!
-//! The rules are those of the report on disciplines: a difference is claimed only
-//! where intervals do not overlap, and with one seed numbers stand without a claim.
-//! Shares are held against what weights give as a value without an interval: the
-//! weights of classes or of users, as the way has it. Of a way that knows no weights
-//! shares are told, and nothing is claimed.
+//! The rules are those of the report on disciplines: a difference is claimed
+//! only where intervals do not overlap, and with one seed numbers stand without
+//! a claim. Shares are compared with what weights promise, a value without an
+//! interval; the way decides whether these are weights of classes or of users.
+//! For a way without weights the finding states shares and claims nothing.
 
 use tidegate_study::Estimate;
 use tidegate_study::requests::{Class, Counts, Way};
@@ -21,7 +21,7 @@ use crate::report::summary::{
 };
 use crate::report::tables::MainRow;
 
-/// What the median is of.
+/// The responses whose median is stated.
 const SMALL: &str = "small responses";
 
 /// The section at the top of the report.
@@ -41,14 +41,14 @@ pub(super) fn section(results: Results) -> Element {
     let weights = if results.standard.is_one() {
         ""
     } else {
-        " Weights are those of classes or of each of their users, as the way has it."
+        " Each way applies weights either to classes or to each of their users."
     };
     let intro = format!(
         "What each way does to small responses{against}, and whether classes receive what their \
-         weights give them. Of small responses, those below 10 kB of all classes together, the \
-         median is told. A difference is stated only where the 95% confidence intervals do not \
-         reach across it.{weights} A class that asks for less than its weight gives it leaves the \
-         rest to others, and no way does wrong then."
+         weights promise. For small responses, those below 10 kB of all classes together, the \
+         report states the median. A difference is stated only where the 95% confidence intervals \
+         do not reach across it.{weights} A class that asks for less than its weight promises \
+         leaves the rest to others, and then no way is at fault."
     );
     let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
     let lead = lead(results).map(|lead| element("p").child(element("strong").text(lead)));
@@ -81,7 +81,7 @@ fn named(ways: &[Way], of: impl Fn(usize) -> bool) -> String {
     listed(&chosen.map(|(_, way)| format!("‘{}’", way.label)).collect::<Vec<_>>())
 }
 
-/// With which way small responses come soonest.
+/// The way under which small responses arrive soonest.
 fn soonest(ways: &[Way]) -> Option<String> {
     let values: Vec<_> = ways.iter().map(|way| way.small_p50_s).collect();
     let known = values.iter().enumerate().filter_map(|(place, it)| Some((place, (*it)?.mean)));
@@ -89,20 +89,24 @@ fn soonest(ways: &[Way]) -> Option<String> {
     let (name, quantity, better) = (String::new(), Quantity::Time, Better::Less);
     let ahead = MainRow { name, quantity, better, values }.stars();
     if !ahead[first] {
-        return Some("With no way do small responses come clearly sooner than with others.".into());
+        return Some(
+            "Under no way do small responses arrive clearly sooner than under the \
+                     others."
+                .into(),
+        );
     }
     let within = short(Quantity::Time, median);
     let as_soon = match named(ways, |place| ahead[place] && place != first) {
         none if none.is_empty() => none,
-        others => format!("; with {others} no difference is clear"),
+        others => format!("; the difference from {others} is not clear"),
     };
     let label = &ways[first].label;
     Some(format!(
-        "Small responses come soonest with ‘{label}’, half of them within {within}{as_soon}."
+        "Small responses arrive soonest under ‘{label}’, half of them within {within}{as_soon}."
     ))
 }
 
-/// With which ways classes get their weights.
+/// The ways under which classes receive what their weights promise.
 fn weights(results: Results) -> Option<String> {
     let ways = &results.summary.ways;
     if classes(results.summary).count() < 2 {
@@ -114,23 +118,23 @@ fn weights(results: Results) -> Option<String> {
     let (kept, unclear) = (with(Verdict::Gain), with(Verdict::Unclear));
     let maybe = match &unclear[..] {
         "" => String::new(),
-        ways => format!("; with {ways} no difference is clear"),
+        ways => format!("; for {ways} no difference is clear"),
     };
     Some(if kept.is_empty() {
-        format!("With no way do classes surely receive what their weights give them{maybe}.")
+        format!("No way is certain to give classes what their weights promise{maybe}.")
     } else {
-        format!("Classes receive what their weights give them with {kept}{maybe}.")
+        format!("Classes receive what their weights promise under {kept}{maybe}.")
     })
 }
 
-/// What is said of the way at `place`.
+/// The finding about the way at `place`.
 fn of(results: Results, baseline: usize, place: usize) -> Summary {
     let ways = &results.summary.ways;
     let (way, before) = (&ways[place], &ways[baseline]);
     let mut clauses = Vec::new();
     let mut say = |verdict, text| clauses.push(Clause { verdict, text });
     match (before.small_p50_s, way.small_p50_s) {
-        (_, None) => say(Verdict::Told, format!("none of the {SMALL} was finished")),
+        (_, None) => say(Verdict::Told, format!("none of the {SMALL} finished")),
         (Some(was), Some(is)) if place != baseline => {
             let verdict = verdict(&was, &is, Better::Less);
             let text = response(SMALL, verdict, was.mean, is.mean);
@@ -139,7 +143,7 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
         }
         (_, Some(is)) => {
             let time = short(Quantity::Time, is.mean);
-            say(Verdict::Told, format!("half of the {SMALL} come within {time}"));
+            say(Verdict::Told, format!("half of the {SMALL} arrive within {time}"));
         }
     }
     if way.classes.len() > 1
@@ -150,13 +154,13 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
     let (was, is) = (unanswered(before), unanswered(way));
     if (is - was).abs() >= UNFINISHED {
         let change = pair(Quantity::Share, is, "instead of", was);
-        say(Verdict::Told, format!("{change} of all requests stay without an answer"));
+        say(Verdict::Told, format!("{change} of all requests remain unanswered"));
     }
     finished(&way.label, clauses)
 }
 
-/// The part of requests without an answer whose users had not left: response
-/// times alone mislead where it differs.
+/// The part of the requests that remained unanswered although their users had
+/// not left: where it differs, response times alone mislead.
 fn unanswered(way: &Way) -> f64 {
     let all = |of: &dyn Fn(&Counts) -> u64| {
         way.classes.iter().map(|class| of(&class.counts)).sum::<u64>() as f64
@@ -164,9 +168,9 @@ fn unanswered(way: &Way) -> f64 {
     all(&|counts| counts.failed() + counts.unfinished) / all(&|counts| counts.asked).max(1.0)
 }
 
-/// The shares of a way's classes beside what weights give them.
+/// The shares of a way's classes beside what weights promise them.
 struct Shares<'a> {
-    /// By weight; `None` where the way knows no weights.
+    /// The shares by weight; `None` where the way has no weights.
     due: Option<&'a [f64]>,
     received: Vec<Estimate>,
 }
@@ -179,7 +183,7 @@ impl<'a> Shares<'a> {
         Some(Shares { due: results.standard.due(place), received })
     }
 
-    /// Class by class what it receives, what it is due, and how they compare.
+    /// For each class what it receives, what it is due, and how the two compare.
     fn each(&self, due: &[f64]) -> Vec<(f64, f64, Verdict)> {
         let compared = self.received.iter().zip(due).map(|(share, due)| {
             let half_width = share.half_width.map(|_| 0.0);
@@ -211,7 +215,7 @@ impl<'a> Shares<'a> {
         let shares = way.classes.iter().zip(self.received.iter().map(|share| share.mean));
         let shares = listed(&shares.map(share).collect::<Vec<_>>());
         let Some(due) = self.due else {
-            return format!("it knows no weights ({shares})");
+            return format!("it has no weights ({shares})");
         };
         let whose = match standard.is_one() {
             true => "weights",
@@ -219,7 +223,7 @@ impl<'a> Shares<'a> {
             false => "the weights of classes",
         };
         match self.verdict() {
-            Verdict::Gain => format!("classes receive what {whose} give them ({shares})"),
+            Verdict::Gain => format!("classes receive what {whose} promise ({shares})"),
             Verdict::Unclear => {
                 format!("no clear difference between shares and {whose} ({shares})")
             }
@@ -231,11 +235,11 @@ impl<'a> Shares<'a> {
                     format!("‘{}’ {}", class.name, pair(Quantity::Share, is, "instead of", due))
                 });
                 let told = listed(&told.collect::<Vec<_>>());
-                format!("classes do not receive what {whose} give them ({told})")
+                format!("classes do not receive what {whose} promise ({told})")
             }
             Verdict::Same | Verdict::Told => {
                 let due: Vec<_> = due.iter().map(|due| short(Quantity::Share, *due)).collect();
-                format!("shares are {shares}, where {whose} give {}", listed(&due))
+                format!("shares are {shares}, where {whose} promise {}", listed(&due))
             }
         }
     }

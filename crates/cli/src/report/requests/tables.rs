@@ -21,7 +21,7 @@ pub(super) fn main(results: Results) -> Element {
         let due = if standard.is_one() {
             format!("{by_class} by weight")
         } else {
-            format!("{by_class} by the weights of classes, {by_user} by those of users")
+            format!("{by_class} by the weights of classes, {by_user} by the weights of users")
         };
         let class = || ways().map(move |way| way.classes.get(place));
         groups.push((
@@ -45,7 +45,7 @@ pub(super) fn endings(summary: &Summary) -> Folded {
     });
     let table = Table {
         id: "table-endings",
-        note: "Requests of all seeds together.".into(),
+        note: "Requests in all seeds together.".into(),
         columns: headings(Class::MEASURES, Class::ENDINGS),
         groups: groups.collect(),
     };

@@ -82,7 +82,12 @@ fn short_transfers() {
             estimate(0.25, 0.01),
             "short transfers take 25% longer (250 instead of 200 ms).",
         ),
-        (estimate(0.236, 0.002), estimate(0.235, 0.002), "short transfers take as long (235 ms)."),
+        (
+            estimate(0.236, 0.002),
+            estimate(0.235, 0.002),
+            "short transfers take the same time (235 \
+                                                          ms).",
+        ),
         (
             estimate(0.236, 0.1),
             estimate(0.2, 0.1),
@@ -90,12 +95,8 @@ fn short_transfers() {
         ),
         (single(0.236), single(0.038), "short transfers take 38 instead of 236 ms."),
         (estimate(0.236, 0.01), single(0.038), "short transfers take 38 instead of 236 ms."),
-        (
-            None,
-            estimate(0.038, 0.002),
-            "short transfers take 38 ms, where none was finished before.",
-        ),
-        (None, None, "nothing was measured that could be compared."),
+        (None, estimate(0.038, 0.002), "short transfers take 38 ms, where none finished before."),
+        (None, None, "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
             comparison.disciplines[0].short.mean_s = before;
@@ -109,16 +110,16 @@ fn short_transfers() {
 fn unfinished_short_transfers() {
     let slow = estimate(0.2, 0.001);
     for (mean, before, after, expected) in [
-        (None, (200, 0), (200, 0), "none of the 200 short transfers was finished."),
-        (None, (1, 0), (1, 0), "the only short transfer was not finished."),
+        (None, (200, 0), (200, 0), "none of the 200 short transfers finished."),
+        (None, (1, 0), (1, 0), "the only short transfer did not finish."),
         (
             slow,
             (200, 198),
             (200, 180),
-            "short transfers take as long (200 ms); \
-             10% instead of 1% of the short transfers stay unfinished.",
+            "short transfers take the same time (200 ms); 10% instead of 1% of the short \
+             transfers remain unfinished.",
         ),
-        (slow, (200, 199), (200, 198), "short transfers take as long (200 ms)."),
+        (slow, (200, 199), (200, 198), "short transfers take the same time (200 ms)."),
     ] {
         let sentence = said(|comparison| {
             for (discipline, counts) in comparison.disciplines.iter_mut().zip([before, after]) {
@@ -167,7 +168,7 @@ fn calls() {
             (None, estimate(1.0, 0.0)),
             "no packet of ‘call’ arrives; it loses 100% instead of 50% of its packets.",
         ),
-        (none(), none(), "nothing was measured that could be compared."),
+        (none(), none(), "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
             for (discipline, (delay, loss)) in
@@ -200,9 +201,9 @@ fn calls_with_a_deadline() {
             "no clear difference in the lateness of ‘call’.",
         ),
         (estimate(0.01, 0.0), estimate(0.01, 0.0), "the lateness of ‘call’ stays at 1%."),
-        (estimate(0.0, 0.0), estimate(0.0, 0.0), "nothing was measured that could be compared."),
+        (estimate(0.0, 0.0), estimate(0.0, 0.0), "no measured value can be compared."),
         // Loss is not held against lateness.
-        (estimate(0.58, 0.01), None, "nothing was measured that could be compared."),
+        (estimate(0.58, 0.01), None, "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
             for (discipline, late) in comparison.disciplines.iter_mut().zip([before, after]) {

@@ -1,5 +1,5 @@
-//! Topologies that are needed again and again: a few numbers in a file become
-//! nodes and links, the same that somebody would write out.
+//! Topologies for common needs: a few numbers in a file become the nodes and
+//! links that a user would otherwise write out.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ const SERVER_DELAY: Span = Span::millis(10);
 const WIRED: Rate = Rate(100_000_000);
 /// `WLAN section III`, figure 1.
 const WIRED_DELAY: Span = Span::millis(2);
-/// Ten times what comes in: its queue never builds up (`WLAN section III`).
+/// Ten times the rate of its input: its queue never builds up (`WLAN section III`).
 const ROUTER: Rate = Rate(1_000_000_000);
 
 impl Dumbbell {

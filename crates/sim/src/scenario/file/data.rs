@@ -10,10 +10,10 @@ use crate::trace::ReadError;
 
 /// Finds the files that a scenario names.
 ///
-/// A scenario from disk has its files beside it ([`Folder`]); one that is
-/// built into a program, or comes out of a manifest, brings them along.
+/// A scenario from disk has its files beside it ([`Folder`]); a scenario that
+/// is built into a program, or comes from a manifest, includes them.
 pub trait DataFiles {
-    /// The file called `name`, as it is written in the scenario.
+    /// The file called `name` in the scenario.
     ///
     /// # Errors
     /// When there is no such file or it cannot be opened.
@@ -43,7 +43,7 @@ pub(super) fn load<T>(
     parse(name, file).map_err(|error| wrong(error.to_string()))
 }
 
-/// As [`load`], for the text formats, which are parsed whole.
+/// Like [`load`], for the text formats, which are parsed whole.
 pub(super) fn load_text<T>(
     data: &dyn DataFiles,
     name: &At<String>,

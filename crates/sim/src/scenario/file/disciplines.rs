@@ -1,4 +1,4 @@
-//! The disciplines of a scenario, with the places of their mistakes.
+//! The disciplines of a scenario, and the places of their errors.
 
 use std::ops::Range;
 
@@ -32,8 +32,7 @@ pub(super) fn list(
     Ok(choices)
 }
 
-/// One discipline; `place` is that of the whole value, which might also have
-/// been one of `others`.
+/// One discipline; `place` is that of the whole value, which may also be one of `others`.
 pub(super) fn choice(
     named: &Named,
     place: &Range<usize>,
@@ -71,8 +70,9 @@ pub(super) fn choice(
     })
 }
 
-/// Refuses promises on a link that sends less than they count on. One whose
-/// capacity varies is taken at its mean: with less they fail for certain.
+/// Refuses promises on a link that sends less than they assume. A link whose
+/// capacity varies counts with its mean: with less, the promises certainly
+/// fail.
 pub(super) fn check_promises(
     choice: &DisciplineChoice,
     place: &Range<usize>,

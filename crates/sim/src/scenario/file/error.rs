@@ -1,5 +1,5 @@
-//! What can be wrong with a scenario file, on one line: where, which key, what
-//! was found, and what was expected.
+//! The errors of scenario files, each on one line: the place, the key, what was
+//! found, and what was expected.
 
 use std::io;
 use std::ops::Range;
@@ -16,10 +16,10 @@ pub enum ScenarioError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the operating system said.
+        /// The message of the operating system.
         reason: io::Error,
     },
-    /// The file says something that makes no sense.
+    /// The file contains an error.
     #[error("{file}:{line}:{column}: {}found {found}, expected {expected}", prefix(key))]
     Wrong {
         /// The file.
@@ -28,11 +28,11 @@ pub enum ScenarioError {
         line: usize,
         /// The character in the line, counted from 1.
         column: usize,
-        /// The key, with those of the tables around it; empty where it is not TOML.
+        /// The key, with those of the tables around it; empty if the file is not TOML.
         key: String,
-        /// What is there.
+        /// What was found.
         found: String,
-        /// What should have been there.
+        /// What was expected.
         expected: String,
     },
 }
@@ -45,7 +45,7 @@ fn prefix(key: &str) -> String {
 #[derive(Debug)]
 pub(super) struct Mistake {
     place: Range<usize>,
-    /// A key to add to that of the place: one that is missing there.
+    /// A key to append to that of the place: one that is missing there.
     missing: Option<String>,
     found: String,
     expected: String,
@@ -70,7 +70,7 @@ impl Mistake {
         Mistake { missing, ..Mistake::at(place, "nothing", expected) }
     }
 
-    /// From what serde and the TOML parser say: `invalid type: X, expected Y`,
+    /// From the messages of serde and the TOML parser: `invalid type: X, expected Y`,
     /// ``unknown field `x`, expected one of `a`, `b` ``, ``missing field `x` ``.
     pub(super) fn from_toml(error: &toml::de::Error) -> Mistake {
         let place = error.span().unwrap_or(0..0);
@@ -136,8 +136,8 @@ impl Mistake {
     }
 }
 
-/// The key, with those around it, whose name or value is at `place`. What is
-/// said of the file as a whole has an empty place, and no key.
+/// The key, with those around it, whose name or value is at `place`. An error
+/// about the file as a whole has an empty place and no key.
 fn key_at(text: &str, place: &Range<usize>) -> String {
     if place.is_empty() {
         return String::new();
@@ -148,8 +148,8 @@ fn key_at(text: &str, place: &Range<usize>) -> String {
     best.1
 }
 
-/// Looks for the smallest part of `table` that encloses `place`. Not only
-/// inside what encloses it: the place of a table is that of its heading.
+/// Finds the smallest part of `table` that encloses `place`. The search is not
+/// limited to enclosing parts: the place of a table is that of its heading.
 fn search(table: &DeTable<'_>, path: &str, place: &Range<usize>, best: &mut (usize, String)) {
     for (key, value) in table {
         let path = if path.is_empty() {

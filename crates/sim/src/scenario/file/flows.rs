@@ -1,10 +1,10 @@
-//! Files of flows: what the flows of one direction of a link were promised.
+//! Files of flows: the promises to the flows of one direction of a link.
 //!
 //! Real-time flows have an arrival curve and a deadline, best-effort flows a
-//! weight. A file is read with the same care as a scenario, and ends in
-//! [`Contracts`] or in one line that says what is wrong and where. Whether the
-//! link can keep the promises is not asked here: that is what
-//! `tidegate curves` is for, and disciplines refuse what cannot be kept.
+//! weight. Reading a file is as strict as reading a scenario, and gives
+//! [`Contracts`] or one line with the error and its place. It does not check
+//! whether the link can keep the promises: `tidegate curves` does, and
+//! disciplines refuse promises that cannot be kept.
 //!
 //! ```
 //! use tidegate_sim::scenario::file::flows;
@@ -26,7 +26,8 @@
 //! assert_eq!(contracts.flows[0].selector.to_string(), "udp and port 5004");
 //!
 //! let error = flows::parse("calls.toml", &text.replace("1.2 M", "1.2 m")).unwrap_err();
-//! assert!(error.to_string().starts_with("calls.toml:7:13: real_time.curve: found '300 B + 1.2 m"));
+//! assert!(error.to_string().starts_with("calls.toml:7:13: real_time.curve: found
+//! '300 B + 1.2 m"));
 //! # Ok::<(), tidegate_sim::scenario::file::ScenarioError>(())
 //! ```
 
@@ -49,32 +50,32 @@ use super::tcp::within;
 use super::values::{At, Count, InText, Quantity, Text};
 use super::{ScenarioError, schema_of};
 
-/// Of an Ethernet frame; nearly every access link has packets of this size.
+/// The size of an Ethernet frame's packet; nearly every access link has packets of this size.
 const LARGEST_PACKET: Bytes = Bytes(1_500);
-/// Nothing that waits longer is in real time.
+/// Traffic that waits longer is not in real time.
 const LONGEST_DEADLINE: Span = Span::seconds(3_600);
 
-/// What the flows of one direction of a link were promised.
+/// Promises to the flows of one direction of a link.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Tidegate flows")]
 struct Document {
-    /// What the link sends, in the direction that this is about.
+    /// The rate of the link in this direction.
     link: Text<Rate>,
-    /// The largest packet of any flow, best effort included. Default: 1500 B.
+    /// The largest packet of any flow, including best effort. Default: 1500 B.
     largest_packet: Option<Quantity<Bytes>>,
     /// Flows whose packets have a deadline.
     #[serde(default)]
     real_time: Vec<At<RealTime>>,
-    /// Flows that share what real-time flows leave. Of packets that belong to
-    /// no flow each 5-tuple is one, of weight 1.
+    /// Flows that share what real-time flows leave. Each 5-tuple of packets
+    /// that belong to no flow is a flow of weight 1.
     #[serde(default)]
     best_effort: Vec<At<BestEffort>>,
 }
 
 /// A flow whose packets are on the wire within a deadline, as long as it keeps
-/// to its arrival curve. A packet belongs to it that has all of `class`,
-/// `protocol`, `port`, `from` and `to` that are given, and to no flow before it.
+/// to its arrival curve. A packet belongs to the first flow whose given keys
+/// among `class`, `protocol`, `port`, `from` and `to` it matches.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RealTime {
@@ -86,14 +87,14 @@ struct RealTime {
     protocol: Option<Protocol>,
     /// UDP or TCP port at either end.
     port: Option<Port>,
-    /// Address that its packets come from.
+    /// Source address of its packets.
     from: Option<Text<IpAddr>>,
-    /// Address that its packets go to.
+    /// Destination address of its packets.
     to: Option<Text<IpAddr>>,
-    /// What it may send: the least of token buckets ('300 B + 1.2 Mbit/s') and
-    /// staircases ('30 kB every 33 ms'), with commas between.
+    /// What it may send: the minimum of token buckets ('300 B + 1.2 Mbit/s')
+    /// and staircases ('30 kB every 33 ms'), separated by commas.
     curve: Option<At<String>>,
-    /// The same as the parameters of a TSpec (RFC 2215), in place of `curve`.
+    /// The parameters of a TSpec (RFC 2215), instead of `curve`.
     tspec: Option<At<TSpec>>,
     /// Longest time from a packet's arrival until it is on the wire.
     deadline: Quantity<Span>,
@@ -113,8 +114,8 @@ struct TSpec {
     rate: Text<Rate>,
 }
 
-/// Flows without a deadline that share what real-time flows leave, by weight.
-/// Which packets belong to them is said as for `real_time`.
+/// Flows without a deadline that share by weight what real-time flows leave.
+/// The same keys as in `real_time` select their packets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BestEffort {
@@ -126,9 +127,9 @@ struct BestEffort {
     protocol: Option<Protocol>,
     /// UDP or TCP port at either end.
     port: Option<Port>,
-    /// Address that its packets come from.
+    /// Source address of its packets.
     from: Option<Text<IpAddr>>,
-    /// Address that its packets go to.
+    /// Destination address of its packets.
     to: Option<Text<IpAddr>>,
     /// Its share, relative to those of other best-effort flows.
     weight: Weight,
@@ -199,12 +200,12 @@ fn refused(place: &Range<usize>, error: &ContractError) -> Mistake {
     Mistake::at(place, format!("'{}'", one_line(&error.found)), error.expected.clone())
 }
 
-/// Texts from the file may have line breaks in them, messages may not.
+/// Texts from the file may contain line breaks, messages may not.
 fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// The core's selector of the keys that both kinds of flows have.
+/// The core's selector for the keys that both kinds of flows have.
 macro_rules! selector {
     ($flow:expr) => {
         Selector {

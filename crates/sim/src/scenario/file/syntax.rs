@@ -1,8 +1,8 @@
-//! The language of scenario files: what may be written, and what it is called.
+//! The language of scenario files: its keys and the values that they take.
 //!
-//! These types are only what stands in the file; the JSON Schema for editors
-//! is made from them. Each key is documented here once: the text is shown by
-//! editors and is the reference of `docs/scenarios.md`.
+//! These types describe only the content of a file; the JSON Schema for editors
+//! is made from them. Each key is documented here once: editors show the text,
+//! and it is the reference for `docs/scenarios.md`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,14 +25,14 @@ pub(super) use traffic::{
     CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
 
-/// Most hosts, servers or pairs that a builder makes.
+/// The most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;
 /// More transfers at once than any access link has seen.
 type Transfers = Count<1, 1_000_000>;
 /// Segments of a transfer: up to 1.5 GB.
 type Segments = Count<1, 1_000_000>;
 
-/// A link, its traffic, and the disciplines to be tried on it.
+/// A link, its traffic, and the disciplines to try on it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Tidegate scenario")]
@@ -46,7 +46,7 @@ pub(super) struct Document {
     pub(super) duration: Quantity<Span>,
     /// Flows that start before this are simulated but not reported. Default: 0 s.
     pub(super) warm_up: Option<Quantity<Span>>,
-    /// How many seeds, or a list of them; each discipline runs once with each. Default: 5.
+    /// Number of seeds, or a list of them; each discipline runs once with each. Default: 5.
     pub(super) seeds: Option<At<Seeds>>,
     /// Time between two samples of the links and of followed flows. Default: 100 ms.
     pub(super) sample_every: Option<Quantity<Span>>,
@@ -57,13 +57,13 @@ pub(super) struct Document {
     pub(super) short_flow: Option<Quantity<Bytes>>,
     /// Flows of at least this size are called long. Default: 1 MB.
     pub(super) long_flow: Option<Quantity<Bytes>>,
-    /// What to try on the tested links.
+    /// Disciplines to try on the tested links.
     pub(super) disciplines: At<Vec<At<Named>>>,
     /// How TCP behaves, unless a source of traffic says otherwise. Default:
     /// the profile 'today'.
     #[serde(default)]
     pub(super) tcp: Tcp,
-    /// Names for lists of nodes, to be used wherever a node can be named.
+    /// Names for lists of nodes, for use wherever a node can be named.
     #[serde(default)]
     pub(super) groups: BTreeMap<String, At<Names>>,
     /// Pairs of senders and receivers around one bottleneck.
@@ -79,14 +79,14 @@ pub(super) struct Document {
     pub(super) traffic: At<Traffic>,
 }
 
-/// Nodes `sender1`.. in the group `senders`, all linked to `left`; `receiver1`..
-/// in `receivers`, linked to `right`; the link `bottleneck` from left to right
-/// has the discipline under test, all others queue without a limit. Defaults:
-/// `EFD section 4.1`.
+/// Nodes `sender1`.. in the group `senders`, all linked to `left`;
+/// `receiver1`.. in `receivers`, linked to `right`; the link `bottleneck` from
+/// left to right has the discipline under test, and all others queue without a
+/// limit. The defaults are those of `EFD section 4.1`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Dumbbell {
-    /// Senders, and as many receivers. Default: 5.
+    /// Number of senders, and of receivers. Default: 5.
     pub(super) pairs: Option<Hosts>,
     /// Capacity of the bottleneck, both ways. Default: 10 Mbit/s.
     pub(super) rate: Option<Capacity>,
@@ -122,23 +122,23 @@ pub(super) struct Access {
     pub(super) lan_rate: Option<Text<Rate>>,
     /// Propagation delay between hosts and router. Default: 1 ms.
     pub(super) lan_delay: Option<Text<Span>>,
-    /// Propagation delay from the provider to each server; as many servers as
-    /// delays. Default: one server, 10 ms.
+    /// Propagation delay from the provider to each server; there are as many
+    /// servers as delays. Default: one server, 10 ms.
     pub(super) servers: Option<At<Vec<Text<Span>>>>,
 }
 
 /// Nodes `station1`.. in the group `stations` share the medium of an 802.11 cell
 /// with the `accesspoint`; behind it `router` and `host1`.. in the group `hosts`.
 /// The link `downlink` (accesspoint to all stations) has the discipline under
-/// test; the links `uplink1`.. have FIFO, all others queue without a limit. With
-/// `airtime_fairness` the links `downlink1`.. (accesspoint to one station) have
-/// the discipline under test. Defaults: `WLAN section III`.
+/// test; the links `uplink1`.. have FIFO, and all others queue without a limit.
+/// With `airtime_fairness`, the links `downlink1`.. (accesspoint to one station)
+/// have the discipline under test. The defaults are those of `WLAN section III`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wifi {
-    /// Stations; around a gateway every client is one.
+    /// Number of stations; around a gateway every client is one.
     pub(super) stations: Option<At<Count<1, 200>>>,
-    /// What it sends with. Default: 802.11a.
+    /// The standard of the cell. Default: 802.11a.
     pub(super) standard: Option<Standard>,
     /// Width of the channel, with 802.11n or ac: 20, 40, 80 or 160 MHz. Default: 20
     /// MHz with 802.11n, 80 MHz with 802.11ac.
@@ -147,28 +147,29 @@ pub(super) struct Wifi {
     pub(super) streams: Option<At<Count<1, 4>>>,
     /// Gap between symbols, with 802.11n or ac: 800 or 400 ns. Default: 800 ns.
     pub(super) guard_interval: Option<Quantity<Span>>,
-    /// Data rates: with 802.11a 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s, else of the
-    /// channel, as 'MCS 7' or '65 Mbit/s'. Stations take turns at them. Default: the
-    /// highest.
+    /// Data rates: with 802.11a one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s,
+    /// otherwise one of the channel's rates, such as 'MCS 7' or '65 Mbit/s'.
+    /// Stations take them in turn. Default: the highest.
     pub(super) rates: Option<At<Vec<Quantity<WifiRate>>>>,
-    /// Frames in one aggregate at most, with 802.11n or ac. Default: 64.
+    /// Largest number of frames in one aggregate, with 802.11n or ac. Default: 64.
     pub(super) aggregate: Option<At<Count<1, 64>>>,
-    /// Packets that the access point takes out of its queue ahead, for all stations
-    /// together, to make aggregates of them; with 802.11n or ac. Default: 64.
+    /// Number of packets that the access point takes out of its queue in
+    /// advance, for all stations together, to form aggregates; with 802.11n or
+    /// ac. Default: 64.
     pub(super) staging: Option<At<Count<1, 10_000>>>,
-    /// Each station has its own queue at the access point, with the discipline under
-    /// test, and these take turns by airtime. Default: false.
+    /// Each station has its own queue at the access point, with the discipline
+    /// under test, and the queues take turns by airtime. Default: false.
     pub(super) airtime_fairness: Option<bool>,
-    /// Share of the frames that noise spoils, at random; they are sent again. Default: 0.
+    /// Share of the frames that noise corrupts at random; they are sent again. Default: 0.
     pub(super) frame_error: Option<At<f64>>,
-    /// The discipline of the downlink's queue, or of each: around a gateway only, where
-    /// it is not under test. Default: fifo.
+    /// The discipline of the downlink's queue, or of each of its queues: only
+    /// around a gateway, where it is not under test. Default: fifo.
     pub(super) queue: Option<At<Named>>,
-    /// Buffer of the downlink, or of each. Default: 300 packets.
+    /// Buffer of the downlink, or of each of its queues. Default: 300 packets.
     pub(super) buffer: Option<Text<Buffer>>,
     /// Buffer of each station. Default: 300 packets.
     pub(super) station_buffer: Option<Text<Buffer>>,
-    /// Hosts. Default: as many as stations.
+    /// Number of hosts. Default: as many as stations.
     pub(super) hosts: Option<Hosts>,
     /// Rate between hosts and router. Default: 100 Mbit/s.
     pub(super) wired_rate: Option<Text<Rate>>,
@@ -176,8 +177,8 @@ pub(super) struct Wifi {
     pub(super) wired_delay: Option<Text<Span>>,
     /// Rate between router and access point. Default: 1 Gbit/s.
     pub(super) router_rate: Option<Text<Rate>>,
-    /// A reply that is ready when a packet arrives is sent without back-off, as ns-3
-    /// does. Default: false.
+    /// A reply that is ready when a packet arrives is sent without back-off, as
+    /// in ns-3. Default: false.
     pub(super) immediate_replies: Option<bool>,
 }
 
@@ -193,8 +194,9 @@ pub(super) enum Standard {
     Ac,
 }
 
-/// A link between two nodes, which need no other declaration; both ways unless
-/// `one_way` is set. With several nodes at an end, one link for each pair.
+/// A link between two nodes, which need no other declaration; it goes both ways
+/// unless `one_way` is set. Several nodes at an end give one link for each
+/// pair.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Link {
@@ -208,16 +210,16 @@ pub(super) struct Link {
     pub(super) rate: Option<Capacity>,
     /// Propagation delay. Default: none.
     pub(super) delay: Option<Text<Span>>,
-    /// Share of the packets that are lost on the way, at random. Default: 0.
+    /// Share of the packets that are lost at random on the way. Default: 0.
     pub(super) loss: Option<At<f64>>,
-    /// What stands in front of it. Default: 'unbounded'.
+    /// The queue in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
-    /// Limit of the queue. Default, unless unbounded: 300 packets.
+    /// Limit of the queue. Default unless the queue is unbounded: 300 packets.
     pub(super) buffer: Option<Quantity<Buffer>>,
     /// There is no way back. Default: false.
     pub(super) one_way: Option<bool>,
-    /// What is different on the way back. Capacity, delay and loss are otherwise
-    /// the same; the queue is unbounded.
+    /// What differs on the way back. Capacity, delay and loss are otherwise the
+    /// same; the queue is unbounded.
     pub(super) back: Option<At<Back>>,
 }
 
@@ -227,26 +229,26 @@ pub(super) struct Link {
 pub(super) struct Back {
     /// Name in tables and files. Default: 'TO > FROM'.
     pub(super) name: Option<At<String>>,
-    /// Capacity. Default: as the way out.
+    /// Capacity. Default: the same as on the way out.
     pub(super) rate: Option<Capacity>,
-    /// Propagation delay. Default: as the way out.
+    /// Propagation delay. Default: the same as on the way out.
     pub(super) delay: Option<Text<Span>>,
-    /// Share of the packets that are lost on the way. Default: as the way out.
+    /// Share of the packets that are lost on the way. Default: the same as on the way out.
     pub(super) loss: Option<At<f64>>,
-    /// What stands in front of it. Default: 'unbounded'.
+    /// The queue in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
-    /// Limit of the queue. Default, unless unbounded: 300 packets.
+    /// Limit of the queue. Default unless the queue is unbounded: 300 packets.
     pub(super) buffer: Option<Quantity<Buffer>>,
 }
 
-/// How TCP behaves. Without a profile the settings apply to the surrounding one.
+/// How TCP behaves. Without a profile, the settings change the surrounding one.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': CUBIC,
     /// SACK and RACK-TLP as in a current Linux.
     pub(super) profile: Option<Profile>,
-    /// Most payload in one segment.
+    /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
     /// The SYN carries the maximum segment size option.
     pub(super) mss_option: Option<bool>,
@@ -254,36 +256,36 @@ pub(super) struct Tcp {
     pub(super) initial_window: Option<Count<1, 1_000>>,
     /// Slow start threshold of a new connection. Default: unlimited.
     pub(super) initial_ssthresh: Option<Text<Bytes>>,
-    /// Most segments that one acknowledgement adds to the window in slow start.
+    /// Largest number of segments that one acknowledgement adds to the window in slow start.
     pub(super) slow_start_limit: Option<Count<1, 100>>,
     /// Largest window that a receiver advertises.
     pub(super) receive_window: Option<Quantity<Bytes>>,
     /// Retransmission timeout before the first round trip has been measured.
     pub(super) initial_rto: Option<Quantity<Span>>,
-    /// Least retransmission timeout.
+    /// Smallest retransmission timeout.
     pub(super) min_rto: Option<Quantity<Span>>,
     /// Largest retransmission timeout.
     pub(super) max_rto: Option<Quantity<Span>>,
-    /// Least difference of round trips that the clock can tell.
+    /// Smallest difference of round trips that the clock can measure.
     pub(super) clock_granularity: Option<Text<Span>>,
-    /// Acknowledge at once when so many segments have come in; 1 acknowledges each.
+    /// Acknowledge at once when this many segments have arrived; 1 acknowledges each.
     pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,
-    /// Acknowledge at the latest so long after the first of them.
+    /// Acknowledge at the latest this long after the first of them.
     pub(super) delayed_ack_timeout: Option<Quantity<Span>>,
-    /// Acknowledge the first data segment of a connection at once, as ns-3 does.
+    /// Acknowledge the first data segment of a connection at once, like ns-3.
     pub(super) ack_first_segment: Option<bool>,
-    /// New data on the first two duplicate acknowledgements.
+    /// Send new data on the first two duplicate acknowledgements.
     pub(super) limited_transmit: Option<bool>,
-    /// Time the handshake from the first SYN even when that was lost, as ns-3 does.
+    /// Time the handshake from the first SYN even if that was lost, like ns-3.
     pub(super) time_resent_syn: Option<bool>,
-    /// Every acknowledgement of new data takes the back-off of the timeout away, as
-    /// ns-3 and timestamps do.
+    /// Every acknowledgement of new data ends the back-off of the timeout, as
+    /// in ns-3 and with timestamps.
     pub(super) any_ack_ends_backoff: Option<bool>,
     /// Selective acknowledgements.
     pub(super) sack: Option<bool>,
     /// Loss detection by time, and tail loss probes; needs `sack`.
     pub(super) rack_tlp: Option<At<bool>>,
-    /// What sets the congestion window.
+    /// The algorithm that sets the congestion window.
     pub(super) congestion: Option<Congestion>,
     /// Explicit congestion notification.
     pub(super) ecn: Option<bool>,
@@ -370,7 +372,7 @@ pub(super) enum Capacity {
 /// How large transfers are.
 #[derive(Debug)]
 pub(super) enum Sizes {
-    /// All alike.
+    /// All have this size.
     Constant(Bytes),
     /// Never at an end.
     Endless,

@@ -1,4 +1,4 @@
-//! What is refused and with which words; what equals what.
+//! Which files are refused, with which messages, and which files are equal.
 
 use std::fmt::Write as _;
 

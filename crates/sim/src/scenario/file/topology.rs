@@ -180,7 +180,7 @@ impl Topology {
         Ok(ends)
     }
 
-    /// The nodes that `names` stand for.
+    /// The nodes that `names` denote.
     pub(super) fn resolve(&self, names: &At<Names>) -> Result<Vec<NodeId>, Mistake> {
         let mut nodes = Vec::new();
         for (name, place) in listed(names) {
@@ -210,8 +210,8 @@ impl Topology {
         &self.layout.nodes[usize::from(node.0)]
     }
 
-    /// Refuses traffic between nodes of which one cannot be reached from the
-    /// other, both ways when something has to come back.
+    /// Refuses traffic between nodes that cannot reach each other; where
+    /// replies must return, in both directions.
     pub(super) fn check_reachable(
         &self,
         from: &[NodeId],
@@ -241,7 +241,7 @@ impl Topology {
     }
 }
 
-/// Which nodes can be reached from `start`; `onward` has the next nodes of each.
+/// The nodes that can be reached from `start`; `onward` has the next nodes of each.
 fn reachable(onward: &[Vec<NodeId>], start: NodeId) -> Vec<bool> {
     let mut reached = vec![false; onward.len()];
     let mut open = VecDeque::from([start]);
@@ -279,7 +279,7 @@ pub(super) fn capacity(
     }
 }
 
-/// A share of packets, none when it is not given.
+/// A share of packets; zero if it is not given.
 pub(super) fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
     match written {
         Some(share) if !(0.0..1.0).contains(&share.value) => {

@@ -1,4 +1,4 @@
-//! Sources of traffic: who sends to whom, how much, and how large it is.
+//! Sources of traffic: senders, receivers, amounts and sizes.
 
 mod datagrams;
 
@@ -9,7 +9,7 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::data::{DataFiles, load_text};
 use super::error::Mistake;
-use super::syntax::{Document, Sizes, Tcp, TransferSource, WebSource};
+use super::syntax::{Document, Sizes, Tcp, Traffic, TransferSource, WebSource};
 use super::tcp::within;
 use super::topology::Topology;
 use super::values::{At, Names, Positive, Quantity};
@@ -22,9 +22,9 @@ use crate::trace::size_distribution::SizeDistribution;
 
 /// IPv4 and TCP headers without options.
 const HEADERS: u64 = 40;
-/// What the timestamps option adds to each segment.
+/// The bytes that the timestamps option adds to each segment.
 const TIMESTAMPS: u64 = 12;
-/// Of an object on the Web: what browsers send.
+/// The size of a request for a Web object, as browsers send it.
 const WEB_REQUEST: Bytes = Bytes(400);
 const MOST_DATAGRAM: Bytes = Bytes(65_535);
 const MOST_SOURCES: usize = 1_000;
@@ -35,7 +35,7 @@ const MOST_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// e^20 bytes are 485 MB.
 const MOST_LOG_MEAN: f64 = 20.0;
 const MOST_LOG_DEVIATION: f64 = 5.0;
-/// A run with more arrivals than this would not end in a day.
+/// A run with more arrivals than this would take more than a day.
 const MOST_ARRIVALS: f64 = 1e9;
 
 /// What the sources have in common.
@@ -50,30 +50,10 @@ impl Reader<'_> {
     /// All sources, in the order of the file.
     pub(super) fn sources(&self, document: &Document) -> Result<Vec<TrafficSpec>, Mistake> {
         let traffic = &document.traffic;
-        let mut sources: Vec<(&At<String>, usize, TrafficSpec)> = Vec::new();
-        for source in &traffic.transfers {
-            sources.push((&source.name, source.place.start, self.transfers(source)?));
-        }
-        for source in &traffic.web {
-            sources.push((&source.name, source.place.start, self.web(source)?));
-        }
-        for source in &traffic.cbr {
-            sources.push((&source.name, source.place.start, self.cbr(source)?));
-        }
-        for source in &traffic.frames {
-            sources.push((&source.name, source.place.start, self.frames(source)?));
-        }
-        for source in &traffic.greedy {
-            sources.push((&source.name, source.place.start, self.greedy(source)?));
-        }
-        for source in &traffic.packets {
-            sources.push((&source.name, source.place.start, self.packets(source)?));
-        }
+        let mut sources = traffic.read(self)?;
         sources.sort_by_key(|(_, start, _)| *start);
         if sources.is_empty() {
-            let expected = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], \
-                            [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
-            return Err(Mistake::at(&traffic.place, "no traffic", expected));
+            return Err(Mistake::at(&traffic.place, "no traffic", Traffic::KINDS));
         }
         if sources.len() > MOST_SOURCES {
             let expected = format!("at most {MOST_SOURCES}");
@@ -95,7 +75,7 @@ impl Reader<'_> {
         Ok(sources.into_iter().map(|(_, _, source)| source).collect())
     }
 
-    fn transfers(&self, source: &At<TransferSource>) -> Result<TrafficSpec, Mistake> {
+    pub(super) fn transfers(&self, source: &At<TransferSource>) -> Result<TrafficSpec, Mistake> {
         let opened_by = source
             .request
             .map_or(Opener::Sender, |request| Opener::Receiver { request: request.0 });
@@ -145,7 +125,7 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
     }
 
-    fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
+    pub(super) fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
         let request = source.request.map_or(WEB_REQUEST, |request| request.0);
         let opened_by = Opener::Receiver { request };
         let transfer =
@@ -202,7 +182,7 @@ impl Reader<'_> {
         Ok(Transfer { from, to: to_nodes, opened_by, tcp, follow })
     }
 
-    fn check_ways(
+    pub(super) fn check_ways(
         &self,
         from: &[NodeId],
         to: &At<Names>,
@@ -221,7 +201,7 @@ impl Reader<'_> {
         self.topology.check_reachable(from, to, to_nodes, both_ways)
     }
 
-    fn single(&self, names: &At<Names>) -> Result<NodeId, Mistake> {
+    pub(super) fn single(&self, names: &At<Names>) -> Result<NodeId, Mistake> {
         match self.topology.resolve(names)?.as_slice() {
             [node] => Ok(*node),
             several => {
@@ -230,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    fn times(
+    pub(super) fn times(
         &self,
         start: Option<&Quantity<Span>>,
         stop: Option<&Quantity<Span>>,
@@ -248,7 +228,11 @@ impl Reader<'_> {
         Ok((Time::ZERO + begin, Time::ZERO + end))
     }
 
-    fn check_arrivals(&self, per_second: f64, place: &Range<usize>) -> Result<(), Mistake> {
+    pub(super) fn check_arrivals(
+        &self,
+        per_second: f64,
+        place: &Range<usize>,
+    ) -> Result<(), Mistake> {
         let arrivals = per_second * self.duration.as_seconds();
         // Written so that NaN is refused as well.
         if arrivals <= MOST_ARRIVALS {
@@ -311,7 +295,7 @@ fn up_to(written: &At<Positive>, most: f64) -> Result<f64, Mistake> {
     Ok(written.0)
 }
 
-/// Refuses when not exactly one of `given` is there.
+/// Refuses unless exactly one of `given` is present.
 fn one_of(
     given: &[Option<&Range<usize>>],
     place: &Range<usize>,
@@ -325,8 +309,9 @@ fn one_of(
     }
 }
 
-/// How many transfers a second make up `load` on the wire: each is counted as
-/// its payload in full packets, so `mean size x packet / segment`.
+/// The number of transfers a second that make up `load` on the wire: each
+/// counts as its payload in full packets, that is
+/// `mean size x packet / segment`.
 fn per_second_of(load: Rate, sizes: &SizeLaw, tcp: &TcpConfig) -> f64 {
     let segment = f64::from(tcp.mss);
     let options = if tcp.timestamps_option { TIMESTAMPS } else { 0 };

@@ -1,10 +1,10 @@
-//! Values as they stand in a scenario file: quantities with their unit, counts
-//! with their range, one name or several, each with its place in the file.
+//! The values of a scenario file: quantities with their unit, counts with their
+//! range, one name or several, each with its place in the file.
 //!
-//! A value is checked as it is read, so that the error carries its place and
-//! nothing later has to ask again. The forms that TOML alone cannot tell apart
-//! (a string or a table) have visitors of their own: serde's untagged enums
-//! would lose the place and say no more than 'did not match'.
+//! Reading a value checks it, so that the error has its place and no later code
+//! has to check again. The forms that TOML alone cannot distinguish (a string
+//! or a table) have visitors of their own: serde's untagged enums would lose
+//! the place and report no more than 'did not match'.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,7 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
 use crate::tcp::congestion::{self, CONTROLLERS};
 
-/// A value and where it stands, in bytes from the start of the file.
+/// A value and its place, in bytes from the start of the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) value: T,
@@ -61,11 +61,11 @@ pub(super) struct Text<T>(pub(super) T);
 /// A [`Text`] and its place.
 pub(super) type Quantity<T> = At<Text<T>>;
 
-/// What can be written as [`Text`], and in which range.
+/// Quantities that can be written as [`Text`], and their ranges.
 pub(super) trait InText: Sized {
-    /// What is right, in words.
+    /// The correct values, in words.
     const EXPECTED: &'static str;
-    /// How the text looks, as a regular expression for editors.
+    /// The form of the text, as a regular expression for editors.
     const PATTERN: &'static str;
     fn read(text: &str) -> Option<Self>;
 }
@@ -83,7 +83,7 @@ impl InText for Rate {
     }
 }
 
-/// How fast a wireless station sends, as it is written.
+/// The rate of a wireless station, as written in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WifiRate {
     Rate(Rate),
@@ -292,7 +292,7 @@ impl JsonSchema for Positive {
     }
 }
 
-/// How many seeds, or which.
+/// The number of seeds, or a list of them.
 #[derive(Clone, Debug)]
 pub(super) enum Seeds {
     Count(u32),

@@ -1,5 +1,5 @@
-//! What the stations of a `[wifi]` cell send with: the standard, the channel and
-//! the rates, checked against each other.
+//! The radio settings of a `[wifi]` cell: the standard, the channel and the
+//! rates, checked against each other.
 
 use std::ops::Range;
 
@@ -13,20 +13,21 @@ use crate::wlan::aggregation::{Aggregation, WINDOW};
 use crate::wlan::high_throughput::{Channel, Generation, Mcs};
 use crate::wlan::phy::DataRate;
 
-/// Packets that a sender keeps to make aggregates of, for all its receivers
-/// together: one aggregate. Ours; real devices keep one in the air and one or more
-/// ready, those before mac80211's queues hundreds of packets.
+/// The packets that a sender keeps for forming aggregates, for all its
+/// receivers together: one aggregate. This is our choice; real devices keep one
+/// in the air and one or more ready, and those before mac80211's queues kept
+/// hundreds of packets.
 const STAGING: u32 = WINDOW;
 
-/// What a cell sends with.
+/// The radio settings of a cell.
 pub(super) struct Sending {
-    /// At least one; stations take turns at them.
+    /// At least one; stations take them in turn.
     pub(super) modulations: Vec<Modulation>,
     pub(super) aggregation: Option<Aggregation>,
 }
 
 impl Wifi {
-    /// What all of the cell send with.
+    /// The settings that the whole cell shares.
     pub(super) fn sending(&self) -> Result<Sending, Mistake> {
         if let Some(rates) = self.rates.as_ref().filter(|rates| rates.is_empty()) {
             let expected = "at least one data rate";
@@ -129,8 +130,7 @@ impl Wifi {
     }
 }
 
-/// A scheme by its number, or by its rate as the tables have it: to a tenth of a
-/// Mbit/s.
+/// A scheme by its number, or by its rate as in the tables: to a tenth of a Mbit/s.
 fn mcs(channel: Channel, written: WifiRate) -> Option<Mcs> {
     let tenths = |rate: Rate| (rate.0 + 50_000) / 100_000;
     match written {

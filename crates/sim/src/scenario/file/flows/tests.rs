@@ -1,10 +1,10 @@
-//! What is refused and with which words; what equals what.
+//! Which files are refused, with which messages, and which files are equal.
 
 use std::fmt::Write as _;
 
 use super::*;
 
-/// A file that is right, for tests to spoil one thing.
+/// A correct file, in which tests spoil one thing.
 const RIGHT: &str = r#"link = "10 Mbit/s"
 largest_packet = "1536 B"
 [[real_time]]

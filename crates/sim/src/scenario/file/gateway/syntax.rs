@@ -25,7 +25,7 @@ pub(super) struct Document {
     pub(super) description: String,
     /// How long to simulate. Default: 800 s.
     pub(super) duration: Option<Quantity<Span>>,
-    /// What begins before this is not measured. Default: an eighth of the duration.
+    /// Requests that begin before this are not measured. Default: an eighth of the duration.
     pub(super) warm_up: Option<Quantity<Span>>,
     /// How many seeds, or a list of them; each way runs once with each. Default: 5.
     pub(super) seeds: Option<At<Seeds>>,
@@ -66,7 +66,7 @@ pub(super) struct Document {
 pub(super) struct Link {
     /// Rate of the access link, either way. Default: 2 Mbit/s.
     pub(super) rate: Option<Quantity<Rate>>,
-    /// One way over the access link. Default: 1 ms.
+    /// One-way delay of the access link. Default: 1 ms.
     pub(super) delay: Option<Quantity<Span>>,
     /// The discipline of the queue at the provider's end. Default: fifo.
     pub(super) queue: Option<At<Named>>,
@@ -74,7 +74,7 @@ pub(super) struct Link {
     pub(super) buffer: Option<Text<Buffer>>,
     /// Rate of each client's link, either way. Default: 10 Mbit/s.
     pub(super) client_rate: Option<Quantity<Rate>>,
-    /// One way over a client's link. Default: 2 ms.
+    /// One-way delay of a client's link. Default: 2 ms.
     pub(super) client_delay: Option<Quantity<Span>>,
 }
 
@@ -94,11 +94,11 @@ pub(super) struct Gateway {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Objects {
-    /// How large objects are. Default: lognormal with a mean of 27.7 kB.
+    /// Sizes of the objects. Default: lognormal with a mean of 27.7 kB.
     pub(super) sizes: Option<At<Sizes>>,
     /// Mean number of objects of a page, fetched at once. Default: 1.
     pub(super) per_page: Option<At<Positive>>,
-    /// What a client sends to ask for one. Default: 300 B.
+    /// The size of a request. Default: 300 B.
     pub(super) request: Option<Quantity<Bytes>>,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Class {
     pub(super) name: At<String>,
     /// Its share, relative to those of other classes. Default: 1.
     pub(super) weight: Option<Count<1, 1_000_000>>,
-    /// How many clients it has. Default with a log: as many as hosts.
+    /// The number of its clients. Default with a log: as many as hosts.
     pub(super) clients: Option<Count<1, 100_000>>,
     /// Loops of each client, one page at a time in each. Default: 10.
     pub(super) loops: Option<At<Count<1, 10_000>>>,
@@ -162,9 +162,9 @@ pub(super) struct Cbr {
     pub(super) rate: Quantity<Rate>,
     /// Size of a datagram on the wire. Default: 1000 B.
     pub(super) packet: Option<Quantity<Bytes>>,
-    /// How long it is off, at the start and each time. Default: 0 s.
+    /// The duration of each pause; the first one is at the start. Default: 0 s.
     pub(super) off: Option<Quantity<Span>>,
-    /// How long it is on each time. Default: to the end.
+    /// The duration of each sending period. Default: to the end.
     pub(super) on: Option<Quantity<Span>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is refused and with which words; what equals what.
+//! Which files are refused, with which messages, and which files are equal.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ impl DataFiles for Shelf {
     }
 }
 
-/// A file that is right, for tests to spoil one thing.
+/// A correct file, in which tests spoil one thing.
 const RIGHT: &str = r#"title = "School"
 duration = "200 s"
 warm_up = "20 s"

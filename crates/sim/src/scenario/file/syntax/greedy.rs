@@ -1,4 +1,4 @@
-//! A source that keeps to an arrival curve and uses all of it, as it is written.
+//! A source that keeps to an arrival curve and uses all of it, as written in the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,8 +11,7 @@ use tidegate_core::{Bytes, Span};
 
 use super::super::values::{At, InText, Names, Quantity, Text};
 
-/// UDP datagrams, as many as an arrival curve allows and as early as it allows
-/// them, in bursts (`BE appendix B`).
+/// UDP datagrams, as many and as early as an arrival curve allows, in bursts (`BE appendix B`).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct GreedySource {
@@ -26,20 +25,20 @@ pub(in crate::scenario::file) struct GreedySource {
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
     /// When it ends. Default: never.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
-    /// What it may send in any time: the least of token buckets, `SIZE + RATE`,
-    /// and staircases, `SIZE every TIME`, with commas between them.
+    /// What it may send in any time: the minimum of token buckets,
+    /// `SIZE + RATE`, and staircases, `SIZE every TIME`, separated by commas.
     pub(in crate::scenario::file) curve: Quantity<Envelope>,
-    /// Size of each datagram on the wire, headers included.
+    /// Size of each datagram on the wire, including headers.
     pub(in crate::scenario::file) packet: At<PacketLength>,
-    /// How long it sends at a time; together with `spacing`. Default: always.
+    /// Duration of a burst; together with `spacing`. Default: it always sends.
     pub(in crate::scenario::file) burst: Option<At<Lasting>>,
-    /// From the end of a burst to the start of the next, while what the curve
-    /// allows comes back.
+    /// Time from the end of a burst to the start of the next, in which the
+    /// curve's allowance recovers.
     pub(in crate::scenario::file) spacing: Option<At<Lasting>>,
-    /// Datagrams that take longer from end to end than this are late, and so
-    /// are lost ones. Default: nobody waits for them.
+    /// Datagrams that take longer than this from end to end are late, and so
+    /// are lost ones. Default: no deadline.
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }
@@ -54,10 +53,10 @@ impl InText for Envelope {
     }
 }
 
-/// How large a datagram is.
+/// Sizes of datagrams.
 #[derive(Debug)]
 pub(in crate::scenario::file) enum PacketLength {
-    /// All alike.
+    /// All have this size.
     Constant(Bytes),
     /// By a law.
     Normal(NormalLength),
@@ -67,14 +66,13 @@ pub(in crate::scenario::file) enum PacketLength {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct NormalLength {
-    /// Mean, before sizes beyond `least` and `most` become these.
+    /// Mean, before sizes are limited to `least` and `most`.
     pub(in crate::scenario::file) mean: Quantity<Bytes>,
-    /// Standard deviation, before that.
+    /// Standard deviation, before that limitation.
     pub(in crate::scenario::file) deviation: Quantity<Bytes>,
     /// Smallest size. Default: 40 B.
     pub(in crate::scenario::file) least: Option<Quantity<Bytes>>,
-    /// Largest size. Default: 1536 B, or what the curve lets through at once if
-    /// that is less.
+    /// Largest size. Default: 1536 B, or the size that the curve allows at once if that is less.
     pub(in crate::scenario::file) most: Option<Quantity<Bytes>>,
 }
 
@@ -88,7 +86,7 @@ struct LengthTable {
 /// How long something lasts.
 #[derive(Debug)]
 pub(in crate::scenario::file) enum Lasting {
-    /// Always as long.
+    /// Always the same.
     Constant(Span),
     /// By a law.
     Uniform(UniformTime),
@@ -102,17 +100,17 @@ pub(in crate::scenario::file) enum Lasting {
 pub(in crate::scenario::file) struct UniformTime {
     /// Shortest time.
     pub(in crate::scenario::file) least: Text<Span>,
-    /// All times are shorter than this.
+    /// Upper limit; all times are shorter than this.
     pub(in crate::scenario::file) most: Quantity<Span>,
 }
 
-/// A normal law of times; what is negative becomes zero.
+/// A normal law of times; negative values become zero.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct NormalTime {
-    /// Mean, before that.
+    /// Mean, before that limitation.
     pub(in crate::scenario::file) mean: Quantity<Span>,
-    /// Standard deviation, before that.
+    /// Standard deviation, before that limitation.
     pub(in crate::scenario::file) deviation: Text<Span>,
 }
 
@@ -123,7 +121,7 @@ pub(in crate::scenario::file) struct NormalTime {
 struct LastingTable {
     /// All times of a range are equally likely.
     uniform: Option<UniformTime>,
-    /// Normal; what is negative becomes zero.
+    /// Normal; negative values become zero.
     normal: Option<NormalTime>,
 }
 

@@ -1,15 +1,17 @@
-//! The sources of traffic of a scenario, as they are written.
+//! The sources of traffic of a scenario, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::{Bytes, Rate, Span};
 
+use super::super::error::Mistake;
+use super::super::traffic::Reader;
 use super::super::values::{At, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
 use super::{Sizes, Tcp, Transfers};
+use crate::scenario::TrafficSpec;
 
-/// Sources of traffic, each kind in a list of its own; reports show them in the
-/// order of the file.
+/// Sources of traffic, each kind in a list of its own; reports show them in the order of the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct Traffic {
@@ -19,13 +21,13 @@ pub(in crate::scenario::file) struct Traffic {
     /// Web sessions: pages of objects, each object a transfer of its own.
     #[serde(default)]
     pub(in crate::scenario::file) web: Vec<At<WebSource>>,
-    /// Datagrams of one size at a constant rate, as a call sends them.
+    /// Datagrams of one size at a constant rate, like those of a call.
     #[serde(default)]
     pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
     /// The frames of a recorded stream: a video, or a call.
     #[serde(default)]
     pub(in crate::scenario::file) frames: Vec<At<FrameSource>>,
-    /// As much as an arrival curve allows, as early as it allows it, in bursts.
+    /// Datagrams, as many and as early as an arrival curve allows, in bursts.
     #[serde(default)]
     pub(in crate::scenario::file) greedy: Vec<At<GreedySource>>,
     /// The packets of a capture, at the times at which they were captured.
@@ -33,48 +35,83 @@ pub(in crate::scenario::file) struct Traffic {
     pub(in crate::scenario::file) packets: Vec<At<PacketSource>>,
 }
 
-/// TCP transfers. How many: one of `load`, `per_second`, `count`, `log`.
+impl Traffic {
+    /// What there is to choose from.
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], \
+         [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+
+    /// All sources with their names and places in the file.
+    pub(in crate::scenario::file) fn read(
+        &self,
+        reader: &Reader<'_>,
+    ) -> Result<Vec<(&At<String>, usize, TrafficSpec)>, Mistake> {
+        let mut sources: Vec<(&At<String>, usize, TrafficSpec)> = Vec::new();
+        for source in &self.transfers {
+            sources.push((&source.name, source.place.start, reader.transfers(source)?));
+        }
+        for source in &self.web {
+            sources.push((&source.name, source.place.start, reader.web(source)?));
+        }
+        for source in &self.cbr {
+            sources.push((&source.name, source.place.start, reader.cbr(source)?));
+        }
+        for source in &self.frames {
+            sources.push((&source.name, source.place.start, reader.frames(source)?));
+        }
+        for source in &self.greedy {
+            sources.push((&source.name, source.place.start, reader.greedy(source)?));
+        }
+        for source in &self.packets {
+            sources.push((&source.name, source.place.start, reader.packets(source)?));
+        }
+        Ok(sources)
+    }
+}
+
+/// TCP transfers. Exactly one of `load`, `per_second`, `count` and `log` sets their number.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct TransferSource {
     /// Name in tables and files.
     pub(in crate::scenario::file) name: At<String>,
-    /// Senders of the data; each transfer takes one at random.
+    /// Senders of the data; each transfer has one of them at random.
     pub(in crate::scenario::file) from: At<Names>,
-    /// Receivers of the data; each transfer takes one at random.
+    /// Receivers of the data; each transfer has one of them at random.
     pub(in crate::scenario::file) to: At<Names>,
     /// When it begins. Default: 0 s.
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
-    /// When it opens nothing new any more. Default: never.
+    /// When it stops opening transfers. Default: never.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
-    /// Transfers begin at random; all together they are this much on the wire,
-    /// counted in full packets, retransmissions not included.
+    /// Transfers begin at random; together they amount to this rate on the
+    /// wire, counted in full packets, without retransmissions.
     pub(in crate::scenario::file) load: Option<Quantity<Rate>>,
-    /// Transfers begin at random, so many a second on average.
+    /// Transfers begin at random, on average this many a second.
     pub(in crate::scenario::file) per_second: Option<At<Positive>>,
-    /// So many transfers, all when the source starts.
+    /// This many transfers, all when the source starts.
     pub(in crate::scenario::file) count: Option<At<Transfers>>,
     /// A CSV file with the columns start_s and size_bytes; the first of its
     /// transfers begins when the source starts.
     pub(in crate::scenario::file) log: Option<At<String>>,
-    /// How large transfers are; not with `log`.
+    /// Sizes of the transfers; not with `log`.
     pub(in crate::scenario::file) sizes: Option<At<Sizes>>,
     /// The receiver opens the connection and sends a request of this size, as
-    /// for a download. Default: the sender opens it, as for an upload.
+    /// for a download. Default: the sender opens the connection, as for an
+    /// upload.
     pub(in crate::scenario::file) request: Option<Text<Bytes>>,
-    /// What is different from the scenario's TCP.
+    /// Differences from the scenario's TCP.
     #[serde(default)]
     pub(in crate::scenario::file) tcp: Tcp,
     /// Record the progress of each of its flows.
     #[serde(default)]
     pub(in crate::scenario::file) follow: bool,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }
 
 /// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
-/// are exponential with the means given. How many: `load` or `between_sessions`.
+/// are exponential with the given means. Either `load` or `between_sessions`
+/// sets their number.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct WebSource {
@@ -86,32 +123,32 @@ pub(in crate::scenario::file) struct WebSource {
     pub(in crate::scenario::file) to: At<Names>,
     /// When it begins. Default: 0 s.
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
-    /// When no new session begins any more. Default: never.
+    /// When it stops beginning sessions. Default: never.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
-    /// All objects together are this much on the wire, counted in full packets,
-    /// retransmissions not included.
+    /// All objects together amount to this rate on the wire, counted in full
+    /// packets, without retransmissions.
     pub(in crate::scenario::file) load: Option<Quantity<Rate>>,
-    /// Between the starts of two sessions.
+    /// Mean time between the starts of two sessions.
     pub(in crate::scenario::file) between_sessions: Option<Quantity<Span>>,
-    /// Pages of a session.
+    /// Mean number of pages of a session.
     pub(in crate::scenario::file) pages: Positive,
-    /// Between the starts of two pages of a session.
+    /// Mean time between the starts of two pages of a session.
     pub(in crate::scenario::file) between_pages: Text<Span>,
-    /// Objects of a page.
+    /// Mean number of objects of a page.
     pub(in crate::scenario::file) objects: Positive,
-    /// Between the starts of two objects of a page.
+    /// Mean time between the starts of two objects of a page.
     pub(in crate::scenario::file) between_objects: Text<Span>,
-    /// How large objects are.
+    /// Sizes of the objects.
     pub(in crate::scenario::file) sizes: At<Sizes>,
     /// Size of the request for each object. Default: 400 B.
     pub(in crate::scenario::file) request: Option<Text<Bytes>>,
-    /// What is different from the scenario's TCP.
+    /// Differences from the scenario's TCP.
     #[serde(default)]
     pub(in crate::scenario::file) tcp: Tcp,
     /// Record the progress of each of its flows.
     #[serde(default)]
     pub(in crate::scenario::file) follow: bool,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }
@@ -130,14 +167,14 @@ pub(in crate::scenario::file) struct CbrSource {
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
     /// When it ends. Default: never.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
-    /// Rate on the wire, headers included.
+    /// Rate on the wire, including headers.
     pub(in crate::scenario::file) rate: Text<Rate>,
-    /// Size of each datagram on the wire, headers included.
+    /// Size of each datagram on the wire, including headers.
     pub(in crate::scenario::file) packet: Quantity<Bytes>,
-    /// Datagrams that take longer from end to end than this are late, and so
-    /// are lost ones. Default: nobody waits for them.
+    /// Datagrams that take longer than this from end to end are late, and so
+    /// are lost ones. Default: no deadline.
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }
@@ -154,30 +191,30 @@ pub(in crate::scenario::file) struct FrameSource {
     pub(in crate::scenario::file) to: At<Names>,
     /// When the first frame is sent. Default: 0 s.
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
-    /// When no frame begins any more. Default: with the file, or never with `repeat`.
+    /// When it stops sending frames. Default: at the end of the file, or never with `repeat`.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
     /// A CSV file with the columns start_s and size_bytes; the first of its
     /// frames is sent when the source starts.
     pub(in crate::scenario::file) file: At<String>,
     /// Frames are cut into packets of at most this size on the wire, each with
     /// 40 bytes of IPv4, UDP and RTP headers around its part of the frame.
-    /// Default: each frame is one packet, headers included.
+    /// Default: each frame is one packet, including headers.
     pub(in crate::scenario::file) packet: Option<Quantity<Bytes>>,
     /// The packets of a frame follow each other at this rate. Default: at once.
     pub(in crate::scenario::file) rate: Option<Text<Rate>>,
     /// Begin again at the end of the file.
     #[serde(default)]
     pub(in crate::scenario::file) repeat: bool,
-    /// Datagrams that take longer from end to end than this are late, and so
-    /// are lost ones. Default: nobody waits for them.
+    /// Datagrams that take longer than this from end to end are late, and so
+    /// are lost ones. Default: no deadline.
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }
 
-/// The packets of a capture: those of the user's hosts one way, the others the
-/// other way. Nothing reacts to what happens to them.
+/// The packets of a capture: those of the user's hosts in one direction, the
+/// others in the other. Nothing reacts to what happens to them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct PacketSource {
@@ -189,17 +226,17 @@ pub(in crate::scenario::file) struct PacketSource {
     pub(in crate::scenario::file) outside: At<Names>,
     /// When the first packet is sent. Default: 0 s.
     pub(in crate::scenario::file) start: Option<Quantity<Span>>,
-    /// When it ends. Default: with the capture.
+    /// When it ends. Default: at the end of the capture.
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
     /// A pcap or pcapng file.
     pub(in crate::scenario::file) capture: At<String>,
     /// IP addresses of the user's side. Default: found from the capture.
     #[serde(default)]
     pub(in crate::scenario::file) local: Vec<At<String>>,
-    /// Datagrams that take longer from end to end than this are late, and so
-    /// are lost ones. Default: nobody waits for them.
+    /// Datagrams that take longer than this from end to end are late, and so
+    /// are lost ones. Default: no deadline.
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
-    /// Class of its packets, for disciplines that know classes; 0 is ordinary.
+    /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
 }

@@ -32,7 +32,10 @@ const LEAST_DRAWN: Bytes = Bytes(40);
 const MOST_DRAWN: Bytes = Bytes(1_536);
 
 impl Reader<'_> {
-    pub(super) fn cbr(&self, source: &CbrSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn cbr(
+        &self,
+        source: &CbrSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -46,7 +49,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn frames(&self, source: &FrameSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn frames(
+        &self,
+        source: &FrameSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -78,7 +84,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn greedy(&self, source: &GreedySource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn greedy(
+        &self,
+        source: &GreedySource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
         self.check_ways(&[from], &source.to, &[to], false)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -112,7 +121,10 @@ impl Reader<'_> {
         Ok(TrafficSpec { name, start, stop, class, deadline, kind })
     }
 
-    pub(super) fn packets(&self, source: &PacketSource) -> Result<TrafficSpec, Mistake> {
+    pub(in crate::scenario::file) fn packets(
+        &self,
+        source: &PacketSource,
+    ) -> Result<TrafficSpec, Mistake> {
         let (inside, outside) = (self.single(&source.inside)?, self.single(&source.outside)?);
         self.check_ways(&[inside], &source.outside, &[outside], true)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
@@ -145,7 +157,7 @@ fn deadline(written: Option<&Quantity<Span>>) -> Result<Option<Span>, Mistake> {
     written.map(|deadline| above_zero(deadline, deadline.value.0)).transpose()
 }
 
-/// Refuses a time that is none.
+/// Refuses a time of zero.
 fn above_zero<T>(written: &At<T>, span: Span) -> Result<Span, Mistake> {
     if span == Span::ZERO {
         return Err(Mistake::at(&written.place, format!("'{span}'"), "a time above zero"));
@@ -153,7 +165,7 @@ fn above_zero<T>(written: &At<T>, span: Span) -> Result<Span, Mistake> {
     Ok(span)
 }
 
-/// The law of packets that can pass a curve which lets `at_once` through at once.
+/// The law of packets that can pass a curve that allows `at_once` at once.
 fn packet_law(written: &At<PacketLength>, at_once: Bytes) -> Result<PacketLaw, Mistake> {
     let largest = MOST_DATAGRAM.min(at_once);
     let constant = |size: Bytes| {
@@ -199,7 +211,7 @@ fn time_law(written: &At<Lasting>) -> Result<TimeLaw, Mistake> {
     })
 }
 
-/// What a curve allows in the long run, in bytes a second.
+/// The rate that a curve allows in the long run, in bytes a second.
 fn envelope_rate(envelope: &Envelope) -> f64 {
     let of = |term: &Term| match *term {
         Term::TokenBucket { rate, .. } => rate.0 as f64 / 8.0,
@@ -208,7 +220,7 @@ fn envelope_rate(envelope: &Envelope) -> f64 {
     envelope.terms().iter().map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// The mean size of a packet, in bytes, but for the tails that are cut off.
+/// The mean size of a packet in bytes, ignoring the tails that are cut off.
 fn mean_packet(law: &PacketLaw) -> f64 {
     match *law {
         PacketLaw::Constant(size) => size.0 as f64,

@@ -1,55 +1,15 @@
-//! A run of a gateway's users: their programs on the simulator's network, and the
-//! books of all of them.
-
-use std::sync::atomic::AtomicBool;
+//! A run of a gateway's users: their programs on the simulator's network, and
+//! the records of all of them.
 
 use tidegate_core::{Bytes, Time};
 
-use super::network::Hosts;
-use super::outcome::{Outcome, Pauses, Sample};
-use super::setup::{SchedulerChoice, Setup};
-use super::ways::Way;
-use crate::apps::{App, AppId, Clients, Proxy, Servers};
-use crate::metrics::{Discard, Recorder};
+use super::{App, Clients, Proxy, Servers};
+use crate::connections::AppId;
 use crate::network::Queue;
-use crate::simulation::{self, World};
+use crate::requests::{Hosts, Outcome, Pauses, Sample, Setup, Way, Whereabouts};
+use crate::simulation::World;
 
-/// Runs `setup` with a gateway and this scheduler. When `stop` becomes true the run
-/// ends early, with what it has.
-#[must_use]
-pub fn run(setup: &Setup, scheduler: &SchedulerChoice, seed: u64, stop: &AtomicBool) -> Outcome {
-    run_way(setup, &scheduler.clone().into(), seed, &mut Discard, stop)
-}
-
-/// Runs `setup` in any way, as [`run`], and gives the rows of requests and links to
-/// `recorder`.
-#[must_use]
-pub fn run_way(
-    setup: &Setup,
-    way: &Way,
-    seed: u64,
-    recorder: &mut dyn Recorder,
-    stop: &AtomicBool,
-) -> Outcome {
-    let (scenario, hosts) = setup.network(way, seed);
-    let gateway = Gateway::new(setup, way, &hosts, seed);
-    // Nothing is tested here: every queue is what the way or the setup says.
-    let tested = &setup.provider;
-    let (summary, gateway) =
-        simulation::run_gateway(&scenario, tested, seed, recorder, stop, gateway);
-    let mut outcome = gateway.outcome();
-    let link = |index: usize| summary.links[index].clone().unwrap_or_default();
-    let downlink = link(hosts.downlink);
-    outcome.downlink = downlink.counters;
-    outcome.utilisation = downlink.utilisation;
-    outcome.queueing = downlink.delay;
-    outcome.shaper = hosts.shaper.map(|shaper| link(shaper).counters);
-    outcome.reached = summary.reached;
-    outcome.measured = summary.reached.since(Time(setup.warm_up.0));
-    outcome
-}
-
-/// The programs of those who share a gateway's access link.
+/// The programs of the hosts that share a gateway's access link.
 pub(crate) struct Gateway<'a> {
     clients: Clients<'a>,
     servers: Servers<'a>,
@@ -63,7 +23,7 @@ pub(crate) struct Gateway<'a> {
 }
 
 impl<'a> Gateway<'a> {
-    fn new(setup: &'a Setup, way: &Way, hosts: &Hosts, seed: u64) -> Gateway<'a> {
+    pub(crate) fn new(setup: &'a Setup, way: &Way, hosts: &Hosts, seed: u64) -> Gateway<'a> {
         let proxy = (!way.is_end_to_end()).then(|| Proxy::new(setup, way, hosts, seed));
         Gateway {
             clients: Clients::new(setup, hosts, proxy.is_none(), seed),
@@ -102,7 +62,7 @@ impl<'a> Gateway<'a> {
         self.received_base = self.received().to_vec();
     }
 
-    /// Payload that has come for each class: to the gateway, or to clients without one.
+    /// Payload that has arrived for each class: at the gateway, or at clients without one.
     fn received(&self) -> &[Bytes] {
         self.proxy.as_ref().map_or(self.clients.received(), Proxy::received)
     }
@@ -128,12 +88,12 @@ impl<'a> Gateway<'a> {
         });
     }
 
-    /// Closes the books, and holds those of clients and gateway against each other.
+    /// Closes the records, and compares those of clients with those of the gateway.
     pub(crate) fn finish(&mut self, world: &mut World<'_>, end: Time) {
         let proxy = &mut self.proxy;
         let unfinished = self.clients.leave_off(world, |world, connection| match proxy {
             Some(proxy) => proxy.whereabouts(world, connection),
-            None => super::outcome::Whereabouts::Outstanding,
+            None => Whereabouts::Outstanding,
         });
         if let Some(proxy) = &mut self.proxy {
             proxy.leave_off(&unfinished);
@@ -160,7 +120,8 @@ impl<'a> Gateway<'a> {
         });
     }
 
-    fn outcome(self) -> Outcome {
+    /// What came out, once the run has ended.
+    pub(crate) fn outcome(self) -> Outcome {
         self.outcome.expect("a run ends with its books closed")
     }
 }

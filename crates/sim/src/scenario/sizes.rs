@@ -1,8 +1,52 @@
-//! Size laws: how large transfers are.
+//! Size laws: how large transfers are. All that is known of a law stands here: its
+//! parameters, its sampler, its mean, and what reports call it.
+
+use std::fmt;
+use std::sync::Arc;
 
 use tidegate_core::{Bytes, Stream};
 
-use crate::scenario::SizeLaw;
+use crate::trace::size_distribution::SizeDistribution;
+
+/// How large transfers are, in bytes of payload.
+#[derive(Clone, Debug)]
+pub enum SizeLaw {
+    /// All alike.
+    Constant(Bytes),
+    /// Never ends: a transfer that runs until the end of the simulation.
+    Endless,
+    /// `P(n) ~ n^-exponent` on whole segments from `least` to `most`.
+    BoundedZipf {
+        /// The exponent.
+        exponent: f64,
+        /// Fewest segments.
+        least: u32,
+        /// Most segments.
+        most: u32,
+        /// Bytes of a segment.
+        segment: Bytes,
+    },
+    /// Pareto with `shape`, from `least` upwards; cut off at `most`.
+    Pareto {
+        /// Tail exponent.
+        shape: f64,
+        /// Smallest size.
+        least: Bytes,
+        /// Largest size; larger draws are drawn as bounded Pareto.
+        most: Bytes,
+    },
+    /// The logarithm is normal.
+    Lognormal {
+        /// Mean of the natural logarithm of the size in bytes.
+        log_mean: f64,
+        /// Standard deviation of that logarithm.
+        log_deviation: f64,
+    },
+    /// Exponential with this mean.
+    Exponential(Bytes),
+    /// As measured.
+    Empirical(Arc<SizeDistribution>),
+}
 
 /// Draws sizes from a law.
 #[derive(Debug)]
@@ -93,6 +137,23 @@ impl SizeLaw {
             }
             SizeLaw::Empirical(distribution) => distribution.mean(),
         })
+    }
+}
+
+impl fmt::Display for SizeLaw {
+    /// The kind of law, with its mean.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            SizeLaw::Constant(size) => return write!(f, "{size} each"),
+            SizeLaw::Endless => return f.write_str("without an end"),
+            SizeLaw::BoundedZipf { .. } => "Zipf",
+            SizeLaw::Pareto { .. } => "Pareto",
+            SizeLaw::Lognormal { .. } => "lognormal",
+            SizeLaw::Exponential(_) => "exponential",
+            SizeLaw::Empirical(_) => "measured",
+        };
+        let mean = self.mean().unwrap_or_default();
+        write!(f, "{kind} sizes, mean {}", Bytes(mean.round() as u64))
     }
 }
 

@@ -1,0 +1,173 @@
+//! What sources of traffic do. All that is known of a kind ahead of a run stands
+//! here: its parameters, its ends, and what reports call it.
+
+use std::sync::Arc;
+use std::{fmt, slice};
+
+use tidegate_core::{Bytes, Rate};
+
+use super::{Arrivals, FrameSending, GreedyProfile, NodeId, Pauses, SizeLaw, Transfer, WebProfile};
+use crate::trace::capture::Capture;
+use crate::trace::frames::FrameTrace;
+use crate::trace::hosts::Hosts;
+
+/// What a source of traffic does.
+#[derive(Clone, Debug)]
+pub enum TrafficKind {
+    /// TCP transfers that begin independently of each other.
+    Transfers {
+        /// How each transfer is made.
+        transfer: Transfer,
+        /// When transfers begin.
+        arrivals: Arrivals,
+        /// How large they are.
+        sizes: SizeLaw,
+    },
+    /// Web sessions (`LAS section 5`, Table 1): sessions of pages of objects,
+    /// each object a transfer of its own.
+    Web {
+        /// How each object is fetched.
+        transfer: Transfer,
+        /// The session's structure.
+        profile: WebProfile,
+    },
+    /// UDP datagrams of one size at a constant rate, for the whole time.
+    Cbr {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// Rate on the wire, headers included.
+        rate: Rate,
+        /// IP size of each datagram.
+        packet: Bytes,
+        /// How long it is off, at the start and each time, and how long it is on each
+        /// time; `None` is on all the time.
+        pauses: Option<Pauses>,
+    },
+    /// The frames of a recorded stream: a video, or a call.
+    Frames {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// The frames.
+        trace: Arc<FrameTrace>,
+        /// How they are sent.
+        sending: FrameSending,
+    },
+    /// As much as an arrival curve allows, as early as it allows it, in bursts
+    /// (`BE appendix B`).
+    Greedy {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// What is sent, and when.
+        profile: GreedyProfile,
+    },
+    /// The packets of a capture, at the times at which they were captured:
+    /// those sent by the user's side one way, the others the other way.
+    Packets {
+        /// The user's side.
+        inside: NodeId,
+        /// The network's side.
+        outside: NodeId,
+        /// What was captured.
+        capture: Arc<Capture>,
+        /// Which addresses are on the user's side.
+        hosts: Hosts,
+    },
+    /// The requests of a class of a gateway's clients, made by programs of their own.
+    Requests,
+}
+
+impl TrafficKind {
+    /// Whether it opens TCP connections; the others send datagrams.
+    #[must_use]
+    pub fn is_transfers(&self) -> bool {
+        matches!(
+            self,
+            TrafficKind::Transfers { .. } | TrafficKind::Web { .. } | TrafficKind::Requests
+        )
+    }
+
+    /// The transfer that a source of connections makes.
+    pub(crate) fn transfer(&self) -> Option<&Transfer> {
+        match self {
+            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
+                Some(transfer)
+            }
+            _ => None,
+        }
+    }
+
+    /// Between whom packets go.
+    pub(crate) fn ends(&self) -> (&[NodeId], &[NodeId]) {
+        match self {
+            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
+                (&transfer.from, &transfer.to)
+            }
+            TrafficKind::Cbr { from, to, .. }
+            | TrafficKind::Frames { from, to, .. }
+            | TrafficKind::Greedy { from, to, .. } => (slice::from_ref(from), slice::from_ref(to)),
+            TrafficKind::Packets { inside, outside, .. } => {
+                (slice::from_ref(inside), slice::from_ref(outside))
+            }
+            TrafficKind::Requests => (&[], &[]),
+        }
+    }
+}
+
+impl fmt::Display for TrafficKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrafficKind::Transfers { arrivals, sizes, .. } => match arrivals {
+                Arrivals::Poisson { per_second } => {
+                    write!(f, "{} transfers a second, {}", short(*per_second), sizes)
+                }
+                Arrivals::AtStart { count: 1 } => write!(f, "one transfer, {}", sizes),
+                Arrivals::AtStart { count } => write!(f, "{count} transfers, {}", sizes),
+                Arrivals::Log(flows) => write!(f, "{} transfers from a log", flows.len()),
+            },
+            TrafficKind::Web { profile, .. } => write!(
+                f,
+                "Web sessions of about {} pages of {} objects every {}, {}",
+                short(profile.pages),
+                short(profile.objects),
+                profile.between_sessions,
+                profile.sizes
+            ),
+            TrafficKind::Cbr { rate, packet, .. } => write!(f, "{rate} in datagrams of {packet}"),
+            TrafficKind::Frames { trace, sending, .. } => {
+                let packets = sending.packet.map_or("each a packet".into(), |packet| {
+                    format!("in packets of up to {packet}")
+                });
+                let again = if sending.repeat { ", again and again" } else { "" };
+                write!(f, "{} frames from a file, {packets}{again}", trace.frames().len())
+            }
+            TrafficKind::Greedy { profile, .. } => {
+                let bursts = if profile.bursts.is_some() { ", in bursts" } else { "" };
+                write!(f, "as much as {} allows{bursts}", profile.envelope)
+            }
+            TrafficKind::Packets { capture, .. } => {
+                write!(f, "{} packets from a capture", capture.packets.len())
+            }
+            TrafficKind::Requests => f.write_str("requests of clients"),
+        }
+    }
+}
+
+/// Three significant digits, no trailing zeros.
+#[must_use]
+pub fn short(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}

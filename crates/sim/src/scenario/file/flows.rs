@@ -26,8 +26,8 @@
 //! assert_eq!(contracts.flows[0].selector.to_string(), "udp and port 5004");
 //!
 //! let error = flows::parse("calls.toml", &text.replace("1.2 M", "1.2 m")).unwrap_err();
-//! assert!(error.to_string().starts_with("calls.toml:7:13: real_time.curve: found
-//! '300 B + 1.2 m"));
+//! let found = "calls.toml:7:13: real_time.curve: found '300 B + 1.2 m";
+//! assert!(error.to_string().starts_with(found));
 //! # Ok::<(), tidegate_sim::scenario::file::ScenarioError>(())
 //! ```
 

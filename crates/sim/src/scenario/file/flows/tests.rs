@@ -63,7 +63,7 @@ fn mistakes_are_told_with_their_place() {
         ("name = \"voice\"", "name = \"a\\nb\""),
         ("name = \"voice\"", "name = \"\""),
         ("class = 1\n", ""),
-        ("class = 1", "class = 256"),
+        ("class = 1", "class = 65536"),
         ("protocol = \"tcp\"", "protocol = \"tpc\""),
         ("protocol = \"tcp\"", "protocol = 256"),
         ("port = 20", "port = 0"),

@@ -62,13 +62,13 @@ fn a_claim_of_each_paper_is_as_it_was() {
 #[test]
 fn gateways_are_as_they_were() {
     gateways("school", "school", &["--seeds", "1"]);
-    gateways("saturated", &shipped("saturated.toml"), &[]);
+    gateways("saturated", "saturated.toml", &[]);
 }
 
 #[test]
 fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
     for name in ["gateway-wifi", "gateway-ecn", "gateway-fq-codel"] {
-        gateways(name, &shipped(&format!("{name}.toml")), &[]);
+        gateways(name, &format!("{name}.toml"), &[]);
     }
 }
 
@@ -84,11 +84,6 @@ fn gateways(name: &str, file: &str, arguments: &[&str]) {
 /// The kept file of this name.
 fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
-}
-
-/// The same as an argument.
-fn shipped(name: &str) -> String {
-    kept(name).display().to_string()
 }
 
 /// Runs the program, and holds what comes out against the file that is kept.
@@ -111,7 +106,8 @@ fn run(name: &str, arguments: &[&str], leaves: &Leaves) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("golden-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(arguments).stdin(Stdio::null());
+    // Results name the file as it was given: it is beside this one, wherever that is.
+    command.current_dir(kept("")).args(arguments).stdin(Stdio::null());
     if let Leaves::Tables(_) = leaves {
         command.arg("--out").arg(&folder);
     }
@@ -142,14 +138,9 @@ fn run(name: &str, arguments: &[&str], leaves: &Leaves) -> String {
     text
 }
 
-/// An argument as it would be typed beside this file.
+/// An argument as it would be typed.
 fn in_words(argument: &str) -> String {
-    let file = Path::new(argument).file_name().map(|name| name.to_string_lossy().into_owned());
-    match file {
-        Some(name) if argument.contains(std::path::MAIN_SEPARATOR) => name,
-        _ if argument.contains(' ') => format!("'{argument}'"),
-        _ => argument.into(),
-    }
+    if argument.contains(' ') { format!("'{argument}'") } else { argument.into() }
 }
 
 fn digest(content: &[u8]) -> String {

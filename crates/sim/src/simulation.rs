@@ -2,7 +2,7 @@
 //!
 //! The loop takes the next event, lets the link, connection or program that it
 //! names act, and carries out what that gives: segments to send, timers to set.
-//! Everything that a program sees and does goes through the [`World`].
+//! Everything that a program sees and does goes through the `World`.
 
 mod datagrams;
 mod radio;

@@ -44,7 +44,6 @@ lint: compiler
 checks: compiler
 	tools/check-dependencies.sh
 	tools/check-docs.sh
-	tools/check-arrows.sh
 	tools/check-packages.sh
 
 fmt: compiler

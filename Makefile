@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
-	@echo 'make test    everything that CI runs: lint, checks, tests, demo'
+	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make generated  write the schemas and the tables of pages from the code'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
@@ -22,7 +22,7 @@ demo: compiler
 	cargo build --release --locked --package tidegate
 	@tools/demo.sh
 
-test: lint checks
+test: lint checks packages
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory demo
 

@@ -68,6 +68,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Bounds of the size classes where nothing else is said.
+    pub const SIZE_CLASSES: [Bytes; 3] = [Bytes(10_000), Bytes(100_000), Bytes(1_000_000)];
+    /// The size of the largest short flows where nothing else is said.
+    pub const SHORT_FLOW: Bytes = Bytes(30_000);
+    /// The size of the smallest long flows where nothing else is said.
+    pub const LONG_FLOW: Bytes = Bytes(1_000_000);
+
     /// The pairs of nodes between which packets go, each pair in both directions.
     #[must_use]
     pub fn pairs(&self) -> BTreeSet<(NodeId, NodeId)> {

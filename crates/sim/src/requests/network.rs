@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Rate, Span, Stream, Time};
+use tidegate_core::{Rate, Span, Stream, Time};
 
 use super::setup::{Cbr, Class, Setup};
 use super::ways::Way;
@@ -28,9 +28,6 @@ pub(crate) struct Hosts {
     pub(crate) downlink: usize,
     pub(crate) shaper: Option<usize>,
 }
-
-/// The size classes of a run's summary: the defaults of `tidegate compare`.
-const SIZE_CLASSES: [u64; 5] = [10_000, 30_000, 100_000, 1_000_000, 10_000_000];
 
 impl Setup {
     /// The network for a seed, which draws the servers' links, and the hosts of the programs.
@@ -139,9 +136,9 @@ impl Setup {
             warm_up: self.warm_up,
             seeds: Vec::new(),
             sample_every: self.sample_every,
-            size_classes: SIZE_CLASSES.map(Bytes).to_vec(),
-            short_flow: Bytes(SIZE_CLASSES[1]),
-            long_flow: Bytes(SIZE_CLASSES[3]),
+            size_classes: Scenario::SIZE_CLASSES.to_vec(),
+            short_flow: Scenario::SHORT_FLOW,
+            long_flow: Scenario::LONG_FLOW,
             disciplines: Vec::new(),
             nodes: layout.nodes,
             links: layout.links,

@@ -65,9 +65,6 @@ pub use error::ScenarioError;
 /// Of seeds, when the file does not say.
 const SEEDS: u32 = 5;
 const SAMPLE_EVERY: Span = Span::millis(100);
-const SIZE_CLASSES: [Bytes; 3] = [Bytes(10_000), Bytes(100_000), Bytes(1_000_000)];
-const SHORT_FLOW: Bytes = Bytes(30_000);
-const LONG_FLOW: Bytes = Bytes(1_000_000);
 /// Samples of a link in one run; all are kept for the plots.
 const MOST_SAMPLES: u64 = 1_000_000;
 
@@ -209,10 +206,10 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
         Some(every) => within(every, Span((duration.0 / MOST_SAMPLES).max(1)), duration)?,
         None => Span(SAMPLE_EVERY.0.max(duration.0 / MOST_SAMPLES)),
     };
-    let short_flow = document.short_flow.as_ref().map_or(SHORT_FLOW, |size| size.value.0);
+    let short_flow = document.short_flow.as_ref().map_or(Scenario::SHORT_FLOW, |size| size.value.0);
     let long_flow = match &document.long_flow {
         Some(size) => within(size, short_flow, Bytes(u64::MAX))?,
-        None => LONG_FLOW.max(short_flow),
+        None => Scenario::LONG_FLOW.max(short_flow),
     };
     let topology = Topology::of(document, data)?;
     let disciplines = disciplines::list(&document.disciplines, data)?;
@@ -268,7 +265,7 @@ fn seed_list(seeds: &At<Seeds>) -> Result<Vec<u64>, Mistake> {
 }
 
 fn size_classes(document: &Document) -> Result<Vec<Bytes>, Mistake> {
-    let Some(bounds) = &document.size_classes else { return Ok(SIZE_CLASSES.to_vec()) };
+    let Some(bounds) = &document.size_classes else { return Ok(Scenario::SIZE_CLASSES.to_vec()) };
     if let Some(pair) = bounds.windows(2).find(|pair| pair[1].value.0 <= pair[0].value.0) {
         let expected = format!("more than the bound before it, '{}'", pair[0].value.0);
         return Err(Mistake::at(&pair[1].place, format!("'{}'", pair[1].value.0), expected));

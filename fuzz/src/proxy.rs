@@ -31,6 +31,7 @@ use tidegate_core::request::{Piece, ProxyConfig};
 use tidegate_core::{Bytes, Rate, Span};
 use tidegate_twins::requests::proxy::{Driver, Operation};
 
+use crate::requests::span;
 use crate::settings::{Steps, setting};
 
 const STEPS: Steps = Steps { span: Span::millis(50), count: 1 };
@@ -93,9 +94,4 @@ fn size(code: u8) -> Bytes {
         0..=150 => u64::from(code) * 40,
         _ => u64::from(code - 150) << ((code - 150) / 5).min(20),
     })
-}
-
-/// Three bits times a power of two nanoseconds, up to 15 s.
-fn span(code: u8) -> Span {
-    Span(u64::from(code & 7) << (code >> 3))
 }

@@ -82,6 +82,6 @@ fn size(code: u8) -> Bytes {
 }
 
 /// Three bits times a power of two nanoseconds, up to 15 s.
-fn span(code: u8) -> Span {
+pub(crate) fn span(code: u8) -> Span {
     Span(u64::from(code & 7) << (code >> 3))
 }

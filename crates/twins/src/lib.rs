@@ -13,9 +13,11 @@
 //! | [`shapers`] | the twins of the disciplines that hold packets back |
 //! | [`egress`] | the twin of the egress to a link |
 //! | [`requests`] | the twins of the request schedulers and of the proxy, and drivers that keep their books |
+//! | [`pages`] | pages of the documentation that repeat what the code says, held against it |
 
 pub mod audit;
 pub mod disciplines;
 pub mod egress;
+pub mod pages;
 pub mod requests;
 pub mod shapers;

@@ -76,7 +76,7 @@ pub(crate) struct Scheduled {
 
 /// How packets become time.
 enum Exit {
-    /// Over a wire of a constant rate: the same code as on a live link.
+    /// Over a wire of a constant rate.
     Wire(Egress),
     /// Over a wire whose capacity varies.
     Trace(Port, TraceSender),
@@ -103,7 +103,6 @@ impl Link {
                 delay: Times::default(),
             }))
         };
-        // Where no rate limits a link nothing ever waits, unless its queue is a shaper.
         let discipline: Option<Box<dyn Discipline>> = match &spec.queue {
             QueueSpec::Shaped(shaper) => Some(shaper.build(seed)),
             // Without the rate: what is compared are the disciplines with their settings.
@@ -113,11 +112,13 @@ impl Link {
         };
         let endless = || Box::new(Fifo::new(Buffer::packets(u32::MAX)));
         let queue = match (&spec.capacity, discipline) {
-            (Capacity::Unlimited, Some(shaper)) if shaper.rate().is_some() => {
-                let rate = shaper.rate().unwrap_or_default();
-                scheduled(Exit::Paced(Port::new(shaper), rate))
+            // Where no rate limits a link nothing ever waits, unless its queue is a shaper.
+            (Capacity::Unlimited, discipline) => {
+                match discipline.and_then(|it| it.rate().map(|rate| (it, rate))) {
+                    Some((shaper, rate)) => scheduled(Exit::Paced(Port::new(shaper), rate)),
+                    None => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
+                }
             }
-            (Capacity::Unlimited, _) => Queue::Unbounded { rate: None, busy_until: Time::ZERO },
             (Capacity::Fixed(rate), Some(discipline)) => {
                 scheduled(Exit::Wire(Egress::new(discipline, *rate)))
             }

@@ -45,16 +45,12 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    fn each(&mut self, mut act: impl FnMut(&mut dyn App)) {
-        act(&mut self.clients);
-        act(&mut self.servers);
-        if let Some(proxy) = &mut self.proxy {
-            act(proxy);
-        }
-    }
-
     pub(crate) fn start(&mut self, world: &mut World<'_>) {
-        self.each(|app| app.start(world));
+        self.clients.start(world);
+        self.servers.start(world);
+        if let Some(proxy) = &mut self.proxy {
+            proxy.start(world);
+        }
         self.sample(world);
     }
 

@@ -287,6 +287,10 @@ impl Rack {
 }
 
 impl Sender {
+    pub(in crate::tcp) fn detects_by_time(&self) -> bool {
+        self.sack.as_ref().is_some_and(|sack| sack.rack.is_some())
+    }
+
     /// A recovery begins: from now on the sender follows what is delivered.
     pub(super) fn begin_reduction(&mut self, flight: u64) {
         if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
@@ -329,7 +333,7 @@ impl Sender {
     #[inline]
     pub(in crate::tcp) fn schedule_probe(&mut self, now: Time) {
         self.probe_at = Time::FAR_FUTURE;
-        if self.sack.as_ref().is_none_or(|sack| sack.rack.is_none())
+        if !self.detects_by_time()
             || self.phase != Phase::Open
             || self.board.is_empty()
             || self.board.sacked() > 0

@@ -152,9 +152,9 @@ fn line<'a>(name: &str, runs: impl Fn(usize) -> &'a [Arc<Run>], value: fn(&Run) 
     let (mut points, mut band) = (Vec::new(), Vec::new());
     for (place, load) in LOADS.iter().enumerate() {
         let values = runs(place).iter().map(|run| value(run));
-        let Some(estimate) = Estimate::of(values) else { continue };
-        let (at, (low, high)) = (*load as f64 * 1e6, estimate.interval());
-        points.push((at, estimate.mean));
+        let Some(estimate) = Estimate::mean(values) else { continue };
+        let (at, (low, high)) = (*load as f64 * 1e6, estimate.ends());
+        points.push((at, estimate.value));
         band.push((at, low.max(0.0), high));
     }
     Line { label: name.into(), points, band }

@@ -268,12 +268,12 @@ fn by_size(name: &str, runs: &[Arc<Run>]) -> Line {
     for pair in BOUNDS.windows(2) {
         let most = (pair[1] - 1).max(pair[0]);
         let means = runs.iter().filter_map(|run| mean_response(run, pair[0], most));
-        let Some(estimate) = Estimate::of(means) else { continue };
+        let Some(estimate) = Estimate::mean(means) else { continue };
         let at = (f64::from(pair[0]) * f64::from(most)).sqrt();
-        let (low, high) = estimate.interval();
-        points.push((at, estimate.mean));
+        let (low, high) = estimate.ends();
+        points.push((at, estimate.value));
         // A lower end at or below zero has no place on a logarithmic axis.
-        band.push((at, low.max(estimate.mean / 10.0), high));
+        band.push((at, low.max(estimate.value / 10.0), high));
     }
     Line { label: name.into(), points, band }
 }

@@ -38,8 +38,10 @@ impl Fixture {
     }
 }
 
-/// A value over so many runs that alternate between two values, `apart` from it.
+/// A value over so many runs that alternate between two values, `apart` from it; a
+/// single run has the value itself.
 fn around(value: f64, apart: f64, runs: usize) -> Option<Sample> {
+    let apart = if runs > 1 { apart } else { 0.0 };
     let run = |seed| (seed, Some(if seed % 2 == 0 { value - apart } else { value + apart }));
     Sample::of(Centre::Mean, (1..=runs as u64).map(run))
 }

@@ -59,7 +59,7 @@ fn the_intervals_decide() {
     for (before, after, lower_is_better, higher_is_better) in [
         ((100.0, 5.0), (50.0, 5.0), Verdict::Gain, Verdict::Loss),
         ((50.0, 5.0), (100.0, 5.0), Verdict::Loss, Verdict::Gain),
-        ((100.0, 30.0), (50.0, 30.0), Verdict::Unclear, Verdict::Unclear),
+        ((100.0, 30.0), (70.0, 30.0), Verdict::Unclear, Verdict::Unclear),
         ((100.0, 1.0), (101.0, 1.0), Verdict::Same, Verdict::Same),
         // Apart, but by so little that nobody notices.
         ((100.0, 0.1), (101.0, 0.1), Verdict::Same, Verdict::Same),

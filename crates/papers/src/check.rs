@@ -13,8 +13,7 @@ pub struct Check {
     pub paper: String,
     /// What was measured.
     pub ours: String,
-    /// The value that was held against the bound, over seeds; of something computed
-    /// instead of simulated, the value alone.
+    /// The value that was held against the bound, over seeds; alone if it has none.
     pub value: Option<Estimate>,
     /// Whether it holds.
     pub outcome: Outcome,
@@ -173,7 +172,8 @@ impl Check {
         Check { statement: statement.into(), paper: paper.into(), ours, value, outcome }
     }
 
-    /// A check of a value that is computed, not simulated, and has no seeds.
+    /// A check of one value: what is computed, not simulated, or the worst of all runs
+    /// where a law allows none.
     pub(crate) fn exact(
         statement: impl Into<String>,
         paper: impl Into<String>,

@@ -25,7 +25,7 @@ use std::thread;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
-use tidegate_study::Estimate;
+use tidegate_study::Centre;
 use tidegate_study::pool;
 
 /// Parameters and their values.
@@ -165,7 +165,8 @@ fn print_link(ways: &[Vec<Outcome>]) {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for ((label, ..), runs) in WAYS.iter().zip(ways) {
-        let rate = |class| estimate(runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
+        let rate =
+            |class| estimate(Centre::Mean, runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
         let percent = |lost: u64, of: u64| lost as f64 * 100.0 / of.max(1) as f64;
         let shaper =
             |run: &Outcome| run.shaper.map(|shaper| percent(shaper.lost(), shaper.offered));
@@ -178,11 +179,13 @@ fn print_link(ways: &[Vec<Outcome>]) {
             rate(0),
             rate(1),
             rate(2),
-            estimate(runs, 1, |run| Some(run.utilisation * 100.0)),
-            estimate(runs, 1, |run| Some(percent(run.downlink.lost(), run.downlink.offered))),
-            estimate(runs, 1, shaper),
-            estimate(runs, 0, |run| Some(run.queueing.mean()? * 1e3)),
-            estimate(runs, 1, unanswered),
+            estimate(Centre::Mean, runs, 1, |run| Some(run.utilisation * 100.0)),
+            estimate(Centre::Mean, runs, 1, |run| {
+                Some(percent(run.downlink.lost(), run.downlink.offered))
+            }),
+            estimate(Centre::Mean, runs, 1, shaper),
+            estimate(Centre::Mean, runs, 0, |run| Some(run.queueing.mean()? * 1e3)),
+            estimate(Centre::Mean, runs, 1, unanswered),
         ];
         println!("| {label} | {} |", cells.join(" | "));
     }
@@ -200,10 +203,11 @@ fn print_times(ways: &[Vec<Outcome>], classes: usize) {
                 None if small => run.all(|class| &class.small),
                 None => run.all(|class| &class.response),
             };
-            let quantile =
-                |small, fraction| estimate(runs, 2, |run| of(run, small).quantile(fraction));
+            let quantile = |small, fraction| {
+                estimate(Centre::Median, runs, 2, |run| of(run, small).quantile(fraction))
+            };
             let cells = [
-                estimate(runs, 2, |run| of(run, false).mean()),
+                estimate(Centre::Mean, runs, 2, |run| of(run, false).mean()),
                 quantile(false, 0.5),
                 quantile(false, 0.95),
                 quantile(false, 0.99),
@@ -216,13 +220,13 @@ fn print_times(ways: &[Vec<Outcome>], classes: usize) {
     }
 }
 
-/// A mean with half its interval.
-fn estimate(runs: &[Outcome], digits: usize, value: impl Fn(&Outcome) -> Option<f64>) -> String {
-    match Estimate::of(runs.iter().filter_map(value).filter(|value| value.is_finite())) {
-        Some(Estimate { mean, half_width: Some(half), .. }) => {
-            format!("{mean:.digits$} ±{half:.digits$}")
-        }
-        Some(Estimate { mean, .. }) => format!("{mean:.digits$}"),
-        None => "-".into(),
-    }
+/// A value with its interval.
+fn estimate(
+    centre: Centre,
+    runs: &[Outcome],
+    digits: usize,
+    value: impl Fn(&Outcome) -> Option<f64>,
+) -> String {
+    let known = runs.iter().filter_map(value).filter(|value| value.is_finite());
+    centre.of(known).map_or("-".into(), |estimate| estimate.text(1.0, digits))
 }

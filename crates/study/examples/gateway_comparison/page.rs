@@ -102,8 +102,8 @@ fn table(columns: Vec<Column<'_>>, outcomes: &[Vec<Vec<Outcome>>]) -> String {
     for (way, (label, ..)) in WAYS.iter().enumerate() {
         let cell = |(_, setting, figure, places): &Column<'_>| {
             let runs = &outcomes[*setting][way];
-            let estimate = Estimate::of(runs.iter().filter_map(figure));
-            estimate.map_or("-".into(), |estimate| number(estimate.mean, *places))
+            let estimate = Estimate::mean(runs.iter().filter_map(figure));
+            estimate.map_or("-".into(), |estimate| number(estimate.value, *places))
         };
         let cells: Vec<_> = columns.iter().map(cell).collect();
         text.push_str(&format!("| {label} | {} |\n", cells.join(" | ")));

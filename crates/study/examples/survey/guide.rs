@@ -50,14 +50,14 @@ fn table(columns: &[Column], disciplines: &[&str], results: &[CaseResult]) -> St
     text
 }
 
-/// A mean over seeds, to two digits or three.
+/// What is estimated over the seeds, to two digits or three.
 fn cell((_, case, column): &Column, discipline: usize, results: &[CaseResult]) -> String {
     let result = results.iter().find(|result| result.name.starts_with(case));
     let result = result.expect("the survey has every case of its guide");
     let figure = FIGURES.iter().position(|figure| figure.column == *column);
     let figure = figure.expect("the survey has every figure of its guide");
-    let Some(estimate) = result.estimate(discipline, figure) else { return "-".into() };
-    let value = estimate.mean;
+    let Some(sample) = &result.values[discipline][figure] else { return "-".into() };
+    let value = sample.estimate().value;
     match FIGURES[figure].unit {
         "ms" if value >= 1.0 => format!("{value:.1} s"),
         "ms" => format!("{:.0} ms", value * 1e3),

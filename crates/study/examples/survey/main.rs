@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_study::Sample;
 use tidegate_study::experiment::{self, Forget};
 
 use figures::{CaseResult, FIGURES};
@@ -50,7 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let values = runs.chunks(scenario.seeds.len()).map(|runs| {
             FIGURES
                 .iter()
-                .map(|figure| runs.iter().map(|run| (figure.value)(&scenario, run)).collect())
+                .map(|figure| {
+                    let value = |run| (figure.value)(&scenario, run);
+                    Sample::of(figure.centre, runs.iter().map(|run| (run.seed, value(run))))
+                })
                 .collect()
         });
         results.push(CaseResult { name: case.name, group: case.group, values: values.collect() });

@@ -48,7 +48,7 @@ fn disagreements_on(
     peer.truncate(SEEDS);
     assert_eq!(peer.len(), SEEDS, "{queue} has not been measured on {}", workload.name);
     let ours: Vec<_> =
-        peer.iter().map(|run| workload.run(discipline, run.seed, LONG_RUN)).collect();
+        peer.iter().map(|run| workload.run(discipline, run.seed, LONG_RUN, None)).collect();
     let cells = figures::compare(&peer, &ours).into_iter().filter(is_steady);
     cells
         .filter(|cell| cell.verdict() != Verdict::Inside)

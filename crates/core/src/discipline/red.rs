@@ -9,9 +9,9 @@
 //!
 //! The average outlives the queue: after a burst it stays above `min` while packets
 //! find nothing queued, and to drop those would only idle the link. With `guard`,
-//! a packet therefore passes unless at least two are queued, as in ns-2 and ns-3
-//! (`RedQueueDisc::DoEnqueue`: `nQueued > 1`); the text of `Floyd 1993` has no such
-//! rule.
+//! a packet therefore passes unless at least two are queued, and so does the first one
+//! after those that passed without a chance, as in ns-2 and ns-3
+//! (`RedQueueDisc::DoEnqueue`); the text of `Floyd 1993` has no such rules.
 //!
 //! The probability is spread: with `p_b` from the average, and `count` packets
 //! since the last one that was dropped or marked, it is `p_b / (1 - count p_b)`,
@@ -95,8 +95,8 @@ const GENTLE: Parameter = Parameter {
     default: "on",
 };
 
-/// On by default: without it, a queue that is short and swings loses packets from an
-/// idle link.
+/// `nQueued > 1` and `m_old` in ns-3's `RedQueueDisc::DoEnqueue`. On by default: without
+/// it, a queue that is short and swings idles its link.
 const GUARD: Parameter = Parameter {
     name: "guard",
     help: "on: a packet that finds fewer than two queued passes, as in ns-2 and ns-3; off: as in \
@@ -291,9 +291,17 @@ impl Red {
     }
 
     /// Whether chance, with the spread of `p_b`, picks this packet. One number is
-    /// drawn, whatever the probability.
+    /// drawn, whatever the probability; none for the first packet under the guard, which
+    /// passes and counts, as in ns-2 and ns-3.
     fn is_picked(&mut self, p_b: f64) -> bool {
-        let count = self.since_signal.map_or(0, |count| count.saturating_add(1));
+        let count = match self.since_signal {
+            Some(count) => count.saturating_add(1),
+            None if self.detection.guard => {
+                self.since_signal = Some(1);
+                return false;
+            }
+            None => 0,
+        };
         let passed = f64::from(count) * p_b;
         let p_a = if self.detection.wait && passed < 1.0 {
             0.0
@@ -495,19 +503,24 @@ mod tests {
         }
     }
 
-    /// As figure 2 of the paper has it below `min`: after packets that passed without a
-    /// chance, the count begins anew.
+    /// The count begins anew after packets that passed without a chance, as below
+    /// `min`: in figure 2 of the paper the first packet after them has a count of zero.
+    /// With the guard it passes with a count of one, although chance is certain to pick.
     #[test]
     fn what_the_guard_spares_restarts_the_count() {
-        let mut trial = red(Detection { probability: 0.0, ..thresholds(5, 15) }, 100);
-        trial.discipline.average = 10.0;
-        trial.discipline.since_signal = Some(7);
-        let mut counts = Vec::new();
-        for _ in 0..4 {
-            trial.arrive('a', 1_500);
-            counts.push(trial.discipline.since_signal);
+        let detection = Detection { probability: 1.0, weight: 0.0, ..thresholds(5, 15) };
+        for (guard, counts) in
+            [(true, [None, None, Some(1), Some(0)]), (false, [Some(0), Some(0), Some(0), Some(0)])]
+        {
+            let mut trial = red(Detection { guard, gentle: false, ..detection }, 100);
+            trial.discipline.average = 14.9;
+            trial.discipline.since_signal = Some(7);
+            let found = counts.map(|_| {
+                trial.arrive('a', 1_500);
+                trial.discipline.since_signal
+            });
+            assert_eq!(found, counts, "guard {guard}");
         }
-        assert_eq!(counts, [None, None, Some(0), Some(1)]);
     }
 
     /// Queued packets count, not bytes: two small ones are enough.
@@ -536,7 +549,7 @@ mod tests {
 
     #[test]
     fn what_chance_picks_is_marked_and_what_is_certain_to_go_is_dropped() {
-        let sharp = Detection { weight: 1.0, probability: 1.0, ..thresholds(1, 2) };
+        let sharp = Detection { weight: 1.0, probability: 1.0, guard: false, ..thresholds(1, 2) };
         for (ecn, marked, lost) in [(true, 2, vec![4]), (false, 0, vec![2, 3, 4])] {
             let mut trial = red(Detection { ecn, ..sharp }, 100);
             // The average is what a packet finds: 0 and 1 pass; while it finds 2 or

@@ -402,11 +402,10 @@ impl Sender {
             }
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                // In fast recovery FlightSize counts new data sent for duplicates,
-                // though as much has left: what is out is the plain window.
                 let recovering = self.phase == Phase::Recovery;
-                let most = if recovering { self.congestion.threshold() } else { u64::MAX };
-                self.congestion.on_loss(self.flight().min(most));
+                let flight =
+                    if recovering { self.flight_in_recovery(config) } else { self.flight() };
+                self.congestion.on_loss(flight);
                 self.reduction_untold = true;
             }
             self.congestion.on_timeout();

@@ -6,7 +6,7 @@
 //! cargo run --release -p tidegate-study --example crosscheck_aqm
 //! cargo run --release -p tidegate-study --example crosscheck_aqm -- red --rfc
 //! cargo run --release -p tidegate-study --example crosscheck_aqm -- packets codel packets.csv
-//! cargo run --release -p tidegate-study --example crosscheck_aqm -- transfers 8 1 flows.csv
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- transfers fifo 8 1 flows.csv
 //! cargo run --release -p tidegate-study --example crosscheck_aqm -- repairs repair_end
 //! ```
 //!
@@ -15,9 +15,9 @@
 //! the disciplines that are named, and `--rfc` a TCP that imitates none of the
 //! departures of ns-3's recovery. The third puts the packets that `dumbbell --packets`
 //! has recorded through one discipline. The fourth compares, one by one, the transfers
-//! that `dumbbell --flows` has recorded at a load and with a seed, and the last those
-//! of `run-repairs.sh`; both accept the departures that TCP is to imitate, separated by
-//! commas, or `none`.
+//! that `dumbbell --flows` has recorded under a discipline, at a load and with a seed;
+//! the last compares those of `run-repairs.sh`. Both accept the departures that TCP is
+//! to imitate, separated by commas, or `none`.
 
 mod figures;
 mod one_by_one;
@@ -53,8 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["packets", discipline, file] => replay::replay(file, &discipline.parse()?),
-        ["transfers", load, seed, file, departures @ ..] if departures.len() < 2 => {
-            one_by_one::compare(load.parse()?, seed.parse()?, file, one(departures))
+        ["transfers", discipline, load, seed, file, departures @ ..] if departures.len() < 2 => {
+            let (discipline, load, seed) = (discipline.parse()?, load.parse()?, seed.parse()?);
+            one_by_one::compare(&discipline, load, seed, file, one(departures))
         }
         ["repairs", departures @ ..] if departures.len() < 2 => {
             repairs::compare(one(departures));
@@ -73,15 +74,16 @@ fn one<'a>(departures: &[&'a str]) -> Option<&'a str> {
 /// Prints a table for each workload: a line for each figure, a column for each
 /// discipline that ns-3 calls by one of `names`, or for all of them.
 fn compare_all(names: &[&str], departures: Option<&str>) -> Result<(), Box<dyn Error>> {
-    if let Some(name) = names.iter().find(|name| DISCIPLINES.iter().all(|known| known.1 != **name)) {
+    if let Some(name) = names.iter().find(|name| DISCIPLINES.iter().all(|known| known.1 != **name))
+    {
         return Err(format!("found '{name}', expected one of ns-3's queues, or a form").into());
     }
     let chosen = |queue| names.is_empty() || names.contains(queue);
     let mut verdicts = Vec::new();
     for workload in &WORKLOADS {
         let disciplines = DISCIPLINES.iter().filter(|(_, queue)| chosen(queue));
-        let columns = disciplines
-            .map(|(ours, queue)| (*queue, compare(workload, ours, queue, departures)));
+        let columns =
+            disciplines.map(|(ours, queue)| (*queue, compare(workload, ours, queue, departures)));
         let measured = columns.filter_map(|(name, cells)| match cells {
             Ok(cells) if cells.is_empty() => None,
             Ok(cells) => Some(Ok((name, cells))),

@@ -58,12 +58,13 @@ impl Recorder for Responses {
 }
 
 /// The transfers that ns-3 has drawn with this load in Mbit/s and this seed, in both
-/// simulators. ns-3's response times are those of `file`; `departures` as in
+/// simulators, through this discipline. ns-3's response times are those of `file`; `departures` as in
 /// [`workload::dumbbell`].
 ///
 /// # Errors
 /// When the file cannot be read, or is of other transfers.
 pub(crate) fn pairs(
+    discipline: &DisciplineChoice,
     load: f64,
     seed: u64,
     file: &str,
@@ -84,8 +85,7 @@ pub(crate) fn pairs(
     scenario.duration = duration;
     workload::replay(&mut scenario, &drawn);
     let mut ours = Responses(vec![Vec::new(); PAIRS * PAIRS]);
-    let fifo = DisciplineChoice::new("fifo", None, &[])?;
-    simulation::run(&scenario, &fifo, seed, &mut ours, &AtomicBool::new(false));
+    simulation::run(&scenario, discipline, seed, &mut ours, &AtomicBool::new(false));
     let mut next = [0; PAIRS * PAIRS];
     let pair = |(row, one): (Row, &transfers::Transfer)| {
         let source = workload::source(one);
@@ -104,12 +104,13 @@ const CLASSES: [u32; 6] = [6, 10, 20, 50, 200, 1_000];
 /// # Errors
 /// As [`pairs`].
 pub(crate) fn compare(
+    discipline: &DisciplineChoice,
     load: f64,
     seed: u64,
     file: &str,
     departures: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
-    let pairs = pairs(load, seed, file, departures)?;
+    let pairs = pairs(discipline, load, seed, file, departures)?;
     println!("| segments | transfers | alike | ns-3, mean s | ours | difference % |");
     println!("| --- | --- | --- | --- | --- | --- |");
     for class in 0..=CLASSES.len() {
@@ -132,10 +133,8 @@ fn class_name(class: usize) -> String {
 fn print<'a>(name: &str, pairs: impl Iterator<Item = &'a Pair>) {
     let pairs: Vec<&Pair> = pairs.collect();
     let alike = pairs.iter().filter(|pair| pair.is_alike()).count();
-    let done: Vec<[f64; 2]> = pairs
-        .iter()
-        .filter_map(|pair| Some([pair.seconds[0]?, pair.seconds[1]?]))
-        .collect();
+    let done: Vec<[f64; 2]> =
+        pairs.iter().filter_map(|pair| Some([pair.seconds[0]?, pair.seconds[1]?])).collect();
     let mean = |which: usize| done.iter().map(|both| both[which]).sum::<f64>() / done.len() as f64;
     let [peer, ours] = [mean(0), mean(1)];
     println!(

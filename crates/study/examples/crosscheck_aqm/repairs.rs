@@ -10,9 +10,7 @@ use serde::Deserialize;
 use tidegate_core::discipline::fifo::Fifo;
 use tidegate_core::entry::{Drops, Entry, Place};
 use tidegate_core::setting::{Kind, Parameter, Settings};
-use tidegate_core::{
-    Backlog, Buffer, Discipline, LossReason, Losses, Packet, Span, Time,
-};
+use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Span, Time};
 use tidegate_sim::metrics::{FlowRecord, Recorder};
 use tidegate_sim::scenario::{DisciplineChoice, QueueSpec};
 use tidegate_sim::simulation;

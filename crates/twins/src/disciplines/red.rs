@@ -89,7 +89,8 @@ impl Red {
             match before.next().map(|(_, outcome)| *outcome) {
                 Some(Outcome::Passed) => count += 1.0,
                 Some(Outcome::Signalled) => return count + 1.0,
-                Some(Outcome::Spared) | None => return count,
+                // The guard counts the first packet about which chance could decide.
+                Some(Outcome::Spared) | None => return count + f64::from(u8::from(self.guard)),
             }
         }
     }
@@ -137,6 +138,7 @@ impl Discipline for Red {
             losses.push(packet, LossReason::Refused);
             Outcome::Signalled
         } else if by_chance {
+            let is_first = matches!(self.arrivals.last(), None | Some((_, Outcome::Spared)));
             let passed = self.count() * p_b;
             let p_a = match (self.wait, passed) {
                 (true, ..1.0) => 0.0,
@@ -144,7 +146,7 @@ impl Discipline for Red {
                 (false, ..1.0) => p_b / (1.0 - passed),
                 _ => 1.0,
             };
-            if self.random.uniform() >= p_a {
+            if self.guard && is_first || self.random.uniform() >= p_a {
                 self.queue.push(packet);
                 Outcome::Passed
             } else {

@@ -68,6 +68,18 @@ impl Sender {
         }
     }
 
+    /// The flight that a timeout in fast recovery halves. FlightSize counts new data
+    /// sent for duplicates, though as much has left: what is out is the plain window.
+    /// ns-3 takes off it what duplicates have told it of.
+    pub(in crate::tcp) fn flight_in_recovery(&self, config: &TcpConfig) -> u64 {
+        let threshold = self.congestion.threshold();
+        if config.ns3.recovery_window {
+            let delivered = self.congestion.window.saturating_sub(threshold);
+            return self.flight().saturating_sub(delivered);
+        }
+        self.flight().min(threshold)
+    }
+
     /// A duplicate acknowledgement: RFC 5681 section 3.2, RFC 6582 section 3.2.
     pub(in crate::tcp) fn on_duplicate(&mut self, config: &TcpConfig) {
         let mss = u64::from(self.mss);

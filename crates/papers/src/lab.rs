@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::{Bytes, Packet, Span, Time};
+use tidegate_core::{Bytes, FlowKey, Packet, Span, Time};
 use tidegate_sim::metrics::{
     FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
 };
@@ -90,6 +90,22 @@ pub(crate) struct Passage {
     /// How many of them found none of the connection's packets queued.
     pub(crate) fragments: u32,
     queued: u32,
+}
+
+/// How one connection's payload came to the queue of the tested link.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    /// When its first packet came, its SYN or the answer to one.
+    pub(crate) began: Time,
+    /// Sequence number of its first payload byte.
+    pub(crate) base: Option<u32>,
+    /// Payload bytes that have come, each counted once.
+    pub(crate) size: u32,
+    /// When the link first took each of its first full packets, in seconds since
+    /// the first packet came.
+    pub(crate) sent: Vec<Option<f32>>,
+    /// Payload bytes that had come before each of its lost packets with payload.
+    pub(crate) losses: Vec<u32>,
 }
 
 /// A packet that went through the queue of a tested link.
@@ -227,6 +243,27 @@ impl<'a> Lab<'a> {
         served.retain(|packet| (from..until).contains(&packet.arrived));
         served.sort_unstable_by_key(|packet| (packet.arrived, packet.ended));
         Ok(served)
+    }
+
+    /// How the connections of each run, by seed, have sent their first `packets` of
+    /// `payload` bytes each, in the order of their keys, which are the same under
+    /// every discipline.
+    pub(crate) fn openings(
+        &self,
+        scenario: &Scenario,
+        discipline: &DisciplineChoice,
+        (packets, payload): (usize, u32),
+    ) -> Result<Vec<Vec<(FlowKey, Opening)>>, Stopped> {
+        let of_seed = |seed| {
+            let openings = HashMap::new();
+            let mut starter = Starter { openings, packets, payload, clock: self.clock() };
+            self.run_once(scenario, discipline, seed, &mut starter)?;
+            let mut openings: Vec<_> = starter.openings.into_iter().collect();
+            openings.retain(|(_, opening)| opening.began.0 >= scenario.warm_up.0);
+            openings.sort_unstable_by_key(|(key, _)| *key);
+            Ok(openings)
+        };
+        self.each_seed(of_seed)?.into_iter().collect()
     }
 
     /// The progress of the followed transfers, in one run.
@@ -386,7 +423,7 @@ impl Recorder for Stopwatch<'_> {
 
 /// Counts the packets of each connection at the tested link.
 struct Census<'a> {
-    passages: HashMap<tidegate_core::FlowKey, Passage>,
+    passages: HashMap<FlowKey, Passage>,
     clock: Clock<'a>,
 }
 
@@ -403,6 +440,51 @@ impl Recorder for Census<'_> {
                 passage.queued += 1;
             }
             PacketEvent::Sent | PacketEvent::Lost(_) => passage.queued -= 1,
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
+/// Takes the times of each connection's first packets, and counts its losses.
+struct Starter<'a> {
+    openings: HashMap<FlowKey, Opening>,
+    packets: usize,
+    payload: u32,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Starter<'_> {
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        let Some(tcp) = row.packet.tcp else { return };
+        let opening = self.openings.entry(row.packet.flow).or_insert_with(|| Opening {
+            began: row.at,
+            base: None,
+            size: 0,
+            sent: Vec::new(),
+            losses: Vec::new(),
+        });
+        if tcp.payload == 0 {
+            return;
+        }
+        let base = *opening.base.get_or_insert(tcp.sequence);
+        // A transfer is far shorter than the 4 GB after which numbers repeat.
+        let offset = tcp.sequence.wrapping_sub(base);
+        match row.event {
+            PacketEvent::Arrived => opening.size = opening.size.max(offset + tcp.payload),
+            PacketEvent::Sent => {
+                let place = (offset / self.payload) as usize;
+                if place < self.packets {
+                    opening.sent.resize(opening.sent.len().max(place + 1), None);
+                    let since = row.at.since(opening.began).as_seconds() as f32;
+                    opening.sent[place].get_or_insert(since);
+                }
+            }
+            PacketEvent::Lost(_) => opening.losses.push(opening.size - tcp.payload),
         }
     }
     fn reached(&mut self, now: Time) {

@@ -3,7 +3,9 @@
 mod ftp;
 mod loss;
 mod short;
+mod slow_start;
 mod time;
+mod two_queues;
 
 use crate::lab::Flow;
 use crate::{Claim, Paper};
@@ -38,7 +40,10 @@ pub(super) const CLAIMS: &[Claim] = &[
     short::SAME_LOSS,
     time::TRANSMISSION,
     loss::LOSSES,
+    slow_start::SLOW_START,
+    two_queues::TWO_QUEUES,
     ftp::LONG_TRANSFER,
+    ftp::LOADS_OF_WEB,
 ];
 
 const WEB: &str = "papers/LAS/web.toml";

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{FTP, PACKET, PAPER, ftp};
+use super::{FTP, LOAD, PACKET, PAPER, ftp, set_load};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Line, Measure, Scale};
 use crate::lab::{Lab, Run};
 use crate::runs::{mean, ratio};
 use crate::{Claim, Finding, Stopped};
 use tidegate_sim::metrics::ProgressSample;
+use tidegate_study::Estimate;
 
 pub(super) const LONG_TRANSFER: Claim = Claim {
     id: "LAS-6",
@@ -103,6 +104,146 @@ fn long_transfer(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         stepped: false,
     };
     Ok(Finding::new("LAS-6", lab, &[FTP], checks, vec![figure]))
+}
+
+pub(super) const LOADS_OF_WEB: Claim = Claim {
+    id: "LAS-6v",
+    paper: &PAPER,
+    source: "LAS sections 2.2, 6 and 8",
+    text: "At a moderate load a long transfer is not locked out under LAS: it starves only at a \
+           high load, close to overload.",
+    method: "The transfer and the Web sessions of LAS-6, with their load varied. 'Moderate' is \
+             taken as 0.3 and 0.5, 'close to overload' as 0.9; the transfer itself may add 0.3. \
+             'Not locked out' is taken as at least 12 packets/s in the last third of the time (a \
+             tenth of what its access link carries), as at least half of what it receives under \
+             FIFO, and as no standstill of more than 10 s; 'not starved' as at least half as much \
+             in the last third as in the first; 'starved' as at most 12 packets/s in the last \
+             third and at most a tenth of what it receives under FIFO.",
+    discussion: "",
+    measure: loads_of_web,
+};
+
+/// Loads of the Web sessions, from the least to the greatest.
+const LOADS: [f64; 5] = [0.3, 0.5, LOAD, 0.8, 0.9];
+/// Those that are moderate.
+const MODERATE: [f64; 2] = [0.3, 0.5];
+/// The one that is close to overload.
+const HIGH: f64 = 0.9;
+
+/// The place of the long transfer among the scenario's sources.
+const LONG: u16 = 1;
+
+fn loads_of_web(lab: &Lab<'_>) -> Result<Finding, Stopped> {
+    let of_load = |load: &f64| {
+        let mut scenario = ftp();
+        set_load(&mut scenario, *load);
+        scenario.disciplines.truncate(2);
+        lab.all_runs(&scenario, &scenario.disciplines)
+    };
+    let all: Vec<Vec<Vec<Arc<Run>>>> = LOADS.iter().map(of_load).collect::<Result<_, _>>()?;
+    let with = |load: f64| -> [&[Arc<Run>]; 2] {
+        let place = LOADS.iter().position(|one| *one == load).expect("it is one of the loads");
+        [&all[place][0], &all[place][1]]
+    };
+    let received = |run: &Run| mean(rates(&throughput(run)));
+    let in_the_end = |run: &Run| thirds(&throughput(run)).map(|(_, last)| last);
+    let mut checks = Vec::new();
+    for load in MODERATE {
+        let [fifo, las] = with(load);
+        checks.extend([
+            Check::new(
+                format!("load {load}, las: at least 12 packets/s in the last third"),
+                "not locked out",
+                Written::Count,
+                las.iter().map(|run| in_the_end(run)),
+                Bound::AtLeast(12.0),
+            ),
+            Check::new(
+                format!("load {load}: at least half as much under las as under fifo"),
+                "not locked out",
+                Written::Ratio,
+                ratio(las, fifo, received),
+                Bound::AtLeast(0.5),
+            ),
+            Check::new(
+                format!("load {load}, las: never still for more than 10 s"),
+                "not locked out",
+                Written::Seconds,
+                las.iter().map(|run| standstill(run)),
+                Bound::AtMost(10.0),
+            ),
+            Check::new(
+                format!(
+                    "load {load}, las: at least half as much in the last third as in the first"
+                ),
+                "does not starve",
+                Written::Ratio,
+                las.iter().map(|run| thirds(&throughput(run)).map(|(first, last)| last / first)),
+                Bound::AtLeast(0.5),
+            ),
+        ]);
+    }
+    let [fifo, las] = with(HIGH);
+    checks.extend([
+        Check::new(
+            format!("load {HIGH}, las: at most 12 packets/s in the last third"),
+            "starves",
+            Written::Count,
+            las.iter().map(|run| in_the_end(run)),
+            Bound::AtMost(12.0),
+        ),
+        Check::new(
+            format!("load {HIGH}: at most a tenth as much under las as under fifo"),
+            "deteriorates severely",
+            Written::Ratio,
+            ratio(las, fifo, received),
+            Bound::AtMost(0.1),
+        ),
+    ]);
+    let over_loads = |place: usize| {
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for (load, runs) in std::iter::zip(LOADS, &all) {
+            let values = runs[place].iter().filter_map(|run| in_the_end(run));
+            let Some(estimate) = Estimate::of(values) else { continue };
+            let (low, high) = estimate.interval();
+            points.push((load, estimate.mean));
+            band.push((load, low.max(0.0), high));
+        }
+        Line { label: all[0][place][0].summary.discipline.clone(), points, band }
+    };
+    let over_time = |(load, name): (f64, &str)| {
+        Line::plain(format!("las, load {name}"), throughput(&with(load)[1][0]))
+    };
+    let figures = vec![
+        Figure {
+            id: "LAS-6v-load".into(),
+            title: "Throughput of a long transfer by the load of the Web sessions".into(),
+            caption: "In the last third of an hour; its access link carries 120 packets/s. Mean \
+                      over seeds with its 95% interval."
+                .into(),
+            x: Scale::linear("Load of the Web sessions", Measure::Share),
+            y: Scale::linear("Packets a second", Measure::Count),
+            lines: [0, 1].map(over_loads).into(),
+            stepped: false,
+        },
+        Figure {
+            id: "LAS-6v-time".into(),
+            title: "Throughput of a long transfer under LAS, by load".into(),
+            caption: "In steps of 50 s; its access link carries 120 packets/s. The first seed."
+                .into(),
+            x: Scale::linear("Time", Measure::Time),
+            y: Scale::linear("Packets a second", Measure::Count),
+            lines: [(0.3, "0.3"), (0.5, "0.5"), (HIGH, "0.9")].map(over_time).into(),
+            stepped: false,
+        },
+    ];
+    Ok(Finding::new("LAS-6v", lab, &[FTP], checks, figures))
+}
+
+/// The longest time in which nothing of the long transfer arrived, in seconds.
+fn standstill(run: &Run) -> Option<f64> {
+    let long = run.flows.iter().find(|flow| flow.traffic == LONG);
+    long.map(|flow| f64::from(flow.stall))
 }
 
 /// Packets a second of the one followed transfer, at the middle of each step.

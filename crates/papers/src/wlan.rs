@@ -1,5 +1,7 @@
 //! The claims of WLAN: Chen, Heusse, Urvoy-Keller.
 
+mod downloads;
+mod drawbacks;
 mod fairness;
 mod large_buffer;
 mod levels;
@@ -46,9 +48,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     round_trip::ROUND_TRIPS,
     levels::IN_BYTES,
     levels::IN_PACKETS,
+    levels::IN_BYTES_ASYMMETRIC,
+    levels::IN_PACKETS_ASYMMETRIC,
     response::SYMMETRIC,
     response::ASYMMETRIC_LOAD,
+    downloads::STREAMING_LOAD,
     large_buffer::LARGE_BUFFER,
+    drawbacks::DRAWBACKS,
 ];
 
 const LONG_LIVED: &str = "papers/WLAN/long-lived.toml";

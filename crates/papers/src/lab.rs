@@ -491,3 +491,57 @@ impl Recorder for Starter<'_> {
         self.clock.reach(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::{LossReason, TcpFacts};
+
+    use super::*;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn planned(&self, _: Span) {}
+        fn advanced(&self, _: Span) {}
+    }
+
+    /// A handshake, two packets, of which the second is lost and sent again, and
+    /// a third.
+    #[test]
+    fn first_packets_and_losses_are_counted_from_the_handshake() {
+        let flow = FlowKey::v4([0; 4].into(), 1, [0; 4].into(), 2, FlowKey::TCP);
+        let clock = Clock { observer: &Nobody, reached: Time::ZERO };
+        let mut starter = Starter { openings: HashMap::new(), packets: 2, payload: 100, clock };
+        // Sequence numbers wrap around within the transfer.
+        let first = u32::MAX - 99;
+        let (came, sent) = (PacketEvent::Arrived, PacketEvent::Sent);
+        let lost = PacketEvent::Lost(LossReason::Refused);
+        for (millis, offset, payload, event) in [
+            (1_000, 0, 0, came),
+            (1_050, 0, 0, sent),
+            (1_100, 0, 100, came),
+            (1_200, 0, 100, sent),
+            (1_300, 100, 100, came),
+            (1_300, 100, 100, lost),
+            (1_900, 100, 100, came),
+            (2_000, 100, 100, sent),
+            (2_100, 200, 30, came),
+            (2_200, 200, 30, sent),
+        ] {
+            let sequence = first.wrapping_add(offset);
+            let facts = TcpFacts {
+                sequence,
+                acknowledgement: None,
+                payload,
+                syn: payload == 0,
+                fin: false,
+                plain: payload > 0,
+            };
+            let packet = Packet { tcp: Some(facts), ..Packet::new(0, flow, Bytes(140)) };
+            starter.packet(&PacketRecord { link: 0, at: Time(millis * 1_000_000), packet, event });
+        }
+        let opening = &starter.openings[&flow];
+        assert_eq!(opening.sent, [Some(0.2), Some(1.0)]);
+        assert_eq!((opening.size, &opening.losses[..]), (230, &[100][..]));
+    }
+}

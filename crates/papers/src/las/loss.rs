@@ -76,7 +76,7 @@ fn losses(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             "the loss rate of short transfers under las is at most 0.8 times that under fifo",
             "significantly reduced",
             Written::Ratio,
-            ratio(las, fifo, |run| loss_rate(run, |size| size < SHORT)),
+            ratio(las, fifo, |run| loss_rate(&run.flows, |size| size < SHORT)),
             Bound::AtMost(0.8),
         ),
         Check::new(
@@ -84,7 +84,10 @@ fn losses(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             "as likely",
             Written::Ratio,
             fifo.iter().map(|run| {
-                Some(loss_rate(run, |size| size < SHORT)? / loss_rate(run, |size| size >= SHORT)?)
+                Some(
+                    loss_rate(&run.flows, |size| size < SHORT)?
+                        / loss_rate(&run.flows, |size| size >= SHORT)?,
+                )
             }),
             Bound::Within(0.8, 1.25),
         ),
@@ -93,8 +96,8 @@ fn losses(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             "do not differ too much",
             Written::Ratio,
             ratio(las, fifo, |run| {
-                let least = hundredth(run);
-                loss_rate(run, move |size| size >= least)
+                let least = hundredth(&run.flows);
+                loss_rate(&run.flows, move |size| size >= least)
             }),
             Bound::Within(0.5, 2.0),
         ),
@@ -148,8 +151,8 @@ fn short_with_loss(run: &Run) -> f64 {
 }
 
 /// Lost packets over packets sent, of the transfers with such sizes, in packets.
-fn loss_rate(run: &Run, within: impl Fn(f64) -> bool) -> Option<f64> {
-    let of_size = run.flows.iter().filter(|flow| within(packets(flow)));
+fn loss_rate(flows: &[Flow], within: impl Fn(f64) -> bool) -> Option<f64> {
+    let of_size = flows.iter().filter(|flow| within(packets(flow)));
     let (lost, carried) = of_size.fold((0.0, 0.0), |(lost, carried), flow| {
         (lost + f64::from(flow.lost), carried + packets(flow))
     });
@@ -157,8 +160,35 @@ fn loss_rate(run: &Run, within: impl Fn(f64) -> bool) -> Option<f64> {
 }
 
 /// The least size of the largest hundredth of the transfers, in packets.
-fn hundredth(run: &Run) -> f64 {
-    let mut sizes: Vec<f64> = run.flows.iter().map(packets).collect();
+fn hundredth(flows: &[Flow]) -> f64 {
+    let mut sizes: Vec<f64> = flows.iter().map(packets).collect();
     sizes.sort_by(f64::total_cmp);
-    sizes[sizes.len() - 1 - sizes.len() / 100]
+    sizes[sizes.len() - (sizes.len() / 100).max(1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow((size, lost): (u32, u16)) -> Flow {
+        let (number, delivered, stall) = (size, size, 0.0);
+        let (response, unloaded, lasted) = (Some(1.0), None, None);
+        let (timeouts, traffic) = (0, 0);
+        Flow { number, size, delivered, response, unloaded, lasted, stall, lost, timeouts, traffic }
+    }
+
+    #[test]
+    fn a_loss_rate_is_of_packets() {
+        // Two of 10 and 20 packets lose one each, one of 170 loses none.
+        let flows = [(10_000, 1), (19_500, 1), (170_000, 0)].map(flow);
+        assert_eq!(loss_rate(&flows, |_| true), Some(2.0 / 202.0));
+        assert_eq!(loss_rate(&flows, |size| size < 20.0), Some(1.0 / 11.0));
+        assert_eq!(loss_rate(&flows, |size| size > 170.0), None);
+    }
+
+    #[test]
+    fn the_largest_hundredth_begins_at_its_least_size() {
+        let flows: Vec<_> = (1..=200).map(|packets| flow((packets * 1_000, 0))).collect();
+        assert_eq!(hundredth(&flows), 199.0);
+    }
 }

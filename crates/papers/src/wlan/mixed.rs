@@ -87,12 +87,18 @@ pub(super) fn downloads_only(
     buffer: u32,
     names: &[&str],
 ) -> Result<Cell, Stopped> {
+    let mut scenario = without_uploads(lab, load, buffer);
+    scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
+    Cell::of_scenario(lab, &lab.seeds(), buffer, scenario)
+}
+
+/// Downloads of `load` Mbit/s; the uploads keep their place, but there are none.
+fn without_uploads(lab: &Lab<'_>, load: u32, buffer: u32) -> Scenario {
     let mut scenario = offering(lab, [0.0, f64::from(load)], buffer);
     if let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[UPLOADS].kind {
         *arrivals = Arrivals::AtStart { count: 0 };
     }
-    scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
-    Cell::of_scenario(lab, &lab.seeds(), buffer, scenario)
+    scenario
 }
 
 /// The mean time from SYN to the last FIN of the completed transfers of some
@@ -157,6 +163,7 @@ mod tests {
 
     use tidegate_core::Span;
 
+    use super::super::SMALL;
     use super::*;
     use crate::lab::{Effort, Observer};
 
@@ -168,14 +175,14 @@ mod tests {
     }
 
     /// Transfers a second of each direction.
-    fn rates(load: u32, downloads: u32) -> [f64; 2] {
+    fn rates(scenario: impl Fn(&Lab<'_>) -> Scenario) -> [f64; 2] {
         let stop = AtomicBool::new(false);
-        let lab = Lab::new(Effort::Usual, 1, &stop, &Nobody);
-        let scenario = scenario(&lab, load, downloads, 30);
+        let scenario = scenario(&Lab::new(Effort::Usual, 1, &stop, &Nobody));
         assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
         assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
         [UPLOADS, DOWNLOADS].map(|source| match scenario.traffic[source].kind {
             TrafficKind::Transfers { arrivals: Arrivals::Poisson { per_second }, .. } => per_second,
+            TrafficKind::Transfers { arrivals: Arrivals::AtStart { count: 0 }, .. } => 0.0,
             _ => f64::NAN,
         })
     }
@@ -184,9 +191,13 @@ mod tests {
     fn loads_are_those_of_the_paper() {
         // 40 packets of 1 500 bytes a transfer: 20.8 a second are 10 Mbit/s.
         let close = |rate: f64, megabits: f64| (rate * 480e3 / (megabits * 1e6) - 1.0).abs() < 1e-4;
-        let [up, down] = rates(20, SYMMETRIC);
+        let [up, down] = rates(|lab| scenario(lab, 20, SYMMETRIC, SMALL));
         assert!(close(up, 10.0) && close(down, 10.0), "{up} {down}");
-        let [up, down] = rates(10, ASYMMETRIC);
+        let [up, down] = rates(|lab| scenario(lab, 10, ASYMMETRIC, SMALL));
         assert!(close(up, 10.0 / 11.0) && close(down, 100.0 / 11.0), "{up} {down}");
+        let [up, down] = rates(|lab| scenario(lab, 20, STREAMING, SMALL));
+        assert!(close(up, 20.0 / 101.0) && close(down, 2_000.0 / 101.0), "{up} {down}");
+        let [up, down] = rates(|lab| without_uploads(lab, 20, SMALL));
+        assert!(up == 0.0 && close(down, 20.0), "{up} {down}");
     }
 }

@@ -39,7 +39,9 @@ pub(super) const PAPER: Paper = Paper {
               seeds of 500 s where the paper has one run of 5 000 s. The sizes of mixed transfers \
               are ours: bounded Zipf from 6 to 6 849 segments with a mean of 40 and a coefficient \
               of variation of 4.8, where the paper has 6. fq-codel and cake, which the paper \
-              lacks, are for comparison.",
+              lacks, are for comparison. Not tested are segments of very different sizes, with \
+              which PEFD is said to suit less (section VII), and why transfers are unfinished at \
+              the end of a run (section V): the paper does not say under which policies.",
 };
 
 /// In the order of the paper.

@@ -514,7 +514,7 @@ mod tests {
     /// a third.
     #[test]
     fn first_packets_and_losses_are_counted_from_the_handshake() {
-        let flow = FlowKey::v4([0; 4].into(), 1, [0; 4].into(), 2, FlowKey::TCP);
+        let flow = FlowKey::v4([0; 4], 1, [0; 4], 2, FlowKey::TCP);
         let clock = Clock { observer: &Nobody, reached: Time::ZERO };
         let mut starter = Starter { openings: HashMap::new(), packets: 2, payload: 100, clock };
         // Sequence numbers wrap around within the transfer.

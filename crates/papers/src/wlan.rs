@@ -169,15 +169,11 @@ fn over_buffers(
     discipline: &str,
     value: impl Fn(&Cell, &Run) -> f64,
 ) -> Line {
-    let (mut points, mut band) = (Vec::new(), Vec::new());
-    for cell in cells {
+    let at = |cell: &Cell| {
         let values = cell.of(discipline).iter().map(|run| value(cell, run));
-        let Some(estimate) = Estimate::mean(values) else { continue };
-        let (at, (low, high)) = (f64::from(cell.buffer), estimate.ends());
-        points.push((at, estimate.value));
-        band.push((at, low.max(0.0), high));
-    }
-    Line { label: label.into(), points, band }
+        (f64::from(cell.buffer), values.collect())
+    };
+    Line::over_seeds(label, cells.iter().map(at))
 }
 
 /// A value of every discipline, in each of `directions`, over the buffers.

@@ -11,7 +11,7 @@ use crate::lab::{Lab, Opening, Run};
 use crate::runs::mean;
 use crate::{Claim, Finding, Stopped};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
-use tidegate_study::Estimate;
+use tidegate_study::Centre;
 
 pub(super) const SLOW_START: Claim = Claim {
     id: "LAS-SS",
@@ -34,7 +34,7 @@ pub(super) const SLOW_START: Claim = Claim {
              default, a window and a threshold of 20 packets. 'Keeps from' is taken as at most a \
              tenth as many large transfers with a loss in slow start as under FIFO, 'mostly' as \
              more than half, 'later' as more packets before the first loss, of the transfers \
-             with one under both.",
+             with one under both. Of ratios the median over seeds is estimated.",
     discussion: "",
     measure: slow_start,
 };
@@ -98,7 +98,11 @@ fn asked(name: &str, seeds: &[Vec<Pair>], las: &[Arc<Run>]) -> Vec<Check> {
     let mut check =
         |statement: &str, paper: &str, written, value: &dyn Fn(&[Pair]) -> Option<f64>, bound| {
             let statement = format!("window of {name}: {statement}");
-            checks.push(Check::new(
+            // A ratio of what few transfers have may be large in a seed.
+            let centre =
+                if matches!(written, Written::Ratio) { Centre::Median } else { Centre::Mean };
+            checks.push(Check::of(
+                centre,
                 statement,
                 paper,
                 written,
@@ -186,9 +190,12 @@ fn asked(name: &str, seeds: &[Vec<Pair>], las: &[Arc<Run>]) -> Vec<Check> {
     checks
 }
 
+/// The transfers of a run, in the order of their keys.
+type Openings = Vec<(FlowKey, Opening)>;
+
 /// The same transfers of each seed under both disciplines.
-fn paired([fifo, las]: [Vec<Vec<(FlowKey, Opening)>>; 2]) -> Vec<Vec<Pair>> {
-    let of_seed = |(fifo, las): (Vec<(FlowKey, Opening)>, Vec<(FlowKey, Opening)>)| {
+fn paired([fifo, las]: [Vec<Openings>; 2]) -> Vec<Vec<Pair>> {
+    let of_seed = |(fifo, las): (Openings, Openings)| {
         let mut las = las.into_iter().peekable();
         let mut pairs = Vec::new();
         // Both are in the order of their keys.
@@ -248,17 +255,13 @@ fn share(is: bool) -> f64 {
 
 /// The time for the first so many packets of large transfers, over seeds.
 fn line(label: String, seeds: &[Vec<Pair>], place: usize) -> Line {
-    let (mut points, mut band) = (Vec::new(), Vec::new());
-    for count in 1..=BEGINNING {
+    let at = |count: usize| {
         let of_seed = |pairs: &Vec<Pair>| {
             mean(large(pairs).iter().filter_map(|pair| taken(&pair[place], count)))
         };
-        let Some(estimate) = Estimate::of(seeds.iter().filter_map(of_seed)) else { continue };
-        let (at, (low, high)) = (count as f64, estimate.interval());
-        points.push((at, estimate.mean));
-        band.push((at, low.max(0.0), high));
-    }
-    Line { label, points, band }
+        (count as f64, seeds.iter().filter_map(of_seed).collect())
+    };
+    Line::over_seeds(label, (1..=BEGINNING).map(at))
 }
 
 #[cfg(test)]
@@ -293,8 +296,8 @@ mod tests {
 
     #[test]
     fn only_transfers_of_both_runs_are_compared() {
-        let key = |port| FlowKey::v4([0; 4].into(), port, [0; 4].into(), 1, FlowKey::TCP);
-        let run = |ports: &[u16]| -> Vec<(FlowKey, Opening)> {
+        let key = |port| FlowKey::v4([0; 4], port, [0; 4], 1, FlowKey::TCP);
+        let run = |ports: &[u16]| -> Openings {
             ports.iter().map(|port| (key(*port), opening(u32::from(*port), &[], &[]))).collect()
         };
         let pairs = paired([vec![run(&[1, 2, 4, 5])], vec![run(&[2, 3, 5, 6])]]);

@@ -8,7 +8,7 @@ use crate::figure::{Figure, Line, Measure, Scale};
 use crate::lab::{Flow, Lab, Run};
 use crate::runs::{mean, ratio};
 use crate::{Claim, Finding, Stopped};
-use tidegate_study::Estimate;
+use tidegate_study::{Centre, Estimate};
 
 pub(super) const TRANSMISSION: Claim = Claim {
     id: "LAS-4",
@@ -58,7 +58,8 @@ fn transmission(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let [fifo, las] = &nominal[..] else { unreachable!("the scenario compares two") };
     let range = |from, to| ratio(las, fifo, move |run| mean(Ranks::of(run).responses(from, to)));
     let checks = vec![
-        Check::new(
+        Check::of(
+            Centre::Median,
             "up to the 99th percentile of sizes, the worst ratio of a range is at most 1",
             "more than 99% benefit",
             Written::Ratio,

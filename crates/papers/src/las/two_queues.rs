@@ -8,6 +8,7 @@ use crate::lab::{Lab, Run};
 use crate::runs::ratio;
 use crate::{Claim, Finding, Stopped};
 use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_study::Centre;
 
 pub(super) const TWO_QUEUES: Claim = Claim {
     id: "LAS-2Q",
@@ -63,7 +64,8 @@ fn two_queues(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             let gain = saved(&las[seed], &fifo[seed])? / saved(&run2c[seed], &fifo[seed])?;
             Some(gain)
         });
-        checks.push(Check::new(
+        checks.push(Check::of(
+            Centre::Median,
             format!("{packets} packets: las saves at least 1.25 times as much of fifo's time"),
             "much more",
             Written::Ratio,

@@ -12,6 +12,7 @@ use crate::lab::{Lab, Run};
 use crate::runs::{paired, ratio};
 use crate::{Claim, Finding, Stopped};
 use tidegate_sim::scenario::Scenario;
+use tidegate_study::Centre;
 
 pub(super) const LARGE_BUFFER: Claim = Claim {
     id: "WLAN-8",
@@ -150,7 +151,8 @@ fn mixed(load: u32, few: &Cell, many: &Cell) -> Vec<Check> {
         ratios.map(|ratio| ratio.map(|ratio| libm::log(ratio).abs())).collect()
     };
     for label in ["pefd", "efd-ack", "las-ack"] {
-        checks.push(Check::new(
+        checks.push(Check::of(
+            Centre::Median,
             format!(
                 "{load} Mbit/s, {label}: responses change by at most half as much as under fifo"
             ),

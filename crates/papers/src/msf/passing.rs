@@ -52,7 +52,7 @@ fn disturbed(variant: Variant, percent: u64, period: u64) -> Setup {
     setup.duration = Span::seconds(lasts(period) + 1);
     let half = Span::seconds(period);
     let rate = Rate(setup.rate.0 * percent / 100);
-    setup.passing.push(Cbr { rate, packet: Bytes(1_000), off: half, on: half });
+    setup.passing.push(Cbr { rate, packet: Bytes(1_000), off: half, on: half, whose: None });
     setup
 }
 

@@ -28,6 +28,8 @@ pub enum Effort {
     Usual,
     /// Thirty seeds.
     Full,
+    /// So many seeds, whatever the paper had.
+    Seeds(u64),
 }
 
 impl Effort {
@@ -38,6 +40,7 @@ impl Effort {
             Effort::Quick => 3,
             Effort::Usual => 10,
             Effort::Full => 30,
+            Effort::Seeds(count) => count,
         }
     }
 }
@@ -130,10 +133,12 @@ impl<'a> Lab<'a> {
     }
 
     /// The seeds of an experiment that the paper ran so many times: as many, unless
-    /// only a first impression is wanted.
+    /// only a first impression or a number of seeds is asked for.
     pub(crate) fn seeds_as(&self, papers: u64) -> Vec<u64> {
-        let count = self.effort.seeds();
-        let count = if self.effort == Effort::Quick { count } else { count.max(papers) };
+        let count = match self.effort {
+            Effort::Quick | Effort::Seeds(_) => self.effort.seeds(),
+            Effort::Usual | Effort::Full => self.effort.seeds().max(papers),
+        };
         (1..=count).collect()
     }
 

@@ -164,9 +164,9 @@ fn over_buffers(
     let (mut points, mut band) = (Vec::new(), Vec::new());
     for cell in cells {
         let values = cell.of(discipline).iter().map(|run| value(cell, run));
-        let Some(estimate) = Estimate::of(values) else { continue };
-        let (at, (low, high)) = (f64::from(cell.buffer), estimate.interval());
-        points.push((at, estimate.mean));
+        let Some(estimate) = Estimate::mean(values) else { continue };
+        let (at, (low, high)) = (f64::from(cell.buffer), estimate.ends());
+        points.push((at, estimate.value));
         band.push((at, low.max(0.0), high));
     }
     Line { label: label.into(), points, band }
@@ -182,8 +182,9 @@ fn table(
 ) -> Table {
     let buffers = cells.iter().map(|cell| format!("{} packets", cell.buffer));
     let row = |label: &str, (source, suffix): (usize, &str)| {
-        let over_seeds =
-            |cell: &Cell| Estimate::of(cell.of(label).iter().filter_map(|run| value(run, source)));
+        let over_seeds = |cell: &Cell| {
+            Estimate::mean(cell.of(label).iter().filter_map(|run| value(run, source)))
+        };
         Row::new(format!("{label}{suffix}"), Written::Ratio, cells.iter().map(over_seeds))
     };
     let rows = cells[0].labels().flat_map(|label| directions.iter().map(move |it| (label, *it)));

@@ -17,11 +17,12 @@ pub(super) fn all(found: &[(&Claim, Finding)], effort: Effort) -> Vec<(String, S
 }
 
 /// The option that asks for this effort.
-fn option(effort: Effort) -> &'static str {
+fn option(effort: Effort) -> String {
     match effort {
-        Effort::Quick => " --quick",
-        Effort::Usual => "",
-        Effort::Full => " --full",
+        Effort::Quick => " --quick".into(),
+        Effort::Usual => String::new(),
+        Effort::Full => " --full".into(),
+        Effort::Seeds(count) => format!(" --seeds {count}"),
     }
 }
 

@@ -199,11 +199,11 @@ fn lines(all: &[Vec<Arc<Run>>], curve: fn(&Run) -> Curve) -> Vec<Line> {
         let (mut points, mut band) = (Vec::new(), Vec::new());
         for place in 0..curves[0].len() {
             let values = curves.iter().filter_map(|curve| curve[place].1);
-            let Some(estimate) = Estimate::of(values) else { continue };
-            let (at, (low, high)) = (curves[0][place].0, estimate.interval());
-            points.push((at, estimate.mean));
+            let Some(estimate) = Estimate::mean(values) else { continue };
+            let (at, (low, high)) = (curves[0][place].0, estimate.ends());
+            points.push((at, estimate.value));
             // A lower end at or below zero has no place on a logarithmic axis.
-            band.push((at, low.max(estimate.mean / 10.0), high));
+            band.push((at, low.max(estimate.value / 10.0), high));
         }
         Line { label: runs[0].summary.discipline.clone(), points, band }
     };

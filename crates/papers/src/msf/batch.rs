@@ -74,19 +74,19 @@ fn batch(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let worst = pairs.iter().map(|pair| of_ordinary(*pair));
     let twice = (1..=20).map(|w| of_ordinary((2 * w, w)));
     let mut checks = vec![
-        Check::new(
+        Check::exact(
             "evenly shared link: the mean is that of equations (5) and (6) to a millionth, the \
              largest deviation of all m and W+",
             "equal",
             Written::Ratio,
-            [Some(off.fold(0.0, f64::max))],
+            off.fold(0.0, f64::max),
             Bound::AtMost(1e-6),
         ),
-        Check::new(
+        Check::exact(
             "evenly shared link: no more than with an ordinary gateway, the largest ratio of all",
             "at most 1",
             Written::Ratio,
-            [Some(worst.fold(0.0, f64::max))],
+            worst.fold(0.0, f64::max),
             Bound::AtMost(1.0),
         ),
         Check::new(

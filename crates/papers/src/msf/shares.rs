@@ -296,7 +296,7 @@ fn by_user(label: &str, users: u32, setup: &Setup, runs: &[Outcome]) -> [Check; 
 fn per_user(setup: &Setup, runs: &[Outcome]) -> Vec<Option<Estimate>> {
     let of_class = |(class, group): (usize, &Class)| {
         let rate = |run: &Outcome| run.throughput_bps(class) / f64::from(group.clients);
-        Estimate::of(runs.iter().map(rate))
+        Estimate::mean(runs.iter().map(rate))
     };
     setup.classes.iter().enumerate().map(of_class).collect()
 }
@@ -308,10 +308,8 @@ fn of_users(id: &str, name: &str, points: &[(u32, Vec<Option<Estimate>>)]) -> Fi
             .filter_map(|(users, rates)| Some((f64::from(*users), rates[class].as_ref()?)));
         Line {
             label: format!("class {}", class + 1),
-            points: known.clone().map(|(users, rate)| (users, rate.mean)).collect(),
-            band: known
-                .map(|(users, rate)| (users, rate.interval().0, rate.interval().1))
-                .collect(),
+            points: known.clone().map(|(users, rate)| (users, rate.value)).collect(),
+            band: known.map(|(users, rate)| (users, rate.ends().0, rate.ends().1)).collect(),
         }
     };
     Figure {

@@ -155,7 +155,7 @@ fn by_target(id: &str, name: &str, runs: &[Vec<Outcome>]) -> Figure {
 
 fn table(label: &str, runs: &[Vec<Outcome>]) -> Table {
     let row = |(percent, runs): (u32, &Vec<Outcome>)| {
-        let values = VALUES.map(|(_, value)| Estimate::of(runs.iter().filter_map(value)));
+        let values = VALUES.map(|(_, value)| Estimate::mean(runs.iter().filter_map(value)));
         Row::new(format!("{percent}%"), Written::Ratio, values)
     };
     let columns = std::iter::once("U+").chain(VALUES.map(|(name, _)| name));

@@ -221,10 +221,10 @@ impl Measured {
     fn row(&self, label: &str) -> Row {
         let law = |run: &Outcome| by_littles_law(&self.setup, run);
         let seconds = |of: &dyn Fn(&Outcome) -> Option<f64>| {
-            Estimate::of(self.ordinary.iter().filter_map(of))
+            Estimate::mean(self.ordinary.iter().filter_map(of))
         };
         let ratio = |position: usize, of: &dyn Fn(&Outcome) -> Option<f64>| {
-            Estimate::of(ratios(&self.others[position], &self.ordinary, of).into_iter().flatten())
+            Estimate::mean(ratios(&self.others[position], &self.ordinary, of).into_iter().flatten())
         };
         let over = |run: &Outcome| Some(answered(run));
         let values = [

@@ -105,12 +105,12 @@ pub(super) fn by_size(
         for pair in BOUNDS.windows(2) {
             let sizes = Sizes { name: "", least: pair[0], most: pair[1] - 1 };
             let means = cell.of(label).iter().filter_map(|run| response(run, directions, sizes));
-            let Some(estimate) = Estimate::of(means) else { continue };
+            let Some(estimate) = Estimate::mean(means) else { continue };
             let at = (f64::from(sizes.least) * f64::from(sizes.most)).sqrt();
-            let (low, high) = estimate.interval();
-            points.push((at, estimate.mean));
+            let (low, high) = estimate.ends();
+            points.push((at, estimate.value));
             // A lower end at or below zero has no place on a logarithmic axis.
-            band.push((at, low.max(estimate.mean / 10.0), high));
+            band.push((at, low.max(estimate.value / 10.0), high));
         }
         Line { label: (*label).into(), points, band }
     };

@@ -160,9 +160,9 @@ fn keeps_the_link_in_use(label: &str, runs: &[Outcome]) -> Check {
 fn latencies<'a>(label: &str, runs: impl Iterator<Item = (f64, &'a Vec<Outcome>)>) -> Line {
     let mut line = Line::plain(label.replace('`', ""), Vec::new());
     for (x, runs) in runs {
-        if let Some(latency) = Estimate::of(runs.iter().filter_map(latency::response)) {
-            let (from, to) = latency.interval();
-            line.points.push((x, latency.mean));
+        if let Some(latency) = Estimate::mean(runs.iter().filter_map(latency::response)) {
+            let (from, to) = latency.ends();
+            line.points.push((x, latency.value));
             line.band.push((x, from, to));
         }
     }

@@ -99,12 +99,12 @@ fn batch(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     ];
     let smaller = pairs.iter().filter(|(_, w)| *w < 20);
     let steps = smaller.map(|(m, w)| of_ordinary((*m, *w)) / of_ordinary((*m, w + 1)));
-    checks.push(Check::new(
+    checks.push(Check::exact(
         "evenly shared link: no more with a smaller W+ than with the next larger, the largest \
          ratio of all m and W+",
         "smaller",
         Written::Ratio,
-        [Some(steps.fold(0.0, f64::max))],
+        steps.fold(0.0, f64::max),
         Bound::AtMost(1.0),
     ));
     let fixed = [("window", "fixed"), ("start", "12")];

@@ -108,14 +108,14 @@ fn beside(lab: &Lab<'_>) -> Result<Finding, Stopped> {
 
 fn row(name: &str, setup: &Setup, runs: &[Outcome], ordinary: &[Outcome]) -> Row {
     let relative = |value: &dyn Fn(&Outcome) -> Option<f64>| {
-        Estimate::of(ratios(runs, ordinary, value).into_iter().flatten())
+        Estimate::mean(ratios(runs, ordinary, value).into_iter().flatten())
     };
     let values = [
-        Estimate::of(ordinary.iter().filter_map(response)),
+        Estimate::mean(ordinary.iter().filter_map(response)),
         relative(&response),
         relative(&|run| by_littles_law(setup, run)),
         relative(&|run| Some(answered(run))),
-        Estimate::of(runs.iter().filter_map(mean_window)),
+        Estimate::mean(runs.iter().filter_map(mean_window)),
     ];
     Row::new(name, Written::Ratio, values)
 }

@@ -133,7 +133,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
 /// The bars of figure 9.
 fn by_class(label: &str, runs: &[Outcome], ordinary: &[Outcome]) -> Table {
     let row = |name: String, runs: &[Outcome], of: &dyn Fn(&Outcome) -> [Times; 3]| {
-        let mean = |part: usize| Estimate::of(runs.iter().filter_map(|run| of(run)[part].mean()));
+        let mean = |part: usize| Estimate::mean(runs.iter().filter_map(|run| of(run)[part].mean()));
         Row::new(name, Written::Ratio, [0, 1, 2].map(mean))
     };
     let parts =

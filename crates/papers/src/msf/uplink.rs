@@ -133,7 +133,7 @@ fn keeps_latency(label: &str, runs: &[Outcome], alone: &[Outcome]) -> Check {
 
 fn row(name: &str, runs: &[Outcome]) -> Row {
     let mean =
-        |value: &dyn Fn(&Outcome) -> Option<f64>| Estimate::of(runs.iter().filter_map(value));
+        |value: &dyn Fn(&Outcome) -> Option<f64>| Estimate::mean(runs.iter().filter_map(value));
     let service = |run: &Outcome| run.all(|class| &class.service).mean();
     let values = [
         mean(&response),

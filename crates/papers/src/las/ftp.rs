@@ -159,7 +159,13 @@ pub(super) const LOADS_OF_WEB: Claim = Claim {
              third and at most a tenth of what it receives under FIFO. Standstills, which are \
              maxima, and ratios of thirds have heavy tails: their medians over seeds are \
              estimated.",
-    discussion: "",
+    discussion: "At moderate loads the transfer does not starve: in the last third of the hour it \
+                 has 97 and 72 packets/s, and 110 and 95 under FIFO. But it stands still for tens \
+                 of seconds when a large Web transfer comes, of up to 20 MB, which goes first \
+                 until it has sent as much. Close to overload it has all but stopped in the last \
+                 third, at 2.6 packets/s. It has less than a tenth of what FIFO gives it neither \
+                 then, since FIFO leaves it only 14, nor over the hour, since at first it is young \
+                 and goes first itself.",
     measure: loads_of_web,
 };
 

@@ -45,9 +45,10 @@ pub(super) const SYMMETRIC: Claim = Claim {
                  long as those of PEFD and EFDACK. LARS is more unfair than FIFO, so that \
                  PEFD and EFDACK are far fairer than it. Run2CACK is the exception to nine in ten \
                  that gain: its downloads of 21 to 25 segments take as long as under FIFO at \
-                 10 Mbit/s. A threshold of 20 packets is large for a buffer of 30 (see WLAN-4). Under fq-codel and cake \
-                 short uploads are as fast as under EFDACK; downloads of 6 or 7 segments take 330 \
-                 ms at 20 Mbit/s, where they take 56 under EFDACK and 520 under FIFO.",
+                 10 Mbit/s. A threshold of 20 packets is large for a buffer of 30 (see WLAN-4). \
+                 Under fq-codel and cake short uploads are as fast as under EFDACK; downloads of 6 \
+                 or 7 segments take 330 ms at 20 Mbit/s, where they take 56 under EFDACK and 520 \
+                 under FIFO.",
     measure: symmetric,
 };
 

@@ -187,7 +187,10 @@ fn asked(name: &str, seeds: &[Vec<Pair>], las: &[Arc<Run>]) -> Vec<Check> {
         Bound::AtLeast(1.0),
     );
     checks.push(Check::new(
-        format!("window of {name}: las: more than half of the large transfers with a loss have no timeout"),
+        format!(
+            "window of {name}: las: more than half of the large transfers with a loss have no \
+             timeout"
+        ),
         "fast retransmission rather than a timeout",
         Written::Share,
         las.iter().map(|run| {

@@ -22,8 +22,8 @@ pub(super) const TWO_QUEUES: Claim = Claim {
              1.25 times as much of FIFO's time saved.",
     discussion: "LAS is better with every threshold, but much better only with 160 packets, far \
                  above the sizes of short transfers. With 40 it saves 1.06 times as much of FIFO's \
-                 time as Run2C does, with 10 1.10 times: almost all that short transfers gain comes \
-                 from passing the long ones, which either discipline lets them do. The paper \
+                 time as Run2C does, with 10 1.10 times: almost all that short transfers gain \
+                 comes from passing the long ones, which either discipline lets them do. The paper \
                  simulates no two queues.",
     measure: two_queues,
 };

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::{Bytes, FlowKey, Packet, Span, Time};
 use tidegate_sim::metrics::{
-    FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+    Discard, FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
 };
-use tidegate_sim::requests::{self, Outcome, SchedulerChoice, Setup};
+use tidegate_sim::requests::{self, Outcome, Setup, Way};
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use tidegate_sim::simulation;
 use tidegate_study::cache::{Cache, Content};
@@ -282,15 +282,16 @@ impl<'a> Lab<'a> {
         Ok(self.run_once(scenario, discipline, seed, &mut rows)?.progress)
     }
 
-    /// The runs of a request gateway, by seed.
+    /// The runs of an access link with a gateway, or shared in another way, by seed.
     pub(crate) fn gateway_runs(
         &self,
         setup: &Setup,
-        scheduler: &SchedulerChoice,
+        way: impl Into<Way>,
     ) -> Result<Vec<Outcome>, Stopped> {
         self.observer.planned(setup.duration * self.effort.seeds());
+        let way = way.into();
         self.each_seed(|seed| {
-            let outcome = requests::run(setup, scheduler, seed, self.stop);
+            let outcome = requests::run_way(setup, &way, seed, &mut Discard, self.stop);
             self.observer.advanced(outcome.reached.since(Time::ZERO));
             outcome
         })

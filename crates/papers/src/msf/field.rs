@@ -116,7 +116,7 @@ fn field(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for variant in [paper, paper_today, msf_today] {
         let mut setup = recorded.asked(variant, Loops(24));
         (setup.duration, setup.warm_up) = (Span::seconds(250), Span::seconds(50));
-        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
         checks.extend(shared(variant.label, &runs));
     }
     for (profile, variants) in
@@ -124,10 +124,10 @@ fn field(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     {
         let mut of = variants.iter().map(|_| Vec::new()).collect::<Vec<_>>();
         for (name, ask) in ROWS {
-            let by = lab.gateway_runs(&recorded.asked(variants[0], ask), &ordinary())?;
+            let by = lab.gateway_runs(&recorded.asked(variants[0], ask), ordinary())?;
             for (variant, rows) in variants.iter().zip(&mut of) {
                 let setup = recorded.asked(*variant, ask);
-                let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+                let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
                 if is_of_the_trial(&by) {
                     checks.extend(against(&format!("{}, {name}", variant.label), &runs, &by));
                 }

@@ -66,7 +66,7 @@ fn passing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for (percent, published) in LOADS {
         for (period, published) in PERIODS.into_iter().zip(published) {
             let setup = disturbed(paper, percent, period);
-            let runs = lab.gateway_runs(&setup, &paper.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, paper.with(&[]))?;
             let values: Vec<_> =
                 runs.iter().map(|run| used(run, &setup, 100, lasts(period))).collect();
             for (sum, value) in sums.iter_mut().zip(&values) {
@@ -101,7 +101,7 @@ fn passing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for variant in [paper_today, msf_today] {
         for period in [40, 640] {
             let setup = disturbed(variant, 40, period);
-            let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
             let values = runs.iter().map(|run| used(run, &setup, 100, lasts(period))).collect();
             checks.push(stays(variant.label, 40, period, "not said", values));
             if period == 640 {

@@ -96,11 +96,11 @@ fn video(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         let base = variants[0].setup;
         let today = if variants.len() > 1 { ", today's TCP" } else { "" };
         for (paced, servers) in [(true, "servers at the video's rate"), (false, "greedy servers")] {
-            let of_ordinary = lab.gateway_runs(&watching(base(), paced), &ordinary())?;
+            let of_ordinary = lab.gateway_runs(&watching(base(), paced), ordinary())?;
             checks.extend(suffers(&format!("an ordinary gateway{today}, {servers}"), &of_ordinary));
             for variant in variants {
                 let setup = watching((variant.setup)(), paced);
-                let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+                let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
                 let label = format!("{}, {servers}", variant.label);
                 checks.extend(plays(&label, &runs));
                 if paced {
@@ -117,7 +117,7 @@ fn video(lab: &Lab<'_>) -> Result<Finding, Stopped> {
                 }
             }
         }
-        let of_ordinary = lab.gateway_runs(&beside_the_web(base()), &ordinary())?;
+        let of_ordinary = lab.gateway_runs(&beside_the_web(base()), ordinary())?;
         for variant in variants {
             checks.extend(shares_with_the_web(lab, *variant, &of_ordinary)?);
         }
@@ -178,7 +178,7 @@ fn shares_with_the_web(
     variant: Variant,
     of_ordinary: &[Outcome],
 ) -> Result<Vec<Check>, Stopped> {
-    let runs = lab.gateway_runs(&beside_the_web((variant.setup)()), &variant.with(&[]))?;
+    let runs = lab.gateway_runs(&beside_the_web((variant.setup)()), variant.with(&[]))?;
     let label = format!("{}, class 1 watches beside the Web", variant.label);
     let more = |(run, ordinary): (&Outcome, &Outcome)| Some(smooth(run, 0)? - smooth(ordinary, 0)?);
     Ok(vec![

@@ -101,8 +101,8 @@ fn beside(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let table = Table {
         title: "Latency beside traffic of no class".into(),
         caption: "The mean latency of an ordinary gateway; relative to it that of the scheduler, \
-                  N/X - Z (see MSF-9) and the number of answered requests; the mean window; and the \
-                  shares of packets that the provider's queue drops."
+                  N/X - Z (see MSF-9) and the number of answered requests; the mean window; and \
+                  the shares of packets that the provider's queue drops."
             .into(),
         columns: columns.map(String::from).to_vec(),
         rows,

@@ -69,14 +69,14 @@ fn timing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
                 Bound::AtLeast(0.01),
             ),
             check(
-                "at most half as large a share of packets is dropped with the window as at once",
+                "with the window, at most half of the share of packets dropped at once is dropped",
                 "avoids congestion",
                 Written::Ratio,
                 ratios(&controlled, &at_once, dropped),
                 Bound::AtMost(0.5),
             ),
             check(
-                "packets wait in the provider's queue at most half as long with the window as at once",
+                "with the window, packets wait at the provider at most half as long as at once",
                 "avoids congestion",
                 Written::Ratio,
                 ratios(&controlled, &at_once, |run| run.queueing.mean()),

@@ -200,12 +200,13 @@ impl Receiver {
         }
         // The front of a hole, or the end of the stream.
         self.next = end;
-        if let Some(run) = self.held.runs().first()
+        // It may cover a run and touch the one behind.
+        while let Some(run) = self.held.runs().first()
             && run.start <= self.next
         {
             self.next = self.next.max(run.end);
+            self.held.remove_below(self.next);
         }
-        self.held.remove_below(self.next);
         self.deliver();
         let alone = !self.held.is_empty() || self.duplicate.is_some();
         self.owe(if alone { Owed::Alone } else { Owed::Now });

@@ -62,7 +62,7 @@ pub struct FlowRecord {
     pub retransmissions: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// The longest time in which no new byte reached the receiver.
+    /// The longest time in which nothing new reached the receiver in order.
     pub longest_stall: Span,
     /// The response time of a flow of this size that has the links to itself;
     /// `None` without a response.
@@ -119,6 +119,10 @@ pub struct ProgressSample {
     pub at: Time,
     /// Payload that has reached the receiver in order.
     pub delivered: Bytes,
+    /// Payload that has reached the receiver, each byte once: `delivered`, and what
+    /// waits there for something lost. Its difference over a span of time is what the
+    /// network carried; that of `delivered` also has what a repair has released.
+    pub arrived: Bytes,
     /// The sender's congestion window, in bytes.
     pub congestion_window: Bytes,
     /// The sender's smoothed round-trip time, once it has measured one.

@@ -119,12 +119,14 @@ impl Transferring {
 
     /// Its progress.
     pub(super) fn progress(&self, now: Time, connection: &mut Connection) -> ProgressSample {
+        let arrived = connection.endpoint(self.sender.other()).arrived();
         let sender = connection.endpoint(self.sender);
         ProgressSample {
             traffic: self.traffic,
             number: self.number,
             at: now,
             delivered: Bytes(self.delivered),
+            arrived: Bytes(arrived),
             congestion_window: Bytes(sender.congestion_window()),
             smoothed_rtt: sender.smoothed_rtt(),
         }

@@ -45,7 +45,8 @@ pub struct FlowRecord {
     pub number: u64,
     /// How much it has to carry; `None` if it has no end.
     pub size: Option<Bytes>,
-    /// When its first packet was sent (of a connection: the SYN).
+    /// When its first packet was sent (of a connection: the SYN), or would have been if
+    /// fewer than [`MOST_OPEN`](crate::scenario::MOST_OPEN) transfers had been open.
     pub start: Time,
     /// From the start to the last byte's arrival at the receiver.
     pub response: Option<Span>,

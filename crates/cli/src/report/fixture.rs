@@ -77,6 +77,7 @@ pub(super) fn comparison(disciplines: usize, runs: usize) -> Comparison {
         warm_up_s: 5.0,
         seeds: (1..=runs as u64).collect(),
         partial: false,
+        waited: 0,
         short_flow_bytes: 15_000,
         long_flow_bytes: 1_000_000,
         disciplines: TEMPERS[..disciplines].iter().map(|temper| discipline(temper, runs)).collect(),

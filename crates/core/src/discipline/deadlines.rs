@@ -2,8 +2,18 @@
 //!
 //! Real-time flows have contracts: each packet is on the wire within its flow's
 //! deadline, as long as the flow keeps to its arrival curve. A policer at the
-//! entrance ensures that; excess packets are dropped, or continue as best effort,
-//! so a flow that sends too much harms no other. Most of the time, real-time
+//! entrance ensures that, so a flow that sends too much harms no other. Excess
+//! packets are dropped, or continue as best effort until a packet comes behind them
+//! that keeps to the curve: it cannot wait for them, and they are lost. So excess
+//! takes nothing from what was promised, whatever was sent before: a packet is real
+//! time if it keeps to the curve together with the real-time packets before it. A
+//! flow that keeps to its curve by itself from some instant on loses less after that
+//! than the largest burst of its curve and one packet. In symbols, let n be a packet
+//! that comes at t, later than that instant T, and is excess because of the real-time
+//! packets from a time s before T on. They are at most `A(T - s)` before T, and since
+//! T at most `A(t - T)` less the excess x between T and n, so that `x < A(T - s) +
+//! A(t - T) - A(t - s)`, which for a token bucket or a staircase is no more than its
+//! burst or step, and for several of them no more than the largest. Most of the time, real-time
 //! packets have finished long before their deadlines, and best effort need not wait
 //! until they have gone: a best-effort packet has a deadline too, the earliest that
 //! [`assignment`](crate::assignment) can give with all promises still kept, and the
@@ -20,15 +30,17 @@
 //! buffer has room for the real-time packets alone.
 //!
 //! Packets of one 5-tuple leave in the order of their arrival, even when some of
-//! them are real time and some are not: once one of them waits as best effort,
-//! those behind it do too, and its deadline is no earlier than those of the
-//! real-time packets before it. A deadline that is later than necessary breaks no
+//! them are real time and some are not: the deadline of a best-effort packet is no
+//! earlier than those of the real-time packets before it, and a deadline that is
+//! later than necessary breaks no promise. A contract may cover a 5-tuple in part;
+//! while a packet of the other part waits, those behind it do too, without a
 //! promise. A packet larger than the contracts say is in excess, whatever its flow:
 //! while it is sent, nothing else can be. A packet smaller than [`SMALLEST_PACKET`]
 //! counts as one of that size.
 //!
 //! The cost is O(log n) for n queued packets, and a look at every contract for each
-//! arrival.
+//! arrival. A real-time packet that finds excess of its own 5-tuple costs a look at
+//! all best effort; such packets are no more than the curve allows.
 
 use std::sync::Arc;
 
@@ -110,7 +122,8 @@ const BURST: Parameter = Parameter {
 
 const EXCESS: Parameter = Parameter {
     name: "excess",
-    help: "what happens to real-time packets beyond their flow's arrival curve",
+    help: "what happens to real-time packets beyond their flow's arrival curve: 'demote' makes \
+           them best effort until a packet that keeps to the curve comes, 'drop' loses them at once",
     kind: Kind::Choice(&["demote", DROP]),
     default: "demote",
 };
@@ -136,7 +149,8 @@ impl Assignment for WhenIdle {
 /// What becomes of packets beyond their flow's arrival curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// They go on as best effort.
+    /// They go on as best effort until a packet of their 5-tuple comes that keeps
+    /// to the curve, and are lost then.
     Demote,
     /// They are lost.
     Drop,
@@ -160,7 +174,7 @@ pub struct Deadlines {
     /// By deadline.
     real_time: RankedQueue<Time>,
     /// By finish tag, all but the head.
-    best_effort: RankedQueue<Tag>,
+    best_effort: RankedQueue<Tag, Sender>,
     head: Option<Head>,
     assignment: Box<dyn Assignment>,
     /// The 5-tuples that have packets queued.
@@ -177,14 +191,25 @@ pub struct Deadlines {
 struct Head {
     deadline: Time,
     packet: Packet,
+    sender: Sender,
+}
+
+/// Where a best-effort packet belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sender {
     flow: FlowId,
+    /// Whether it is of a real-time flow.
+    is_promised: bool,
 }
 
 /// What is known of a 5-tuple with packets in the queue.
 #[derive(Debug, Default)]
 struct Flow {
     real_time: u32,
-    best_effort: u32,
+    /// Best-effort packets of real-time flows.
+    excess: u32,
+    /// Best-effort packets of others.
+    unpromised: u32,
     /// The latest deadline of its real-time packets.
     latest: Time,
     /// The last tag of its best-effort packets.
@@ -230,8 +255,8 @@ impl Deadlines {
     fn enqueue_real_time(&mut self, now: Time, packet: Packet, promise: Span, losses: &mut Losses) {
         let room = self.buffer.stretched_to(self.backlog());
         while !room.has_room(self.backlog(), packet.size) {
-            let Some((victim, flow)) = self.give_up_best_effort() else { break };
-            self.leave(flow, Self::BEST_EFFORT, &victim);
+            let Some((victim, sender)) = self.give_up_best_effort() else { break };
+            self.leave_best_effort(sender, &victim);
             losses.push_out(victim, &packet);
         }
         let deadline = now + promise;
@@ -246,12 +271,18 @@ impl Deadlines {
     /// Takes in any other packet.
     fn enqueue_best_effort(&mut self, now: Time, packet: Packet, contract: Option<usize>) {
         let (id, flow) = self.flows.join(&packet.flow);
-        flow.best_effort += 1;
-        let promised = contract.and_then(|contract| match self.contracts.flows[contract].service {
-            Service::BestEffort { weight } => Some((weight, &mut self.tags[contract])),
-            Service::RealTime { .. } => None,
-        });
-        let (weight, last) = promised.map_or((1, None), |(weight, last)| (weight, Some(last)));
+        let mut is_promised = false;
+        let (weight, last) = match contract.map(|contract| (contract, &self.contracts.flows)) {
+            Some((contract, flows)) => match flows[contract].service {
+                Service::BestEffort { weight } => (weight, Some(&mut self.tags[contract])),
+                Service::RealTime { .. } => {
+                    is_promised = true;
+                    (1, None)
+                }
+            },
+            None => (1, None),
+        };
+        *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) += 1;
         let share = (Tag::from(packet.size.0) << 32) / Tag::from(weight);
         // Behind its 5-tuple's packets in any case, with whatever contract they came.
         let before = last.as_deref().copied().unwrap_or(0).max(flow.tag).max(self.virtual_time);
@@ -259,7 +290,7 @@ impl Deadlines {
         if let Some(last) = last {
             *last = flow.tag;
         }
-        self.best_effort.insert(flow.tag, packet, id);
+        self.best_effort.insert(flow.tag, packet, Sender { flow: id, is_promised });
         self.levels[Self::BEST_EFFORT].backlog.add(packet.size);
         self.levels[Self::BEST_EFFORT].enqueued += 1;
         self.choose_head(now);
@@ -270,27 +301,50 @@ impl Deadlines {
         if self.head.is_some() {
             return;
         }
-        let Some(Ranked { rank, packet, flow }) = self.best_effort.pop_first() else { return };
+        let Some(Ranked { rank, packet, flow: sender }) = self.best_effort.pop_first() else {
+            return;
+        };
         self.virtual_time = rank;
         let earliest = self.assignment.assign(now, packet.size.max(SMALLEST_PACKET));
-        let state = self.flows.state(flow);
+        let state = self.flows.state(sender.flow);
         let before = if state.real_time > 0 { state.latest } else { Time::ZERO };
-        self.head = Some(Head { deadline: earliest.max(before), packet, flow });
+        self.head = Some(Head { deadline: earliest.max(before), packet, sender });
     }
 
     /// The best-effort packet that would be served last.
-    fn give_up_best_effort(&mut self) -> Option<(Packet, FlowId)> {
+    fn give_up_best_effort(&mut self) -> Option<(Packet, Sender)> {
         let last = self.best_effort.pop_last().map(|last| (last.packet, last.flow));
-        last.or_else(|| self.head.take().map(|head| (head.packet, head.flow)))
+        last.or_else(|| self.head.take().map(|head| (head.packet, head.sender)))
     }
 
-    fn leave(&mut self, id: FlowId, level: usize, packet: &Packet) {
-        let flow = self.flows.state(id);
-        let queued =
-            if level == Self::REAL_TIME { &mut flow.real_time } else { &mut flow.best_effort };
-        *queued -= 1;
+    /// Loses the excess of the 5-tuple that is in the way of one of its real-time
+    /// packets.
+    fn give_up_excess(&mut self, now: Time, flow: FlowId, losses: &mut Losses) {
+        let sender = Sender { flow, is_promised: true };
+        let mut lose = |packet: Packet| {
+            self.flows.state(flow).excess -= 1;
+            self.flows.leave(flow);
+            self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
+            losses.push(packet, LossReason::Excess);
+        };
+        if let Some(head) = self.head.take_if(|head| head.sender == sender) {
+            lose(head.packet);
+        }
+        self.best_effort.take_flow(sender, lose);
+        self.choose_head(now);
+    }
+
+    fn leave_real_time(&mut self, id: FlowId, packet: &Packet) {
+        self.flows.state(id).real_time -= 1;
         self.flows.leave(id);
-        self.levels[level].backlog.remove(packet.size);
+        self.levels[Self::REAL_TIME].backlog.remove(packet.size);
+    }
+
+    fn leave_best_effort(&mut self, Sender { flow: id, is_promised }: Sender, packet: &Packet) {
+        let flow = self.flows.state(id);
+        *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) -= 1;
+        self.flows.leave(id);
+        self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
     }
 }
 
@@ -304,10 +358,10 @@ impl Discipline for Deadlines {
             Service::RealTime { deadline, .. } => Some((contract, deadline)),
             Service::BestEffort { .. } => None,
         });
-        let follows_best_effort =
-            self.flows.find(&packet.flow).is_some_and(|flow| flow.best_effort > 0);
+        let known = self.flows.find(&packet.flow);
+        let excess = known.as_ref().and_then(|(id, flow)| (flow.excess > 0).then_some(*id));
         if let Some((contract, deadline)) = promise
-            && !follows_best_effort
+            && known.is_none_or(|(_, flow)| flow.unpromised == 0)
         {
             // A packet that finds no room was never there, for its policer either.
             if !self.buffer.has_room(self.real_time.backlog(), packet.size) {
@@ -315,6 +369,9 @@ impl Discipline for Deadlines {
             }
             let policer = self.policers[contract].as_mut().expect("a promise has a policer");
             if policer.admit(now, packet.size.max(SMALLEST_PACKET)) {
+                if let Some(flow) = excess {
+                    self.give_up_excess(now, flow, losses);
+                }
                 return self.enqueue_real_time(now, packet, deadline, losses);
             }
             if self.excess == Excess::Drop {
@@ -336,12 +393,12 @@ impl Discipline for Deadlines {
         };
         let packet = if best_effort_first {
             let head = self.head.take()?;
-            self.leave(head.flow, Self::BEST_EFFORT, &head.packet);
+            self.leave_best_effort(head.sender, &head.packet);
             self.choose_head(now);
             head.packet
         } else {
             let next = self.real_time.pop_first()?;
-            self.leave(next.flow, Self::REAL_TIME, &next.packet);
+            self.leave_real_time(next.flow, &next.packet);
             next.packet
         };
         if self.backlog().packets == 0 {
@@ -465,21 +522,47 @@ mod tests {
     }
 
     #[test]
-    fn excess_goes_on_as_best_effort_and_the_rest_of_its_5_tuple_behind_it() {
+    fn excess_goes_on_as_best_effort_behind_its_5_tuple() {
         let mut trial = trial(Excess::Demote, 20);
-        // 400 B are left for the third, but it may not overtake the second.
-        arrive(&mut trial, CALLS, 'a', &[600, 600, 300]);
+        arrive(&mut trial, CALLS, 'a', &[600, 600, 500]);
         assert_eq!(queued(&trial), [1, 2]);
-        // Another call may use them.
+        // Another call may use the 400 B that are left, and the excess of the first
+        // is nothing to it.
         arrive(&mut trial, CALLS, 'b', &[400]);
         assert_eq!(queued(&trial), [2, 2]);
         // The second could go at once, but for the first, which is due at 20 ms.
         assert_eq!(trial.drain(), [0, 3, 1, 2]);
         assert_eq!(trial.lost(), []);
-        // Nothing is left of it to follow.
+    }
+
+    #[test]
+    fn a_packet_that_keeps_to_its_curve_is_real_time_whatever_came_before() {
+        let mut trial = trial(Excess::Demote, 50);
+        // The excess is the head, and two packets behind it with the other flow's.
+        arrive(&mut trial, CALLS, 'a', &[1_000; 4]);
+        arrive(&mut trial, OTHER, 'b', &[900; 2]);
+        assert_eq!(queued(&trial), [1, 5]);
+        // 250 B are left 1 ms later.
         trial.now += Span::millis(1);
-        arrive(&mut trial, CALLS, 'a', &[250]);
+        arrive(&mut trial, CALLS, 'a', &[251, 250]);
+        assert_eq!(queued(&trial), [2, 2]);
+        let lost = [1, 2, 3, 6].map(|number| (number, LossReason::Excess));
+        assert_eq!(trial.lost(), lost);
+        assert_eq!(trial.discipline.flows_tracked(), 2);
+        assert_eq!(trial.drain(), [4, 5, 0, 7]);
+    }
+
+    #[test]
+    fn behind_a_packet_of_its_5_tuple_without_a_promise_none_is_kept() {
+        let mut trial = trial(Excess::Demote, 20);
+        arrive(&mut trial, OTHER, 'a', &[1_000]);
+        arrive(&mut trial, CALLS, 'a', &[1_000; 2]);
+        assert_eq!(queued(&trial), [0, 3]);
+        assert_eq!(trial.send(), Some(0));
+        // It is now, and was not used up.
+        arrive(&mut trial, CALLS, 'a', &[1_000]);
         assert_eq!(queued(&trial), [1, 0]);
+        assert_eq!(trial.lost(), [1, 2].map(|number| (number, LossReason::Excess)));
     }
 
     #[test]

@@ -200,7 +200,9 @@ impl Discipline for Deadlines {
             return losses.push(packet, LossReason::Excess);
         }
         let contract = self.contracts.flow_of(&packet);
-        let follows = self.queued().any(|r| !r.real_time && r.packet.flow == packet.flow);
+        let of_flow = |r: &Record| !r.real_time && r.packet.flow == packet.flow;
+        let follows =
+            self.queued().any(|r| of_flow(r) && self.promise(r.contract).is_none());
         let mut record =
             Record { packet, contract, real_time: false, deadline: None, tag: 0, queued: true };
         if self.promise(contract).is_some() && !follows {
@@ -208,6 +210,12 @@ impl Discipline for Deadlines {
                 return losses.push(packet, LossReason::Refused);
             }
             if contract.is_some_and(|contract| self.conforms(now, contract, packet.size)) {
+                for record in self.records.iter_mut().filter(|r| r.queued && of_flow(r)) {
+                    record.queued = false;
+                    losses.push(record.packet, LossReason::Excess);
+                }
+                self.forget_flows();
+                self.choose_head(now);
                 while !self.buffer.has_room(self.backlog(), packet.size) {
                     let victim = (0..self.records.len())
                         .filter(|i| self.records[*i].queued && !self.records[*i].real_time)

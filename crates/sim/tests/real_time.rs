@@ -211,3 +211,54 @@ fn a_seed_gives_the_same_bursts_again_and_another_seed_others() {
     assert_eq!(times(1), times(1));
     assert_ne!(times(1), times(2));
 }
+
+/// A video of 2.5 Mbit/s with a promise and four downloads on 10 Mbit/s. The video pauses
+/// for 100 ms once and then sends at once what it held back.
+const PAUSE: &str = r#"
+    title = "a pause"
+    duration = "62 s"
+    seeds = [1]
+    dumbbell = { pairs = 5, rate = "10 Mbit/s", delay = "10 ms", buffer = "300 packets" }
+    [[traffic.frames]]
+    name = "video"
+    from = "sender1"
+    to = "receiver1"
+    file = "frames"
+    class = 1
+    deadline = "60 ms"
+    [[traffic.transfers]]
+    name = "downloads"
+    from = ["sender2", "sender3", "sender4", "sender5"]
+    to = ["receiver2", "receiver3", "receiver4", "receiver5"]
+    count = 4
+    sizes = "endless"
+"#;
+const PROMISE: &str = "link 10 Mbit/s; video = class 1: 4 kB + 2.5 Mbit/s within 40 ms";
+
+#[test]
+fn a_video_that_pauses_and_catches_up_is_late_by_what_it_held_back_at_most() {
+    // A packet of 1250 B every 4 ms.
+    let frames: String = (0..15_000)
+        .map(|number| if (5_000..5_025).contains(&number) { 5_025 } else { number })
+        .map(|due| format!("{}.{:03},1250\n", due * 4 / 1_000, due * 4 % 1_000))
+        .collect();
+    let choices = ["demote", "drop"].map(|excess| {
+        format!("{{ name = \"deadlines\", flows = \"{PROMISE}\", excess = \"{excess}\" }}")
+    });
+    let disciplines = format!("disciplines = [\"fifo\", {}]\n", choices.join(", "));
+    let pause = scenario(&(disciplines + PAUSE), &format!("start_s,size_bytes\n{frames}"));
+    let never = AtomicBool::new(false);
+    let [fifo, demote, drop] = [0, 1, 2].map(|choice| {
+        let discipline = &pause.disciplines[choice];
+        let summary = simulation::run(&pause, discipline, 1, &mut Rows::default(), &never);
+        println!("{}: {:?}", discipline.label, summary.traffic[0]);
+        let video = &summary.traffic[0];
+        assert_eq!(video.due, 15_000);
+        (video.late, video.datagrams_lost)
+    });
+    // Of 26 packets at once the curve allows three.
+    assert_eq!(drop, (23, 23));
+    assert!(demote.0 <= 23 && demote.1 <= demote.0, "{demote:?}");
+    // The downloads do fill the link.
+    assert!(fifo.0 > 10_000, "{fifo:?}");
+}

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use super::flow_state::Backlogged;
 use super::ranked::{Ranked, RankedQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses};
-use crate::assignment::{Assignment, Scheme, Typical};
+use crate::assignment::{Assignment, Blocking, Scheme, Typical};
 use crate::buffer::Buffer;
 use crate::contract::{Contracts, Policer, Service};
 use crate::entry::{Drops, Entry, Place};
@@ -141,6 +141,10 @@ impl Assignment for WhenIdle {
 
     fn reset(&mut self) {}
 
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
+    }
+
     fn state(&self) -> usize {
         0
     }
@@ -183,6 +187,8 @@ pub struct Deadlines {
     tags: Vec<Tag>,
     /// The tag of the head, or of the last one there was.
     virtual_time: Tag,
+    /// When the last packet that was sent is on the wire.
+    busy_until: Time,
     levels: [Level; 2],
 }
 
@@ -190,6 +196,8 @@ pub struct Deadlines {
 #[derive(Debug)]
 struct Head {
     deadline: Time,
+    /// Whether that is later than the assignment asks for.
+    is_put_off: bool,
     packet: Packet,
     sender: Sender,
 }
@@ -247,6 +255,7 @@ impl Deadlines {
             assignment,
             flows: Backlogged::new(seed),
             virtual_time: 0,
+            busy_until: Time::ZERO,
             levels: [Level::new("real time"), Level::new("best effort")],
         }
     }
@@ -308,7 +317,8 @@ impl Deadlines {
         let earliest = self.assignment.assign(now, packet.size.max(SMALLEST_PACKET));
         let state = self.flows.state(sender.flow);
         let before = if state.real_time > 0 { state.latest } else { Time::ZERO };
-        self.head = Some(Head { deadline: earliest.max(before), packet, sender });
+        let (deadline, is_put_off) = (earliest.max(before), before > earliest);
+        self.head = Some(Head { deadline, is_put_off, packet, sender });
     }
 
     /// The best-effort packet that would be served last.
@@ -353,6 +363,10 @@ impl Discipline for Deadlines {
         if packet.size > self.contracts.largest_packet {
             return losses.push(packet, LossReason::Excess);
         }
+        if self.backlog().packets == 0 && now >= self.busy_until {
+            // The link is idle: the past binds nothing.
+            self.assignment.reset();
+        }
         let contract = self.contracts.flow_of(&packet);
         let promise = contract.and_then(|contract| match self.contracts.flows[contract].service {
             Service::RealTime { deadline, .. } => Some((contract, deadline)),
@@ -394,6 +408,9 @@ impl Discipline for Deadlines {
         let packet = if best_effort_first {
             let head = self.head.take()?;
             self.leave_best_effort(head.sender, &head.packet);
+            if head.is_put_off && self.assignment.blocking() == Blocking::RealTime {
+                self.assignment.assign(now, head.packet.size);
+            }
             self.choose_head(now);
             head.packet
         } else {
@@ -401,8 +418,10 @@ impl Discipline for Deadlines {
             self.leave_real_time(next.flow, &next.packet);
             next.packet
         };
-        if self.backlog().packets == 0 {
-            // What has a deadline has gone: the past binds nothing (`BE section 3.1`).
+        self.busy_until = now.max(self.busy_until) + self.contracts.link.transmission(packet.size);
+        if self.backlog().packets == 0 && self.assignment.blocking() == Blocking::Any {
+            // Nothing that has a deadline waits, and whatever is being sent is allowed
+            // for: the past binds nothing (`BE section 3.1`).
             self.assignment.reset();
         }
         Some(packet)

@@ -3,7 +3,8 @@
 //! A link whose promises just about can be kept is drawn at random, and its
 //! real-time flows send as early as their arrival curves allow, all from the
 //! same instant on, again and again after pauses in which the curves recover.
-//! Best effort sends bursts, or without end. If a scheme ever gave a best-effort
+//! Best effort sends bursts, or without end. Just before that instant, a packet of best
+//! effort or the largest of a flow begins, and is in the way. If a scheme ever gave a best-effort
 //! packet too early a deadline, a packet of a flow would be late here: that is
 //! what the curves' corners are for.
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_core::assignment::{Assignment, SMALLEST_PACKET};
+use tidegate_core::assignment::{Assignment, Blocking, SMALLEST_PACKET};
 use tidegate_core::contract::{Contract, Contracts, Envelope, Policer, Selector, Service, Term};
 use tidegate_core::discipline::deadlines::{Deadlines, Excess};
 use tidegate_core::residual::Residual;
@@ -158,7 +159,15 @@ pub(crate) fn drive(
             let start = now + Span(below(stream, 4 * horizon.0 + 1));
             phase_end = start + Span(horizon.0 * (1 + below(stream, 8)));
             sources.iter_mut().for_each(|source| source.plan(start, stream));
-            best_effort.plan(now, start, stream);
+            // What is in the way: best effort, or a packet of one of the flows.
+            let before = Time(start.0.saturating_sub(1)).max(now);
+            if below(stream, 2) == 0 || sources.is_empty() {
+                best_effort.plan(now, before, stream);
+            } else {
+                let blocking = below(stream, sources.len() as u64) as usize;
+                sources[blocking].plan_largest(before);
+                best_effort.plan(now, start, stream);
+            }
         }
         let next = sources.iter().map(|source| source.next.0).chain([best_effort.at]);
         let next = next.chain(link.waits_until()).chain([phase_end]).min().unwrap_or(phase_end);
@@ -193,6 +202,12 @@ impl Greedy {
         self.next = (at, size);
     }
 
+    /// Decides on a largest packet, no earlier than `from`.
+    fn plan_largest(&mut self, from: Time) {
+        let at = self.policer.conforms_at(from, self.largest);
+        self.next = (at.expect("no packet is over the envelope"), self.largest);
+    }
+
     fn send(&mut self, now: Time, link: &mut Link, stream: &mut Stream) {
         while self.next.0 <= now {
             let (at, size) = self.next;
@@ -217,11 +232,10 @@ struct BestEffort {
 }
 
 impl BestEffort {
-    /// Decides what to do until the next pause; real-time flows begin at `start`.
+    /// Decides what to do until the next pause: bursts begin at `start`.
     fn plan(&mut self, now: Time, start: Time, stream: &mut Stream) {
         self.endless = below(stream, 3) == 0;
-        // A packet begins just before them, when it can.
-        self.at = if self.endless { now } else { Time(start.0.saturating_sub(1)).max(now) };
+        self.at = if self.endless { now } else { start };
     }
 
     fn send(&mut self, now: Time, phase_end: Time, link: &mut Link, stream: &mut Stream) {
@@ -326,6 +340,10 @@ impl Assignment for Watched {
 
     fn reset(&mut self) {
         self.assignment.reset();
+    }
+
+    fn blocking(&self) -> Blocking {
+        self.assignment.blocking()
     }
 
     fn state(&self) -> usize {

@@ -1,13 +1,13 @@
-//! Deadlines for best-effort packets, as early as real-time packets with theirs
-//! allow.
+//! Deadlines for best-effort packets with which no real-time packet misses its own.
 //!
 //! Every best-effort packet receives a deadline on arrival, and earliest deadline
 //! first serves it among the real-time packets (`BE section 3`). The *demand curve*
 //! of the packets so far says how much of them is due within a time: a packet i
 //! that came at `r_i` puts the point `(D_n - r_i, w_i + .. + w_n)` on the curve
 //! that ends with packet n and its deadline `D_n`. All deadlines are met if no such
-//! point ever lies above the effective residual capacity E, and the earliest
-//! deadline that has this property is
+//! point ever lies above the effective residual capacity E. That is necessary, too, if
+//! a largest packet that is due later may be in the way when a packet comes. The
+//! earliest deadline that has this property is
 //!
 //! `D_n = max over i of (r_i + E^-1(w_i + .. + w_n))`,
 //!

@@ -225,7 +225,7 @@ const PAUSE: &str = r#"
     to = "receiver1"
     file = "frames"
     class = 1
-    deadline = "60 ms"
+    deadline = "80 ms"
     [[traffic.transfers]]
     name = "downloads"
     from = ["sender2", "sender3", "sender4", "sender5"]
@@ -243,7 +243,8 @@ fn a_video_that_pauses_and_catches_up_is_late_by_what_it_held_back_at_most() {
         .map(|due| format!("{}.{:03},1250\n", due * 4 / 1_000, due * 4 % 1_000))
         .collect();
     let choices = ["demote", "drop"].map(|excess| {
-        format!("{{ name = \"deadlines\", flows = \"{PROMISE}\", excess = \"{excess}\" }}")
+        let flows = format!("flows = \"{PROMISE}\"");
+        format!("{{ name = \"deadlines\", label = \"{excess}\", {flows}, excess = \"{excess}\" }}")
     });
     let disciplines = format!("disciplines = [\"fifo\", {}]\n", choices.join(", "));
     let pause = scenario(&(disciplines + PAUSE), &format!("start_s,size_bytes\n{frames}"));

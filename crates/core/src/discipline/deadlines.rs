@@ -1,4 +1,4 @@
-//! Earliest deadline first, with best effort as early as the promises allow.
+//! Earliest deadline first, with best effort early among the promises.
 //!
 //! Real-time flows have contracts: each packet is on the wire within its flow's
 //! deadline, as long as the flow keeps to its arrival curve. A policer at the
@@ -15,8 +15,8 @@
 //! A(t - T) - A(t - s)`, which for a token bucket or a staircase is no more than its
 //! burst or step, and for several of them no more than the largest. Most of the time, real-time
 //! packets have finished long before their deadlines, and best effort need not wait
-//! until they have gone: a best-effort packet has a deadline too, the earliest that
-//! [`assignment`](crate::assignment) can give with all promises still kept, and the
+//! until they have gone: a best-effort packet has a deadline too, an early one with
+//! which [`assignment`](crate::assignment) still keeps all promises, and the
 //! earliest deadline of all goes first, without preemption (`BE section 3`).
 //!
 //! Best-effort packets first pass fair queueing by weight. Only its head stands
@@ -131,8 +131,8 @@ const EXCESS: Parameter = Parameter {
 const DROP: &str = "drop";
 
 /// No deadline at all: best effort waits until nothing else does.
-#[derive(Debug)]
-struct WhenIdle;
+#[derive(Clone, Copy, Debug)]
+pub struct WhenIdle;
 
 impl Assignment for WhenIdle {
     fn assign(&mut self, _arrived: Time, _size: Bytes) -> Time {

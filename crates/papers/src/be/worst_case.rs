@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_core::assignment::{Assignment, Blocking, SMALLEST_PACKET};
 use tidegate_core::contract::{Contract, Contracts, Envelope, Policer, Selector, Service, Term};
-use tidegate_core::discipline::deadlines::{Deadlines, Excess};
+use tidegate_core::discipline::deadlines::{Deadlines, Excess, WhenIdle};
 use tidegate_core::residual::Residual;
 use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Rate, Span, Stream, Time};
 
@@ -122,6 +122,27 @@ pub(crate) fn drive(
     packets: u64,
     stream: &mut Stream,
 ) -> Drive {
+    run(contracts, assignment, liar, packets, stream).outcome
+}
+
+/// The packets that come when best effort is sent only while nothing else waits, until so
+/// many have been sent.
+pub(crate) fn arrivals(
+    contracts: &Arc<Contracts>,
+    packets: u64,
+    stream: &mut Stream,
+) -> Vec<Packet> {
+    run(contracts, Box::new(WhenIdle), None, packets, stream).offered
+}
+
+/// The link after so many packets.
+fn run(
+    contracts: &Arc<Contracts>,
+    assignment: Box<dyn Assignment>,
+    liar: Option<Liar>,
+    packets: u64,
+    stream: &mut Stream,
+) -> Link {
     let excess = liar.map_or(Excess::Drop, |liar| liar.excess);
     let head_due = Arc::new(AtomicU64::new(0));
     let watched = Box::new(Watched { assignment, last: head_due.clone() });
@@ -131,7 +152,7 @@ pub(crate) fn drive(
         rate: contracts.link,
         head_due,
         free_at: Time::ZERO,
-        arrivals: 0,
+        offered: Vec::new(),
         last_left: BTreeMap::new(),
         losses: Losses::new(),
         outcome: Drive::default(),
@@ -176,7 +197,7 @@ pub(crate) fn drive(
         sources.iter_mut().for_each(|source| source.send(now, &mut link, stream));
         link.send(now, &sources);
     }
-    link.outcome
+    link
 }
 
 /// A source that sends as early as it may.
@@ -272,7 +293,8 @@ struct Link {
     /// The deadline of the best-effort packet that is next.
     head_due: Arc<AtomicU64>,
     free_at: Time,
-    arrivals: u64,
+    /// All that came.
+    offered: Vec<Packet>,
     /// The packet of each flow that left last, numbered as they came.
     last_left: BTreeMap<FlowKey, u64>,
     losses: Losses,
@@ -281,10 +303,11 @@ struct Link {
 
 impl Link {
     fn offer(&mut self, now: Time, class: u8, flow: u8, size: Bytes) {
-        self.arrivals += 1;
+        let number = self.offered.len() as u64 + 1;
         let flow = FlowKey::v4([10, 0, 0, flow], flow.into(), [10, 0, 1, 1], 9, FlowKey::UDP);
         let packet =
-            Packet { class: class.into(), arrived: now, ..Packet::new(self.arrivals, flow, size) };
+            Packet { class: class.into(), arrived: now, ..Packet::new(number, flow, size) };
+        self.offered.push(packet);
         self.queue.enqueue(now, packet, &mut self.losses);
     }
 
@@ -352,6 +375,6 @@ impl Assignment for Watched {
 }
 
 /// A whole number below `count`.
-fn below(stream: &mut Stream, count: u64) -> u64 {
+pub(super) fn below(stream: &mut Stream, count: u64) -> u64 {
     stream.index(count as usize) as u64
 }

@@ -217,10 +217,16 @@ impl Discipline for Deadlines {
         }
         let contract = self.contracts.flow_of(&packet);
         let of_flow = |r: &Record| !r.real_time && r.packet.flow == packet.flow;
-        let follows =
-            self.queued().any(|r| of_flow(r) && self.promise(r.contract).is_none());
-        let mut record =
-            Record { packet, contract, real_time: false, deadline: None, put_off: false, tag: 0, queued: true };
+        let follows = self.queued().any(|r| of_flow(r) && self.promise(r.contract).is_none());
+        let mut record = Record {
+            packet,
+            contract,
+            real_time: false,
+            deadline: None,
+            put_off: false,
+            tag: 0,
+            queued: true,
+        };
         if self.promise(contract).is_some() && !follows {
             if !self.buffer.has_room(self.backlog_of(|r| r.real_time), packet.size) {
                 return losses.push(packet, LossReason::Refused);

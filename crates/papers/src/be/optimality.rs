@@ -53,6 +53,8 @@ pub(crate) struct Cuts {
     pub(crate) exact: Cut,
     pub(crate) exact_in_order: Cut,
     pub(crate) tight: Cut,
+    /// The sums of the relative deadlines, tight and of the paper, in nanoseconds.
+    pub(crate) lengths: [u64; 2],
 }
 
 /// Draws so many links and cuts a deadline on each.
@@ -74,6 +76,12 @@ pub(crate) fn cuts(links: u64, stream: &mut Stream) -> Cuts {
         on(residual.effective(), &[InTheWay::Largest], &mut cuts.exact);
         on(residual.effective(), &behind_flows, &mut cuts.exact_in_order);
         on(residual.in_order(), &behind_flows, &mut cuts.tight);
+        for (sum, capacity) in
+            cuts.lengths.iter_mut().zip([residual.in_order(), residual.effective()])
+        {
+            let due = deadlines(capacity, &packets);
+            *sum += due.iter().zip(&packets).map(|(due, (at, _))| due - at).sum::<u64>();
+        }
     }
     cuts
 }
@@ -118,14 +126,16 @@ fn packets(contracts: &Contracts, stream: &mut Stream) -> Vec<(u64, u64)> {
 /// The last of the packets, from the one on that makes the last deadline as late as it
 /// is, and their deadlines if nothing came before.
 fn binding(capacity: &Curve, packets: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<u64>) {
-    let deadlines = |packets: &[(u64, u64)]| -> Vec<u64> {
-        let mut exact = Exact::new(capacity.clone());
-        packets.iter().map(|(at, size)| exact.assign(Time(*at), Bytes(*size)).0).collect()
-    };
-    let all = deadlines(packets);
-    let same = |first: &usize| deadlines(&packets[*first..]).last() == all.last();
+    let all = deadlines(capacity, packets);
+    let same = |first: &usize| deadlines(capacity, &packets[*first..]).last() == all.last();
     let first = (0..packets.len()).rev().find(same).expect("all of them do");
-    (packets[first..].to_vec(), deadlines(&packets[first..]))
+    (packets[first..].to_vec(), deadlines(capacity, &packets[first..]))
+}
+
+/// The earliest deadlines within `capacity`.
+fn deadlines(capacity: &Curve, packets: &[(u64, u64)]) -> Vec<u64> {
+    let mut exact = Exact::new(capacity.clone());
+    packets.iter().map(|(at, size)| exact.assign(Time(*at), Bytes(*size)).0).collect()
 }
 
 /// Whether a packet is late when the last deadline is `shorter` by so many nanoseconds.
@@ -162,7 +172,8 @@ fn is_late(
             }
         }
     }
-    arrivals.sort_unstable_by_key(|arrival| (arrival.0, arrival.1));
+    // Stable: best effort keeps its order.
+    arrivals.sort_by_key(|arrival| (arrival.0, arrival.1));
     let mut waiting: BinaryHeap<Reverse<(u64, u8, u64)>> = BinaryHeap::new();
     let mut free_at = 0;
     let mut arrivals = arrivals.into_iter().peekable();

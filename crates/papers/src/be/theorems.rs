@@ -113,6 +113,13 @@ fn theorems(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             Bound::AtLeast(1.0),
         ));
     }
+    checks.push(Check::new(
+        "tight: mean relative deadline, as a share of the exact one",
+        "not in the paper",
+        Written::Share,
+        cuts.iter().map(|cuts| Some(cuts.lengths[0] as f64 / cuts.lengths[1] as f64)),
+        Bound::AtMost(1.0),
+    ));
     let hasty = drives(lab, None, |residual| {
         Box::new(Hasty { exact: Scheme::Bounded.build(residual, TYPICAL) })
     })?;

@@ -15,7 +15,7 @@ help:
 	@echo 'make fmt     format the code'
 	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  build every crate from its package alone, as crates.io would'
-	@echo 'make pages   repeat the measurements of the papers and the survey (half an hour on two cores)'
+	@echo 'make pages   repeat the measurements of the papers, the survey and the gateways (an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler
@@ -64,6 +64,7 @@ packages: compiler
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
 	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
+	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
 
 clean: compiler
 	cargo clean

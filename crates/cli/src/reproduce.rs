@@ -31,9 +31,10 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> Result<(), Failure> {
     if arguments.list {
         return list(&claims, arguments.json);
     }
-    let effort = match (arguments.quick, arguments.full) {
-        (true, _) => Effort::Quick,
-        (_, true) => Effort::Full,
+    let effort = match (arguments.quick, arguments.full, arguments.seeds) {
+        (true, ..) => Effort::Quick,
+        (_, true, _) => Effort::Full,
+        (.., Some(count)) => Effort::Seeds(count),
         _ => Effort::Usual,
     };
     if let Some(folder) = &arguments.out {

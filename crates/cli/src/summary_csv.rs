@@ -1,16 +1,19 @@
 //! `summary.csv`: every estimate of a comparison, one in each row, for tools
-//! that pivot. Names of metrics contain the unit.
+//! that pivot. Names of metrics contain the unit; `estimate` tells whether the value is
+//! the mean or the median over runs, with the ends of its 95% interval, or the sum or
+//! the largest of all runs.
 
 use csv::Writer;
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, LinkResult, RatioResult, TrafficResult,
 };
 use tidegate_study::measure::{Measure, Value};
 use tidegate_study::requests::{Class, Summary, Way};
+use tidegate_study::{Estimate, Sample};
 
 /// The columns behind the first, which names what was compared.
-const COLUMNS: [&str; 7] = ["kind", "name", "metric", "mean", "half_width_95", "runs", "note"];
+const COLUMNS: [&str; 8] =
+    ["kind", "name", "metric", "estimate", "value", "low_95", "high_95", "runs"];
 
 /// The content of the file.
 pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
@@ -55,28 +58,32 @@ impl Rows {
         self.0.write_record(fields).expect(MEMORY);
     }
 
-    fn estimate(&mut self, about: About<'_>, metric: &str, estimate: Option<Estimate>) {
-        let Some(Estimate { mean, half_width, runs }) = estimate else { return };
-        let half_width = half_width.map_or_else(String::new, |half| half.to_string());
-        let About(discipline, kind, name) = about;
-        let (mean, runs) = (mean.to_string(), runs.to_string());
-        self.write([discipline, kind, name, metric, &mean, &half_width, &runs, ""]);
+    fn sample(&mut self, about: About<'_>, metric: &str, sample: Option<&Sample>) {
+        let Some(Estimate { centre, value, interval, runs }) = sample.map(Sample::estimate) else {
+            return;
+        };
+        let end = |end: Option<f64>| end.map_or_else(String::new, |end| end.to_string());
+        let [low, high] = [interval.map(|it| it.0), interval.map(|it| it.1)].map(end);
+        let About(contender, kind, name) = about;
+        let (value, runs) = (value.to_string(), runs.to_string());
+        self.write([contender, kind, name, metric, centre.name(), &value, &low, &high, &runs]);
     }
 
     /// A count over all runs together.
-    fn count(&mut self, about: About<'_>, metric: &str, count: u64) {
-        let About(discipline, kind, name) = about;
-        self.write([discipline, kind, name, metric, &count.to_string(), "", "", "all runs"]);
+    fn count(&mut self, about: About<'_>, metric: &str, estimate: &str, count: u64) {
+        let About(contender, kind, name) = about;
+        self.write([contender, kind, name, metric, estimate, &count.to_string(), "", "", ""]);
     }
 
     /// Every measure of `result`.
     fn measures<R>(&mut self, about: About<'_>, measures: &[Measure<R>], result: &R) {
         for measure in measures {
             match (measure.value)(result) {
-                Value::Mean(estimate) => self.estimate(about, measure.name, estimate),
-                Value::Sum(number) | Value::Largest(number) | Value::Part { part: number, .. } => {
-                    self.count(about, measure.name, number);
+                Value::Sample(sample) => self.sample(about, measure.name, sample),
+                Value::Sum(number) | Value::Part { part: number, .. } => {
+                    self.count(about, measure.name, "sum", number);
                 }
+                Value::Largest(number) => self.count(about, measure.name, "largest", number),
             }
         }
     }

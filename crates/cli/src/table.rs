@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, LinkResult, RatioResult, TrafficResult,
 };
 use tidegate_study::measure::{Measure, Quantity, Value};
+use tidegate_study::{Centre, Estimate, Sample};
 
 /// Nothing is wider than this.
 const WIDTH: usize = 100;
@@ -31,6 +31,8 @@ struct Column {
     heading: String,
     unit: &'static str,
     cells: Vec<String>,
+    /// Whether these are medians with their intervals.
+    medians: bool,
 }
 
 /// A column before it is written: a value of each discipline.
@@ -102,7 +104,15 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
     };
     let mut notes = Vec::new();
     if comparison.disciplines.iter().any(|discipline| discipline.runs > 1) {
-        notes.push(format!("± is the 95% interval over {} seeds.", comparison.seeds.len()));
+        let seeds = comparison.seeds.len();
+        let least = Centre::Median.least_runs();
+        let medians = groups.iter().flat_map(|group| &group.columns).any(|column| column.medians);
+        let of_medians = match medians {
+            true if seeds < least => format!("; that of a median (p95) needs {least}"),
+            true => ", (a-b) that of a median".into(),
+            false => String::new(),
+        };
+        notes.push(format!("± is the 95% interval of a mean over {seeds} seeds{of_medians}."));
     }
     if groups.iter().any(|group| group.heading == DATAGRAMS) {
         let late = if shows("late") { "delay, loss and lateness" } else { "delay and loss" };
@@ -190,7 +200,7 @@ impl Values {
         let worst = |discipline: &DisciplineResult| {
             let sources = discipline.traffic.iter().filter(|source| source.datagrams);
             let values = sources.filter_map(|source| estimate((measure.value)(source)));
-            values.max_by(|one, other| one.mean.total_cmp(&other.mean))
+            values.max_by(|one, other| one.value.total_cmp(&other.value))
         };
         Values {
             heading: heading.into(),
@@ -206,7 +216,7 @@ impl Values {
     }
 
     fn means(&self) -> impl Iterator<Item = f64> {
-        self.of.iter().flatten().map(|estimate| estimate.mean)
+        self.of.iter().flatten().map(|estimate| estimate.value)
     }
 }
 
@@ -225,6 +235,8 @@ impl Group {
                 heading: values.heading.clone(),
                 unit,
                 cells: values.of.iter().map(cell).collect(),
+                medians: values.interval
+                    && values.of.iter().flatten().any(|it| it.centre == Centre::Median),
             }
         };
         let columns = columns.iter().map(column).collect();
@@ -250,24 +262,21 @@ fn unit(quantity: Quantity, values: impl Iterator<Item = f64>) -> (&'static str,
 
 impl Values {
     fn cell(&self, estimate: Estimate, factor: f64) -> String {
-        let mean = estimate.mean * factor;
-        let decimals = match mean {
+        let value = estimate.value * factor;
+        let decimals = match value {
             _ if self.whole => 0,
-            mean if mean >= 100.0 => 0,
-            mean if mean >= 10.0 => 1,
+            value if value >= 100.0 => 0,
+            value if value >= 10.0 => 1,
             _ => 2,
         };
-        match estimate.half_width.filter(|_| self.interval) {
-            Some(half) => format!("{mean:.decimals$} ±{:.decimals$}", half * factor),
-            None => format!("{mean:.decimals$}"),
-        }
+        if self.interval { estimate.text(factor, decimals) } else { format!("{value:.decimals$}") }
     }
 }
 
 /// A value as a cell shows it: a number of things has no interval.
-fn estimate(value: Value) -> Option<Estimate> {
-    let of_count = |count: u64| Estimate { mean: count as f64, half_width: None, runs: 1 };
-    value.mean().or_else(|| value.count().map(of_count))
+fn estimate(value: Value<'_>) -> Option<Estimate> {
+    let of_count = |count: u64| Estimate::mean([count as f64]);
+    value.sample().map(Sample::estimate).or_else(|| value.count().and_then(of_count))
 }
 
 fn groups(comparison: &Comparison) -> Vec<Group> {
@@ -344,7 +353,9 @@ fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group
 
 /// The tested links, the busiest first.
 fn busiest_first(discipline: &DisciplineResult) -> Vec<usize> {
-    let used = |index: &usize| discipline.links[*index].utilisation.map_or(0.0, |used| used.mean);
+    let used = |index: &usize| {
+        discipline.links[*index].utilisation.as_ref().map_or(0.0, |used| used.estimate().value)
+    };
     let mut tested: Vec<_> =
         (0..discipline.links.len()).filter(|index| discipline.links[*index].tested).collect();
     tested.sort_by(|one, other| used(other).total_cmp(&used(one)));

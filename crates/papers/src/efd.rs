@@ -1,6 +1,7 @@
 //! The claims of EFD: Chen, Heusse, Urvoy-Keller.
 
 mod call;
+mod losses;
 mod progress;
 mod response;
 mod table;
@@ -31,6 +32,7 @@ pub(super) const PAPER: Paper = Paper {
 /// In the order of the paper.
 pub(super) const CLAIMS: &[Claim] = &[
     table::FRAGMENTS,
+    losses::SPACE,
     table::OVER_TIME,
     table::SIZE,
     response::VOLUMES,
@@ -41,6 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 const DUMBBELL: &str = "papers/EFD/dumbbell.toml";
+const LONG_TRANSFERS: &str = "papers/EFD/dumbbell-long-transfers.toml";
 const CALL: &str = "papers/EFD/call.toml";
 
 /// Payload of a full segment, in bytes.

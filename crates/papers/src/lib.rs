@@ -9,7 +9,8 @@
 //! a claim that does not hold is reported so.
 //!
 //! All checks are of differences or ratios between runs of one seed, which have
-//! the same arrivals; their intervals are over seeds.
+//! the same arrivals; their intervals are over seeds. Maxima, quantiles and what else
+//! may have heavy tails are judged by their medians ([`tidegate_study::Centre`]).
 
 mod be;
 mod check;
@@ -147,6 +148,8 @@ pub enum Verdict {
     HoldsInPart,
     /// No check holds.
     DoesNotHold,
+    /// No check can be told with these seeds.
+    Undecided,
 }
 
 impl Verdict {
@@ -154,7 +157,8 @@ impl Verdict {
         let holding = checks.iter().filter(|check| check.outcome == Outcome::Holds).count();
         let failing = checks.iter().filter(|check| check.outcome == Outcome::Fails).count();
         match (holding, failing) {
-            (0, failing) if failing > 0 => Verdict::DoesNotHold,
+            (0, 0) => Verdict::Undecided,
+            (0, _) => Verdict::DoesNotHold,
             (holding, _) if holding == checks.len() => Verdict::Holds,
             _ => Verdict::HoldsInPart,
         }
@@ -167,6 +171,7 @@ impl Verdict {
             Verdict::Holds => "holds",
             Verdict::HoldsInPart => "holds in part",
             Verdict::DoesNotHold => "does not hold here",
+            Verdict::Undecided => "undecided",
         }
     }
 }

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_has_a_place_and_no_value() {
-        let row = Row::new("fifo", Written::Ratio, [Estimate::of([1.0, 3.0]), None]);
+        let row = Row::new("fifo", Written::Ratio, [Estimate::mean([1.0, 3.0]), None]);
         assert_eq!(row.ours, ["2.0 ± 12.7", "–"]);
         assert_eq!(row.values[1], None);
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::Times;
 use tidegate_sim::scenario::{Capacity, Scenario, file};
-use tidegate_study::Estimate;
+use tidegate_study::Centre;
 use tidegate_study::experiment::{self, Forget};
 
 const LINKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/links");
@@ -35,16 +35,16 @@ const NO_CHANGE: Change = ("", "");
 const ONE_QUEUE: Change = ("airtime_fairness = true\n", "");
 
 /// A column: its name, how many decimals it needs, what it shows of a run.
-type Column<'a> = (&'a str, usize, &'a dyn Fn(&Scenario, &RunSummary) -> Option<f64>);
+type Column<'a> = (&'a str, Centre, usize, &'a dyn Fn(&Scenario, &RunSummary) -> Option<f64>);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directions: [Column<'_>; 4] = [
-        ("up", 1, &|scenario, run| Some(mbits(scenario, run, 0))),
-        ("down", 1, &|scenario, run| Some(mbits(scenario, run, 1))),
-        ("up over down", 2, &|scenario, run| {
+        ("up", Centre::Mean, 1, &|scenario, run| Some(mbits(scenario, run, 0))),
+        ("down", Centre::Mean, 1, &|scenario, run| Some(mbits(scenario, run, 1))),
+        ("up over down", Centre::Median, 2, &|scenario, run| {
             Some(mbits(scenario, run, 0) / mbits(scenario, run, 1))
         }),
-        ("in the queue, ms", 1, &waited),
+        ("in the queue, ms", Centre::Mean, 1, &waited),
     ];
     println!("## The cell of WLAN-2: 30 packets, TCP of the paper\n");
     heading("standard", &directions);
@@ -56,8 +56,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         rows(name, "wifi-54", &[DISCIPLINES, change], &directions)?;
     }
 
-    let call: Column<'_> =
-        ("call down, ms", 1, &|_, run| run.traffic[2].delay.quantile(0.95).map(|s| s * 1e3));
+    let call: Column<'_> = ("call down, ms", Centre::Median, 1, &|_, run| {
+        run.traffic[2].delay.quantile(0.95).map(|s| s * 1e3)
+    });
     let with_call = [directions[0], directions[1], directions[2], directions[3], call];
     println!("\n## wifi-ac: 300 packets, today's TCP\n");
     heading("queues", &with_call);
@@ -71,9 +72,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("\n## wifi-slow: one slow station among fast ones\n");
     let speeds: [Column<'_>; 4] = [
-        ("each fast one", 1, &|scenario, run| Some(mbits(scenario, run, 0) / 3.0)),
-        ("the slow one", 2, &|scenario, run| Some(mbits(scenario, run, 1))),
-        ("all", 1, &|scenario, run| Some(mbits(scenario, run, 0) + mbits(scenario, run, 1))),
+        ("each fast one", Centre::Mean, 1, &|scenario, run| Some(mbits(scenario, run, 0) / 3.0)),
+        ("the slow one", Centre::Mean, 2, &|scenario, run| Some(mbits(scenario, run, 1))),
+        ("all", Centre::Mean, 1, &|scenario, run| {
+            Some(mbits(scenario, run, 0) + mbits(scenario, run, 1))
+        }),
         call,
     ];
     heading("standard, queues", &speeds);
@@ -118,13 +121,10 @@ fn rows(
     let threads = std::thread::available_parallelism()?.get();
     let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
     for discipline in &scenario.disciplines {
-        let cells = columns.iter().map(|(_, decimals, of)| {
+        let cells = columns.iter().map(|(_, centre, decimals, of)| {
             let of_runs = runs.iter().filter(|run| run.discipline == discipline.label);
             let values = of_runs.filter_map(|run| of(&scenario, run));
-            Estimate::of(values).map_or("-".into(), |estimate| {
-                let Estimate { mean, half_width, .. } = estimate;
-                format!("{mean:.decimals$} ± {:.decimals$}", half_width.unwrap_or(f64::NAN))
-            })
+            centre.of(values).map_or("-".into(), |estimate| estimate.text(1.0, *decimals))
         });
         let cells: Vec<String> = cells.collect();
         println!("| {name} | {} | {} |", discipline.label, cells.join(" | "));

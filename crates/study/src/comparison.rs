@@ -14,8 +14,8 @@ use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::{Times, bin_start};
 use tidegate_sim::scenario::Scenario;
 
-use crate::Estimate;
 use crate::measure::{Better, Measure, Quantity, Value};
+use crate::{Centre, Estimate, Sample};
 
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
@@ -106,7 +106,7 @@ pub struct RatioResult {
     pub over: String,
     /// Payload delivered of the former divided by that of the latter, run by
     /// run. A source that carried next to nothing counts as one full segment.
-    pub throughput: Option<Estimate>,
+    pub throughput: Option<Sample>,
 }
 
 impl RatioResult {
@@ -118,7 +118,7 @@ impl RatioResult {
         quantity: Quantity::Plain,
         better: Better::Neither,
         tables: &["Throughput of one source over another’s"],
-        value: |it| Value::Mean(it.throughput),
+        value: |it| Value::Sample(it.throughput.as_ref()),
     };
 }
 
@@ -166,12 +166,11 @@ impl DisciplineResult {
                 (Some(lower), None) => format!("over {lower}"),
                 (None, None) => "all".into(),
             };
-            let of_run = |run: &'_ &RunSummary| run.classes[index].clone();
-            ClassResult::of(label, upper.map(|size| size.0), runs.iter().map(of_run))
+            ClassResult::of(label, upper.map(|size| size.0), runs, |run| &run.classes[index])
         };
         let up_to = scenario.short_flow;
-        let short = runs.iter().map(|run| run.short.clone());
-        let short = ClassResult::of(format!("short, up to {up_to}"), Some(up_to.0), short);
+        let short = format!("short, up to {up_to}");
+        let short = ClassResult::of(short, Some(up_to.0), runs, |run| &run.short);
         let mut pooled = Times::default();
         runs.iter().for_each(|run| pooled.merge(&run.short.response));
         let has_queue = |link: &usize| runs[0].links[*link].is_some();
@@ -181,7 +180,7 @@ impl DisciplineResult {
             runs: runs.len(),
             classes: (0..=bounds.len()).map(class).collect(),
             short,
-            all: ClassResult::of("all".into(), None, runs.iter().map(|run| run.all.clone())),
+            all: ClassResult::of("all".into(), None, runs, |run| &run.all),
             response_by_size: response_by_size(runs),
             short_distribution: distribution(&pooled),
             traffic: (0..scenario.traffic.len())
@@ -208,38 +207,51 @@ fn ratios(scenario: &Scenario, runs: &[&RunSummary]) -> Vec<RatioResult> {
     let ratio = |other: usize| RatioResult {
         of: name(first),
         over: name(other),
-        throughput: Estimate::of(runs.iter().map(|run| carried(run, first) / carried(run, other))),
+        // Where one starves the other, the ratio is any number.
+        throughput: sample(Centre::Median, runs, |run| {
+            Some(carried(run, first) / carried(run, other))
+        }),
     };
     sources.map(ratio).collect()
+}
+
+/// What `value` finds in each run.
+fn sample(
+    centre: Centre,
+    runs: &[&RunSummary],
+    value: impl Fn(&RunSummary) -> Option<f64>,
+) -> Option<Sample> {
+    Sample::of(centre, runs.iter().map(|run| (run.seed, value(run))))
 }
 
 /// Mean and percentiles of a delay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayResult {
     /// Mean.
-    pub mean_s: Option<Estimate>,
+    pub mean_s: Option<Sample>,
     /// Median.
-    pub median_s: Option<Estimate>,
+    pub median_s: Option<Sample>,
     /// 95th percentile.
-    pub p95_s: Option<Estimate>,
+    pub p95_s: Option<Sample>,
     /// 99th percentile.
-    pub p99_s: Option<Estimate>,
+    pub p99_s: Option<Sample>,
     /// The largest of a run.
     #[serde(default)]
-    pub max_s: Option<Estimate>,
+    pub max_s: Option<Sample>,
 }
 
 impl DelayResult {
-    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a Times>) -> DelayResult {
-        let runs: Vec<_> = runs.collect();
-        let quantile =
-            |fraction| Estimate::of(runs.iter().filter_map(|times| times.quantile(fraction)));
+    fn of(runs: &[&RunSummary], of: impl Fn(&RunSummary) -> Option<&Times>) -> DelayResult {
+        let sample = |centre, value: &dyn Fn(&Times) -> Option<f64>| {
+            sample(centre, runs, |run| value(of(run)?))
+        };
+        let quantile = |fraction| sample(Centre::Median, &|times| times.quantile(fraction));
         DelayResult {
-            mean_s: Estimate::of(runs.iter().filter_map(|times| times.mean())),
+            mean_s: sample(Centre::Mean, &Times::mean),
             median_s: quantile(0.5),
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),
-            max_s: Estimate::of(runs.iter().filter_map(|times| times.largest())),
+            max_s: sample(Centre::Median, &Times::largest),
         }
     }
 }
@@ -251,7 +263,7 @@ fn response_by_size(runs: &[&RunSummary]) -> Vec<SizePoint> {
             from_bytes: bin_start(bin),
             to_bytes: bin_start(bin + 1),
             flows: runs.iter().map(|run| run.bins[bin].flows).sum(),
-            mean_s: Estimate::of(runs.iter().filter_map(|run| run.bins[bin].mean()))?,
+            mean_s: Estimate::mean(runs.iter().filter_map(|run| run.bins[bin].mean()))?,
         })
     };
     (0..bins).filter_map(point).collect()
@@ -296,8 +308,10 @@ mod tests {
             run.traffic[source].delivered = Bytes(delivered);
         }
         let ratios = ratios(&scenario, &[&run]);
-        let told: Vec<_> =
-            ratios.iter().map(|it| (&*it.over, it.throughput.unwrap().mean)).collect();
+        let told: Vec<_> = ratios
+            .iter()
+            .map(|it| (&*it.over, it.throughput.as_ref().unwrap().estimate().value))
+            .collect();
         assert_eq!(told, [("other", 0.5), ("third", 100.0)]);
         assert!(ratios.iter().all(|it| it.of == "one"));
     }

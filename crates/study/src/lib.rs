@@ -6,12 +6,14 @@
 //! | [`cache`] | stored runs, by everything that determines them |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
 //! | [`requests`] | the runs of ways of sharing a gateway's link, summed up |
+//! | [`ranking`] | who is best, seed by seed |
 //! | [`measure`] | the measures, as entries that CSV files, reports and tables go through |
 //! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
 //! | [`data`] | the files that a scenario names, in the form of a manifest |
 //! | [`shipped`] | the scenarios that come with Tidegate |
 //!
-//! A value over several runs is an [`Estimate`]: a mean with its 95% interval.
+//! The values of several runs are a [`Sample`]; together they give an [`Estimate`], a
+//! mean or a median with its 95% interval.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -37,7 +39,8 @@ pub mod machine;
 pub mod manifest;
 pub mod measure;
 pub mod pool;
+pub mod ranking;
 pub mod requests;
 pub mod shipped;
 
-pub use estimate::{Estimate, student_quantile};
+pub use estimate::{Centre, Estimate, Sample};

@@ -6,7 +6,7 @@
 //! reads ([`crate::comparison`], [`crate::requests`]), so a new measure is a change
 //! to one file here, and to the simulator's summary if nothing has recorded it yet.
 
-use crate::Estimate;
+use crate::Sample;
 
 /// One measure of an `R`, which is the result of one contender or a part of it.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Measure<R: 'static> {
     /// The detailed tables that contain it; it belongs to the first.
     pub tables: &'static [Table],
     /// Its value over all runs.
-    pub value: fn(&R) -> Value,
+    pub value: fn(&R) -> Value<'_>,
 }
 
 impl<R> Measure<R> {
@@ -77,9 +77,9 @@ pub enum Better {
 
 /// A value, by the way in which it sums up the runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// A mean over the runs that have a value; `None` when none has.
-    Mean(Option<Estimate>),
+pub enum Value<'a> {
+    /// A value of each run that has one; `None` when none has.
+    Sample(Option<&'a Sample>),
     /// A number of things, all runs together.
     Sum(u64),
     /// The largest number of things in any run.
@@ -93,12 +93,12 @@ pub enum Value {
     },
 }
 
-impl Value {
-    /// The mean over the runs, where that is how they are summed up.
+impl<'a> Value<'a> {
+    /// The values of the runs, where each has its own.
     #[must_use]
-    pub fn mean(self) -> Option<Estimate> {
+    pub fn sample(self) -> Option<&'a Sample> {
         match self {
-            Value::Mean(estimate) => estimate,
+            Value::Sample(sample) => sample,
             Value::Sum(_) | Value::Largest(_) | Value::Part { .. } => None,
         }
     }
@@ -107,7 +107,7 @@ impl Value {
     #[must_use]
     pub fn count(self) -> Option<u64> {
         match self {
-            Value::Mean(_) => None,
+            Value::Sample(_) => None,
             Value::Sum(count) | Value::Largest(count) | Value::Part { part: count, .. } => {
                 Some(count)
             }

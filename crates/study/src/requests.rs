@@ -9,10 +9,10 @@ use tidegate_sim::metrics::Recorder;
 use tidegate_sim::requests::{ClassOutcome, Outcome, run_way};
 use tidegate_sim::scenario::file::gateway::Comparison;
 
-use crate::Estimate;
 use crate::experiment::{About, Study};
 use crate::manifest::Contender;
 use crate::measure::{Better, Measure, Quantity, Table, Value};
+use crate::{Centre, Sample};
 
 /// The stored result of a run.
 #[derive(Clone, Debug)]
@@ -92,11 +92,11 @@ pub struct Way {
     /// The number of runs with results.
     pub runs: usize,
     /// Share of the downlink that was used.
-    pub utilisation: Option<Estimate>,
+    pub utilisation: Option<Sample>,
     /// The 95% quantile of the time in the provider's queue.
-    pub queueing_p95_s: Option<Estimate>,
+    pub queueing_p95_s: Option<Sample>,
     /// The median of responses below 10 kB, of all classes together.
-    pub small_p50_s: Option<Estimate>,
+    pub small_p50_s: Option<Sample>,
     /// Class by class.
     pub classes: Vec<Class>,
 }
@@ -109,22 +109,31 @@ pub struct Class {
     /// Its weight in the file.
     pub weight: u32,
     /// Payload that reached the gateway for it.
-    pub throughput_bps: Option<Estimate>,
+    pub throughput_bps: Option<Sample>,
     /// Its share of what all classes received.
-    pub share: Option<Estimate>,
+    pub share: Option<Sample>,
     /// From asking to the last byte.
-    pub response_mean_s: Option<Estimate>,
+    pub response_mean_s: Option<Sample>,
     /// Median of the same.
-    pub response_p50_s: Option<Estimate>,
+    pub response_p50_s: Option<Sample>,
     /// 95th percentile of the same.
-    pub response_p95_s: Option<Estimate>,
+    pub response_p95_s: Option<Sample>,
     /// 99th percentile of the same.
-    pub response_p99_s: Option<Estimate>,
+    pub response_p99_s: Option<Sample>,
     /// The median of responses below 10 kB.
-    pub small_p50_s: Option<Estimate>,
+    pub small_p50_s: Option<Sample>,
     /// How its requests ended.
     #[serde(flatten)]
     pub counts: Counts,
+}
+
+/// What `value` finds in each run.
+fn sample(
+    centre: Centre,
+    runs: &[&Run],
+    value: impl Fn(&Outcome) -> Option<f64>,
+) -> Option<Sample> {
+    Sample::of(centre, runs.iter().map(|run| (run.seed, value(&run.outcome))))
 }
 
 /// How requests ended, of all seeds together.
@@ -151,7 +160,7 @@ pub struct Counts {
 const fn time(
     name: &'static str,
     headline: &'static str,
-    value: fn(&Class) -> Value,
+    value: fn(&Class) -> Value<'_>,
 ) -> Measure<Class> {
     let (quantity, better) = (Quantity::Time, Better::Less);
     Measure {
@@ -169,7 +178,7 @@ const fn ending(
     name: &'static str,
     heading: &'static str,
     better: Better,
-    value: fn(&Class) -> Value,
+    value: fn(&Class) -> Value<'_>,
 ) -> Measure<Class> {
     let tables = &[Class::ENDINGS];
     Measure { name, heading, headline: None, quantity: Quantity::Plain, better, tables, value }
@@ -185,7 +194,7 @@ impl Way {
             quantity: Quantity::Share,
             better: Better::Neither,
             tables: &[],
-            value: |it| Value::Mean(it.utilisation),
+            value: |it| Value::Sample(it.utilisation.as_ref()),
         },
         Measure {
             name: "queueing_p95_s",
@@ -194,7 +203,7 @@ impl Way {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[],
-            value: |it| Value::Mean(it.queueing_p95_s),
+            value: |it| Value::Sample(it.queueing_p95_s.as_ref()),
         },
         Measure {
             name: "small_p50_s",
@@ -203,7 +212,7 @@ impl Way {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[],
-            value: |it| Value::Mean(it.small_p50_s),
+            value: |it| Value::Sample(it.small_p50_s.as_ref()),
         },
     ];
 }
@@ -221,7 +230,7 @@ impl Class {
             quantity: Quantity::Rate,
             better: Better::Neither,
             tables: &[],
-            value: |it| Value::Mean(it.throughput_bps),
+            value: |it| Value::Sample(it.throughput_bps.as_ref()),
         },
         Measure {
             name: "share",
@@ -230,17 +239,21 @@ impl Class {
             quantity: Quantity::Share,
             better: Better::Neither,
             tables: &[],
-            value: |it| Value::Mean(it.share),
+            value: |it| Value::Sample(it.share.as_ref()),
         },
-        time("response_mean_s", "Response time, mean", |it| Value::Mean(it.response_mean_s)),
-        time("response_p50_s", "Response time, median", |it| Value::Mean(it.response_p50_s)),
+        time("response_mean_s", "Response time, mean", |it| {
+            Value::Sample(it.response_mean_s.as_ref())
+        }),
+        time("response_p50_s", "Response time, median", |it| {
+            Value::Sample(it.response_p50_s.as_ref())
+        }),
         time("response_p95_s", "Response time, 95th percentile", |it| {
-            Value::Mean(it.response_p95_s)
+            Value::Sample(it.response_p95_s.as_ref())
         }),
         time("response_p99_s", "Response time, 99th percentile", |it| {
-            Value::Mean(it.response_p99_s)
+            Value::Sample(it.response_p99_s.as_ref())
         }),
-        time("small_p50_s", "Small responses, median", |it| Value::Mean(it.small_p50_s)),
+        time("small_p50_s", "Small responses, median", |it| Value::Sample(it.small_p50_s.as_ref())),
         ending("asked", "Asked", Better::Neither, |it| Value::Sum(it.counts.asked)),
         ending("completed", "Completed", Better::More, |it| Value::Sum(it.counts.completed)),
         ending("refused", "Refused", Better::Less, |it| Value::Sum(it.counts.refused)),
@@ -253,12 +266,11 @@ impl Class {
 
     /// The class at this place in `runs` of one way.
     fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Class {
-        let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
-            Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
+        let of_class = |centre, value: &dyn Fn(&ClassOutcome) -> Option<f64>| {
+            sample(centre, runs, |outcome| value(&outcome.classes[place]))
         };
-        let of_class = |value: &dyn Fn(&ClassOutcome) -> Option<f64>| {
-            over(&|outcome| value(&outcome.classes[place]))
-        };
+        let quantile =
+            |fraction| of_class(Centre::Median, &|class| class.response.quantile(fraction));
         let share = |outcome: &Outcome| {
             let all: u64 = outcome.classes.iter().map(|class| class.received.0).sum();
             (all > 0).then(|| outcome.classes[place].received.0 as f64 / all as f64)
@@ -266,13 +278,15 @@ impl Class {
         Class {
             name: comparison.setup.classes[place].name.clone(),
             weight: comparison.setup.classes[place].weight.get(),
-            throughput_bps: over(&|outcome| Some(outcome.throughput_bps(place))),
-            share: over(&share),
-            response_mean_s: of_class(&|class| class.response.mean()),
-            response_p50_s: of_class(&|class| class.response.quantile(0.5)),
-            response_p95_s: of_class(&|class| class.response.quantile(0.95)),
-            response_p99_s: of_class(&|class| class.response.quantile(0.99)),
-            small_p50_s: of_class(&|class| class.small.quantile(0.5)),
+            throughput_bps: sample(Centre::Mean, runs, |outcome| {
+                Some(outcome.throughput_bps(place))
+            }),
+            share: sample(Centre::Mean, runs, share),
+            response_mean_s: of_class(Centre::Mean, &|class| class.response.mean()),
+            response_p50_s: quantile(0.5),
+            response_p95_s: quantile(0.95),
+            response_p99_s: quantile(0.99),
+            small_p50_s: of_class(Centre::Median, &|class| class.small.quantile(0.5)),
             counts: Counts::of(runs.iter().map(|run| &run.outcome.classes[place])),
         }
     }
@@ -304,16 +318,14 @@ impl Counts {
 impl Way {
     /// Sums up `runs` of the way at this place.
     fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Way {
-        let over = |value: &dyn Fn(&Outcome) -> Option<f64>| {
-            Estimate::of(runs.iter().filter_map(|run| value(&run.outcome)))
-        };
+        let small = |outcome: &Outcome| outcome.all(|class| &class.small).quantile(0.5);
         let class = |class| Class::of(comparison, class, runs);
         Way {
             label: comparison.ways[place].label.clone(),
             runs: runs.len(),
-            utilisation: over(&|outcome| Some(outcome.utilisation)),
-            queueing_p95_s: over(&|outcome| outcome.queueing.quantile(0.95)),
-            small_p50_s: over(&|outcome| outcome.all(|class| &class.small).quantile(0.5)),
+            utilisation: sample(Centre::Mean, runs, |outcome| Some(outcome.utilisation)),
+            queueing_p95_s: sample(Centre::Median, runs, |outcome| outcome.queueing.quantile(0.95)),
+            small_p50_s: sample(Centre::Median, runs, small),
             classes: (0..comparison.setup.classes.len()).map(class).collect(),
         }
     }

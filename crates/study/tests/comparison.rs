@@ -51,7 +51,9 @@ fn throughput_of_what_has_no_end_counts_from_the_end_of_the_warm_up() {
         packet = "200 B"
     "#;
     let sources = traffic(&scenario(text, ""));
-    let rate = |index: usize| sources[index].throughput_bps.expect("there is one run").mean;
+    let rate = |index: usize| {
+        sources[index].throughput_bps.as_ref().expect("there is one run").estimate().value
+    };
     // 8 Mbit/s less the headers and the call.
     assert!((7.2e6..8.0e6).contains(&rate(0)), "{}", rate(0));
     assert!((79_000.0..80_200.0).contains(&rate(1)), "{}", rate(1));
@@ -78,7 +80,7 @@ fn ten(deadline: &str) -> TrafficResult {
 fn datagrams_are_late_only_where_the_scenario_sets_a_deadline() {
     let with = ten("deadline = \"5 ms\"\n");
     assert_eq!(with.deadline_s, Some(0.005));
-    assert_eq!(with.late_ratio.map(|ratio| ratio.mean), Some(0.6));
+    assert_eq!(with.late_ratio.as_ref().map(|ratio| ratio.estimate().value), Some(0.6));
     let without = ten("");
     assert_eq!((without.deadline_s, without.late_ratio), (None, None));
 }

@@ -54,6 +54,30 @@ pub fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or(rest).trim()
 }
 
+/// The page with `table` in the place of the first one below a heading of the second
+/// level.
+///
+/// # Panics
+/// When there is no such heading, or no table after it.
+///
+/// ```
+/// use tidegate_twins::pages;
+/// let page = "\n## Rates\n\nIn Mbit/s:\n\n| a |\n| --- |\n| 1 |\n\nAs measured.\n";
+/// let page = pages::with_table(page, "Rates", "| a |\n| --- |\n| 2 |\n");
+/// assert_eq!(page, "\n## Rates\n\nIn Mbit/s:\n\n| a |\n| --- |\n| 2 |\n\nAs measured.\n");
+/// ```
+#[must_use]
+pub fn with_table(page: &str, heading: &str, table: &str) -> String {
+    let heading = format!("\n## {heading}\n");
+    let below = page.find(&heading).map(|at| at + heading.len());
+    let below = below.unwrap_or_else(|| panic!("no heading {heading:?}"));
+    let start = page[below..].find("\n|").map(|at| below + at + 1);
+    let start = start.unwrap_or_else(|| panic!("no table below {heading:?}"));
+    let rows = page[start..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
+    let end = start + rows.map(str::len).sum::<usize>();
+    format!("{}{table}{}", &page[..start], &page[end..])
+}
+
 /// The headings of the second level.
 #[must_use]
 pub fn headings(page: &str) -> Vec<&str> {

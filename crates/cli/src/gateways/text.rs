@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_study::Estimate;
+use tidegate_study::Sample;
 use tidegate_study::requests::{Class, Summary};
 
 /// Longer names are cut off.
@@ -13,7 +13,8 @@ const NOTE: &str = "\
 weight: as in the file, of a class or of each of its users, as the way has it; share: what the class
 received of what all did. mean to 99%: seconds from asking for an object to its last byte; small:
 the median of those below 10 kB. failed: of 1 000 requests those without an answer whose users had
-not left. link: share of its rate that was used. All are means over the seeds.";
+not left. link: share of its rate that was used. Over the seeds: shares and means are means,
+the others medians.";
 
 pub(super) fn of(summary: &Summary) -> String {
     let state = if summary.partial { " (PARTIAL: runs are missing)" } else { "" };
@@ -81,12 +82,12 @@ fn cut(name: &str) -> String {
     }
 }
 
-fn percent(share: Option<&Estimate>) -> String {
-    share.map_or("-".into(), |share| format!("{:.1}%", share.mean * 1e2))
+fn percent(share: Option<&Sample>) -> String {
+    share.map_or("-".into(), |share| format!("{:.1}%", share.estimate().value * 1e2))
 }
 
-fn seconds(time: Option<&Estimate>) -> String {
-    match time.map(|time| time.mean) {
+fn seconds(time: Option<&Sample>) -> String {
+    match time.map(|time| time.estimate().value) {
         None => "-".into(),
         Some(seconds) if seconds >= 99.95 => format!("{seconds:.0}"),
         Some(seconds) if seconds >= 9.995 => format!("{seconds:.1}"),

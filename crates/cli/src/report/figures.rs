@@ -137,16 +137,16 @@ fn response_by_size(comparison: &Comparison) -> Figure {
             let bins = discipline.response_by_size.iter();
             // The middle of a bin, as the logarithmic axis sees it.
             bins.map(|bin| ((bin.from_bytes * bin.to_bytes).sqrt(), &bin.mean_s))
-                .filter(|(size, mean)| *size > 0.0 && mean.mean > 0.0 && mean.mean.is_finite())
+                .filter(|(size, mean)| *size > 0.0 && mean.value > 0.0 && mean.value.is_finite())
         };
         let band = |(size, mean): (f64, &tidegate_study::Estimate)| {
-            let (from, to) = mean.interval();
+            let (from, to) = mean.ends();
             (size, from, to)
         };
         Line {
             label: discipline.label.clone(),
             style,
-            points: points().map(|(size, mean)| (size, mean.mean)).collect(),
+            points: points().map(|(size, mean)| (size, mean.value)).collect(),
             band: points().map(band).collect(),
         }
     };

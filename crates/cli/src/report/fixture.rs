@@ -1,11 +1,11 @@
 //! A comparison as a household link might give it: short web transfers, a
 //! call, long downloads, and disciplines that treat them differently.
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkPoint,
     LinkResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
 };
+use tidegate_study::{Centre, Estimate, Sample};
 
 use super::Provenance;
 
@@ -57,11 +57,19 @@ impl Noise {
         (self.0 >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    /// Around `mean`, with an interval of about a twentieth of it.
-    fn estimate(&mut self, mean: f64, runs: usize) -> Option<Estimate> {
-        let mean = mean * (0.98 + 0.04 * self.next());
-        let half = mean * (0.02 + 0.06 * self.next());
-        Some(Estimate { mean, half_width: (runs > 1).then_some(half), runs })
+    /// Around `value`, with an interval of about a twentieth of it.
+    fn sample(&mut self, centre: Centre, value: f64, runs: usize) -> Option<Sample> {
+        let value = value * (0.98 + 0.04 * self.next());
+        let run = |seed| (seed, Some(value * (0.9 + 0.2 * self.next())));
+        Sample::of(centre, (1..=runs as u64).map(run))
+    }
+
+    fn mean(&mut self, value: f64, runs: usize) -> Option<Sample> {
+        self.sample(Centre::Mean, value, runs)
+    }
+
+    fn median(&mut self, value: f64, runs: usize) -> Option<Sample> {
+        self.sample(Centre::Median, value, runs)
     }
 }
 
@@ -125,10 +133,10 @@ fn discipline(temper: &Temper, runs: usize) -> DisciplineResult {
             started,
             completed: started - started / 200,
             with_loss: started / 9,
-            mean_s: noise.estimate(mean, runs),
-            median_s: noise.estimate(mean * 0.7, runs),
-            p95_s: noise.estimate(mean * 2.9, runs),
-            slowdown: noise.estimate(1.0 + mean * 12.0, runs),
+            mean_s: noise.mean(mean, runs),
+            median_s: noise.median(mean * 0.7, runs),
+            p95_s: noise.median(mean * 2.9, runs),
+            slowdown: noise.mean(1.0 + mean * 12.0, runs),
         }
     };
     let classes = vec![
@@ -145,7 +153,8 @@ fn discipline(temper: &Temper, runs: usize) -> DisciplineResult {
             let spread = 1.0 + 4.0 / (flows as f64).sqrt() * (noise.next() - 0.5);
             let mean = mean_of((from * to).sqrt()) * spread;
             let half = mean * (0.01 + 2.5 / (flows as f64).sqrt()) * (0.5 + noise.next());
-            let mean_s = Estimate { mean, half_width: (runs > 1).then_some(half), runs };
+            let interval = (runs > 1).then_some((mean - half, mean + half));
+            let mean_s = Estimate { centre: Centre::Mean, value: mean, interval, runs };
             SizePoint { from_bytes: from, to_bytes: to, flows, mean_s }
         })
         .collect();
@@ -167,7 +176,7 @@ fn discipline(temper: &Temper, runs: usize) -> DisciplineResult {
         ratios: vec![RatioResult {
             of: "web".into(),
             over: "backup".into(),
-            throughput: noise.estimate(1.03 * temper.large, runs),
+            throughput: noise.median(1.03 * temper.large, runs),
         }],
         links: vec![
             link(noise, temper, runs, "down", true),
@@ -209,10 +218,10 @@ fn web(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
     TrafficResult {
         started: 24_420,
         completed: 24_311,
-        throughput_bps: noise.estimate(7.9e6, runs),
-        fairness: noise.estimate(0.6 / temper.large, runs),
-        long_goodput_bps: noise.estimate(2.1e6 / temper.large, runs),
-        longest_stall_s: noise.estimate(2.2 * temper.large, runs),
+        throughput_bps: noise.mean(7.9e6, runs),
+        fairness: noise.mean(0.6 / temper.large, runs),
+        long_goodput_bps: noise.mean(2.1e6 / temper.large, runs),
+        longest_stall_s: noise.median(2.2 * temper.large, runs),
         ..silent("web")
     }
 }
@@ -222,16 +231,16 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
     TrafficResult {
         datagrams: true,
         started: runs as u64,
-        throughput_bps: noise.estimate(6.4e4 * (1.0 - temper.call_loss), runs),
-        loss_ratio: noise.estimate(temper.call_loss, runs),
+        throughput_bps: noise.mean(6.4e4 * (1.0 - temper.call_loss), runs),
+        loss_ratio: noise.mean(temper.call_loss, runs),
         deadline_s: Some(0.15),
-        late_ratio: noise.estimate(temper.call_loss + 0.04 * temper.call, runs),
+        late_ratio: noise.mean(temper.call_loss + 0.04 * temper.call, runs),
         delay: DelayResult {
-            mean_s: noise.estimate(0.01 + delay * 0.6, runs),
-            median_s: noise.estimate(0.01 + delay * 0.5, runs),
-            p95_s: noise.estimate(0.01 + delay, runs),
-            p99_s: noise.estimate(0.01 + delay * 1.4, runs),
-            max_s: noise.estimate(0.01 + delay * 2.1, runs),
+            mean_s: noise.mean(0.01 + delay * 0.6, runs),
+            median_s: noise.median(0.01 + delay * 0.5, runs),
+            p95_s: noise.median(0.01 + delay, runs),
+            p99_s: noise.median(0.01 + delay * 1.4, runs),
+            max_s: noise.median(0.01 + delay * 2.1, runs),
         },
         delay_distribution: distribution(0.01, delay * 0.6),
         ..silent("call")
@@ -252,10 +261,10 @@ fn backup(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
     }
     TrafficResult {
         started: 2 * runs as u64,
-        throughput_bps: noise.estimate(7.7e6 / temper.large, runs),
-        fairness: noise.estimate(0.95 / temper.large.sqrt(), runs),
-        long_goodput_bps: noise.estimate(3.9e6 / temper.large, runs),
-        longest_stall_s: noise.estimate(1.3 * temper.large.powi(3), runs),
+        throughput_bps: noise.mean(7.7e6 / temper.large, runs),
+        fairness: noise.mean(0.95 / temper.large.sqrt(), runs),
+        long_goodput_bps: noise.mean(3.9e6 / temper.large, runs),
+        longest_stall_s: noise.median(1.3 * temper.large.powi(3), runs),
         progress,
         ..silent("backup")
     }
@@ -280,20 +289,20 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
     LinkResult {
         name: name.into(),
         tested,
-        utilisation: noise.estimate(0.95, runs),
+        utilisation: noise.mean(0.95, runs),
         offered,
         refused: part(temper.refused),
         pushed_out: part(temper.pushed_out),
-        loss_ratio: noise.estimate(temper.refused + temper.pushed_out, runs),
+        loss_ratio: noise.mean(temper.refused + temper.pushed_out, runs),
         delay: DelayResult {
-            mean_s: noise.estimate(0.09, runs),
-            median_s: noise.estimate(0.08, runs),
-            p95_s: noise.estimate(0.19, runs),
-            p99_s: noise.estimate(0.21, runs),
-            max_s: noise.estimate(0.22, runs),
+            mean_s: noise.mean(0.09, runs),
+            median_s: noise.median(0.08, runs),
+            p95_s: noise.median(0.19, runs),
+            p99_s: noise.median(0.21, runs),
+            max_s: noise.median(0.22, runs),
         },
-        queue_packets: noise.estimate(140.0, runs),
-        flows_tracked: noise.estimate(temper.flows, runs),
+        queue_packets: noise.mean(140.0, runs),
+        flows_tracked: noise.mean(temper.flows, runs),
         flows_peak: (temper.flows * 1.4) as usize,
         over_time,
         ..LinkResult::default()

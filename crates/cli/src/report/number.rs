@@ -1,8 +1,8 @@
 //! Numbers as people read them: two or three significant digits and a unit
 //! that fits.
 
-use tidegate_study::Estimate;
 pub(super) use tidegate_study::measure::Quantity;
+use tidegate_study::{Centre, Estimate};
 
 /// Keeps a number and its unit on one line.
 const NO_BREAK: char = '\u{a0}';
@@ -113,30 +113,34 @@ pub(super) fn pair(quantity: Quantity, first: f64, word: &str, second: f64) -> S
     }
 }
 
-/// A mean and its interval with the unit: `236 ± 12 ms`.
+/// A value and its interval with the unit: `236 ± 12 ms`, or `236 (201–310) ms`.
 pub(super) fn estimate(quantity: Quantity, value: &Estimate) -> String {
-    let unit = quantity.unit(value.mean);
-    unit.behind(&estimate_in(unit, value))
+    let unit = quantity.unit(value.value);
+    let (value, interval) = value_and_interval(unit, value);
+    unit.behind(&interval.map_or(value.clone(), |interval| format!("{value}{NO_BREAK}{interval}")))
 }
 
-/// A mean and its interval in `unit`, without the unit: `236 ± 12`.
-fn estimate_in(unit: Unit, value: &Estimate) -> String {
-    let (mean, half) = mean_and_half(unit, value);
-    half.map_or(mean.clone(), |half| format!("{mean}{NO_BREAK}±{NO_BREAK}{half}"))
-}
-
-/// A mean and half its interval in `unit`, which has the mean's decimals; what
-/// is less than they can show is `<0.01`.
-pub(super) fn mean_and_half(unit: Unit, value: &Estimate) -> (String, Option<String>) {
-    let mean = significant(value.mean / unit.factor, 3);
-    let decimals = mean.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    let half = value.half_width.map(|half| {
-        let half = half / unit.factor;
-        let rounded = fixed(half, decimals);
-        let says_nothing = half > 0.0 && !rounded.contains(|digit| ('1'..='9').contains(&digit));
-        if says_nothing { format!("<{}", smallest(decimals)) } else { rounded }
+/// A value and its interval in `unit`, with the decimals of the value: of a mean
+/// `± 12`, where what is less than they can show is `<0.01`; of a median the ends,
+/// `(201–310)`.
+pub(super) fn value_and_interval(unit: Unit, estimate: &Estimate) -> (String, Option<String>) {
+    let value = significant(estimate.value / unit.factor, 3);
+    let decimals = value.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let interval = estimate.interval.map(|(low, high)| {
+        let (low, high) = (low / unit.factor, high / unit.factor);
+        match estimate.centre {
+            Centre::Mean => {
+                let half = (high - low) / 2.0;
+                let rounded = fixed(half, decimals);
+                let digit = |digit| ('1'..='9').contains(&digit);
+                let says_nothing = half > 0.0 && !rounded.contains(digit);
+                let half = if says_nothing { format!("<{}", smallest(decimals)) } else { rounded };
+                format!("±{NO_BREAK}{half}")
+            }
+            Centre::Median => format!("({}–{})", fixed(low, decimals), fixed(high, decimals)),
+        }
     });
-    (mean, half)
+    (value, interval)
 }
 
 /// One in the last of so many decimals.
@@ -254,14 +258,20 @@ mod tests {
 
     #[test]
     fn the_interval_has_the_decimals_of_the_mean() {
-        let of = |mean, half| {
-            estimate(Quantity::Time, &Estimate { mean, half_width: Some(half), runs: 5 })
+        let of = |value: f64, half: f64| {
+            let interval = Some((value - half, value + half));
+            estimate(Quantity::Time, &Estimate { centre: Centre::Mean, value, interval, runs: 5 })
         };
         assert_eq!(of(0.2364, 0.0124), "236\u{a0}±\u{a0}12\u{a0}ms");
         assert_eq!(of(0.003_04, 0.000_05), "3.04\u{a0}±\u{a0}0.05\u{a0}ms");
         assert_eq!(of(0.236_4, 0.000_04), "236\u{a0}±\u{a0}<1\u{a0}ms");
         assert_eq!(of(0.003_04, 0.000_001), "3.04\u{a0}±\u{a0}<0.01\u{a0}ms");
         assert_eq!(of(0.5, 0.0), "500\u{a0}±\u{a0}0\u{a0}ms");
+        let stalls = [2.2, 2.4, 2.9, 3.0, 3.1, 41.0];
+        let median = Estimate::median(stalls).unwrap();
+        assert_eq!(estimate(Quantity::Time, &median), "2.95\u{a0}(2.20–41.00)\u{a0}s");
+        let few = Estimate::median(stalls[..5].to_vec()).unwrap();
+        assert_eq!(estimate(Quantity::Time, &few), "2.90\u{a0}s");
     }
 
     #[test]

@@ -202,8 +202,9 @@ fn summary(comparison: &Comparison) -> Element {
     let intro = if summaries.len() > 1 {
         format!(
             "What users gain and lose against {}. A gain or loss is stated only where the 95% \
-             confidence intervals do not overlap. Response times and speeds are means; delays are \
-             95th percentiles, below which 95 of 100 packets stay.",
+             confidence interval of the difference, seed by seed, lies on one side of zero. \
+             Response times and speeds are means over seeds; delays (95th percentiles, below which \
+             95 of 100 packets stay) and longest stalls are medians.",
             baseline.label
         )
     } else {
@@ -365,8 +366,11 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ("Flows tracked", "Flows for which the discipline keeps state at a given moment."),
     (
         "Interval",
-        "95% confidence interval of the mean over seeds, by Student's distribution. Every \
-         discipline meets the same arrivals with the same seed.",
+        "95% confidence interval over seeds: of a mean by Student's distribution; of a median \
+         between two values of runs, which holds whatever their distribution and needs six seeds. \
+         Quantiles, largest values and ratios have medians, since one run can carry their mean \
+         anywhere. Every discipline meets the same arrivals with the same seed, so \
+         differences are taken seed by seed.",
     ),
 ];
 

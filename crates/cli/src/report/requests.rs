@@ -16,8 +16,8 @@ mod tests;
 use std::io;
 use std::path::Path;
 
-use tidegate_study::Estimate;
-use tidegate_study::requests::{Class, Summary, Way};
+use tidegate_study::Sample;
+use tidegate_study::requests::{Class, Summary};
 
 use super::Provenance;
 use super::figures::Figure;
@@ -64,8 +64,11 @@ const DEFINITIONS: [(&str, &str); 8] = [
     ("Link used", "The share of the access link's rate that was in use after the warm-up."),
     (
         "Interval",
-        "95% confidence interval of the mean over seeds, by Student's distribution. Every way \
-         meets the same demand with the same seed.",
+        "95% confidence interval over seeds: of a mean by Student's distribution; of a median \
+         between two values of runs, which holds whatever their distribution and needs six seeds. \
+         Quantiles, largest values and ratios have medians, since one run can carry their mean \
+         anywhere. Every way meets the same demand with the same seed, so \
+         differences are taken seed by seed.",
     ),
 ];
 
@@ -121,8 +124,7 @@ fn classes(summary: &Summary) -> impl Iterator<Item = (usize, &str)> {
 fn of_class(
     summary: &Summary,
     place: usize,
-    of: impl Fn(&Class) -> Option<Estimate>,
-) -> Vec<Option<Estimate>> {
-    let of = |way: &Way| way.classes.get(place).and_then(&of);
-    summary.ways.iter().map(of).collect()
+    of: impl Fn(&Class) -> Option<&Sample>,
+) -> Vec<Option<&Sample>> {
+    summary.ways.iter().map(|way| way.classes.get(place).and_then(&of)).collect()
 }

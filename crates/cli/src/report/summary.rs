@@ -1,20 +1,19 @@
 //! The summary: a sentence on what users gain and lose under each discipline,
 //! compared with the first one.
 //!
-//! A gain or a loss is claimed only when the 95% confidence intervals of the
-//! two disciplines do not overlap (which is stricter than a test of the
-//! difference), and equality only when both intervals together are narrow.
-//! Everything else is "no clear difference". With one seed there are no
-//! intervals, so the numbers stand side by side without a claim.
+//! A gain or a loss is claimed only when the 95% confidence interval of the
+//! difference, seed by seed, lies on one side of zero, and equality only when all of
+//! it is close to zero. Everything else is "no clear difference". With too few seeds
+//! for an interval, the numbers stand side by side without a claim.
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{ClassResult, Comparison, DisciplineResult, TrafficResult};
 pub(super) use tidegate_study::measure::Better;
+use tidegate_study::{Estimate, Sample};
 
 use super::figures::listed;
 use super::number::{Quantity, brief, counted, pair, short};
 
-/// Two values whose intervals lie within this part of the first are the same to any user.
+/// A difference within this part of the first value is none to any user.
 const SAME: f64 = 0.05;
 /// Loss ratios that are this close are the same, whatever their ratio.
 const SAME_LOSS: f64 = 0.000_5;
@@ -45,9 +44,9 @@ pub(super) enum Verdict {
     Loss,
     /// The same to any user.
     Same,
-    /// The intervals overlap.
+    /// The interval of the difference has zero in it.
     Unclear,
-    /// Stated without a claim: a number of the baseline, or of a single run.
+    /// Stated without a claim: a number of the baseline, or of too few runs.
     Told,
 }
 
@@ -84,19 +83,20 @@ pub(super) fn of(comparison: &Comparison) -> Vec<Summary> {
 fn alone(baseline: &DisciplineResult) -> Summary {
     let mut clauses = Vec::new();
     let mut tell = |text: String| clauses.push(Clause { verdict: Verdict::Told, text });
-    if let Some(mean) = baseline.short.mean_s {
-        tell(format!("short transfers take {} on average", short(Quantity::Time, mean.mean)));
+    if let Some(mean) = &baseline.short.mean_s {
+        let time = short(Quantity::Time, mean.estimate().value);
+        tell(format!("short transfers take {time} on average"));
     } else if baseline.short.started > 0 {
         tell(none_finished(&baseline.short));
     }
     for source in &baseline.traffic {
         let name = &source.name;
-        if let Some(p95) = source.delay.p95_s {
-            let delay = short(Quantity::Time, p95.mean);
+        if let Some(p95) = &source.delay.p95_s {
+            let delay = short(Quantity::Time, p95.estimate().value);
             tell(format!("95 of 100 packets of ‘{name}’ arrive within {delay}"));
         }
         if let Some((Harm { verb, state, .. }, ratio)) = harm(source) {
-            tell(match ratio.mean {
+            tell(match ratio.estimate().value {
                 0.0 => format!("‘{name}’ {verb} nothing{state}"),
                 mean => {
                     let part = short(Quantity::Share, mean);
@@ -104,13 +104,14 @@ fn alone(baseline: &DisciplineResult) -> Summary {
                 }
             });
         }
-        if let Some(rate) = source.long_goodput_bps.filter(|_| !source.datagrams) {
-            let stall = source.longest_stall_s.filter(|stall| stall.mean > 0.0).map(|stall| {
-                format!(", with stalls of up to {}", short(Quantity::Time, stall.mean))
-            });
+        if let Some(rate) = source.long_goodput_bps.as_ref().filter(|_| !source.datagrams) {
+            let stall = source.longest_stall_s.as_ref().map(|stall| stall.estimate().value);
+            let stall = stall
+                .filter(|stall| *stall > 0.0)
+                .map(|stall| format!(", with a longest stall of {}", short(Quantity::Time, stall)));
             tell(format!(
                 "long transfers of ‘{name}’ run at {} on average{}",
-                short(Quantity::Rate, rate.mean),
+                short(Quantity::Rate, rate.estimate().value),
                 stall.unwrap_or_default()
             ));
         }
@@ -170,14 +171,15 @@ impl Said {
     }
 
     fn short_transfers(&mut self, before: &ClassResult, after: &ClassResult) {
-        match (before.mean_s, after.mean_s) {
+        match (&before.mean_s, &after.mean_s) {
             (Some(was), Some(is)) => {
-                let verdict = verdict(&was, &is, Better::Less);
-                let text = response("short transfers", verdict, was.mean, is.mean);
+                let verdict = verdict(was, is, Better::Less);
+                let [was, is] = values(was, is);
+                let text = response("short transfers", verdict, was, is);
                 self.say(verdict, text);
             }
             (None, Some(is)) => {
-                let time = short(Quantity::Time, is.mean);
+                let time = short(Quantity::Time, is.estimate().value);
                 let text = format!("short transfers take {time}, where none finished before");
                 self.say(Verdict::Told, text);
             }
@@ -200,32 +202,29 @@ impl Said {
             return;
         };
         let Harm { noun, verb, state } = told;
+        let verdict = verdict(was, is, Better::Less);
+        let [was, is] = values(was, is);
         // In a run that was cut short, nothing may have been due.
-        if told_before.noun != noun || (was.mean == 0.0 && is.mean == 0.0) {
+        if told_before.noun != noun || (was == 0.0 && is == 0.0) {
             return;
         }
-        let verdict = match verdict(&was, &is, Better::Less) {
-            Verdict::Gain | Verdict::Loss if (was.mean - is.mean).abs() < SAME_LOSS => {
-                Verdict::Same
-            }
+        let verdict = match verdict {
+            Verdict::Gain | Verdict::Loss if (was - is).abs() < SAME_LOSS => Verdict::Same,
             other => other,
         };
         let of = format!("‘{}’", after.name);
         let it = if named { "it" } else { &of };
-        let instead = pair(Quantity::Share, is.mean, "instead of", was.mean);
+        let instead = pair(Quantity::Share, is, "instead of", was);
         let text = match verdict {
             Verdict::Unclear => format!("the {noun} of {of}"),
             Verdict::Same if named => {
-                format!("its {noun} stays at {}", short(Quantity::Share, was.mean))
+                format!("its {noun} stays at {}", short(Quantity::Share, was))
             }
             Verdict::Same => {
-                format!("the {noun} of {of} stays at {}", short(Quantity::Share, was.mean))
+                format!("the {noun} of {of} stays at {}", short(Quantity::Share, was))
             }
-            _ if is.mean == 0.0 => {
-                format!(
-                    "{it} {verb} nothing{state} instead of {}",
-                    short(Quantity::Share, was.mean)
-                )
+            _ if is == 0.0 => {
+                format!("{it} {verb} nothing{state} instead of {}", short(Quantity::Share, was))
             }
             _ => format!("{it} {verb} {instead} of its packets{state}"),
         };
@@ -234,18 +233,19 @@ impl Said {
 
     fn delay(&mut self, before: &TrafficResult, after: &TrafficResult) -> bool {
         let of = format!("the delay of ‘{}’", after.name);
-        let (Some(was), Some(is)) = (before.delay.p95_s, after.delay.p95_s) else {
+        let (Some(was), Some(is)) = (&before.delay.p95_s, &after.delay.p95_s) else {
             let silent = before.delay.p95_s.is_some() && after.loss_ratio.is_some();
             return silent
                 && self.say(Verdict::Told, format!("no packet of ‘{}’ arrives", after.name));
         };
-        let change = pair(Quantity::Time, was.mean, "to", is.mean);
-        let instead = pair(Quantity::Time, is.mean, "instead of", was.mean);
-        let verdict = verdict(&was, &is, Better::Less);
+        let verdict = verdict(was, is, Better::Less);
+        let [was, is] = values(was, is);
+        let change = pair(Quantity::Time, was, "to", is);
+        let instead = pair(Quantity::Time, is, "instead of", was);
         let text = match verdict {
             Verdict::Gain => format!("{of} falls from {change}"),
             Verdict::Loss => format!("{of} grows from {change}"),
-            Verdict::Same => format!("{of} stays at {}", short(Quantity::Time, is.mean)),
+            Verdict::Same => format!("{of} stays at {}", short(Quantity::Time, is)),
             Verdict::Unclear => of,
             Verdict::Told => format!("{of} is {instead}"),
         };
@@ -254,13 +254,14 @@ impl Said {
 
     fn long_transfers(&mut self, before: &TrafficResult, after: &TrafficResult) {
         let name = &after.name;
-        let named = match (before.long_goodput_bps, after.long_goodput_bps) {
+        let named = match (&before.long_goodput_bps, &after.long_goodput_bps) {
             (Some(was), Some(is)) => {
-                let verdict = verdict(&was, &is, Better::More);
-                self.say(verdict, speed(verdict, name, was.mean, is.mean))
+                let verdict = verdict(was, is, Better::More);
+                let [was, is] = values(was, is);
+                self.say(verdict, speed(verdict, name, was, is))
             }
             (None, Some(is)) => {
-                let rate = short(Quantity::Rate, is.mean);
+                let rate = short(Quantity::Rate, is.estimate().value);
                 self.say(Verdict::Told, format!("long transfers of ‘{name}’ run at {rate}"))
             }
             (Some(_), None) => {
@@ -268,9 +269,12 @@ impl Said {
             }
             (None, None) => false,
         };
-        let (Some(was), Some(is)) = (before.longest_stall_s, after.longest_stall_s) else { return };
-        let verdict = verdict(&was, &is, Better::Less);
-        let change = pair(Quantity::Time, was.mean, "to", is.mean);
+        let (Some(was), Some(is)) = (&before.longest_stall_s, &after.longest_stall_s) else {
+            return;
+        };
+        let verdict = verdict(was, is, Better::Less);
+        let [was, is] = values(was, is);
+        let change = pair(Quantity::Time, was, "to", is);
         let stall = if named {
             "their longest stall".into()
         } else {
@@ -281,7 +285,7 @@ impl Said {
             Verdict::Loss => self.say(verdict, format!("{stall} grows from {change}")),
             Verdict::Unclear => self.say(verdict, format!("the longest stall of ‘{name}’")),
             Verdict::Told => {
-                let instead = pair(Quantity::Time, is.mean, "instead of", was.mean);
+                let instead = pair(Quantity::Time, is, "instead of", was);
                 self.say(verdict, format!("{stall} is {instead}"))
             }
             Verdict::Same => false,
@@ -290,9 +294,9 @@ impl Said {
 }
 
 /// The part of a source's datagrams that is of no use, and the words for it.
-fn harm(source: &TrafficResult) -> Option<(Harm, Estimate)> {
-    let late = source.late_ratio.map(|ratio| (LATENESS, ratio));
-    late.or(source.loss_ratio.map(|ratio| (LOSS, ratio)))
+fn harm(source: &TrafficResult) -> Option<(Harm, &Sample)> {
+    let late = source.late_ratio.as_ref().map(|ratio| (LATENESS, ratio));
+    late.or(source.loss_ratio.as_ref().map(|ratio| (LOSS, ratio)))
 }
 
 fn none_finished(class: &ClassResult) -> String {
@@ -355,17 +359,25 @@ fn speed(verdict: Verdict, name: &str, was: f64, is: f64) -> String {
     }
 }
 
-/// Compares `after` with `before` by their intervals.
-pub(super) fn verdict(before: &Estimate, after: &Estimate, better: Better) -> Verdict {
-    if before.half_width.is_none() || after.half_width.is_none() {
-        return Verdict::Told;
-    }
-    let ((from, to), (other_from, other_to)) = (before.interval(), after.interval());
-    let both = to.max(other_to) - from.min(other_from);
-    if both <= SAME * before.mean.abs() {
+/// What the two are over all their runs.
+fn values(before: &Sample, after: &Sample) -> [f64; 2] {
+    [before, after].map(|sample| sample.estimate().value)
+}
+
+/// Compares `after` with `before`, seed by seed.
+pub(super) fn verdict(before: &Sample, after: &Sample, better: Better) -> Verdict {
+    let difference = after.less(before);
+    difference.map_or(Verdict::Told, |it| judged(values(before, after), &it, better))
+}
+
+/// Judges two values by the estimate of their difference.
+pub(super) fn judged([was, is]: [f64; 2], difference: &Estimate, better: Better) -> Verdict {
+    let Some((low, high)) = difference.interval else { return Verdict::Told };
+    // The median of differences may have another sign than the difference of medians.
+    let (lower, higher) = (high < 0.0 && is < was, low > 0.0 && is > was);
+    if low.abs().max(high.abs()) <= SAME * was.abs() {
         Verdict::Same
-    } else if other_to < from || other_from > to {
-        let lower = after.mean < before.mean;
+    } else if lower || higher {
         if lower == (better == Better::Less) { Verdict::Gain } else { Verdict::Loss }
     } else {
         Verdict::Unclear

@@ -1,15 +1,17 @@
 //! The tables: the main figures side by side, and the numbers behind the plots.
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, DistributionPoint, LinkResult, RatioResult,
     TrafficResult,
 };
 use tidegate_study::measure::{self, Better, Measure, Value};
+use tidegate_study::{Centre, Sample, ranking};
 
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
-use super::number::{Quantity, Units, count, counted, estimate, mean_and_half, short, significant};
+use super::number::{
+    Quantity, Units, count, counted, estimate, short, significant, value_and_interval,
+};
 use super::plot::swatch;
 
 /// Shown where nothing was measured.
@@ -63,15 +65,11 @@ pub(super) fn row_name(style: usize, label: &str) -> Element {
     element("th").with("scope", "row").child(swatch(style)).text(label)
 }
 
-fn value(quantity: Quantity, value: Option<Estimate>) -> Element {
-    let known = value.filter(|value| value.mean.is_finite());
-    cell(known.map_or(NOTHING.into(), |value| estimate(quantity, &value)))
-}
-
 /// A value, shown according to how its runs were summed up.
-fn shown(quantity: Quantity, measured: Value) -> Element {
+fn shown(quantity: Quantity, measured: Value<'_>) -> Element {
     match measured {
-        Value::Mean(estimate) => value(quantity, estimate),
+        Value::Sample(None) => cell(NOTHING),
+        Value::Sample(Some(sample)) => cell(estimate(quantity, &sample.estimate())),
         Value::Sum(number) | Value::Largest(number) => cell(count(number)),
         Value::Part { of: 0, .. } => cell(NOTHING),
         Value::Part { part, of } => cell(short(Quantity::Share, part as f64 / of as f64)),
@@ -91,11 +89,11 @@ pub(super) fn cells<R>(measures: &[Measure<R>], table: measure::Table, result: &
 }
 
 /// A row of the main table: one value for each contender.
-pub(super) struct MainRow {
+pub(super) struct MainRow<'a> {
     pub(super) name: String,
     pub(super) quantity: Quantity,
     pub(super) better: Better,
-    pub(super) values: Vec<Option<Estimate>>,
+    pub(super) values: Vec<Option<&'a Sample>>,
 }
 
 /// A row for each measure that judges contenders, if it `belongs`; `of` gives
@@ -104,13 +102,13 @@ pub(super) fn headlines<'a, R: 'a, I: Iterator<Item = Option<&'a R>>>(
     measures: &'static [Measure<R>],
     belongs: impl Fn(&Measure<R>) -> bool,
     of: impl Fn() -> I,
-) -> Vec<MainRow> {
+) -> Vec<MainRow<'a>> {
     let row = |measure: &'static Measure<R>| {
         Some(MainRow {
             name: measure.headline?.into(),
             quantity: measure.quantity,
             better: measure.better,
-            values: of().map(|result| (measure.value)(result?).mean()).collect(),
+            values: of().map(|result| (measure.value)(result?).sample()).collect(),
         })
     };
     measures.iter().filter(|it| belongs(it)).filter_map(row).collect()
@@ -126,23 +124,31 @@ pub(super) fn main(comparison: &Comparison) -> Element {
 pub(super) fn side_by_side(
     labels: &[&str],
     seeds: usize,
-    rows: Vec<(String, Vec<MainRow>)>,
+    rows: Vec<(String, Vec<MainRow<'_>>)>,
 ) -> Element {
     let names = labels
         .iter()
         .enumerate()
         .map(|(style, label)| column("").child(swatch(style)).child(element("br")).text(*label));
     let groups = rows.into_iter().filter_map(|(heading, rows)| {
-        let known = |row: &MainRow| row.values.iter().any(Option::is_some);
+        let known = |row: &MainRow<'_>| row.values.iter().any(Option::is_some);
         let rows: Vec<_> = rows.into_iter().filter(known).map(|it| it.cells()).collect();
         (!rows.is_empty()).then_some((heading, rows))
     });
+    let least = Centre::Median.least_runs();
+    let few = if seeds < least {
+        format!(" Medians of fewer than {least} seeds have no interval, and so no star.")
+    } else {
+        String::new()
+    };
     Table {
         id: "table-main",
         note: format!(
-            "Means over {} ± half the width of the 95% confidence interval. ★ marks the best \
-             value of a row and the values whose intervals overlap with its interval; rows \
-             without a star have no winner.",
+            "Over {}: means ± half the width of the 95% confidence interval; of quantiles, \
+             largest values and ratios of two sources, medians with the ends of theirs. ★ marks \
+             the best values of a row, those that no other beats. One beats another where the \
+             95% interval of their difference, seed by seed, lies on one side of zero; rows \
+             without a star have no winner.{few}",
             counted(seeds as u64, "seed", "seeds")
         ),
         columns: std::iter::once(column("")).chain(names).collect(),
@@ -151,7 +157,7 @@ pub(super) fn side_by_side(
     .html()
 }
 
-fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
+fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow<'_>>)> {
     let all = || comparison.disciplines.iter();
     let up_to = short(Quantity::Size, comparison.short_flow_bytes as f64);
     let mut out = vec![
@@ -176,7 +182,9 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
         name: format!("‘{}’ over ‘{}’", ratio.of, ratio.over),
         quantity: Quantity::Plain,
         better: Better::Neither,
-        values: all().map(|it| it.ratios.get(index).and_then(|it| it.throughput)).collect(),
+        values: all()
+            .map(|it| it.ratios.get(index).and_then(|it| it.throughput.as_ref()))
+            .collect(),
     };
     let rows = ratios.iter().enumerate().map(ratio).collect();
     out.push(("Throughput of one source over another’s".into(), rows));
@@ -188,10 +196,10 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow>)> {
     out
 }
 
-impl MainRow {
+impl MainRow<'_> {
     fn cells(&self) -> Vec<Element> {
         let known = || self.values.iter().flatten();
-        let unit = self.quantity.unit_for(known().map(|value| value.mean));
+        let unit = self.quantity.unit_for(known().map(|sample| sample.estimate().value));
         let name = match unit.name {
             "" => self.name.clone(),
             unit => format!("{} ({unit})", self.name),
@@ -200,37 +208,24 @@ impl MainRow {
         let best = || element("span").with("aria-label", "best").with("role", "img").text("★");
         let cells = self.values.iter().zip(&stars).map(|(value, star)| {
             let Some(value) = value else { return cell(NOTHING) };
-            let (mean, half) = mean_and_half(unit, value);
+            let (value, interval) = value_and_interval(unit, &value.estimate());
             let cell =
                 if *star { element("td").class("best").child(best()) } else { element("td") };
-            let half = half.map(|half| element("small").text(format!("\u{a0}±\u{a0}{half}")));
-            cell.text(mean).children(half)
+            let interval = interval.map(|it| element("small").text(format!("\u{a0}{it}")));
+            cell.text(value).children(interval)
         });
         std::iter::once(element("th").with("scope", "row").text(name)).chain(cells).collect()
     }
 
-    /// Which values are best, or not clearly worse than the best.
+    /// Which values are best ([`ranking::best`]).
     pub(super) fn stars(&self) -> Vec<bool> {
-        let none = vec![false; self.values.len()];
-        if self.better == Better::Neither {
-            return none;
-        }
-        let known = self.values.iter().flatten().filter(|value| value.mean.is_finite());
-        let best = known.min_by(|one, other| match self.better {
-            Better::More => other.mean.total_cmp(&one.mean),
-            Better::Less | Better::Neither => one.mean.total_cmp(&other.mean),
-        });
-        let Some((from, to)) = best.map(Estimate::interval) else { return none };
-        let overlaps = |value: &Option<Estimate>| {
-            value.is_some_and(|value| {
-                let (low, high) = value.interval();
-                low <= to && high >= from
-            })
-        };
-        let stars: Vec<_> = self.values.iter().map(overlaps).collect();
+        let stars = ranking::best(&self.values, self.better, 0.0);
         let known = self.values.iter().flatten().count();
         // A star on every value says nothing.
-        if stars.iter().filter(|star| **star).count() == known { none } else { stars }
+        if stars.iter().filter(|star| **star).count() == known {
+            return vec![false; stars.len()];
+        }
+        stars
     }
 }
 
@@ -294,8 +289,8 @@ fn classes(comparison: &Comparison) -> Table {
     Table {
         id: "table-classes",
         note: "By size of the transfer. Counts cover all seeds together; times are those of \
-               finished transfers, as means over seeds ± half the width of the 95% confidence \
-               interval."
+               finished transfers, over seeds, as means ± half the width of the 95% confidence \
+               interval, and medians with the ends of theirs."
             .into(),
         columns,
         groups,
@@ -410,11 +405,14 @@ fn datagrams(comparison: &Comparison) -> Option<Table> {
     let before_lateness = |measure: &Measure<TrafficResult>| measure.name == "late_ratio";
     let cells = |source: &TrafficResult| {
         // Payload is counted by flow, and a flow that began during the warm-up is not.
-        let counted = source.throughput_bps.is_some_and(|it| source.started > 0 || it.mean > 0.0);
+        let counted = source
+            .throughput_bps
+            .as_ref()
+            .is_some_and(|it| source.started > 0 || it.estimate().value > 0.0);
         let due = source.deadline_s.map_or(NOTHING.into(), |due| short(Quantity::Time, due));
         let cells = |measure: &Measure<TrafficResult>| {
             let known = counted || measure.name != "throughput_bps";
-            let value = if known { (measure.value)(source) } else { Value::Mean(None) };
+            let value = if known { (measure.value)(source) } else { Value::Sample(None) };
             let due = before_lateness(measure).then(|| cell(due.clone()));
             due.into_iter().chain([shown(measure.quantity, value)])
         };
@@ -468,7 +466,8 @@ fn queues(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
         note: "The time that packets wait in front of the link, and what is kept there, as means \
-               over time; the peak is the largest of all seeds."
+               over time: means over seeds, and of quantiles and the longest wait medians over \
+               seeds. The peak is the largest of all seeds."
             .into(),
         columns: headings(LinkResult::MEASURES, LinkResult::QUEUES),
         groups,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use roxmltree::{Document, Node, ParsingOptions};
 use tidegate_study::comparison::Comparison;
+use tidegate_study::{Centre, Sample};
 
 use super::fixture;
 use super::page;
@@ -159,9 +160,9 @@ fn text_from_scenarios_is_text() {
 fn nonsense_in_the_numbers_does_not_reach_the_plots() {
     let mut comparison = fixture::comparison(2, 3);
     let discipline = &mut comparison.disciplines[1];
-    discipline.response_by_size[3].mean_s.mean = f64::NAN;
+    discipline.response_by_size[3].mean_s.value = f64::NAN;
     discipline.short_distribution[7].at_s = f64::INFINITY;
-    discipline.links[0].utilisation.as_mut().unwrap().mean = f64::NAN;
+    discipline.links[0].utilisation = Sample::of(Centre::Mean, [(1, Some(f64::NAN))]);
     let html = html(&comparison, &fixture::provenance());
     for node in parsed(&html).descendants() {
         for name in ["d", "x", "y", "width"] {

@@ -72,7 +72,7 @@ fn a_comparison_of_ways_gives_the_same_bytes_with_any_number_of_threads() {
     };
     assert_eq!(row(0, 0)[..3], ["msf", "staff", "2"]);
     assert_eq!(row(1, 1)[..2], ["guests", "1"]);
-    let share = found["ways"][1]["classes"][1]["share"]["mean"].as_f64().unwrap();
+    let share = found["ways"][1]["classes"][1]["share"]["value"].as_f64().unwrap();
     assert_eq!(row(1, 1)[2], format!("{:.1}%", share * 100.0));
     assert_eq!(found["ways"][2]["label"], "htb, 90%");
     // Conservation, and failures of the kind that was asked for.

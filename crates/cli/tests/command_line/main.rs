@@ -205,9 +205,9 @@ fn what_two_sources_carry_stands_side_by_side() {
     let rows = String::from_utf8(bench.bytes("one/summary.csv")).unwrap();
     for discipline in summary["disciplines"].as_array().unwrap() {
         let rate = |source: usize| {
-            discipline["traffic"][source]["throughput_bps"]["mean"].as_f64().unwrap()
+            discipline["traffic"][source]["throughput_bps"]["value"].as_f64().unwrap()
         };
-        let ratio = discipline["ratios"][0]["throughput"]["mean"].as_f64().unwrap();
+        let ratio = discipline["ratios"][0]["throughput"]["value"].as_f64().unwrap();
         assert!((ratio / (rate(0) / rate(1)) - 1.0).abs() < 1e-9, "{ratio}");
         let label = discipline["label"].as_str().unwrap();
         let row = format!("{label},traffic ratio,uploads / downloads,throughput_ratio,{ratio},,1,");
@@ -276,6 +276,8 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["replay", "text.txt", "--rate", "fast"], "'fast' is not a rate"),
         (&["reproduce", "EFD-99"], "found claim 'EFD-99', expected a paper (EFD"),
         (&["reproduce", "--quick", "--full"], "cannot be used with"),
+        (&["reproduce", "--seeds", "7", "--full"], "cannot be used with"),
+        (&["reproduce", "--seeds", "0"], "0 is not in 1..=10000"),
         (&["reproduce", "EFD-3", "--out", "occupied"], "occupied: cannot be written"),
         (&["disciplines", "efq"], "unknown discipline 'efq', expected 'efd'"),
         (&["requests", "papre"], "unknown request scheduler 'papre', expected 'paper'"),
@@ -329,7 +331,7 @@ fn every_list_is_there_as_text_and_as_json() {
 #[test]
 fn a_claim_is_measured_and_its_verdict_follows_from_its_checks() {
     let bench = Bench::new("claims");
-    let arguments = ["reproduce", "EFD-3", "--quick", "--json", "--out", "pages"];
+    let arguments = ["reproduce", "EFD-1b", "--seeds", "2", "--json", "--out", "pages"];
     let printed = bench.good(&arguments);
     let findings = json(&printed);
     let checks = findings[0]["checks"].as_array().unwrap();
@@ -345,7 +347,9 @@ fn a_claim_is_measured_and_its_verdict_follows_from_its_checks() {
         assert_eq!(kept[0][field], findings[0][field]);
     }
     assert_eq!(kept[0]["checks"].as_array().unwrap().len(), checks.len());
+    assert_eq!(findings[0]["seeds"], serde_json::json!([1, 2]));
     let page = String::from_utf8(bench.bytes("pages/EFD.md")).unwrap();
+    assert!(page.contains("tidegate reproduce EFD-1b --seeds 2\n"));
     for figure in findings[0]["figures"].as_array().unwrap() {
         let file = format!("{}.svg", figure["id"].as_str().unwrap());
         assert!(page.contains(&file));

@@ -41,11 +41,11 @@ fn approximations(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let segments = fit::two_segments(effective, TYPICAL).curve();
     let earliest = residual.earliest_deadline(SMALLEST_PACKET);
     let below = |name: &str, curve: &Curve, from: Span| {
-        Check::new(
+        Check::exact(
             format!("{name}: bytes by which it is below, at the least"),
             "lies below",
             Written::Count,
-            [Some(least_distance(effective, curve, from))],
+            least_distance(effective, curve, from),
             Bound::AtLeast(0.0),
         )
     };
@@ -56,12 +56,12 @@ fn approximations(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let checks = vec![
         below("shifted line", &line, Span::ZERO),
         below("two segments", &segments, earliest),
-        Check::new(
+        Check::exact(
             "two segments: a packet of 1 536 B has its deadline at least 1% sooner than with the \
              line",
             "better",
             Written::Ratio,
-            [Some(waits(&segments).zip(waits(&line)).map_or(f64::NAN, |(two, one)| two / one))],
+            waits(&segments).zip(waits(&line)).map_or(f64::NAN, |(two, one)| two / one),
             Bound::AtMost(0.99),
         ),
     ];

@@ -6,9 +6,10 @@ use super::{DUMBBELL, PAPER, dumbbell};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Line, Measure, Scale, thinned};
 use crate::lab::{Flow, Lab, Run};
-use crate::runs::{choices, paired};
+use crate::runs::{choices, ratio};
 use crate::{Claim, Finding, Stopped};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
+use tidegate_study::Centre;
 
 /// In figure 6.
 const COMPARED: [&str; 4] = ["las", "lars", "efd", "run2c"];
@@ -23,7 +24,9 @@ pub(super) const LOCK_OUT: Claim = Claim {
            catch up. Under LARS, EFD and, to a lesser extent, Run2C they do not.",
     method: "The three largest transfers of each run in underload: the same three under every \
              discipline. The longest time without a new byte at the receiver, the largest of the \
-             three. The paper shows curves of one run; the bounds are ours.",
+             three. It is a maximum with a heavy tail, so the median over seeds is estimated. 'To \
+             a lesser extent' is taken as: a transfer stands still at least as long under Run2C \
+             as under LARS and EFD. The paper shows curves of one run; the bounds are ours.",
     discussion: "In six of ten seeds a large transfer stands still for more than 10 s under LAS, \
                  in the others for 3 to 10 s: a second transfer of its size must be present at the \
                  same time. The interval of the mean just includes our 10 s.",
@@ -35,7 +38,8 @@ fn lock_out(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let all = lab.all_runs(&scenario, &choices(&COMPARED))?;
     let stall = |run: &Run| largest(run).iter().map(|flow| f64::from(flow.stall)).reduce(f64::max);
     let las = &all[0];
-    let mut checks = vec![Check::new(
+    let mut checks = vec![Check::of(
+        Centre::Median,
         "las: the largest transfers stand still for at least 10 s",
         "plateaus",
         Written::Seconds,
@@ -43,19 +47,32 @@ fn lock_out(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         Bound::AtLeast(10.0),
     )];
     for (name, runs) in std::iter::zip(COMPARED, &all).skip(1) {
-        checks.push(Check::new(
+        checks.push(Check::of(
+            Centre::Median,
             format!("{name}: at most a third as long as under las"),
             "no noticeable plateau",
             Written::Share,
-            paired(runs, las, move |run, las| Some(stall(run)? / stall(las)?)),
+            ratio(runs, las, stall),
             Bound::AtMost(1.0 / 3.0),
         ));
-        checks.push(Check::new(
+        checks.push(Check::of(
+            Centre::Median,
             format!("{name}: never still for more than 10 s"),
             "no noticeable plateau",
             Written::Seconds,
             runs.iter().map(|run| stall(run)),
             Bound::AtMost(10.0),
+        ));
+    }
+    let run2c = &all[3];
+    for (name, runs) in std::iter::zip(COMPARED, &all).skip(1).take(2) {
+        checks.push(Check::of(
+            Centre::Median,
+            format!("run2c: still at least as long as under {name}"),
+            "run2c to a lesser extent",
+            Written::Ratio,
+            ratio(run2c, runs, stall),
+            Bound::AtLeast(1.0),
         ));
     }
     let figures = std::iter::zip(COMPARED, &all).map(|(name, runs)| curves(name, &runs[0]));

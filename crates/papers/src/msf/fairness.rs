@@ -321,11 +321,11 @@ fn fairness(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         let ordered = worst_order(places);
         let paused = worst(lab, "pausing", |stream| pausing(places, stream))?;
         let mut check = |what: &str, paper: &str, share: f64| {
-            checks.push(Check::new(
+            checks.push(Check::exact(
                 format!("W+ = {places}, {what}"),
                 paper,
                 Written::Share,
-                [Some(share)],
+                share,
                 Bound::AtMost(1.0),
             ));
         };

@@ -174,8 +174,8 @@ impl Cell {
             Tolerance::Share(share, least) => (share * self.means[0]).max(least),
             Tolerance::Points(points) => points,
         };
-        let (low, high) = self.difference.interval();
-        if self.difference.mean.abs() <= allowed {
+        let (low, high) = self.difference.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        if self.difference.value.abs() <= allowed {
             Verdict::Inside
         } else if low <= allowed && high >= -allowed {
             Verdict::Undecided
@@ -195,8 +195,8 @@ impl fmt::Display for Cell {
             Tolerance::Share(..) => 100.0 / peer,
             Tolerance::Points(_) => 1.0,
         };
-        let difference = self.difference.mean * scale;
-        let half_width = self.difference.half_width.unwrap_or(f64::INFINITY) * scale;
+        let difference = self.difference.value * scale;
+        let half_width = self.difference.half_width().unwrap_or(f64::INFINITY) * scale;
         let mark = match self.verdict() {
             Verdict::Inside => "",
             Verdict::Undecided => " ?",
@@ -219,7 +219,7 @@ pub(crate) fn compare(peer: &[PeerRun], ours: &[Vec<Figure>]) -> Vec<Cell> {
             pairs.iter().map(|pair| pair.0).sum::<f64>() / count,
             pairs.iter().map(|pair| pair.1).sum::<f64>() / count,
         ];
-        let difference = Estimate::of(pairs.iter().map(|(peer, ours)| ours - peer))?;
+        let difference = Estimate::mean(pairs.iter().map(|(peer, ours)| ours - peer))?;
         let Figure { name, tolerance, .. } = ours.first()?[place].clone();
         (means != [0.0, 0.0]).then_some(Cell { name, means, difference, tolerance })
     };

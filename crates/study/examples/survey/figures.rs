@@ -3,7 +3,8 @@
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::TrafficSummary;
 use tidegate_sim::scenario::{QueueSpec, Scenario};
-use tidegate_study::Estimate;
+use tidegate_study::measure::Better;
+use tidegate_study::{Centre, Sample, ranking};
 
 /// A figure of a run.
 pub(crate) struct Figure {
@@ -13,7 +14,9 @@ pub(crate) struct Figure {
     /// From the first unit to that of the tables.
     pub(crate) scale: f64,
     /// Which is better.
-    pub(crate) more_is_better: bool,
+    pub(crate) better: Better,
+    /// What is estimated of its values over the seeds.
+    pub(crate) centre: Centre,
     /// Differences smaller than this are nobody's win: in the first unit.
     pub(crate) matters: f64,
     pub(crate) value: fn(&Scenario, &RunSummary) -> Option<f64>,
@@ -25,7 +28,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "short_mean_s",
         unit: "ms",
         scale: 1e3,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Mean,
         matters: 0.005,
         value: |_, run| run.short.response.mean(),
     },
@@ -34,7 +38,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "short_p95_s",
         unit: "ms",
         scale: 1e3,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Median,
         matters: 0.005,
         value: |_, run| run.short.response.quantile(0.95),
     },
@@ -43,7 +48,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "bulk_goodput_bit_s",
         unit: "Mbit/s",
         scale: 1e-6,
-        more_is_better: true,
+        better: Better::More,
+        centre: Centre::Mean,
         matters: 50_000.0,
         value: |scenario, run| {
             let goodputs = bulk(scenario, run).flat_map(|source| &source.long_goodputs);
@@ -56,7 +62,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "bulk_stall_s",
         unit: "s",
         scale: 1.0,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Median,
         matters: 0.1,
         value: |scenario, run| {
             bulk(scenario, run).map(|source| source.longest_stall.as_seconds()).reduce(f64::max)
@@ -67,7 +74,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "call_delay_p95_s",
         unit: "ms",
         scale: 1e3,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Median,
         matters: 0.001,
         value: |scenario, run| worst(scenario, run, "call", |call| call.delay.quantile(0.95)),
     },
@@ -76,7 +84,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "call_loss",
         unit: "%",
         scale: 100.0,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Mean,
         matters: 0.001,
         value: |scenario, run| worst(scenario, run, "call", lost),
     },
@@ -85,7 +94,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "stream_delay_p95_s",
         unit: "ms",
         scale: 1e3,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Median,
         matters: 0.001,
         value: |scenario, run| {
             let of = |name| worst(scenario, run, name, |one| one.delay.quantile(0.95));
@@ -97,7 +107,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "stream_loss",
         unit: "%",
         scale: 100.0,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Mean,
         matters: 0.001,
         value: |scenario, run| {
             worst(scenario, run, "stream", lost).or_else(|| worst(scenario, run, "page load", lost))
@@ -108,7 +119,8 @@ pub(crate) const FIGURES: [Figure; 9] = [
         column: "flows_tracked",
         unit: "",
         scale: 1.0,
-        more_is_better: false,
+        better: Better::Less,
+        centre: Centre::Mean,
         matters: 1.0,
         value: |scenario, run| {
             let tested = std::iter::zip(&scenario.links, &run.links)
@@ -148,35 +160,23 @@ fn lost(source: &TrafficSummary) -> Option<f64> {
 pub(crate) struct CaseResult {
     pub(crate) name: String,
     pub(crate) group: &'static str,
-    /// By discipline, figure and seed.
-    pub(crate) values: Vec<Vec<Vec<Option<f64>>>>,
+    /// By discipline and figure.
+    pub(crate) values: Vec<Vec<Option<Sample>>>,
 }
 
 impl CaseResult {
-    /// The mean over seeds, when every discipline has one.
-    pub(crate) fn estimate(&self, discipline: usize, figure: usize) -> Option<Estimate> {
-        Estimate::of(self.values[discipline][figure].iter().copied().flatten())
+    /// A figure of every discipline.
+    fn of(&self, figure: usize) -> Vec<Option<&Sample>> {
+        self.values.iter().map(|values| values[figure].as_ref()).collect()
     }
 
-    /// The disciplines that nobody beats: the one with the best mean, and those
-    /// whose difference to it, seed by seed, either does not matter or cannot be
-    /// told from nothing.
-    pub(crate) fn winners(&self, figure: usize) -> Vec<usize> {
-        let better = |one: f64, other: f64| {
-            if FIGURES[figure].more_is_better { one > other } else { one < other }
-        };
-        let means = (0..self.values.len())
-            .filter_map(|discipline| Some((discipline, self.estimate(discipline, figure)?.mean)));
-        let best = means.reduce(|best, next| if better(next.1, best.1) { next } else { best });
-        let Some((best, _)) = best else { return Vec::new() };
-        let unbeaten = |discipline: &usize| {
-            let pairs =
-                std::iter::zip(&self.values[*discipline][figure], &self.values[best][figure]);
-            let differences = pairs.filter_map(|(one, best)| Some(one.as_ref()? - best.as_ref()?));
-            let Some(difference) = Estimate::of(differences) else { return false };
-            let (low, high) = difference.interval();
-            difference.mean.abs() <= FIGURES[figure].matters || (low <= 0.0 && high >= 0.0)
-        };
-        (0..self.values.len()).filter(unbeaten).collect()
+    /// Whether any discipline has this figure.
+    pub(crate) fn has(&self, figure: usize) -> bool {
+        self.of(figure).iter().any(Option::is_some)
+    }
+
+    /// Which disciplines win.
+    pub(crate) fn winners(&self, figure: usize) -> Vec<bool> {
+        ranking::best(&self.of(figure), FIGURES[figure].better, FIGURES[figure].matters)
     }
 }

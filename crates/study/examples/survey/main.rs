@@ -6,12 +6,13 @@
 //! ```
 //!
 //! writes `README.md` (winners and tables) and `survey.csv` (every figure with its
-//! interval) into the folder. Each case is a scenario or a variant of one; each
-//! discipline runs with the same seeds, so differences are between runs with the
-//! same arrivals.
+//! interval) into the folder, and the tables of the guide beside it, `comparison.md`.
+//! Each case is a scenario or a variant of one; each discipline runs with the same
+//! seeds, so differences are between runs with the same arrivals.
 
 mod cases;
 mod figures;
+mod guide;
 mod page;
 
 use std::error::Error;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_study::Sample;
 use tidegate_study::experiment::{self, Forget};
 
 use figures::{CaseResult, FIGURES};
@@ -34,6 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("usage: survey FOLDER [SEEDS]")?);
     let seeds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
+    let guide_path = folder.with_extension("md");
+    let guide = fs::read_to_string(&guide_path)?;
     let choices: Vec<DisciplineChoice> =
         DISCIPLINES.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let threads = std::thread::available_parallelism()?.get();
@@ -47,7 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let values = runs.chunks(scenario.seeds.len()).map(|runs| {
             FIGURES
                 .iter()
-                .map(|figure| runs.iter().map(|run| (figure.value)(&scenario, run)).collect())
+                .map(|figure| {
+                    let value = |run| (figure.value)(&scenario, run);
+                    Sample::of(figure.centre, runs.iter().map(|run| (run.seed, value(run))))
+                })
                 .collect()
         });
         results.push(CaseResult { name: case.name, group: case.group, values: values.collect() });
@@ -55,5 +62,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("README.md"), page::markdown(&results, seeds))?;
     fs::write(folder.join("survey.csv"), page::csv(&results)?)?;
+    fs::write(guide_path, guide::with_tables(&guide, &results))?;
     Ok(())
 }

@@ -13,10 +13,11 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
          {seeds}`. \
          [comparison.md](../comparison.md) explains the results; [survey.csv](survey.csv) \
          contains every figure with its interval.\n\n\
-         Each case runs with {seeds} seeds under each discipline, with the same arrivals. A \
-         discipline wins a case if none is better: its difference from the best mean, seed by \
-         seed, is either indistinguishable from zero (95%) or too small to matter. Several can \
-         win.\n\n| figure | differences up to this do not matter |\n| --- | ---: |\n{}",
+         Each case runs with {seeds} seeds under each discipline, with the same arrivals. Means \
+         are means over seeds; stalls and what 95% are below are medians over seeds. One \
+         discipline beats another if the 95% interval of their difference, seed by seed, lies on \
+         one side of zero, and the difference matters. Those win a case that none beats, from \
+         the best value down to the first that is beaten.\n\n| figure | differences up to this do not matter |\n| --- | ---: |\n{}",
         FIGURES.iter().map(matters).collect::<String>()
     );
     text.push_str("\n## Wins\n\n");
@@ -44,11 +45,10 @@ fn matters(figure: &Figure) -> String {
 fn wins(results: &[CaseResult]) -> String {
     let mut text = head("figure (cases)", DISCIPLINES.iter().copied());
     for (index, figure) in FIGURES.iter().enumerate() {
-        let cases: Vec<_> =
-            results.iter().map(|result| result.winners(index)).filter(|w| !w.is_empty()).collect();
+        let measured = results.iter().filter(|result| result.has(index));
+        let cases: Vec<_> = measured.map(|result| result.winners(index)).collect();
         let count = |discipline: usize| {
-            let won = cases.iter().filter(|winners| winners.contains(&discipline)).count();
-            won.to_string()
+            cases.iter().filter(|winners| winners[discipline]).count().to_string()
         };
         let counts: Vec<_> = (0..DISCIPLINES.len()).map(count).collect();
         text.push_str(&format!("| {} ({}) | {} |\n", figure.name, cases.len(), counts.join(" | ")));
@@ -58,8 +58,7 @@ fn wins(results: &[CaseResult]) -> String {
 
 /// The figures of a case; winners are bold.
 fn table(result: &CaseResult) -> String {
-    let shown: Vec<usize> =
-        (0..FIGURES.len()).filter(|index| !result.winners(*index).is_empty()).collect();
+    let shown: Vec<usize> = (0..FIGURES.len()).filter(|index| result.has(*index)).collect();
     let titles = shown.iter().map(|index| FIGURES[*index].name);
     let mut text = head("", titles);
     for (discipline, name) in DISCIPLINES.iter().enumerate() {
@@ -70,9 +69,9 @@ fn table(result: &CaseResult) -> String {
 }
 
 fn cell(result: &CaseResult, discipline: usize, index: usize) -> String {
-    let Some(estimate) = result.estimate(discipline, index) else { return "-".into() };
-    let text = number(estimate.mean, &FIGURES[index]);
-    if result.winners(index).contains(&discipline) { format!("**{text}**") } else { text }
+    let Some(sample) = &result.values[discipline][index] else { return "-".into() };
+    let text = number(sample.estimate().value, &FIGURES[index]);
+    if result.winners(index)[discipline] { format!("**{text}**") } else { text }
 }
 
 fn number(value: f64, figure: &Figure) -> String {
@@ -95,22 +94,35 @@ fn head<'a>(first: &str, titles: impl Iterator<Item = &'a str>) -> String {
 /// One line for each case, discipline and figure.
 pub(crate) fn csv(results: &[CaseResult]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let columns = ["group", "case", "discipline", "figure", "mean", "half_width", "seeds", "wins"];
-    writer.write_record(columns)?;
+    writer.write_record([
+        "group",
+        "case",
+        "discipline",
+        "figure",
+        "estimate",
+        "value",
+        "low_95",
+        "high_95",
+        "seeds",
+        "wins",
+    ])?;
     for result in results {
         for (discipline, name) in DISCIPLINES.iter().enumerate() {
             for (index, figure) in FIGURES.iter().enumerate() {
-                let Some(estimate) = result.estimate(discipline, index) else { continue };
-                let half = estimate.half_width.map_or(String::new(), |half| format!("{half:.6e}"));
+                let Some(sample) = &result.values[discipline][index] else { continue };
+                let estimate = sample.estimate();
+                let end = |end: Option<f64>| end.map_or(String::new(), |end| format!("{end:.6e}"));
                 writer.write_record([
                     result.group,
                     &result.name,
                     name,
                     figure.column,
-                    &format!("{:.6e}", estimate.mean),
-                    &half,
+                    estimate.centre.name(),
+                    &end(Some(estimate.value)),
+                    &end(estimate.interval.map(|it| it.0)),
+                    &end(estimate.interval.map(|it| it.1)),
                     &estimate.runs.to_string(),
-                    &result.winners(index).contains(&discipline).to_string(),
+                    &result.winners(index)[discipline].to_string(),
                 ])?;
             }
         }

@@ -1,10 +1,12 @@
 //! The results of the transfers of one size class.
 
 use serde::{Deserialize, Serialize};
+use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::ClassSummary;
 
-use crate::Estimate;
+use super::sample;
 use crate::measure::{Better, Measure, Quantity, Table, Value};
+use crate::{Centre, Sample};
 
 /// The flows of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,13 +22,13 @@ pub struct ClassResult {
     /// Flows that lost at least one packet, all runs together.
     pub with_loss: u64,
     /// Mean response time.
-    pub mean_s: Option<Estimate>,
+    pub mean_s: Option<Sample>,
     /// Median response time.
-    pub median_s: Option<Estimate>,
+    pub median_s: Option<Sample>,
     /// 95th percentile of the response time.
-    pub p95_s: Option<Estimate>,
+    pub p95_s: Option<Sample>,
     /// Mean of the response time divided by that on an empty link.
-    pub slowdown: Option<Estimate>,
+    pub slowdown: Option<Sample>,
 }
 
 impl ClassResult {
@@ -69,7 +71,7 @@ impl ClassResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::CLASSES],
-            value: |it| Value::Mean(it.mean_s),
+            value: |it| Value::Sample(it.mean_s.as_ref()),
         },
         Measure {
             name: "response_median_s",
@@ -78,7 +80,7 @@ impl ClassResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::CLASSES],
-            value: |it| Value::Mean(it.median_s),
+            value: |it| Value::Sample(it.median_s.as_ref()),
         },
         Measure {
             name: "response_p95_s",
@@ -87,7 +89,7 @@ impl ClassResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::CLASSES],
-            value: |it| Value::Mean(it.p95_s),
+            value: |it| Value::Sample(it.p95_s.as_ref()),
         },
         Measure {
             name: "slowdown_ratio",
@@ -96,7 +98,7 @@ impl ClassResult {
             quantity: Quantity::Plain,
             better: Better::Less,
             tables: &[Self::CLASSES],
-            value: |it| Value::Mean(it.slowdown),
+            value: |it| Value::Sample(it.slowdown.as_ref()),
         },
     ];
 }
@@ -105,22 +107,24 @@ impl ClassResult {
     pub(super) fn of(
         label: String,
         up_to_bytes: Option<u64>,
-        runs: impl Iterator<Item = ClassSummary>,
+        runs: &[&RunSummary],
+        of: impl Fn(&RunSummary) -> &ClassSummary,
     ) -> ClassResult {
-        let runs: Vec<_> = runs.collect();
-        let estimate = |value: &dyn Fn(&ClassSummary) -> Option<f64>| {
-            Estimate::of(runs.iter().filter_map(value))
+        let sample = |centre, value: &dyn Fn(&ClassSummary) -> Option<f64>| {
+            sample(centre, runs, |run| value(of(run)))
         };
+        let quantile =
+            |fraction| sample(Centre::Median, &|class| class.response.quantile(fraction));
         ClassResult {
             label,
             up_to_bytes,
-            started: runs.iter().map(|class| class.started).sum(),
-            completed: runs.iter().map(|class| class.completed).sum(),
-            with_loss: runs.iter().map(|class| class.with_loss).sum(),
-            mean_s: estimate(&|class| class.response.mean()),
-            median_s: estimate(&|class| class.response.quantile(0.5)),
-            p95_s: estimate(&|class| class.response.quantile(0.95)),
-            slowdown: estimate(&ClassSummary::mean_slowdown),
+            started: runs.iter().map(|run| of(run).started).sum(),
+            completed: runs.iter().map(|run| of(run).completed).sum(),
+            with_loss: runs.iter().map(|run| of(run).with_loss).sum(),
+            mean_s: sample(Centre::Mean, &|class| class.response.mean()),
+            median_s: quantile(0.5),
+            p95_s: quantile(0.95),
+            slowdown: sample(Centre::Mean, &ClassSummary::mean_slowdown),
         }
     }
 }

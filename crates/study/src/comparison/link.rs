@@ -6,9 +6,9 @@ use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::LinkSummary;
 use tidegate_sim::scenario::{QueueSpec, Scenario};
 
-use super::{DelayResult, thin};
-use crate::Estimate;
+use super::{DelayResult, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
+use crate::{Centre, Sample};
 
 /// One link with a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct LinkResult {
     /// Whether the discipline under test was here.
     pub tested: bool,
     /// Bytes sent divided by bytes that could have been sent.
-    pub utilisation: Option<Estimate>,
+    pub utilisation: Option<Sample>,
     /// Packets that arrived, all runs together.
     pub offered: u64,
     /// Packets lost on arrival, all runs together.
@@ -38,13 +38,13 @@ pub struct LinkResult {
     #[serde(default)]
     pub marked: u64,
     /// Packets lost divided by packets that arrived.
-    pub loss_ratio: Option<Estimate>,
+    pub loss_ratio: Option<Sample>,
     /// Time in the queue.
     pub delay: DelayResult,
     /// Mean number of packets queued.
-    pub queue_packets: Option<Estimate>,
+    pub queue_packets: Option<Sample>,
     /// Mean number of flows tracked.
-    pub flows_tracked: Option<Estimate>,
+    pub flows_tracked: Option<Sample>,
     /// The most flows tracked at once in any run.
     pub flows_peak: usize,
     /// The state over time in the first run.
@@ -161,7 +161,7 @@ impl LinkResult {
             quantity: Quantity::Share,
             better: Better::Neither,
             tables: &[Self::PACKETS],
-            value: |it| Value::Mean(it.utilisation),
+            value: |it| Value::Sample(it.utilisation.as_ref()),
         },
         Measure {
             name: "loss_ratio",
@@ -170,7 +170,7 @@ impl LinkResult {
             quantity: Quantity::Share,
             better: Better::Less,
             tables: &[Self::PACKETS],
-            value: |it| Value::Mean(it.loss_ratio),
+            value: |it| Value::Sample(it.loss_ratio.as_ref()),
         },
         Measure {
             name: "queue_packets",
@@ -179,7 +179,7 @@ impl LinkResult {
             quantity: Quantity::Plain,
             better: Better::Neither,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.queue_packets),
+            value: |it| Value::Sample(it.queue_packets.as_ref()),
         },
         Measure {
             name: "flows_tracked",
@@ -188,7 +188,7 @@ impl LinkResult {
             quantity: Quantity::Plain,
             better: Better::Neither,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.flows_tracked),
+            value: |it| Value::Sample(it.flows_tracked.as_ref()),
         },
         Measure {
             name: "delay_mean_s",
@@ -197,7 +197,7 @@ impl LinkResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.delay.mean_s),
+            value: |it| Value::Sample(it.delay.mean_s.as_ref()),
         },
         Measure {
             name: "delay_median_s",
@@ -206,7 +206,7 @@ impl LinkResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.delay.median_s),
+            value: |it| Value::Sample(it.delay.median_s.as_ref()),
         },
         Measure {
             name: "delay_p95_s",
@@ -215,7 +215,7 @@ impl LinkResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.delay.p95_s),
+            value: |it| Value::Sample(it.delay.p95_s.as_ref()),
         },
         Measure {
             name: "delay_p99_s",
@@ -224,7 +224,7 @@ impl LinkResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.delay.p99_s),
+            value: |it| Value::Sample(it.delay.p99_s.as_ref()),
         },
         Measure {
             name: "delay_max_s",
@@ -233,7 +233,7 @@ impl LinkResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::QUEUES],
-            value: |it| Value::Mean(it.delay.max_s),
+            value: |it| Value::Sample(it.delay.max_s.as_ref()),
         },
     ];
 }
@@ -241,7 +241,10 @@ impl LinkResult {
 impl LinkResult {
     pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> LinkResult {
         let links = || runs.iter().filter_map(|run| run.links[index].as_ref());
-        let estimate = |value: &dyn Fn(&LinkSummary) -> f64| Estimate::of(links().map(value));
+        // Shares of one, and means over the run of what the buffer bounds.
+        let mean = |value: &dyn Fn(&LinkSummary) -> f64| {
+            sample(Centre::Mean, runs, |run| run.links[index].as_ref().map(value))
+        };
         let over_time: Vec<_> = links()
             .next()
             .into_iter()
@@ -258,7 +261,7 @@ impl LinkResult {
         LinkResult {
             name: scenario.links[index].name.clone(),
             tested: matches!(scenario.links[index].queue, QueueSpec::Tested(_)),
-            utilisation: estimate(&|link| link.utilisation),
+            utilisation: mean(&|link| link.utilisation),
             offered: links().map(|link| link.counters.offered).sum(),
             refused: lost(LossReason::Refused),
             pushed_out: lost(LossReason::PushedOut),
@@ -266,10 +269,10 @@ impl LinkResult {
             superseded: lost(LossReason::Superseded),
             excess: lost(LossReason::Excess),
             marked: links().map(|link| link.counters.marked).sum(),
-            loss_ratio: estimate(&LinkSummary::loss_ratio),
-            delay: DelayResult::of(links().map(|link| &link.delay)),
-            queue_packets: estimate(&LinkSummary::mean_packets),
-            flows_tracked: estimate(&LinkSummary::mean_flows),
+            loss_ratio: mean(&LinkSummary::loss_ratio),
+            delay: DelayResult::of(runs, |run| Some(&run.links[index].as_ref()?.delay)),
+            queue_packets: mean(&LinkSummary::mean_packets),
+            flows_tracked: mean(&LinkSummary::mean_flows),
             flows_peak: links().map(|link| link.counters.flows_peak).max().unwrap_or(0),
             over_time: thin(&over_time),
         }

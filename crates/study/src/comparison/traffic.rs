@@ -8,9 +8,9 @@ use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
 use tidegate_sim::scenario::Scenario;
 
-use super::{DelayResult, DistributionPoint, distribution, thin};
-use crate::Estimate;
+use super::{DelayResult, DistributionPoint, distribution, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
+use crate::{Centre, Sample};
 
 /// One source of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,21 +24,21 @@ pub struct TrafficResult {
     /// Flows that finished, all runs together.
     pub completed: u64,
     /// Payload delivered, divided by the run's time after the warm-up.
-    pub throughput_bps: Option<Estimate>,
+    pub throughput_bps: Option<Sample>,
     /// Jain's index over its long flows.
-    pub fairness: Option<Estimate>,
+    pub fairness: Option<Sample>,
     /// Mean goodput of its long flows.
-    pub long_goodput_bps: Option<Estimate>,
+    pub long_goodput_bps: Option<Sample>,
     /// The longest time without progress of a long flow.
-    pub longest_stall_s: Option<Estimate>,
+    pub longest_stall_s: Option<Sample>,
     /// Datagrams lost divided by datagrams sent.
-    pub loss_ratio: Option<Estimate>,
+    pub loss_ratio: Option<Sample>,
     /// The time after which a datagram is late, if the scenario sets one.
     #[serde(default)]
     pub deadline_s: Option<f64>,
     /// Datagrams that arrived after the deadline or never, divided by those that were due.
     #[serde(default)]
-    pub late_ratio: Option<Estimate>,
+    pub late_ratio: Option<Sample>,
     /// One-way delay of datagrams.
     pub delay: DelayResult,
     /// Distribution of that delay, all runs together.
@@ -91,7 +91,7 @@ impl TrafficResult {
             quantity: Quantity::Rate,
             better: Better::Neither,
             tables: &[Self::TRANSFERS, Self::DATAGRAMS],
-            value: |it| Value::Mean(it.throughput_bps),
+            value: |it| Value::Sample(it.throughput_bps.as_ref()),
         },
         Measure {
             name: "long_goodput_bps",
@@ -100,7 +100,7 @@ impl TrafficResult {
             quantity: Quantity::Rate,
             better: Better::More,
             tables: &[Self::TRANSFERS],
-            value: |it| Value::Mean(it.long_goodput_bps),
+            value: |it| Value::Sample(it.long_goodput_bps.as_ref()),
         },
         Measure {
             name: "long_fairness_jain",
@@ -109,7 +109,7 @@ impl TrafficResult {
             quantity: Quantity::Plain,
             better: Better::More,
             tables: &[Self::TRANSFERS],
-            value: |it| Value::Mean(it.fairness),
+            value: |it| Value::Sample(it.fairness.as_ref()),
         },
         Measure {
             name: "longest_stall_s",
@@ -118,7 +118,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::TRANSFERS],
-            value: |it| Value::Mean(it.longest_stall_s),
+            value: |it| Value::Sample(it.longest_stall_s.as_ref()),
         },
         Measure {
             name: "loss_ratio",
@@ -127,7 +127,7 @@ impl TrafficResult {
             quantity: Quantity::Share,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.loss_ratio),
+            value: |it| Value::Sample(it.loss_ratio.as_ref()),
         },
         Measure {
             name: "late_ratio",
@@ -136,7 +136,7 @@ impl TrafficResult {
             quantity: Quantity::Share,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.late_ratio),
+            value: |it| Value::Sample(it.late_ratio.as_ref()),
         },
         Measure {
             name: "delay_mean_s",
@@ -145,7 +145,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.delay.mean_s),
+            value: |it| Value::Sample(it.delay.mean_s.as_ref()),
         },
         Measure {
             name: "delay_median_s",
@@ -154,7 +154,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.delay.median_s),
+            value: |it| Value::Sample(it.delay.median_s.as_ref()),
         },
         Measure {
             name: "delay_p95_s",
@@ -163,7 +163,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.delay.p95_s),
+            value: |it| Value::Sample(it.delay.p95_s.as_ref()),
         },
         Measure {
             name: "delay_p99_s",
@@ -172,7 +172,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.delay.p99_s),
+            value: |it| Value::Sample(it.delay.p99_s.as_ref()),
         },
         Measure {
             name: "delay_max_s",
@@ -181,7 +181,7 @@ impl TrafficResult {
             quantity: Quantity::Time,
             better: Better::Less,
             tables: &[Self::DATAGRAMS],
-            value: |it| Value::Mean(it.delay.max_s),
+            value: |it| Value::Sample(it.delay.max_s.as_ref()),
         },
     ];
 }
@@ -189,15 +189,19 @@ impl TrafficResult {
 impl TrafficResult {
     pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> TrafficResult {
         let sources = || runs.iter().map(|run| &run.traffic[index]);
-        let estimate = |value: &dyn Fn(&TrafficSummary) -> Option<f64>| {
-            Estimate::of(sources().filter_map(value))
+        let own = |centre, value: &dyn Fn(&TrafficSummary) -> Option<f64>| {
+            sample(centre, runs, |run| value(&run.traffic[index]))
         };
+        // Shares of one, and rates below the link's, have no tail.
+        let mean = |value: &dyn Fn(&TrafficSummary) -> Option<f64>| own(Centre::Mean, value);
         let mut pooled = Times::default();
         sources().for_each(|source| pooled.merge(&source.delay));
         let warm = Time(scenario.warm_up.0);
         let seconds = |run: &RunSummary| run.reached.since(warm).as_seconds();
-        let rates = runs.iter().filter(|run| run.reached > warm);
-        let rates = rates.map(|run| run.traffic[index].delivered.0 as f64 * 8.0 / seconds(run));
+        let rate = |run: &RunSummary| {
+            let bits = run.traffic[index].delivered.0 as f64 * 8.0;
+            (run.reached > warm).then(|| bits / seconds(run))
+        };
         let mean_goodput = |source: &TrafficSummary| {
             let goodputs = &source.long_goodputs;
             (!goodputs.is_empty()).then(|| goodputs.iter().sum::<f64>() / goodputs.len() as f64)
@@ -213,14 +217,14 @@ impl TrafficResult {
             datagrams: sources().any(|source| source.datagrams > 0),
             started: sources().map(|source| source.started).sum(),
             completed: sources().map(|source| source.completed).sum(),
-            throughput_bps: Estimate::of(rates),
-            fairness: estimate(&TrafficSummary::fairness),
-            long_goodput_bps: estimate(&mean_goodput),
-            longest_stall_s: estimate(&stall),
-            loss_ratio: estimate(&loss),
+            throughput_bps: sample(Centre::Mean, runs, rate),
+            fairness: mean(&TrafficSummary::fairness),
+            long_goodput_bps: mean(&mean_goodput),
+            longest_stall_s: own(Centre::Median, &stall),
+            loss_ratio: mean(&loss),
             deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
-            late_ratio: estimate(&TrafficSummary::late_ratio),
-            delay: DelayResult::of(sources().map(|source| &source.delay)),
+            late_ratio: mean(&TrafficSummary::late_ratio),
+            delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),
             progress: progress(runs[0], index),
         }

@@ -1,7 +1,7 @@
 //! Distributions of response times and delays.
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint};
+use tidegate_study::{Estimate, Sample};
 
 use super::{Figure, id, labels, not_drawn, sources};
 use crate::report::number::{Quantity, Units, estimate, short, significant};
@@ -101,7 +101,10 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
     let found = sources(comparison, |source| source.datagrams);
     let values = |discipline: &DisciplineResult, index: usize| {
         let delay = discipline.traffic.get(index).map(|source| &source.delay);
-        delay.map_or([None; 3], |delay| [delay.median_s, delay.p95_s, delay.p99_s])
+        delay.map_or([None; 3], |delay| {
+            [&delay.median_s, &delay.p95_s, &delay.p99_s]
+                .map(|sample| sample.as_ref().map(Sample::estimate))
+        })
     };
     let all = || {
         let each = found.iter().flat_map(|(index, _)| {
@@ -133,7 +136,7 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
         id: "delay-percentiles".into(),
         title: format!("Percentiles of the delay of {}", super::listed(&names)),
         caption: "Half of the packets arrive within the median, 95 and 99 of 100 within the \
-                  percentiles; means over seeds with 95% confidence intervals. Further left is \
+                  percentiles; medians over seeds with 95% confidence intervals. Further left is \
                   better."
             .into(),
         description: chart.in_words(),
@@ -151,11 +154,10 @@ pub(in crate::report) fn dots(
     without: &str,
 ) -> Row {
     let dots = values.iter().enumerate().filter_map(|(marker, value)| {
-        let value = value.as_ref().filter(|value| value.mean > 0.0)?;
-        let interval = value.half_width.map(|_| value.interval());
-        Some(Dot { at: value.mean, interval, marker })
+        let value = value.as_ref().filter(|value| value.value > 0.0)?;
+        Some(Dot { at: value.value, interval: value.interval, marker })
     });
-    let means: Vec<f64> = values.iter().flatten().map(|value| value.mean).collect();
+    let known: Vec<f64> = values.iter().flatten().map(|value| value.value).collect();
     Row {
         label: label.into(),
         style,
@@ -165,8 +167,8 @@ pub(in crate::report) fn dots(
         mark: None,
         note: match values {
             [Some(value)] => estimate(Quantity::Time, value),
-            _ if means.is_empty() => without.into(),
-            _ => together(&means),
+            _ if known.is_empty() => without.into(),
+            _ => together(&known),
         },
     }
 }
@@ -180,8 +182,8 @@ pub(in crate::report) fn dotted(
 ) -> RowChart {
     // Intervals that reach down to zero end at the edge.
     let ends = values.flat_map(|value| {
-        let (from, to) = value.interval();
-        [value.mean, from.max(value.mean / 4.0), to]
+        let (from, to) = value.ends();
+        [value.value, from.max(value.value / 4.0), to]
     });
     let x = Axis::log(name, Quantity::Time, ends);
     RowChart { x, groups, bar_key: None, dot_key, mark_key: None }

@@ -1,6 +1,6 @@
 //! One number for each discipline: loss, throughput, fairness, utilisation.
 
-use tidegate_study::Estimate;
+use tidegate_study::Sample;
 use tidegate_study::comparison::{Comparison, DisciplineResult};
 
 use super::{Figure, shown_links, sources};
@@ -15,9 +15,9 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
         let offered = link.map_or(0, |link| link.offered);
         let (refused, later) =
             link.map_or((0, 0), |link| (link.refused, link.lost() - link.refused));
-        let ratio = link.and_then(|link| link.loss_ratio);
+        let ratio = link.and_then(|link| link.loss_ratio.as_ref()).map(Sample::estimate);
         // The mean over seeds, like everywhere, divided as all seeds together.
-        let both = ratio.map_or(0.0, |ratio| ratio.mean);
+        let both = ratio.map_or(0.0, |ratio| ratio.value);
         let first = both * refused as f64 / (refused + later).max(1) as f64;
         let note = match ratio {
             Some(ratio) if refused + later > 0 => {
@@ -37,7 +37,7 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
                 Bar { from: 0.0, to: first, outlined: false },
                 Bar { from: first, to: both, outlined: true },
             ],
-            whisker: ratio.and_then(|ratio| ratio.half_width.map(|_| ratio.interval())),
+            whisker: ratio.and_then(|ratio| ratio.interval),
             dots: Vec::new(),
             mark: None,
             note,
@@ -73,7 +73,8 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     }
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
-            let value = discipline.traffic.get(*index).and_then(|source| source.throughput_bps);
+            let value =
+                discipline.traffic.get(*index).and_then(|source| source.throughput_bps.as_ref());
             bar(&discipline.label, style, value, Quantity::Rate, "nothing")
         });
         (format!("‘{name}’"), rows.collect())
@@ -95,7 +96,7 @@ pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
     let found = sources(comparison, |source| !source.datagrams && source.fairness.is_some());
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
-            let value = discipline.traffic.get(*index).and_then(|source| source.fairness);
+            let value = discipline.traffic.get(*index).and_then(|source| source.fairness.as_ref());
             bar(&discipline.label, style, value, Quantity::Plain, "no long flow")
         });
         (format!("‘{name}’"), rows.collect())
@@ -117,7 +118,7 @@ pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
 pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     let groups = shown_links(comparison).into_iter().map(|(index, link)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
-            let value = discipline.links.get(index).and_then(|link| link.utilisation);
+            let value = discipline.links.get(index).and_then(|link| link.utilisation.as_ref());
             bar(&discipline.label, style, value, Quantity::Share, "unknown")
         });
         (link.name.clone(), rows.collect())
@@ -139,17 +140,17 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
 pub(in crate::report) fn bar(
     label: &str,
     style: usize,
-    value: Option<Estimate>,
+    value: Option<&Sample>,
     quantity: Quantity,
     without: &str,
 ) -> Row {
-    let value = value.filter(|value| value.mean.is_finite());
-    let end = value.map_or(0.0, |value| value.mean);
+    let value = value.map(Sample::estimate);
+    let end = value.map_or(0.0, |value| value.value);
     Row {
         label: label.into(),
         style,
         bars: vec![Bar { from: 0.0, to: end, outlined: false }],
-        whisker: value.and_then(|value| value.half_width.map(|_| value.interval())),
+        whisker: value.and_then(|value| value.interval),
         dots: Vec::new(),
         mark: None,
         note: value.map_or(without.into(), |value| estimate(quantity, &value)),

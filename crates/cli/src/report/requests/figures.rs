@@ -1,6 +1,6 @@
 //! The figures of a gateway's report: small responses, shares, response times.
 
-use tidegate_study::Estimate;
+use tidegate_study::Sample;
 use tidegate_study::requests::Summary;
 
 use super::{Results, classes, of_class};
@@ -22,29 +22,35 @@ pub(super) fn all(results: Results) -> Vec<Figure> {
 }
 
 /// A row for each way, of the values that belong to it.
-fn rows(summary: &Summary, values: &[Vec<Option<Estimate>>]) -> Vec<Row> {
+fn rows(summary: &Summary, values: &[Vec<Option<&Sample>>]) -> Vec<Row> {
     let ways = summary.ways.iter().enumerate();
     ways.map(|(style, way)| {
-        let own: Vec<_> = values.iter().map(|it| it.get(style).copied().flatten()).collect();
+        let own: Vec<_> =
+            values.iter().map(|it| Some(it.get(style).copied()??.estimate())).collect();
         dots(&way.label, style, &own, NONE)
     })
     .collect()
 }
 
 fn small_responses(summary: &Summary) -> Figure {
-    let all: Vec<_> = summary.ways.iter().map(|way| way.small_p50_s).collect();
-    let by_class = classes(summary)
-        .map(|(place, name)| (format!("‘{name}’"), of_class(summary, place, |it| it.small_p50_s)));
+    let all: Vec<_> = summary.ways.iter().map(|way| way.small_p50_s.as_ref()).collect();
+    let by_class = classes(summary).map(|(place, name)| {
+        (format!("‘{name}’"), of_class(summary, place, |it| it.small_p50_s.as_ref()))
+    });
     let mut groups = vec![("All classes".to_string(), all)];
     groups.extend(by_class.filter(|_| classes(summary).count() > 1));
     let values: Vec<_> = groups.iter().flat_map(|(_, values)| values).flatten().copied().collect();
     let groups = groups.into_iter().map(|(name, values)| (name, rows(summary, &[values])));
-    let chart =
-        dotted("Median response time", values.iter().copied(), groups.collect(), Vec::new());
+    let chart = dotted(
+        "Median response time",
+        values.iter().map(|it| it.estimate()),
+        groups.collect(),
+        Vec::new(),
+    );
     figure(
         "small-responses",
         "Small responses",
-        "The time within which half of the responses below 10 kB arrived. Markers are means over \
+        "The time within which half of the responses below 10 kB arrived. Markers are medians over \
          seeds, whiskers their 95% confidence intervals; the axis is logarithmic. Further left is \
          better.",
         &chart,
@@ -55,10 +61,10 @@ fn small_responses(summary: &Summary) -> Figure {
 fn response_times(summary: &Summary) -> Figure {
     let of = |place| {
         [
-            of_class(summary, place, |it| it.response_p50_s),
-            of_class(summary, place, |it| it.response_mean_s),
-            of_class(summary, place, |it| it.response_p95_s),
-            of_class(summary, place, |it| it.response_p99_s),
+            of_class(summary, place, |it| it.response_p50_s.as_ref()),
+            of_class(summary, place, |it| it.response_mean_s.as_ref()),
+            of_class(summary, place, |it| it.response_p95_s.as_ref()),
+            of_class(summary, place, |it| it.response_p99_s.as_ref()),
         ]
     };
     let every = || classes(summary).map(|(place, name)| (name, of(place)));
@@ -66,7 +72,7 @@ fn response_times(summary: &Summary) -> Figure {
     let groups = every().map(|(name, values)| (format!("‘{name}’"), rows(summary, &values)));
     let chart = dotted(
         "Response time",
-        values.iter().copied(),
+        values.iter().map(|it| it.estimate()),
         groups.collect(),
         vec!["median", "mean", "95th percentile", "99th percentile"],
     );
@@ -74,8 +80,8 @@ fn response_times(summary: &Summary) -> Figure {
         "response-times",
         "Response times by class",
         "For all responses of a class, small and large: half arrived within the median, 95 and 99 \
-         of 100 within the percentiles. Markers are means over seeds, whiskers their 95% \
-         confidence intervals, and the numbers at the right in the order of the key; the axis is \
+         of 100 within the percentiles. Markers are means over seeds of the mean, \
+         and medians over seeds of the others, whiskers their 95% confidence intervals, and the numbers at the right in the order of the key; the axis is \
          logarithmic. Further left is better.",
         &chart,
         values.is_empty(),
@@ -96,7 +102,7 @@ fn figure(id: &str, title: &str, caption: &str, chart: &RowChart, empty: bool) -
 fn shares_of_classes(results: Results) -> Option<Figure> {
     let Results { summary, standard, .. } = results;
     let groups = classes(summary).map(|(place, name)| {
-        let shares = of_class(summary, place, |it| it.share);
+        let shares = of_class(summary, place, |it| it.share.as_ref());
         let rows = summary.ways.iter().zip(shares).enumerate().map(|(style, (way, share))| Row {
             mark: standard.due(style).map(|due| due[place]),
             ..shares::bar(&way.label, style, share, Quantity::Share, "nothing")

@@ -1,13 +1,13 @@
 //! The finding in words: what each way does to small responses, and whether
 //! classes get their weights.
 //!
-//! The rules are those of the report on disciplines: a difference is claimed
-//! only where intervals do not overlap, and with one seed numbers stand without
-//! a claim. Shares are compared with what weights promise, a value without an
+//! The rules are those of the report on disciplines: a difference is claimed only
+//! where its interval, seed by seed, lies on one side of zero, and with too few seeds
+//! for one numbers stand without a claim. Shares are compared with what weights promise, a value without an
 //! interval; the way decides whether these are weights of classes or of users.
 //! For a way without weights the finding states shares and claims nothing.
 
-use tidegate_study::Estimate;
+use tidegate_study::Sample;
 use tidegate_study::requests::{Class, Counts, Way};
 
 use super::{Results, classes};
@@ -17,7 +17,7 @@ use crate::report::markup::{Element, element};
 use crate::report::number::{Quantity, pair, short};
 use crate::report::page;
 use crate::report::summary::{
-    Better, Clause, Summary, UNFINISHED, Verdict, finished, response, verdict,
+    Better, Clause, Summary, UNFINISHED, Verdict, finished, judged, response, verdict,
 };
 use crate::report::tables::MainRow;
 
@@ -46,8 +46,8 @@ pub(super) fn section(results: Results) -> Element {
     let intro = format!(
         "What each way does to small responses{against}, and whether classes receive what their \
          weights promise. For small responses, those below 10 kB of all classes together, the \
-         report states the median. A difference is stated only where the 95% confidence intervals \
-         do not reach across it.{weights} A class that asks for less than its weight promises \
+         report states the median. A difference is stated only where its 95% confidence interval, \
+         seed by seed, lies on one side of zero.{weights} A class that asks for less than its weight promises \
          leaves the rest to others, and then no way is at fault."
     );
     let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
@@ -83,8 +83,9 @@ fn named(ways: &[Way], of: impl Fn(usize) -> bool) -> String {
 
 /// The way under which small responses arrive soonest.
 fn soonest(ways: &[Way]) -> Option<String> {
-    let values: Vec<_> = ways.iter().map(|way| way.small_p50_s).collect();
-    let known = values.iter().enumerate().filter_map(|(place, it)| Some((place, (*it)?.mean)));
+    let values: Vec<_> = ways.iter().map(|way| way.small_p50_s.as_ref()).collect();
+    let known = values.iter().enumerate();
+    let known = known.filter_map(|(place, it)| Some((place, it.as_ref()?.estimate().value)));
     let (first, median) = known.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let (name, quantity, better) = (String::new(), Quantity::Time, Better::Less);
     let ahead = MainRow { name, quantity, better, values }.stars();
@@ -133,16 +134,17 @@ fn of(results: Results, baseline: usize, place: usize) -> Summary {
     let (way, before) = (&ways[place], &ways[baseline]);
     let mut clauses = Vec::new();
     let mut say = |verdict, text| clauses.push(Clause { verdict, text });
-    match (before.small_p50_s, way.small_p50_s) {
+    match (&before.small_p50_s, &way.small_p50_s) {
         (_, None) => say(Verdict::Told, format!("none of the {SMALL} finished")),
         (Some(was), Some(is)) if place != baseline => {
-            let verdict = verdict(&was, &is, Better::Less);
-            let text = response(SMALL, verdict, was.mean, is.mean);
+            let verdict = verdict(was, is, Better::Less);
+            let [was, is] = [was, is].map(|it| it.estimate().value);
+            let text = response(SMALL, verdict, was, is);
             let unclear = verdict == Verdict::Unclear;
             say(verdict, if unclear { format!("no clear difference in {text}") } else { text });
         }
         (_, Some(is)) => {
-            let time = short(Quantity::Time, is.mean);
+            let time = short(Quantity::Time, is.estimate().value);
             say(Verdict::Told, format!("half of the {SMALL} arrive within {time}"));
         }
     }
@@ -172,23 +174,22 @@ fn unanswered(way: &Way) -> f64 {
 struct Shares<'a> {
     /// The shares by weight; `None` where the way has no weights.
     due: Option<&'a [f64]>,
-    received: Vec<Estimate>,
+    received: Vec<&'a Sample>,
 }
 
 impl<'a> Shares<'a> {
     /// `None` when nothing was received.
     fn of(results: Results<'a>, place: usize) -> Option<Shares<'a>> {
         let classes = results.summary.ways[place].classes.iter();
-        let received = classes.map(|class| class.share).collect::<Option<_>>()?;
+        let received = classes.map(|class| class.share.as_ref()).collect::<Option<_>>()?;
         Some(Shares { due: results.standard.due(place), received })
     }
 
     /// For each class what it receives, what it is due, and how the two compare.
     fn each(&self, due: &[f64]) -> Vec<(f64, f64, Verdict)> {
         let compared = self.received.iter().zip(due).map(|(share, due)| {
-            let half_width = share.half_width.map(|_| 0.0);
-            let exact = Estimate { mean: *due, half_width, runs: share.runs };
-            (share.mean, *due, verdict(&exact, share, Better::More))
+            let (is, due) = (share.estimate(), *due);
+            (is.value, due, judged([due, is.value], &is.shifted(due), Better::More))
         });
         compared.collect()
     }
@@ -212,7 +213,8 @@ impl<'a> Shares<'a> {
     fn words(&self, way: &Way, standard: &Standard) -> String {
         let share =
             |(class, is): (&Class, f64)| format!("‘{}’ {}", class.name, short(Quantity::Share, is));
-        let shares = way.classes.iter().zip(self.received.iter().map(|share| share.mean));
+        let shares =
+            way.classes.iter().zip(self.received.iter().map(|share| share.estimate().value));
         let shares = listed(&shares.map(share).collect::<Vec<_>>());
         let Some(due) = self.due else {
             return format!("it has no weights ({shares})");

@@ -3,7 +3,7 @@
 
 use roxmltree::Node;
 use tidegate_sim::requests::Weights;
-use tidegate_study::Estimate;
+use tidegate_study::{Centre, Sample};
 
 use super::{Results, figures, finding};
 use crate::gateways::standard::Standard;
@@ -38,10 +38,17 @@ impl Fixture {
     }
 }
 
+/// A value over so many runs that alternate between two values, `apart` from it; a
+/// single run has the value itself.
+fn around(value: f64, apart: f64, runs: usize) -> Option<Sample> {
+    let apart = if runs > 1 { apart } else { 0.0 };
+    let run = |seed| (seed, Some(if seed % 2 == 0 { value - apart } else { value + apart }));
+    Sample::of(Centre::Mean, (1..=runs as u64).map(run))
+}
+
 /// A way with this median of small responses and these shares.
 fn way(label: &str, small: f64, shares: [f64; 3], runs: usize) -> Way {
-    let about =
-        |mean: f64| Some(Estimate { mean, half_width: (runs > 1).then_some(mean * 0.01), runs });
+    let about = |value: f64| around(value, value * 0.01, runs);
     let class = |((name, weight), share): ((&str, u32), f64)| Class {
         name: name.into(),
         weight,
@@ -167,7 +174,7 @@ fn every_figure_and_every_table_shows_every_way() {
     for way in &fixture.summary.ways {
         assert!(shown.iter().all(|text| text.contains(&way.label)), "{}", way.label);
     }
-    assert!(html.contains("Means over 5\u{a0}seeds"));
+    assert!(html.contains("Over 5\u{a0}seeds: means"));
     for of_the_setup in ["2 Mbit/s", "office: weight 4", "5 ms to 30 ms", "tidegate 0.1.0"] {
         assert!(html.contains(of_the_setup), "{of_the_setup}");
     }
@@ -261,7 +268,7 @@ fn shares_are_held_against_the_weights_that_the_way_goes_by() {
     // Clearly not what they are due, but for one class that perhaps is.
     let shares = [(0.39, 0.005), (0.29, 0.005), (0.32, 0.2)];
     for (class, (mean, half)) in fixture.summary.ways[3].classes.iter_mut().zip(shares) {
-        class.share = Some(Estimate { mean, half_width: Some(half), runs: 10 });
+        class.share = around(mean, half, 10);
     }
     fixture.standard.by_class = vec![0.39, 0.29, 0.2];
     let said = fixture.finding("li");

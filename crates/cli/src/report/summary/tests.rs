@@ -1,17 +1,35 @@
 //! The wording, case by case.
 
-use tidegate_study::Estimate;
 use tidegate_study::comparison::Comparison;
+use tidegate_study::{Centre, Sample};
 
 use super::{Better, Verdict, of, verdict};
 use crate::report::fixture;
 
-fn estimate(mean: f64, half: f64) -> Option<Estimate> {
-    Some(Estimate { mean, half_width: Some(half), runs: 5 })
+/// A mean with half its interval, or of a single run.
+type Known = Option<(f64, Option<f64>)>;
+
+fn estimate(mean: f64, half: f64) -> Known {
+    Some((mean, Some(half)))
 }
 
-fn single(mean: f64) -> Option<Estimate> {
-    Some(Estimate { mean, half_width: None, runs: 1 })
+fn single(mean: f64) -> Known {
+    Some((mean, None))
+}
+
+/// Values of four runs with this mean and interval. Those of the two disciplines have
+/// nothing in common, so that their difference is as uncertain as both together.
+fn samples([before, after]: [Known; 2]) -> [Option<Sample>; 2] {
+    // 3.182 standard errors with three degrees of freedom, of values one off the mean.
+    const HALF: f64 = 3.182 * 0.577_350;
+    let sample = |known: Known, signs: [f64; 4]| {
+        let (mean, half) = known?;
+        let runs = if half.is_some() { 4 } else { 1 };
+        let apart = half.map_or(0.0, |half| half / HALF);
+        let run = |(seed, sign): (u64, f64)| (seed, Some(mean + sign * apart));
+        Sample::of(Centre::Mean, (1..).zip(signs).take(runs).map(run))
+    };
+    [sample(before, [1.0, 1.0, -1.0, -1.0]), sample(after, [1.0, -1.0, 1.0, -1.0])]
 }
 
 /// Two disciplines of which nothing is known but how many short transfers there were.
@@ -41,15 +59,15 @@ fn the_intervals_decide() {
     for (before, after, lower_is_better, higher_is_better) in [
         ((100.0, 5.0), (50.0, 5.0), Verdict::Gain, Verdict::Loss),
         ((50.0, 5.0), (100.0, 5.0), Verdict::Loss, Verdict::Gain),
-        ((100.0, 30.0), (50.0, 30.0), Verdict::Unclear, Verdict::Unclear),
+        ((100.0, 30.0), (70.0, 30.0), Verdict::Unclear, Verdict::Unclear),
         ((100.0, 1.0), (101.0, 1.0), Verdict::Same, Verdict::Same),
         // Apart, but by so little that nobody notices.
         ((100.0, 0.1), (101.0, 0.1), Verdict::Same, Verdict::Same),
         ((0.0, 0.0), (0.0, 0.0), Verdict::Same, Verdict::Same),
         ((0.0, 0.0), (3.0, 1.0), Verdict::Loss, Verdict::Gain),
     ] {
-        let [before, after] =
-            [before, after].map(|(mean, half)| estimate(mean, half).expect("a value"));
+        let both = samples([before, after].map(|(mean, half)| estimate(mean, half)));
+        let [before, after] = both.map(|sample| sample.expect("a value"));
         assert_eq!(verdict(&before, &after, Better::Less), lower_is_better, "{before:?} {after:?}");
         assert_eq!(
             verdict(&before, &after, Better::More),
@@ -99,6 +117,7 @@ fn short_transfers() {
         (None, None, "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
+            let [before, after] = samples([before, after]);
             comparison.disciplines[0].short.mean_s = before;
             comparison.disciplines[1].short.mean_s = after;
         });
@@ -122,7 +141,9 @@ fn unfinished_short_transfers() {
         (slow, (200, 199), (200, 198), "short transfers take the same time (200 ms)."),
     ] {
         let sentence = said(|comparison| {
-            for (discipline, counts) in comparison.disciplines.iter_mut().zip([before, after]) {
+            let means = samples([mean, mean]);
+            let disciplines = comparison.disciplines.iter_mut().zip([before, after]);
+            for ((discipline, counts), mean) in disciplines.zip(means) {
                 (discipline.short.started, discipline.short.completed) = counts;
                 discipline.short.mean_s = mean;
             }
@@ -171,9 +192,10 @@ fn calls() {
         (none(), none(), "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
-            for (discipline, (delay, loss)) in
-                comparison.disciplines.iter_mut().zip([before, after])
-            {
+            let delays = samples([before.0, after.0]);
+            let losses = samples([before.1, after.1]);
+            let values = delays.into_iter().zip(losses);
+            for (discipline, (delay, loss)) in comparison.disciplines.iter_mut().zip(values) {
                 discipline.traffic[0].delay.p95_s = delay;
                 discipline.traffic[0].loss_ratio = loss;
             }
@@ -206,9 +228,10 @@ fn calls_with_a_deadline() {
         (estimate(0.58, 0.01), None, "no measured value can be compared."),
     ] {
         let sentence = said(|comparison| {
-            for (discipline, late) in comparison.disciplines.iter_mut().zip([before, after]) {
+            let values = samples([before, after]);
+            for (discipline, late) in comparison.disciplines.iter_mut().zip(values) {
                 discipline.traffic[0].late_ratio = late;
-                discipline.traffic[0].loss_ratio = estimate(0.02, 0.001);
+                [discipline.traffic[0].loss_ratio, _] = samples([estimate(0.02, 0.001), None]);
             }
         });
         assert_eq!(sentence, expected);
@@ -265,9 +288,10 @@ fn long_transfers_and_their_stalls() {
         ((estimate(3.4e6, 1e6), None), (None, None), "no long transfer of ‘backup’ was observed."),
     ] {
         let sentence = said(|comparison| {
-            for (discipline, (rate, stall)) in
-                comparison.disciplines.iter_mut().zip([before, after])
-            {
+            let rates = samples([before.0, after.0]);
+            let stalls = samples([before.1, after.1]);
+            let values = rates.into_iter().zip(stalls);
+            for (discipline, (rate, stall)) in comparison.disciplines.iter_mut().zip(values) {
                 discipline.traffic[1].long_goodput_bps = rate;
                 discipline.traffic[1].longest_stall_s = stall;
             }

@@ -219,7 +219,7 @@ impl Sender {
     /// RFC 6675 section 5, step 4.
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
-        self.enter_recovery();
+        self.enter_recovery(flight);
         self.congestion.window = self.congestion.threshold();
         self.begin_reduction(flight);
         if !self.board.has_awaiting() {

@@ -1,16 +1,23 @@
 //! What each way of sharing an access link does to classes and to small responses.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-study --example gateway_comparison -- 10
+//! cargo run --release -p tidegate-study --example gateway_comparison -- \
+//!     docs/requests/comparison.md 10 > ways.md
 //! ```
 //!
-//! The argument is the number of seeds; a second one picks the settings whose names
-//! begin with it, as `'10 Mbit/s'`. Every way runs under the same demand: open,
-//! at loads of 50 to 95% of the link, and closed loops that saturate it. Cells are
-//! means over seeds with 95% intervals, half as many seeds at 10 Mbit/s; small
-//! responses are those below 10 kB. The load counts headers, and each class asks for a
-//! third of it. Measured is what begins after the windows of `paper` and `msf` have
-//! grown from one and what waited for that is through.
+//! prints every figure with its interval and writes the tables of the page. The number
+//! is that of the seeds; at 10 Mbit/s there are half as many. Every way runs under the
+//! same demand: open, at loads of 50 to 95% of the link, and closed loops that saturate
+//! it. Cells are over seeds, with 95% intervals: means, and of quantiles medians; small
+//! responses are those below 10 kB. The load counts headers, and each class asks for a third of it. Runs measure
+//! what begins after the windows of `paper` and `msf` have grown from one and what
+//! waited for that has passed.
+
+mod page;
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -18,7 +25,7 @@ use std::thread;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{Demand, Outcome, Setup, Way, run_way};
-use tidegate_study::Estimate;
+use tidegate_study::Centre;
 use tidegate_study::pool;
 
 /// Parameters and their values.
@@ -26,15 +33,15 @@ type Given = &'static [(&'static str, &'static str)];
 
 /// Label, name and settings.
 const WAYS: [(&str, &str, Given); 9] = [
-    ("no gateway", "direct", &[]),
-    ("ordinary gateway", "fifo", &[]),
-    ("DRR at 95%", "shaped-drr", &[]),
-    ("HTB at 95%", "htb", &[]),
-    ("HTB, fq-codel", "htb", &[("leaf", "fq-codel")]),
-    ("CAKE at 95%", "shaped-cake", &[]),
-    ("pools", "pools", &[]),
-    ("paper", "paper", &[]),
-    ("msf", "msf", &[]),
+    ("`msf`", "msf", &[]),
+    ("`paper`", "paper", &[]),
+    ("`direct`: no gateway", "direct", &[]),
+    ("`fifo`: an ordinary gateway", "fifo", &[]),
+    ("`htb`", "htb", &[]),
+    ("`htb`, leaves `fq-codel`", "htb", &[("leaf", "fq-codel")]),
+    ("`shaped-drr`", "shaped-drr", &[]),
+    ("`shaped-cake`", "shaped-cake", &[]),
+    ("`pools`", "pools", &[]),
 ];
 
 /// Below 4 Mbit/s CAKE's own shaper raises its target to one and a half packets: at
@@ -52,17 +59,21 @@ struct Setting {
     seeds: u64,
 }
 
-fn main() {
-    let seeds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
-    let picked = std::env::args().nth(2).unwrap_or_default();
-    let mut settings = settings(seeds);
-    settings.retain(|setting| setting.name.starts_with(&picked));
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("usage: gateway_comparison PAGE [SEEDS]")?;
+    let path = PathBuf::from(path);
+    let seeds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
+    let page = fs::read_to_string(&path)?;
+    let settings = settings(seeds);
     let outcomes = run_all(&settings);
     for (setting, ways) in settings.iter().zip(&outcomes) {
         println!("\n## {}\n", setting.name);
         print_link(ways);
         print_times(ways, setting.setup.classes.len());
     }
+    fs::write(path, page::with_tables(&page, &outcomes))?;
+    Ok(())
 }
 
 fn settings(seeds: u64) -> Vec<Setting> {
@@ -154,7 +165,8 @@ fn print_link(ways: &[Vec<Outcome>]) {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for ((label, ..), runs) in WAYS.iter().zip(ways) {
-        let rate = |class| estimate(runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
+        let rate =
+            |class| estimate(Centre::Mean, runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
         let percent = |lost: u64, of: u64| lost as f64 * 100.0 / of.max(1) as f64;
         let shaper =
             |run: &Outcome| run.shaper.map(|shaper| percent(shaper.lost(), shaper.offered));
@@ -167,11 +179,13 @@ fn print_link(ways: &[Vec<Outcome>]) {
             rate(0),
             rate(1),
             rate(2),
-            estimate(runs, 1, |run| Some(run.utilisation * 100.0)),
-            estimate(runs, 1, |run| Some(percent(run.downlink.lost(), run.downlink.offered))),
-            estimate(runs, 1, shaper),
-            estimate(runs, 0, |run| Some(run.queueing.mean()? * 1e3)),
-            estimate(runs, 1, unanswered),
+            estimate(Centre::Mean, runs, 1, |run| Some(run.utilisation * 100.0)),
+            estimate(Centre::Mean, runs, 1, |run| {
+                Some(percent(run.downlink.lost(), run.downlink.offered))
+            }),
+            estimate(Centre::Mean, runs, 1, shaper),
+            estimate(Centre::Mean, runs, 0, |run| Some(run.queueing.mean()? * 1e3)),
+            estimate(Centre::Mean, runs, 1, unanswered),
         ];
         println!("| {label} | {} |", cells.join(" | "));
     }
@@ -189,10 +203,11 @@ fn print_times(ways: &[Vec<Outcome>], classes: usize) {
                 None if small => run.all(|class| &class.small),
                 None => run.all(|class| &class.response),
             };
-            let quantile =
-                |small, fraction| estimate(runs, 2, |run| of(run, small).quantile(fraction));
+            let quantile = |small, fraction| {
+                estimate(Centre::Median, runs, 2, |run| of(run, small).quantile(fraction))
+            };
             let cells = [
-                estimate(runs, 2, |run| of(run, false).mean()),
+                estimate(Centre::Mean, runs, 2, |run| of(run, false).mean()),
                 quantile(false, 0.5),
                 quantile(false, 0.95),
                 quantile(false, 0.99),
@@ -205,13 +220,13 @@ fn print_times(ways: &[Vec<Outcome>], classes: usize) {
     }
 }
 
-/// A mean with half its interval.
-fn estimate(runs: &[Outcome], digits: usize, value: impl Fn(&Outcome) -> Option<f64>) -> String {
-    match Estimate::of(runs.iter().filter_map(value).filter(|value| value.is_finite())) {
-        Some(Estimate { mean, half_width: Some(half), .. }) => {
-            format!("{mean:.digits$} ±{half:.digits$}")
-        }
-        Some(Estimate { mean, .. }) => format!("{mean:.digits$}"),
-        None => "-".into(),
-    }
+/// A value with its interval.
+fn estimate(
+    centre: Centre,
+    runs: &[Outcome],
+    digits: usize,
+    value: impl Fn(&Outcome) -> Option<f64>,
+) -> String {
+    let known = runs.iter().filter_map(value).filter(|value| value.is_finite());
+    centre.of(known).map_or("-".into(), |estimate| estimate.text(1.0, digits))
 }

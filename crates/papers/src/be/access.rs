@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tidegate_study::Centre;
+
 use super::{ACCESS, PAPER, access};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Line, Measure, Scale};
@@ -41,7 +43,8 @@ fn maximum(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let paper = [[0.65, 0.76, 0.79], [0.34, 0.52, 0.58]];
     for ((scheme, with), figures) in runs.approximations().into_iter().zip(paper) {
         for ((name, source), figure) in BEST_EFFORT.into_iter().zip(figures) {
-            checks.push(Check::new(
+            checks.push(Check::of(
+                Centre::Median,
                 format!("{scheme}: the longest delay of {name} is shorter than when idle"),
                 format!("{figure} times"),
                 Written::Ratio,
@@ -51,7 +54,8 @@ fn maximum(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         }
     }
     for (name, source) in BEST_EFFORT {
-        checks.push(Check::new(
+        checks.push(Check::of(
+            Centre::Median,
             format!("the longest delay of {name} is shorter with two segments than with a line"),
             "0.53 to 0.73 times",
             Written::Ratio,
@@ -59,14 +63,16 @@ fn maximum(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             Bound::AtMost(0.99),
         ));
     }
-    checks.push(Check::new(
+    checks.push(Check::of(
+        Centre::Median,
         "two segments: the longest delay of the flow that gains most is at most 0.45 times",
         "0.34 times, improves by almost 65%",
         Written::Ratio,
         least_ratio(&runs.two_segments, &runs.idle, longest),
         Bound::AtMost(0.45),
     ));
-    checks.push(Check::new(
+    checks.push(Check::of(
+        Centre::Median,
         "two segments: video is slowed at least as much as any other real-time flow",
         "4.01 times; 2.72 and 1.94 the others",
         Written::Ratio,
@@ -79,7 +85,8 @@ fn maximum(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let slower = [[1.59, 2.86, 1.00], [2.72, 4.01, 1.94]];
     for ((scheme, with), figures) in runs.approximations().into_iter().zip(slower) {
         for ((name, source), figure) in REAL_TIME.into_iter().zip(figures) {
-            checks.push(Check::new(
+            checks.push(Check::of(
+                Centre::Median,
                 format!(
                     "{scheme}: the longest delay of {name} is {:.2} to {:.2} times that when idle",
                     figure / 1.5,
@@ -101,7 +108,8 @@ fn maximum(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             Bound::AtMost(0.0),
         ));
     }
-    checks.push(Check::new(
+    checks.push(Check::of(
+        Centre::Median,
         "exact: the longest delay of best effort, all flows, is at most that of two segments",
         "not measured",
         Written::Ratio,

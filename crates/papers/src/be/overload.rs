@@ -43,11 +43,11 @@ fn overload(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let longest = |source: usize| move |run: &Run| run.summary.traffic[source].delay.largest();
     let mut checks = Vec::new();
     for (discipline, runs) in over.disciplines.iter().zip(&over_runs) {
-        checks.push(Check::new(
+        checks.push(Check::exact(
             format!("{}: real-time packets that miss their deadlines", discipline.label),
             "never jeopardized",
             Written::Count,
-            runs.iter().map(|run| Some(late(run))),
+            runs.iter().map(|run| late(run)).sum(),
             Bound::AtMost(0.0),
         ));
     }
@@ -63,11 +63,11 @@ fn overload(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     }
     for (name, source) in REAL_TIME {
         let deadline = usual.traffic[source].deadline.expect("real time has deadlines");
-        checks.push(Check::new(
+        checks.push(Check::exact(
             format!("exact: the longest delay of {name} stays within its {deadline}"),
             "never jeopardized",
             Written::Seconds,
-            exact.iter().map(|run| longest(source)(run)),
+            exact.iter().filter_map(|run| longest(source)(run)).fold(0.0, f64::max),
             Bound::AtMost(deadline.as_seconds()),
         ));
     }

@@ -98,18 +98,19 @@ fn theorems(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     ] as [(&str, fn(&Cuts) -> Cut); 3]
     {
         let links: u64 = cuts.iter().map(|cuts| cut(cuts).links).sum();
-        checks.push(Check::new(
+        checks.push(Check::exact(
             format!("{what}: links with a late packet, of {links}"),
             "none",
             Written::Count,
-            cuts.iter().map(|cuts| Some(cut(cuts).late_before as f64)),
+            cuts.iter().map(|cuts| cut(cuts).late_before).sum::<u64>() as f64,
             Bound::AtMost(0.0),
         ));
-        checks.push(Check::new(
+        let after: u64 = cuts.iter().map(|cuts| cut(cuts).late_after).sum();
+        checks.push(Check::exact(
             format!("{what}: a deadline a nanosecond shorter makes a packet late, of these links"),
             "some packet might miss",
             Written::Share,
-            cuts.iter().map(|cuts| Some(cut(cuts).late_after as f64 / cut(cuts).links as f64)),
+            after as f64 / links as f64,
             Bound::AtLeast(1.0),
         ));
     }

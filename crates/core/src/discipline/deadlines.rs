@@ -122,8 +122,8 @@ const BURST: Parameter = Parameter {
 
 const EXCESS: Parameter = Parameter {
     name: "excess",
-    help: "what happens to real-time packets beyond their flow's arrival curve: 'demote' makes \
-           them best effort until a packet that keeps to the curve comes, 'drop' loses them at once",
+    help: "what happens to real-time packets beyond their flow's arrival curve; 'demote' makes \
+           them best effort until a packet comes that keeps to the curve",
     kind: Kind::Choice(&["demote", DROP]),
     default: "demote",
 };
@@ -181,6 +181,7 @@ pub struct Deadlines {
     best_effort: RankedQueue<Tag, Sender>,
     head: Option<Head>,
     assignment: Box<dyn Assignment>,
+    blocking: Blocking,
     /// The 5-tuples that have packets queued.
     flows: Backlogged<Flow>,
     /// The last tag of each flow that has a contract.
@@ -252,6 +253,7 @@ impl Deadlines {
             real_time: RankedQueue::new(),
             best_effort: RankedQueue::new(),
             head: None,
+            blocking: assignment.blocking(),
             assignment,
             flows: Backlogged::new(seed),
             virtual_time: 0,
@@ -363,7 +365,8 @@ impl Discipline for Deadlines {
         if packet.size > self.contracts.largest_packet {
             return losses.push(packet, LossReason::Excess);
         }
-        if self.backlog().packets == 0 && now >= self.busy_until {
+        let is_empty = self.backlog().packets == 0;
+        if is_empty && self.blocking == Blocking::RealTime && now >= self.busy_until {
             // The link is idle: the past binds nothing.
             self.assignment.reset();
         }
@@ -408,7 +411,7 @@ impl Discipline for Deadlines {
         let packet = if best_effort_first {
             let head = self.head.take()?;
             self.leave_best_effort(head.sender, &head.packet);
-            if head.is_put_off && self.assignment.blocking() == Blocking::RealTime {
+            if head.is_put_off && self.blocking == Blocking::RealTime {
                 self.assignment.assign(now, head.packet.size);
             }
             self.choose_head(now);
@@ -419,7 +422,7 @@ impl Discipline for Deadlines {
             next.packet
         };
         self.busy_until = now.max(self.busy_until) + self.contracts.link.transmission(packet.size);
-        if self.backlog().packets == 0 && self.assignment.blocking() == Blocking::Any {
+        if self.backlog().packets == 0 && self.blocking == Blocking::Any {
             // Nothing that has a deadline waits, and whatever is being sent is allowed
             // for: the past binds nothing (`BE section 3.1`).
             self.assignment.reset();

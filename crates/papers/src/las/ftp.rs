@@ -27,8 +27,8 @@ pub(super) const LONG_TRANSFER: Claim = Claim {
              taken as at most 12 packets/s in the last third of the time, a tenth of what its \
              access link carries; 'highly variable' as a coefficient of variation of twice that \
              with k = 0.5; 'about' as within 20% for 90 and 10% for 120; 'constant' as a last \
-             third with at least 0.9 of the first third's. That it takes the link is taken as 0.9 of \
-             what the link carries, in the last third of ten minutes with an access link of 10 \
+             third with at least 0.9 of the first third's. That it takes the link is taken as 0.9 \
+             of what the link carries, in the last third of ten minutes with an access link of 10 \
              Mbit/s, as all others. FIFO, which figure 6 lacks, is for comparison.",
     discussion: "Under LAS the transfer stands still for up to three minutes at a time, but uses a \
                  third of the 120 packets/s that the Web sessions leave, and that does not fall \
@@ -159,7 +159,13 @@ pub(super) const LOADS_OF_WEB: Claim = Claim {
              third and at most a tenth of what it receives under FIFO. Standstills, which are \
              maxima, and ratios of thirds have heavy tails: their medians over seeds are \
              estimated.",
-    discussion: "",
+    discussion: "At moderate loads the transfer does not starve: in the last third of the hour it \
+                 has 97 and 72 packets/s, and 110 and 95 under FIFO. But it stands still for tens \
+                 of seconds when a large Web transfer comes, of up to 20 MB, which goes first \
+                 until it has sent as much. Close to overload it has all but stopped in the last \
+                 third, at 2.6 packets/s. It has less than a tenth of what FIFO gives it neither \
+                 then, since FIFO leaves it only 14, nor over the hour, since at first it is young \
+                 and goes first itself.",
     measure: loads_of_web,
 };
 
@@ -296,7 +302,7 @@ fn steps(samples: &[ProgressSample]) -> Vec<(f64, f64)> {
     for sample in samples {
         let seconds = sample.at.since(from.at).as_seconds();
         if seconds >= STEP {
-            let packets = (sample.delivered.0 - from.delivered.0) as f64 / PACKET;
+            let packets = (sample.arrived.0 - from.arrived.0) as f64 / PACKET;
             points.push((from.at.as_seconds() + seconds / 2.0, packets / seconds));
             from = sample;
         }
@@ -325,6 +331,7 @@ fn variation(points: &[(f64, f64)]) -> Option<f64> {
 mod tests {
     use super::*;
     use tidegate_core::{Bytes, Time};
+    use tidegate_sim::scenario::LinkSpec;
 
     #[test]
     fn throughput_is_of_whole_steps() {
@@ -332,7 +339,8 @@ mod tests {
             traffic: 1,
             number: 0,
             at: Time(seconds * 1_000_000_000),
-            delivered: Bytes(packets * 1_000),
+            delivered: Bytes(0),
+            arrived: Bytes(packets * 1_000),
             congestion_window: Bytes(1_000),
             smoothed_rtt: None,
         };
@@ -340,6 +348,23 @@ mod tests {
         let samples: Vec<_> = seen.iter().map(sample).collect();
         assert_eq!(steps(&samples), [(635.0, 10.0), (685.0, 0.0)]);
         assert_eq!(steps(&[]), []);
+    }
+
+    #[test]
+    fn only_the_long_transfers_link_is_made_faster() {
+        let rates = |scenario: &Scenario| -> Vec<Rate> {
+            let fixed = |link: &LinkSpec| match link.capacity {
+                Capacity::Fixed(rate) => Some(rate),
+                _ => None,
+            };
+            scenario.links.iter().filter_map(fixed).collect()
+        };
+        let (slow, fast) = (rates(&ftp()), rates(&with_fast_access()));
+        let changed: Vec<_> =
+            std::iter::zip(slow, fast).filter(|(slow, fast)| slow != fast).collect();
+        // There and back.
+        assert_eq!(changed, [(Rate(1_000_000), Rate(10_000_000)); 2]);
+        assert!(with_fast_access().disciplines.iter().all(|it| it.label.starts_with("las-log")));
     }
 
     #[test]

@@ -35,7 +35,16 @@ pub(super) const SLOW_START: Claim = Claim {
              tenth as many large transfers with a loss in slow start as under FIFO, 'mostly' as \
              more than half, 'later' as more packets before the first loss, of the transfers \
              with one under both. Of ratios the median over seeds is estimated.",
-    discussion: "",
+    discussion: "With either window all that the paper says of slow start holds: the first 39 \
+                 packets take 0.84 s under LAS, and 1.38 s under FIFO, or 1.24 s with a window of \
+                 20 packets. How losses are repaired does not: of the large transfers with a loss \
+                 under LAS 91% have a timeout, 75% with a window of 20 packets. LAS takes packets \
+                 from the transfer that has sent most, often many of one window, and NewReno \
+                 repairs one in each round trip: such a transfer loses 40 packets on average, and \
+                 11 under FIFO (two seeds, 65 kB). Of those that lose one packet only, three \
+                 quarters have no timeout, and two fifths under FIFO; there are 9 timeouts for 100 \
+                 lost packets, and 24 under FIFO. In this sense LAS does move losses to where fast \
+                 retransmission works.",
     measure: slow_start,
 };
 
@@ -178,7 +187,10 @@ fn asked(name: &str, seeds: &[Vec<Pair>], las: &[Arc<Run>]) -> Vec<Check> {
         Bound::AtLeast(1.0),
     );
     checks.push(Check::new(
-        format!("window of {name}: las: more than half of the large transfers with a loss have no timeout"),
+        format!(
+            "window of {name}: las: more than half of the large transfers with a loss have no \
+             timeout"
+        ),
         "fast retransmission rather than a timeout",
         Written::Share,
         las.iter().map(|run| {

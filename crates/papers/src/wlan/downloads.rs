@@ -20,9 +20,9 @@ pub(super) const STREAMING_LOAD: Claim = Claim {
     method: "The transfers of WLAN-6 with a hundred downloads for each upload, and the same load \
              of downloads alone; a buffer of 30 packets, ten seeds of 500 s. The paper announces \
              this case and shows no figure of it. The unfairness 'vanishes' if short downloads \
-             take 0.8 to 1.25 times as long as short uploads under FIFO (the median over seeds, each of \
-             which has some 50 to 100 such uploads); the cell 'comes down' to \
-             downloads only if these take 0.9 to 1.1 times as long as without uploads.",
+             take 0.8 to 1.25 times as long as short uploads under FIFO (the median over seeds, \
+             each of which has some 50 to 100 such uploads); the cell 'comes down' to downloads \
+             only if these take 0.9 to 1.1 times as long as without uploads.",
     discussion: "",
     measure: streaming,
 };

@@ -23,9 +23,9 @@ pub(super) const DRAWBACKS: Claim = Claim {
              Run2CACK tracks, 'much smaller than the queue' as at most half of its 30 packets. \
              Long transfers have more than 1 000 segments; that they are not locked out is taken \
              as a mean longest time without a new byte of at most a third of LASACK's, 'as under' \
-             as 0.5 to 2 times (ratios with heavy tails: their medians over seeds); that they do not starve as at least 0.9 of the bytes that FIFO \
-             brings them. That a long flow of a limited rate does not starve is not tested in \
-             this cell; EFD-7 tests it on a wire.",
+             as 0.5 to 2 times (ratios with heavy tails: their medians over seeds); that they do \
+             not starve as at least 0.9 of the bytes that FIFO brings them. That a long flow of a \
+             limited rate does not starve is not tested in this cell; EFD-7 tests it on a wire.",
     discussion: "",
     measure: drawbacks,
 };

@@ -480,6 +480,14 @@ impl Endpoint {
         self.receiver.delivered()
     }
 
+    /// Payload bytes that have come in: those that the application could read, and
+    /// those that wait for something before them. Each counts once, when it first
+    /// comes in.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.receiver.arrived()
+    }
+
     /// Payload bytes that the peer has acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {

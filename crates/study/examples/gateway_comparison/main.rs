@@ -8,8 +8,8 @@
 //! prints every figure with its interval and writes the tables of the page. The number
 //! is that of the seeds; at 10 Mbit/s there are half as many. Every way runs under the
 //! same demand: open, at loads of 50 to 95% of the link, and closed loops that saturate
-//! it. Cells are means over seeds with 95% intervals; small responses are those below
-//! 10 kB. The load counts headers, and each class asks for a third of it. Runs measure
+//! it. Cells are over seeds, with 95% intervals: means, and of quantiles medians; small
+//! responses are those below 10 kB. The load counts headers, and each class asks for a third of it. Runs measure
 //! what begins after the windows of `paper` and `msf` have grown from one and what
 //! waited for that has passed.
 

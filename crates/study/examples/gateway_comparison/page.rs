@@ -1,7 +1,7 @@
 //! The tables of the page that draws the conclusions, each below its heading.
 
 use tidegate_sim::requests::Outcome;
-use tidegate_study::Estimate;
+use tidegate_study::Centre;
 use tidegate_twins::pages;
 
 use super::WAYS;
@@ -11,8 +11,8 @@ const NINETY_PERCENT: usize = 3;
 const SATURATED: usize = 5;
 const FAST: [usize; 3] = [7, 8, 9];
 
-/// What a column shows of a run.
-type Figure<'a> = Box<dyn Fn(&Outcome) -> Option<f64> + 'a>;
+/// What a column shows of a run, and what is estimated of it over the seeds.
+type Figure<'a> = (Centre, Box<dyn Fn(&Outcome) -> Option<f64> + 'a>);
 
 /// A column: its head, the setting, the figure, and its decimals if they are fixed.
 type Column<'a> = (&'a str, usize, Figure<'a>, Option<usize>);
@@ -27,8 +27,8 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String 
         ("class 1", SATURATED, throughput(0), Some(0)),
         ("2", SATURATED, throughput(1), Some(0)),
         ("3 kbit/s", SATURATED, throughput(2), Some(0)),
-        ("used %", SATURATED, Box::new(|run: &Outcome| Some(run.utilisation * 100.0)), Some(1)),
-        ("lost %", SATURATED, Box::new(lost), Some(1)),
+        ("used %", SATURATED, mean(|run| Some(run.utilisation * 100.0)), Some(1)),
+        ("lost %", SATURATED, mean(lost), Some(1)),
     ];
     saturated.extend(by_class(["small median, s: class 1", "2", "3"], SATURATED, |class| {
         small_median(Some(class))
@@ -36,14 +36,14 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String 
     saturated
         .extend(by_class(["p95, s: class 1", "2", "3"], SATURATED, |class| quantile(class, 0.95)));
 
-    let mean = |class: Option<usize>| -> Figure<'_> {
-        Box::new(move |run| match class {
+    let response = |class: Option<usize>| {
+        mean(move |run| match class {
             Some(class) => run.classes[class].response.mean(),
             None => run.all(|class| &class.response).mean(),
         })
     };
-    let mut loaded = vec![("mean, s: all", NINETY_PERCENT, mean(None), None)];
-    loaded.extend(by_class(["class 1", "2", "3"], NINETY_PERCENT, |class| mean(Some(class))));
+    let mut loaded = vec![("mean, s: all", NINETY_PERCENT, response(None), None)];
+    loaded.extend(by_class(["class 1", "2", "3"], NINETY_PERCENT, |class| response(Some(class))));
     for (heads, fraction) in
         [(["p95, s: class 1", "2", "3"], 0.95), (["p99, s: class 1", "2", "3"], 0.99)]
     {
@@ -55,17 +55,18 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String 
         fast.push((head, at, small_median(None), None));
     }
     for (at, head) in FAST.into_iter().zip(["mean, s: 80%", "90%", "saturated"]) {
-        fast.push((head, at, mean(None), None));
+        fast.push((head, at, response(None), None));
     }
     for (class, head) in ["saturated: class 1", "2", "3 kbit/s"].into_iter().enumerate() {
         fast.push((head, FAST[2], throughput(class), Some(0)));
     }
-    fast.push(("lost %", FAST[2], Box::new(lost), Some(1)));
+    fast.push(("lost %", FAST[2], mean(lost), Some(1)));
 
-    let page = pages::with_table(page, "Small responses", &table(small.collect(), outcomes));
-    let page = pages::with_table(&page, "Saturated, by class", &table(saturated, outcomes));
-    let page = pages::with_table(&page, "At 90% of load, by class", &table(loaded, outcomes));
-    pages::with_table(&page, "At 10 Mbit/s", &table(fast, outcomes))
+    let page =
+        pages::with_table(page, "Small responses", &table(&small.collect::<Vec<_>>(), outcomes));
+    let page = pages::with_table(&page, "Saturated, by class", &table(&saturated, outcomes));
+    let page = pages::with_table(&page, "At 90% of load, by class", &table(&loaded, outcomes));
+    pages::with_table(&page, "At 10 Mbit/s", &table(&fast, outcomes))
 }
 
 fn by_class<'a>(
@@ -76,33 +77,41 @@ fn by_class<'a>(
     heads.into_iter().enumerate().map(move |(class, head)| (head, setting, figure(class), None))
 }
 
+fn mean(of: impl Fn(&Outcome) -> Option<f64> + 'static) -> Figure<'static> {
+    (Centre::Mean, Box::new(of))
+}
+
+fn median(of: impl Fn(&Outcome) -> Option<f64> + 'static) -> Figure<'static> {
+    (Centre::Median, Box::new(of))
+}
+
 fn small_median(class: Option<usize>) -> Figure<'static> {
-    Box::new(move |run| match class {
+    median(move |run| match class {
         Some(class) => run.classes[class].small.quantile(0.5),
         None => run.all(|class| &class.small).quantile(0.5),
     })
 }
 
 fn quantile(class: usize, fraction: f64) -> Figure<'static> {
-    Box::new(move |run| run.classes[class].response.quantile(fraction))
+    median(move |run| run.classes[class].response.quantile(fraction))
 }
 
 fn throughput(class: usize) -> Figure<'static> {
-    Box::new(move |run| Some(run.throughput_bps(class) / 1e3))
+    mean(move |run| Some(run.throughput_bps(class) / 1e3))
 }
 
 fn lost(run: &Outcome) -> Option<f64> {
     Some(run.downlink.lost() as f64 * 100.0 / run.downlink.offered.max(1) as f64)
 }
 
-fn table(columns: Vec<Column<'_>>, outcomes: &[Vec<Vec<Outcome>>]) -> String {
+fn table(columns: &[Column<'_>], outcomes: &[Vec<Vec<Outcome>>]) -> String {
     let heads: Vec<_> = columns.iter().map(|(head, ..)| *head).collect();
     let mut text =
         format!("|  | {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len()));
     for (way, (label, ..)) in WAYS.iter().enumerate() {
-        let cell = |(_, setting, figure, places): &Column<'_>| {
+        let cell = |(_, setting, (centre, figure), places): &Column<'_>| {
             let runs = &outcomes[*setting][way];
-            let estimate = Estimate::mean(runs.iter().filter_map(figure));
+            let estimate = centre.of(runs.iter().filter_map(figure));
             estimate.map_or("-".into(), |estimate| number(estimate.value, *places))
         };
         let cells: Vec<_> = columns.iter().map(cell).collect();

@@ -50,7 +50,7 @@ fn table(columns: &[Column], disciplines: &[&str], results: &[CaseResult]) -> St
     text
 }
 
-/// What is estimated over the seeds, to two digits or three.
+/// A mean or median over seeds, to two digits or three.
 fn cell((_, case, column): &Column, discipline: usize, results: &[CaseResult]) -> String {
     let result = results.iter().find(|result| result.name.starts_with(case));
     let result = result.expect("the survey has every case of its guide");

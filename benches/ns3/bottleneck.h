@@ -15,7 +15,7 @@
 // The disciplines, by their names on the command line. `fifo` is ns-3's
 // FifoQueueDisc: it must do what the device's DropTail queue does, to the packet,
 // if the way in which discs are put in changes nothing.
-constexpr const char* kQueues[] = {"droptail", "fifo", "codel", "fqcodel", "pie"};
+constexpr const char* kQueues[] = {"droptail", "fifo", "codel", "fqcodel", "pie", "red", "red-wait"};
 
 inline bool
 IsQueue(const std::string& name)
@@ -23,8 +23,8 @@ IsQueue(const std::string& name)
     return std::find(std::begin(kQueues), std::end(kQueues), name) != std::end(kQueues);
 }
 
-// Parameters as RFC 8289, 8290 and 8033 have them. Those which are ns-3's
-// defaults too are set all the same.
+// Parameters as RFC 8289, 8290 and 8033 have them, and RED's as `Floyd 1997` and
+// `Floyd 2000` do. Those which are ns-3's defaults too are set all the same.
 inline ns3::Ptr<ns3::QueueDisc>
 MakeQueueDisc(const std::string& name, uint32_t packets, bool ecn, uint64_t seed)
 {
@@ -58,10 +58,31 @@ MakeQueueDisc(const std::string& name, uint32_t packets, bool ecn, uint64_t seed
         disc->SetQuantum(1514);
         return disc;
     }
-    auto disc = CreateObject<PieQueueDisc>();
+    Ptr<QueueDisc> disc;
     auto set = [&](const char* attribute, const AttributeValue& v) {
         disc->SetAttribute(attribute, v);
     };
+    RngSeedManager::SetRun(seed);
+    if (name == "red" || name == "red-wait")
+    {
+        auto red = CreateObject<RedQueueDisc>();
+        disc = red;
+        set("MaxSize", size);
+        set("MinTh", DoubleValue(5));
+        set("MaxTh", DoubleValue(15));
+        set("LInterm", DoubleValue(10)); // one over the probability at MaxTh
+        set("QW", DoubleValue(0.002));
+        set("Gentle", BooleanValue(true));
+        set("Wait", BooleanValue(name == "red-wait"));
+        // A usual packet of 1 ms: how fast the average falls while it is idle.
+        set("LinkBandwidth", StringValue("10Mbps"));
+        set("MeanPktSize", UintegerValue(1250));
+        set("UseEcn", BooleanValue(ecn));
+        red->AssignStreams(1);
+        return disc;
+    }
+    auto pie = CreateObject<PieQueueDisc>();
+    disc = pie;
     set("MaxSize", size);
     set("QueueDelayReference", TimeValue(MilliSeconds(15)));
     set("Tupdate", TimeValue(MilliSeconds(15)));
@@ -73,8 +94,7 @@ MakeQueueDisc(const std::string& name, uint32_t packets, bool ecn, uint64_t seed
     set("UseDequeueRateEstimator", BooleanValue(false));
     set("MarkEcnThreshold", DoubleValue(0.1));
     set("UseEcn", BooleanValue(ecn));
-    RngSeedManager::SetRun(seed);
-    disc->AssignStreams(1);
+    pie->AssignStreams(1);
     return disc;
 }
 

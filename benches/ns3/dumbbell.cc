@@ -502,9 +502,9 @@ Usage(int code)
     fprintf(code ? stderr : stdout,
             "usage: dumbbell [--load MBPS] [--duration S] [--seed N] [--json] [--flows FILE]\n"
             "                [--karn] [--syn-retries N] [--data-retries N]\n"
-            "                [--queue droptail|fifo|codel|fqcodel|pie] [--buffer PACKETS] [--ecn]\n"
-            "                [--long N] [--delay MS] [--window BYTES] [--warm-up S]\n"
-            "                [--packets FILE]\n");
+            "                [--queue droptail|fifo|codel|fqcodel|pie|red|red-wait]\n"
+            "                [--buffer PACKETS] [--ecn] [--long N] [--delay MS] [--window BYTES]\n"
+            "                [--warm-up S] [--packets FILE]\n");
     exit(code);
 }
 

@@ -15,6 +15,7 @@ namespace
 {
 
 uint32_t g_toSend, g_count;
+uint64_t g_missing; // bytes
 std::set<uint32_t> g_lose;
 
 void
@@ -62,8 +63,13 @@ Fill(Ptr<Socket> s, uint32_t room)
 void
 Drain(Ptr<Socket> s)
 {
-    while (s->Recv())
+    while (Ptr<Packet> p = s->Recv())
     {
+        g_missing -= p->GetSize();
+        if (g_missing == 0)
+        {
+            printf("%11.9f      complete\n", Simulator::Now().GetSeconds());
+        }
     }
 }
 
@@ -109,6 +115,7 @@ main(int argc, char** argv)
         return argc < 2 ? 2 : 0;
     }
     g_toSend = uint32_t(atoi(argv[1]));
+    g_missing = uint64_t(g_toSend) * kMss;
     for (int i = 2; i < argc; i++)
     {
         const char* dash = strchr(argv[i], '-');

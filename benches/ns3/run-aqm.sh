@@ -3,7 +3,7 @@
 # Runs the dumbbell with ns-3's queue discs at the bottleneck, and keeps the figures
 # with the command that produced them, one seed per line, in
 # results/QUEUE-WORKLOAD.jsonl.
-# Usage: run-aqm.sh QUEUE...   (fifo, codel, fqcodel, pie)
+# Usage: run-aqm.sh QUEUE...   (fifo, codel, fqcodel, pie, red, red-wait)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: run-aqm.sh QUEUE..." >&2; exit 2; }
@@ -27,6 +27,11 @@ keep() {
 
 for queue; do
     keep "$queue" load8 10 --load 8 --duration 300
+    # What RED's guard does shows where the queue is short or swings.
+    case $queue in red*)
+        keep "$queue" long4 5 --long 4 --delay 8 --window 1048576 --warm-up 20 --duration 620
+        continue ;;
+    esac
     keep "$queue" load15 10 --load 15 --duration 300
     for n in 1 4 16; do
         keep "$queue" long$n 5 --long $n --delay 8 --window 1048576 --warm-up 20 --duration 620

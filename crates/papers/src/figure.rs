@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use tidegate_study::Estimate;
+
 /// Lines over two axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
@@ -70,6 +72,22 @@ pub struct Line {
 }
 
 impl Line {
+    /// The mean over seeds of the values at each place, with its interval, which ends
+    /// at zero: for values that cannot be negative.
+    pub(crate) fn over_seeds(
+        label: impl Into<String>,
+        places: impl IntoIterator<Item = (f64, Vec<f64>)>,
+    ) -> Line {
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for (at, values) in places {
+            let Some(estimate) = Estimate::mean(values) else { continue };
+            let (low, high) = estimate.ends();
+            points.push((at, estimate.value));
+            band.push((at, low.max(0.0), high));
+        }
+        Line { label: label.into(), points, band }
+    }
+
     /// A line without intervals.
     pub(crate) fn plain(label: impl Into<String>, points: Vec<(f64, f64)>) -> Line {
         Line { label: label.into(), points, band: Vec::new() }
@@ -109,6 +127,14 @@ pub(crate) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_seed_has_is_left_out_and_no_interval_goes_below_zero() {
+        let line = Line::over_seeds("", [(1.0, vec![0.0, 2.0]), (2.0, vec![]), (3.0, vec![5.0])]);
+        assert_eq!(line.points, [(1.0, 1.0), (3.0, 5.0)]);
+        assert_eq!((line.band[0].1, line.band[1]), (0.0, (3.0, 5.0, 5.0)));
+        assert!(line.band[0].2 > 13.0);
+    }
 
     #[test]
     fn a_distribution_counts_what_is_not_above() {

@@ -8,11 +8,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidegate_core::{Bytes, Packet, Span, Time};
+use tidegate_core::{Bytes, FlowKey, Packet, Span, Time};
 use tidegate_sim::metrics::{
-    FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
+    Discard, FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder, RunSummary,
 };
-use tidegate_sim::requests::{self, Outcome, SchedulerChoice, Setup};
+use tidegate_sim::requests::{self, Outcome, Setup, Way};
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use tidegate_sim::simulation;
 use tidegate_study::cache::{Cache, Content};
@@ -93,6 +93,22 @@ pub(crate) struct Passage {
     /// How many of them found none of the connection's packets queued.
     pub(crate) fragments: u32,
     queued: u32,
+}
+
+/// How one connection's payload came to the queue of the tested link.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    /// When its first packet came, its SYN or the answer to one.
+    pub(crate) began: Time,
+    /// Sequence number of its first payload byte.
+    pub(crate) base: Option<u32>,
+    /// Payload bytes that have come, each counted once.
+    pub(crate) size: u32,
+    /// When the link first took each of its first full packets, in seconds since
+    /// the first packet came.
+    pub(crate) sent: Vec<Option<f32>>,
+    /// Payload bytes that had come before each of its lost packets with payload.
+    pub(crate) losses: Vec<u32>,
 }
 
 /// A packet that went through the queue of a tested link.
@@ -234,6 +250,27 @@ impl<'a> Lab<'a> {
         Ok(served)
     }
 
+    /// How the connections of each run, by seed, have sent their first `packets` of
+    /// `payload` bytes each, in the order of their keys, which are the same under
+    /// every discipline.
+    pub(crate) fn openings(
+        &self,
+        scenario: &Scenario,
+        discipline: &DisciplineChoice,
+        (packets, payload): (usize, u32),
+    ) -> Result<Vec<Vec<(FlowKey, Opening)>>, Stopped> {
+        let of_seed = |seed| {
+            let openings = HashMap::new();
+            let mut starter = Starter { openings, packets, payload, clock: self.clock() };
+            self.run_once(scenario, discipline, seed, &mut starter)?;
+            let mut openings: Vec<_> = starter.openings.into_iter().collect();
+            openings.retain(|(_, opening)| opening.began.0 >= scenario.warm_up.0);
+            openings.sort_unstable_by_key(|(key, _)| *key);
+            Ok(openings)
+        };
+        self.each_seed(of_seed)?.into_iter().collect()
+    }
+
     /// The progress of the followed transfers, in one run.
     pub(crate) fn progress(
         &self,
@@ -245,15 +282,16 @@ impl<'a> Lab<'a> {
         Ok(self.run_once(scenario, discipline, seed, &mut rows)?.progress)
     }
 
-    /// The runs of a request gateway, by seed.
+    /// The runs of an access link with a gateway, or shared in another way, by seed.
     pub(crate) fn gateway_runs(
         &self,
         setup: &Setup,
-        scheduler: &SchedulerChoice,
+        way: impl Into<Way>,
     ) -> Result<Vec<Outcome>, Stopped> {
         self.observer.planned(setup.duration * self.effort.seeds());
+        let way = way.into();
         self.each_seed(|seed| {
-            let outcome = requests::run(setup, scheduler, seed, self.stop);
+            let outcome = requests::run_way(setup, &way, seed, &mut Discard, self.stop);
             self.observer.advanced(outcome.reached.since(Time::ZERO));
             outcome
         })
@@ -391,7 +429,7 @@ impl Recorder for Stopwatch<'_> {
 
 /// Counts the packets of each connection at the tested link.
 struct Census<'a> {
-    passages: HashMap<tidegate_core::FlowKey, Passage>,
+    passages: HashMap<FlowKey, Passage>,
     clock: Clock<'a>,
 }
 
@@ -412,5 +450,104 @@ impl Recorder for Census<'_> {
     }
     fn reached(&mut self, now: Time) {
         self.clock.reach(now);
+    }
+}
+
+/// Takes the times of each connection's first packets, and counts its losses.
+struct Starter<'a> {
+    openings: HashMap<FlowKey, Opening>,
+    packets: usize,
+    payload: u32,
+    clock: Clock<'a>,
+}
+
+impl Recorder for Starter<'_> {
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        let Some(tcp) = row.packet.tcp else { return };
+        let opening = self.openings.entry(row.packet.flow).or_insert_with(|| Opening {
+            began: row.at,
+            base: None,
+            size: 0,
+            sent: Vec::new(),
+            losses: Vec::new(),
+        });
+        if tcp.payload == 0 {
+            return;
+        }
+        let base = *opening.base.get_or_insert(tcp.sequence);
+        // A transfer is far shorter than the 4 GB after which numbers repeat.
+        let offset = tcp.sequence.wrapping_sub(base);
+        match row.event {
+            PacketEvent::Arrived => opening.size = opening.size.max(offset + tcp.payload),
+            PacketEvent::Sent => {
+                let place = (offset / self.payload) as usize;
+                if place < self.packets {
+                    opening.sent.resize(opening.sent.len().max(place + 1), None);
+                    let since = row.at.since(opening.began).as_seconds() as f32;
+                    opening.sent[place].get_or_insert(since);
+                }
+            }
+            PacketEvent::Lost(_) => opening.losses.push(opening.size - tcp.payload),
+        }
+    }
+    fn reached(&mut self, now: Time) {
+        self.clock.reach(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::{LossReason, TcpFacts};
+
+    use super::*;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn planned(&self, _: Span) {}
+        fn advanced(&self, _: Span) {}
+    }
+
+    /// A handshake, two packets, of which the second is lost and sent again, and
+    /// a third.
+    #[test]
+    fn first_packets_and_losses_are_counted_from_the_handshake() {
+        let flow = FlowKey::v4([0; 4], 1, [0; 4], 2, FlowKey::TCP);
+        let clock = Clock { observer: &Nobody, reached: Time::ZERO };
+        let mut starter = Starter { openings: HashMap::new(), packets: 2, payload: 100, clock };
+        // Sequence numbers wrap around within the transfer.
+        let first = u32::MAX - 99;
+        let (came, sent) = (PacketEvent::Arrived, PacketEvent::Sent);
+        let lost = PacketEvent::Lost(LossReason::Refused);
+        for (millis, offset, payload, event) in [
+            (1_000, 0, 0, came),
+            (1_050, 0, 0, sent),
+            (1_100, 0, 100, came),
+            (1_200, 0, 100, sent),
+            (1_300, 100, 100, came),
+            (1_300, 100, 100, lost),
+            (1_900, 100, 100, came),
+            (2_000, 100, 100, sent),
+            (2_100, 200, 30, came),
+            (2_200, 200, 30, sent),
+        ] {
+            let sequence = first.wrapping_add(offset);
+            let facts = TcpFacts {
+                sequence,
+                acknowledgement: None,
+                payload,
+                syn: payload == 0,
+                fin: false,
+                plain: payload > 0,
+            };
+            let packet = Packet { tcp: Some(facts), ..Packet::new(0, flow, Bytes(140)) };
+            starter.packet(&PacketRecord { link: 0, at: Time(millis * 1_000_000), packet, event });
+        }
+        let opening = &starter.openings[&flow];
+        assert_eq!(opening.sent, [Some(0.2), Some(1.0)]);
+        assert_eq!((opening.size, &opening.losses[..]), (230, &[100][..]));
     }
 }

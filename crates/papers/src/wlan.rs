@@ -1,5 +1,7 @@
 //! The claims of WLAN: Chen, Heusse, Urvoy-Keller.
 
+mod downloads;
+mod drawbacks;
 mod fairness;
 mod large_buffer;
 mod levels;
@@ -37,7 +39,9 @@ pub(super) const PAPER: Paper = Paper {
               seeds of 500 s where the paper has one run of 5 000 s. The sizes of mixed transfers \
               are ours: bounded Zipf from 6 to 6 849 segments with a mean of 40 and a coefficient \
               of variation of 4.8, where the paper has 6. fq-codel and cake, which the paper \
-              lacks, are for comparison.",
+              lacks, are for comparison. Not tested are segments of very different sizes, with \
+              which PEFD is said to suit less (section VII), and why transfers are unfinished at \
+              the end of a run (section V): the paper does not say under which policies.",
 };
 
 /// In the order of the paper.
@@ -46,9 +50,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     round_trip::ROUND_TRIPS,
     levels::IN_BYTES,
     levels::IN_PACKETS,
+    levels::IN_BYTES_ASYMMETRIC,
+    levels::IN_PACKETS_ASYMMETRIC,
     response::SYMMETRIC,
     response::ASYMMETRIC_LOAD,
+    downloads::STREAMING_LOAD,
     large_buffer::LARGE_BUFFER,
+    drawbacks::DRAWBACKS,
 ];
 
 const LONG_LIVED: &str = "papers/WLAN/long-lived.toml";
@@ -161,15 +169,11 @@ fn over_buffers(
     discipline: &str,
     value: impl Fn(&Cell, &Run) -> f64,
 ) -> Line {
-    let (mut points, mut band) = (Vec::new(), Vec::new());
-    for cell in cells {
+    let at = |cell: &Cell| {
         let values = cell.of(discipline).iter().map(|run| value(cell, run));
-        let Some(estimate) = Estimate::mean(values) else { continue };
-        let (at, (low, high)) = (f64::from(cell.buffer), estimate.ends());
-        points.push((at, estimate.value));
-        band.push((at, low.max(0.0), high));
-    }
-    Line { label: label.into(), points, band }
+        (f64::from(cell.buffer), values.collect())
+    };
+    Line::over_seeds(label, cells.iter().map(at))
 }
 
 /// A value of every discipline, in each of `directions`, over the buffers.

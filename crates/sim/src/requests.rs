@@ -48,6 +48,6 @@ pub(crate) use outcome::{Ending, SMALL, Whereabouts};
 pub(crate) use pages::Loading;
 pub use pages::{Pages, RecordedPages};
 pub use run::{run, run_way};
-pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup};
+pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup, Uplink};
 pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

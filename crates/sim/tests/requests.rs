@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tidegate_core::{Bytes, Rate, Span, Time};
-use tidegate_sim::requests::{Cbr, Demand, Outcome, SchedulerChoice, Setup, run};
+use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
+use tidegate_sim::requests::{Cbr, Demand, Outcome, SchedulerChoice, Setup, Uplink, run};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let choice = SchedulerChoice::new(name, name, given).expect("settings within range");
@@ -162,7 +162,7 @@ fn a_link_with_room_for_all_serves_open_demand_in_full() {
 /// Two fifths of the link, for 40 s of every 80 s.
 fn passing() -> Vec<Cbr> {
     let (on, off) = (Span::seconds(40), Span::seconds(40));
-    vec![Cbr { rate: Rate(800_000), packet: Bytes(1_000), off, on }]
+    vec![Cbr { rate: Rate(800_000), packet: Bytes(1_000), off, on, whose: None }]
 }
 
 #[test]
@@ -196,4 +196,62 @@ fn classes_share_what_passing_traffic_leaves() {
     let left = payload(&beside) / payload(&alone);
     assert!(within(left, 0.8, 0.03), "{left} of the payload is left");
     assert!(beside.utilisation > 0.96, "{}", beside.utilisation);
+}
+
+#[test]
+fn unrequested_datagrams_of_a_user_count_for_the_class() {
+    // 30% of the link for a user of class 0, to which 57% are due.
+    let for_class_0 = |whose| Cbr {
+        rate: Rate(600_000),
+        packet: Bytes(1_000),
+        off: Span::ZERO,
+        on: Span::seconds(1_000),
+        whose,
+    };
+    let mut setup = Setup { passing: vec![for_class_0(Some((0, 1)))], ..backlogged() };
+    let [first, second] = shares(&setup, "paper", &[]);
+    assert!(within(first, 4.0, 0.12) && within(second, 2.0, 0.12), "{first}, {second}");
+    // All of it arrives, and class 0 receives it beside its responses.
+    for class in &mut setup.classes {
+        class.silent.push((Time::ZERO, Time::FAR_FUTURE));
+    }
+    let alone = outcome(&setup, "paper", &[], 1);
+    assert!(within(alone.throughput_bps(0), 600_000.0, 0.001), "{}", alone.throughput_bps(0));
+    assert_eq!(alone.classes[1].received, Bytes::ZERO);
+    // As traffic of no class it is in no counter: then class 0 has its share without it.
+    let nobodys = Setup { passing: vec![for_class_0(None)], ..backlogged() };
+    let outcome = outcome(&nobodys, "paper", &[], 1);
+    let (share, datagrams) = (outcome.throughput_bps(0) / outcome.throughput_bps(2), 600_000.0);
+    assert!(within(share, 4.0, 0.12), "{share}");
+    assert!((outcome.throughput_bps(0) + datagrams) / outcome.throughput_bps(2) > 6.0);
+}
+
+/// An uplink of 256 kbit/s with four uploads, behind this discipline.
+fn uploading(discipline: &str, uploads: u32) -> Setup {
+    let queue = discipline.parse().expect("it is registered");
+    let queue = Some((queue, Buffer::packets(61)));
+    let mut setup = short();
+    for class in &mut setup.classes {
+        class.demand = Demand::Open { every: Span::seconds(8) };
+    }
+    Setup { uplink: Uplink { rate: Some(Rate(256_000)), queue, uploads }, ..setup }
+}
+
+#[test]
+fn uploads_fill_the_uplink_and_delay_requests_unless_a_queue_keeps_them_apart() {
+    let run = |discipline, uploads| outcome(&uploading(discipline, uploads), "paper", &[], 1);
+    let uplink = |outcome: &Outcome| {
+        let sent = outcome.uplink.expect("its queue has a discipline").delivered_bytes;
+        sent.0 as f64 * 8.0 / outcome.measured.as_seconds() / 256_000.0
+    };
+    let response = |outcome: &Outcome| outcome.all(|class| &class.response).mean().unwrap();
+    let alone = run("fifo", 0);
+    assert!(uplink(&alone) < 0.3, "{}", uplink(&alone));
+    let [drop_tail, fair, priority] = ["fifo", "drr:full=longest", "run2c"].map(|discipline| {
+        let outcome = run(discipline, 4);
+        assert!(uplink(&outcome) > 0.95, "{discipline}: {}", uplink(&outcome));
+        response(&outcome) / response(&alone)
+    });
+    // A packet waits behind a full queue, a packet of each upload, or one packet.
+    assert!(drop_tail > 1.5 * fair && fair > 1.3 * priority && priority < 1.3);
 }

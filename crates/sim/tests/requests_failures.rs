@@ -54,6 +54,7 @@ fn flooded(setup: Setup) -> Setup {
         packet: Bytes(1_000),
         off: Span::seconds(20),
         on: Span::seconds(1_000),
+        whose: None,
     }];
     setup
 }

@@ -13,7 +13,7 @@ use tcp::controllers::{paced_reno, take_log};
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::congestion::{CONTROLLERS, Entry};
-use tidegate_sim::tcp::{DelayedAck, Endpoint, Flags, Header, SackBlock, TcpConfig};
+use tidegate_sim::tcp::{DelayedAck, Endpoint, Flags, Header, Ns3, SackBlock, TcpConfig};
 
 /// Every controller of the list, and one that is paced, slowly or fast.
 fn controller() -> impl Strategy<Value = &'static Entry> {
@@ -26,8 +26,14 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     let delayed = prop::option::of(
         (2_u32..4).prop_map(|segments| DelayedAck { segments, timeout: Span::millis(40) }),
     );
+    let ns3 = any::<[bool; 3]>().prop_map(|[recovery_window, recovery_point, repair_end]| Ns3 {
+        recovery_window,
+        recovery_point,
+        repair_end,
+    });
     let sizes = (1_u32..12, prop_oneof![Just(536_u32), Just(1_460)], 3_000_u64..200_000);
-    (switches, delayed, sizes).prop_map(|(switches, delayed_ack, (initial_window, mss, window))| {
+    (switches, ns3, delayed, sizes).prop_map(|(switches, ns3, delayed_ack, sizes)| {
+        let (initial_window, mss, window) = sizes;
         let (on, congestion) = switches;
         TcpConfig {
             mss,
@@ -40,6 +46,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             ecn: on[2],
             limited_transmit: on[3],
             timestamps_option: on[4],
+            ns3,
             delayed_ack,
             min_rto: Span::millis(200),
             initial_rto: Span::seconds(1),

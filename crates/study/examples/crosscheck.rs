@@ -3,7 +3,10 @@
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example crosscheck
+//! cargo run --release -p tidegate-study --example crosscheck -- --rfc
 //! ```
+//!
+//! With `--rfc`, TCP imitates none of the departures of ns-3's recovery.
 //!
 //! ns-3's figures are one seed of 1 000 s, with the settings in
 //! `benches/ns3/README.md`; more of its seeds are in `benches/ns3/results/`.
@@ -45,7 +48,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let median = |class: &ClassSummary| class.response.quantile(0.5);
     let p95 = |class: &ClassSummary| class.response.quantile(0.95);
     let done = |class: &ClassSummary| Some(class.completed as f64 / class.started as f64);
-    let text = std::fs::read_to_string(SCENARIO)?;
+    let mut text = std::fs::read_to_string(SCENARIO)?;
+    if std::env::args().any(|argument| argument == "--rfc") {
+        text =
+            text.lines().filter(|line| !line.starts_with("ns3 = ")).collect::<Vec<_>>().join("\n");
+    }
     compare(
         &text,
         "8 Mbit/s",

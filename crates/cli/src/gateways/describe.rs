@@ -64,7 +64,7 @@ fn class(name: &str, class: &Class, setup: &Setup) -> String {
 }
 
 fn passing(cbr: &Cbr) -> String {
-    let Cbr { rate, packet, off, on } = cbr;
+    let Cbr { rate, packet, off, on, whose: _ } = cbr;
     let times = if off.0 > 0 { format!(", off for {off} and on for {on}") } else { String::new() };
     format!("outside of all classes: {rate} in datagrams of {packet}{times}")
 }

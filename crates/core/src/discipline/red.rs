@@ -7,10 +7,18 @@
 //! `probability`; with `gentle` it rises further, to 1 at twice `max`. Beyond that,
 //! all packets are dropped (`Floyd 1993`; gentle: `Floyd 2000`).
 //!
+//! The average outlives the queue: after a burst it stays above `min` while packets
+//! find nothing queued, and to drop those would only idle the link. With `guard`,
+//! a packet therefore passes unless at least two are queued, and so does the first one
+//! after those that passed without a chance, as in ns-2 and ns-3
+//! (`RedQueueDisc::DoEnqueue`); the text of `Floyd 1993` has no such rules.
+//!
 //! The probability is spread: with `p_b` from the average, and `count` packets
 //! since the last one that was dropped or marked, it is `p_b / (1 - count p_b)`,
 //! which makes the gaps uniform on 1 to `1 / p_b` instead of geometric, so drops
-//! come neither in clusters nor far apart (`Floyd 1993 section 4`).
+//! come neither in clusters nor far apart (`Floyd 1993 section 4`). With `wait`, the
+//! first `1 / p_b` packets pass, which makes the gaps uniform on `1 / p_b` to
+//! `2 / p_b` (ns-2 and ns-3, `RedQueueDisc::ModifyP`).
 //!
 //! While the queue is empty, no arrival finds it so. The first packet after that
 //! counts the small packets that could have been sent meanwhile, one for each
@@ -38,7 +46,7 @@ pub const ENTRY: Entry = Entry {
     summary: "random early detection: random drops or marks as the average queue grows",
     source: "Floyd 1993",
     drops: Drops::Early,
-    parameters: &[MIN, MAX, PROBABILITY, WEIGHT, GENTLE, PACKET_TIME, ECN],
+    parameters: &[MIN, MAX, PROBABILITY, WEIGHT, GENTLE, GUARD, WAIT, PACKET_TIME, ECN],
     fixed: &[],
     build: |settings, Place { buffer, .. }, seed| {
         Box::new(Red::new(Detection::from_settings(settings), buffer, seed))
@@ -87,6 +95,26 @@ const GENTLE: Parameter = Parameter {
     default: "on",
 };
 
+/// `nQueued > 1` and `m_old` in ns-3's `RedQueueDisc::DoEnqueue`. On by default: without
+/// it, a queue that is short and swings idles its link.
+const GUARD: Parameter = Parameter {
+    name: "guard",
+    help: "on: a packet that finds fewer than two queued passes, as in ns-2 and ns-3; off: as in \
+           Floyd 1993",
+    kind: Kind::Switch,
+    default: "on",
+};
+
+/// `Wait` of ns-3, where it is on by default. It makes drops a third as frequent for
+/// the same `probability`, so the paper's spread stays the default.
+const WAIT: Parameter = Parameter {
+    name: "wait",
+    help: "on: as many packets as one over the share pass between two drops, and then up to as \
+           many more; off: up to that many",
+    kind: Kind::Switch,
+    default: "off",
+};
+
 /// `s` of `Floyd 1993 section 4`: at 10 Mbit/s a packet of 1 250 bytes takes it.
 const PACKET_TIME: Parameter = Parameter {
     name: "packet_time",
@@ -120,6 +148,10 @@ pub struct Detection {
     pub weight: f64,
     /// Whether the probability rises further up to twice `max`.
     pub gentle: bool,
+    /// Whether a packet that finds fewer than two queued passes.
+    pub guard: bool,
+    /// Whether as many packets as one over the probability pass before the next drop.
+    pub wait: bool,
     /// How long a usual packet takes to send.
     pub packet_time: Span,
     /// Whether packets of senders that understand marks are marked.
@@ -134,6 +166,8 @@ impl Detection {
             probability: settings.number(PROBABILITY.name),
             weight: settings.number(WEIGHT.name),
             gentle: settings.switch(GENTLE.name),
+            guard: settings.switch(GUARD.name),
+            wait: settings.switch(WAIT.name),
             packet_time: settings.span(PACKET_TIME.name),
             ecn: settings.switch(ECN.name),
         }
@@ -142,7 +176,7 @@ impl Detection {
 
 impl Default for Detection {
     /// The defaults of the registered parameters: thresholds by the buffer, a
-    /// tenth at `max`, gentle, with marks.
+    /// tenth at `max`, gentle, with the guard and with marks, without waiting.
     fn default() -> Detection {
         Detection::from_settings(&Settings::defaults(ENTRY.parameters))
     }
@@ -181,6 +215,11 @@ impl Thresholds {
     }
 }
 
+/// With the guard, packets are dropped early while so many are queued. It is packets
+/// also where the queue is measured in bytes: ns-2 and ns-3 then ask for two bytes,
+/// which any packet has.
+const QUEUED_BEFORE_DROPS: u32 = 2;
+
 /// What becomes of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
@@ -203,7 +242,7 @@ pub struct Red {
     /// When the queue became empty.
     empty_since: Time,
     /// Packets since the last one dropped or marked, if chance decided about all of
-    /// them; `None` while the average is below `min`.
+    /// them; `None` while the average is below `min` or the guard lets packets pass.
     since_signal: Option<u32>,
 }
 
@@ -238,9 +277,9 @@ impl Red {
 
     fn verdict(&self) -> Verdict {
         let Thresholds { min, max, .. } = self.thresholds;
-        let Detection { probability, gentle, .. } = self.detection;
+        let Detection { probability, gentle, guard, .. } = self.detection;
         let average = self.average;
-        if average < min {
+        if average < min || guard && self.backlog.packets < QUEUED_BEFORE_DROPS {
             Verdict::Pass
         } else if average < max {
             Verdict::Chance(probability * (average - min) / (max - min))
@@ -252,11 +291,24 @@ impl Red {
     }
 
     /// Whether chance, with the spread of `p_b`, picks this packet. One number is
-    /// drawn, whatever the probability.
+    /// drawn, whatever the probability; none for the first packet under the guard, which
+    /// passes and counts, as in ns-2 and ns-3.
     fn is_picked(&mut self, p_b: f64) -> bool {
-        let count = self.since_signal.map_or(0, |count| count.saturating_add(1));
-        let rest = 1.0 - f64::from(count) * p_b;
-        let p_a = if rest > 0.0 { p_b / rest } else { 1.0 };
+        let count = match self.since_signal {
+            Some(count) => count.saturating_add(1),
+            None if self.detection.guard => {
+                self.since_signal = Some(1);
+                return false;
+            }
+            None => 0,
+        };
+        let passed = f64::from(count) * p_b;
+        let p_a = if self.detection.wait && passed < 1.0 {
+            0.0
+        } else {
+            let rest = if self.detection.wait { 2.0 } else { 1.0 } - passed;
+            if rest > 0.0 { p_b / rest } else { 1.0 }
+        };
         let picked = self.stream.uniform() < p_a;
         self.since_signal = Some(if picked { 0 } else { count });
         picked
@@ -361,9 +413,11 @@ mod tests {
     fn the_probability_rises_from_min_to_max_and_gently_on_to_twice_max() {
         let verdict = |gentle, average| {
             let mut trial = red(Detection { gentle, ..thresholds(5, 15) }, 100);
+            trial.arrive_all([('a', 1_500); 2]);
             trial.discipline.average = average;
             trial.discipline.verdict()
         };
+        // Two packets are queued: the guard is another test's.
         for gentle in [true, false] {
             assert_eq!(verdict(gentle, 4.9), Verdict::Pass);
             assert_eq!(verdict(gentle, 5.0), Verdict::Chance(0.0));
@@ -412,6 +466,74 @@ mod tests {
         }
     }
 
+    /// With `wait` the gap is uniform on what follows the first `1 / p_b` packets: for
+    /// a tenth, 9 packets pass, the 10th is picked with 0.1 / (2 - 1), and the 19th
+    /// with 0.1 / (2 - 1.9), certainly.
+    #[test]
+    fn gaps_between_signals_wait_for_as_many_packets_again() {
+        const GAPS: u32 = 90_000;
+        let mut red = red(Detection { wait: true, ..thresholds(5, 15) }, 100).discipline;
+        let mut times = [0_u32; 20];
+        while !red.is_picked(0.1) {}
+        for _ in 0..GAPS {
+            let gap = (1..).find(|_| red.is_picked(0.1)).unwrap();
+            times[gap] += 1;
+        }
+        assert_eq!(times[..10], [0; 10]);
+        for (gap, times) in times.iter().enumerate().skip(10) {
+            // Five standard deviations of a count with probability 1/10.
+            let off = times.abs_diff(GAPS / 10);
+            assert!(off < 450, "{times} gaps of {gap}");
+        }
+    }
+
+    /// The average is far above twice `max`, where everything that is not spared goes.
+    /// The first two packets find none and one queued; the third finds two. When the
+    /// queue has been sent but for one packet, the next one is spared again.
+    #[test]
+    fn with_the_guard_nothing_is_dropped_that_finds_fewer_than_two_queued() {
+        for (guard, lost) in [(true, vec![2, 3]), (false, vec![0, 1, 2, 3, 4])] {
+            let mut trial = red(Detection { guard, weight: 0.0, ..thresholds(5, 15) }, 100);
+            trial.discipline.average = 40.0;
+            trial.arrive_all([('a', 1_500); 4]);
+            trial.send();
+            trial.arrive('a', 1_500);
+            let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();
+            assert_eq!(trial.lost(), lost, "guard {guard}");
+        }
+    }
+
+    /// The count begins anew after packets that passed without a chance, as below
+    /// `min`: in figure 2 of the paper the first packet after them has a count of zero.
+    /// With the guard it passes with a count of one, although chance is certain to pick.
+    #[test]
+    fn what_the_guard_spares_restarts_the_count() {
+        let detection = Detection { probability: 1.0, weight: 0.0, ..thresholds(5, 15) };
+        for (guard, counts) in
+            [(true, [None, None, Some(1), Some(0)]), (false, [Some(0), Some(0), Some(0), Some(0)])]
+        {
+            let mut trial = red(Detection { guard, gentle: false, ..detection }, 100);
+            trial.discipline.average = 14.9;
+            trial.discipline.since_signal = Some(7);
+            let found = counts.map(|_| {
+                trial.arrive('a', 1_500);
+                trial.discipline.since_signal
+            });
+            assert_eq!(found, counts, "guard {guard}");
+        }
+    }
+
+    /// Queued packets count, not bytes: two small ones are enough.
+    #[test]
+    fn the_guard_counts_packets_where_thresholds_are_in_bytes() {
+        let size = |bytes| Amount::Bytes(Bytes(bytes));
+        let detection = Detection { min: size(100), max: size(200), ..Detection::default() };
+        let mut trial = red(Detection { weight: 0.0, ..detection }, 100);
+        trial.discipline.average = 500.0;
+        trial.arrive_all([('a', 1_500), ('a', 40), ('a', 40)]);
+        assert_eq!(trial.lost(), [(2, LossReason::Early)]);
+    }
+
     #[test]
     fn an_idle_queue_lowers_the_average_by_the_packets_that_it_could_have_sent() {
         let mut trial = red(thresholds(50, 60), 100);
@@ -427,7 +549,7 @@ mod tests {
 
     #[test]
     fn what_chance_picks_is_marked_and_what_is_certain_to_go_is_dropped() {
-        let sharp = Detection { weight: 1.0, probability: 1.0, ..thresholds(1, 2) };
+        let sharp = Detection { weight: 1.0, probability: 1.0, guard: false, ..thresholds(1, 2) };
         for (ecn, marked, lost) in [(true, 2, vec![4]), (false, 0, vec![2, 3, 4])] {
             let mut trial = red(Detection { ecn, ..sharp }, 100);
             // The average is what a packet finds: 0 and 1 pass; while it finds 2 or

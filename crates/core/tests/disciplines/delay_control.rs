@@ -100,6 +100,10 @@ fn number(range: std::ops::Range<f64>) -> BoxedStrategy<String> {
     range.prop_map(|number| number.to_string()).boxed()
 }
 
+fn switch() -> BoxedStrategy<String> {
+    select(&["on", "off"][..]).prop_map(String::from).boxed()
+}
+
 #[test]
 fn codel_agrees_with_its_twin_while_it_is_dropping() {
     let given = [("target", millis(1..20)), ("interval", millis(1..60))];
@@ -121,6 +125,8 @@ fn red_agrees_with_its_twin_between_its_thresholds() {
             ("max", packets(0..60)),
             ("probability", number(0.0..0.5)),
             ("weight", number(0.0..0.5)),
+            ("guard", switch()),
+            ("wait", switch()),
         ],
     );
     assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");

@@ -8,7 +8,7 @@ use crate::figure::{Figure, Line, Measure, Scale};
 use crate::lab::{Flow, Lab, Run};
 use crate::runs::{mean, ratio};
 use crate::{Claim, Finding, Stopped};
-use tidegate_study::Estimate;
+use tidegate_study::{Centre, Estimate};
 
 pub(super) const TRANSMISSION: Claim = Claim {
     id: "LAS-4",
@@ -58,7 +58,8 @@ fn transmission(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let [fifo, las] = &nominal[..] else { unreachable!("the scenario compares two") };
     let range = |from, to| ratio(las, fifo, move |run| mean(Ranks::of(run).responses(from, to)));
     let checks = vec![
-        Check::new(
+        Check::of(
+            Centre::Median,
             "up to the 99th percentile of sizes, the worst ratio of a range is at most 1",
             "more than 99% benefit",
             Written::Ratio,
@@ -132,7 +133,7 @@ fn transmission(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     Ok(Finding::new("LAS-4", lab, &[WEB], checks, figures))
 }
 
-fn short_response(run: &Run) -> Option<f64> {
+pub(super) fn short_response(run: &Run) -> Option<f64> {
     let short = run.flows.iter().filter(|flow| packets(flow) < SHORT);
     mean(short.filter_map(|flow| flow.response.map(f64::from)))
 }
@@ -165,9 +166,9 @@ fn worst(las: &Ranks, fifo: &Ranks) -> Option<f64> {
 }
 
 /// Points (x, mean response) of one run.
-type Curve = Vec<(f64, Option<f64>)>;
+pub(super) type Curve = Vec<(f64, Option<f64>)>;
 
-fn by_size(run: &Run) -> Curve {
+pub(super) fn by_size(run: &Run) -> Curve {
     // Four to a factor of ten, and whole packets where there are fewer.
     const BOUNDS: [f64; 20] = [
         3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 18.0, 25.0, 32.0, 40.0, 56.0, 100.0, 178.0, 316.0,
@@ -193,7 +194,7 @@ fn by_percentile(run: &Run) -> Curve {
 }
 
 /// A line for each discipline, with intervals over seeds.
-fn lines(all: &[Vec<Arc<Run>>], curve: fn(&Run) -> Curve) -> Vec<Line> {
+pub(super) fn lines(all: &[Vec<Arc<Run>>], curve: fn(&Run) -> Curve) -> Vec<Line> {
     let line = |runs: &Vec<Arc<Run>>| {
         let curves: Vec<Curve> = runs.iter().map(|run| curve(run)).collect();
         let (mut points, mut band) = (Vec::new(), Vec::new());

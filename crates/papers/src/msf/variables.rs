@@ -103,7 +103,7 @@ const TODAYS: [(&str, Change); 12] = [
 const BANDWIDTH_DELAY: u64 = 41_000;
 
 /// Mean of the paper's sizes.
-const MEAN_SIZE: u64 = 27_656;
+pub(super) const MEAN_SIZE: u64 = 27_656;
 
 impl Change {
     fn made_in(self, mut setup: Setup) -> Setup {
@@ -117,7 +117,7 @@ impl Change {
             Queue(tenths) => setup.buffer = Buffer::bytes(Bytes(BANDWIDTH_DELAY * tenths / 10)),
             FirstPhase => (setup.duration, setup.warm_up) = (Span::seconds(200), Span::ZERO),
             Open(load) => {
-                let every = between_pages(&setup, load);
+                let every = between_pages(&setup, MEAN_SIZE as f64, load);
                 ask(&mut setup, &Demand::Open { every });
             }
             EqualOpen(load) => {
@@ -143,14 +143,14 @@ fn begin_with(setup: &mut Setup, segments: u32) {
     setup.tcp = Arc::new(tcp);
 }
 
-/// The mean time between two pages of a client at which all of them ask for
-/// `load` of the link, with the headers of full segments.
-fn between_pages(setup: &Setup, load: f64) -> Span {
+/// The mean time between two pages of a client, of so many bytes on average, at
+/// which all of them ask for `load` of the link, with the headers of full segments.
+pub(super) fn between_pages(setup: &Setup, bytes: f64, load: f64) -> Span {
     let clients: u32 = setup.classes.iter().map(|class| class.clients).sum();
     let options = if setup.tcp.timestamps_option { 12 } else { 0 };
     let headers = f64::from(setup.tcp.mss + 40 + options) / f64::from(setup.tcp.mss);
-    let page = setup.rate.transmission(Bytes(MEAN_SIZE)).0 as f64 * headers;
-    Span((page * f64::from(clients) / load) as u64)
+    let page = bytes * 8.0 / setup.rate.0 as f64 * headers;
+    Span::from_seconds(page * f64::from(clients) / load)
 }
 
 fn variables(lab: &Lab<'_>) -> Result<Finding, Stopped> {
@@ -210,10 +210,10 @@ struct Measured {
 impl Measured {
     fn of(lab: &Lab<'_>, change: Change, [paper, msf]: [Variant; 2]) -> Result<Measured, Stopped> {
         let setup = change.made_in((paper.setup)());
-        let ordinary = lab.gateway_runs(&setup, &scheduler("fifo", &[]))?;
+        let ordinary = lab.gateway_runs(&setup, scheduler("fifo", &[]))?;
         let others = [
-            lab.gateway_runs(&setup, &paper.with(&[]))?,
-            lab.gateway_runs(&change.made_in((msf.setup)()), &msf.with(&[]))?,
+            lab.gateway_runs(&setup, paper.with(&[]))?,
+            lab.gateway_runs(&change.made_in((msf.setup)()), msf.with(&[]))?,
         ];
         Ok(Measured { setup, ordinary, others })
     }

@@ -15,6 +15,8 @@ pub(super) const LOADS: [u32; 2] = [10, 20];
 pub(super) const SYMMETRIC: u32 = 1;
 /// The same in a residential network (`WLAN section III-B`).
 pub(super) const ASYMMETRIC: u32 = 10;
+/// The same where users watch video (`WLAN section III-B`).
+pub(super) const STREAMING: u32 = 100;
 
 /// What each direction of the scenario's file offers, in Mbit/s.
 const WRITTEN: f64 = 5.0;
@@ -26,8 +28,8 @@ pub(super) const DIRECTIONS: [(usize, &str); 2] = [(UPLOADS, "uploads"), (DOWNLO
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) name: &'static str,
-    least: u32,
-    most: u32,
+    pub(super) least: u32,
+    pub(super) most: u32,
 }
 
 /// Up to the threshold of 20 packets.
@@ -41,10 +43,15 @@ pub(super) const ABOVE_STEP: Sizes = Sizes { name: "21 to 40", least: 21, most: 
 
 /// Transfers of `load` Mbit/s in all, with so many downloads for each upload.
 fn scenario(lab: &Lab<'_>, load: u32, downloads: u32, buffer: u32) -> Scenario {
+    let upload = f64::from(load) / f64::from(1 + downloads);
+    offering(lab, [upload, upload * f64::from(downloads)], buffer)
+}
+
+/// Transfers of so many Mbit/s up and down.
+fn offering(lab: &Lab<'_>, [up, down]: [f64; 2], buffer: u32) -> Scenario {
     let mut scenario = with_buffer(MIXED, buffer);
     scenario.duration = lab.length(scenario.duration);
-    let upload = f64::from(load) / f64::from(1 + downloads);
-    for (source, part) in [(UPLOADS, upload), (DOWNLOADS, upload * f64::from(downloads))] {
+    for (source, part) in [(UPLOADS, up), (DOWNLOADS, down)] {
         if let TrafficKind::Transfers { arrivals: Arrivals::Poisson { per_second }, .. } =
             &mut scenario.traffic[source].kind
         {
@@ -73,15 +80,38 @@ pub(super) fn some(
     Cell::of_scenario(lab, &lab.seeds(), buffer, scenario)
 }
 
+/// The runs of those called `names` with no uploads at all.
+pub(super) fn downloads_only(
+    lab: &Lab<'_>,
+    load: u32,
+    buffer: u32,
+    names: &[&str],
+) -> Result<Cell, Stopped> {
+    let mut scenario = without_uploads(lab, load, buffer);
+    scenario.disciplines.retain(|choice| names.contains(&choice.label.as_str()));
+    Cell::of_scenario(lab, &lab.seeds(), buffer, scenario)
+}
+
+/// Downloads of `load` Mbit/s; the uploads keep their place, but there are none.
+fn without_uploads(lab: &Lab<'_>, load: u32, buffer: u32) -> Scenario {
+    let mut scenario = offering(lab, [0.0, f64::from(load)], buffer);
+    if let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[UPLOADS].kind {
+        *arrivals = Arrivals::AtStart { count: 0 };
+    }
+    scenario
+}
+
 /// The mean time from SYN to the last FIN of the completed transfers of some
 /// `directions`, in seconds (`WLAN section V-2`).
 pub(super) fn response(run: &Run, directions: &[usize], sizes: Sizes) -> Option<f64> {
+    let those = |flow: &&Flow| directions.contains(&usize::from(flow.traffic));
+    mean(of_sizes(run, sizes).filter(those).filter_map(|flow| flow.lasted.map(f64::from)))
+}
+
+/// The transfers of some sizes, completed or not.
+pub(super) fn of_sizes(run: &Run, sizes: Sizes) -> impl Iterator<Item = &Flow> {
     let segments = f64::from(sizes.least)..=f64::from(sizes.most);
-    let of_size = |flow: &&Flow| {
-        directions.contains(&usize::from(flow.traffic))
-            && segments.contains(&(f64::from(flow.size) / SEGMENT).ceil())
-    };
-    mean(run.flows.iter().filter(of_size).filter_map(|flow| flow.lasted.map(f64::from)))
+    run.flows.iter().filter(move |flow| segments.contains(&(f64::from(flow.size) / SEGMENT).ceil()))
 }
 
 /// What downloads take over what uploads of the same sizes take.
@@ -133,6 +163,7 @@ mod tests {
 
     use tidegate_core::Span;
 
+    use super::super::SMALL;
     use super::*;
     use crate::lab::{Effort, Observer};
 
@@ -144,14 +175,14 @@ mod tests {
     }
 
     /// Transfers a second of each direction.
-    fn rates(load: u32, downloads: u32) -> [f64; 2] {
+    fn rates(scenario: impl Fn(&Lab<'_>) -> Scenario) -> [f64; 2] {
         let stop = AtomicBool::new(false);
-        let lab = Lab::new(Effort::Usual, 1, &stop, &Nobody);
-        let scenario = scenario(&lab, load, downloads, 30);
+        let scenario = scenario(&Lab::new(Effort::Usual, 1, &stop, &Nobody));
         assert_eq!(scenario.traffic[UPLOADS].name, "uploads");
         assert_eq!(scenario.traffic[DOWNLOADS].name, "downloads");
         [UPLOADS, DOWNLOADS].map(|source| match scenario.traffic[source].kind {
             TrafficKind::Transfers { arrivals: Arrivals::Poisson { per_second }, .. } => per_second,
+            TrafficKind::Transfers { arrivals: Arrivals::AtStart { count: 0 }, .. } => 0.0,
             _ => f64::NAN,
         })
     }
@@ -160,9 +191,13 @@ mod tests {
     fn loads_are_those_of_the_paper() {
         // 40 packets of 1 500 bytes a transfer: 20.8 a second are 10 Mbit/s.
         let close = |rate: f64, megabits: f64| (rate * 480e3 / (megabits * 1e6) - 1.0).abs() < 1e-4;
-        let [up, down] = rates(20, SYMMETRIC);
+        let [up, down] = rates(|lab| scenario(lab, 20, SYMMETRIC, SMALL));
         assert!(close(up, 10.0) && close(down, 10.0), "{up} {down}");
-        let [up, down] = rates(10, ASYMMETRIC);
+        let [up, down] = rates(|lab| scenario(lab, 10, ASYMMETRIC, SMALL));
         assert!(close(up, 10.0 / 11.0) && close(down, 100.0 / 11.0), "{up} {down}");
+        let [up, down] = rates(|lab| scenario(lab, 20, STREAMING, SMALL));
+        assert!(close(up, 20.0 / 101.0) && close(down, 2_000.0 / 101.0), "{up} {down}");
+        let [up, down] = rates(|lab| without_uploads(lab, 20, SMALL));
+        assert!(up == 0.0 && close(down, 20.0), "{up} {down}");
     }
 }

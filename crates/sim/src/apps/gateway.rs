@@ -54,6 +54,13 @@ impl<'a> Gateway<'a> {
         self.sample(world);
     }
 
+    /// A datagram of a source, by its number, has arrived behind the downlink.
+    pub(crate) fn on_datagram(&mut self, world: &mut World<'_>, traffic: usize, size: Bytes) {
+        if let Some(proxy) = &mut self.proxy {
+            proxy.hear_unrequested(world, traffic, size);
+        }
+    }
+
     pub(crate) fn forget_warm_up(&mut self) {
         self.received_base = self.received().to_vec();
     }

@@ -264,6 +264,19 @@ impl<'a> Proxy<'a> {
         self.relay(world, exchange);
     }
 
+    /// A datagram that nobody requested has arrived. It counts where it belongs to a
+    /// user; the link's counters show the others.
+    pub(crate) fn hear_unrequested(&mut self, world: &mut World<'_>, traffic: usize, size: Bytes) {
+        // Classes are the first sources.
+        let passing = traffic.checked_sub(self.setup.classes.len());
+        let source = passing.and_then(|number| self.setup.passing.get(number));
+        let Some((class, client)) = source.and_then(|source| source.whose) else { return };
+        self.received[class] += size;
+        let whose = Some((ClassId(class as u32), UserId(u64::from(client))));
+        self.core.received_unasked(world.now(), whose, size);
+        self.plan(world);
+    }
+
     // Books.
 
     /// *W+*, *W*, and how many responses are outstanding and requests wait.

@@ -15,7 +15,10 @@ use tidegate_core::{Rate, Span, Stream, Time};
 use super::setup::{Cbr, Class, Setup};
 use super::ways::Way;
 use crate::scenario::layout::{Layout, NewLink};
-use crate::scenario::{Capacity, NodeId, Pauses, QueueSpec, Scenario, TrafficKind, TrafficSpec};
+use crate::scenario::{
+    Arrivals, Capacity, NodeId, Opener, Pauses, QueueSpec, Scenario, SizeLaw, TrafficKind,
+    TrafficSpec, Transfer,
+};
 
 /// Where the programs of a gateway's users run.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Hosts {
     pub(crate) clients: Vec<NodeId>,
     pub(crate) gateway: NodeId,
     pub(crate) servers: Vec<NodeId>,
+    /// The uplink of the access link, if its queue has a discipline.
+    pub(crate) uplink: Option<usize>,
     /// The downlink of the access link, and the shaper behind it.
     pub(crate) downlink: usize,
     pub(crate) shaper: Option<usize>,
@@ -34,7 +39,18 @@ impl Setup {
     pub(crate) fn network(&self, way: &Way, seed: u64) -> (Scenario, Hosts) {
         let mut layout = Layout::default();
         let access = Capacity::Fixed(self.rate);
-        layout.one_way("gateway", "provider", &access, self.delay);
+        let uplink = layout.add(NewLink {
+            name: UPLINK.into(),
+            from: "gateway",
+            to: "provider",
+            capacity: Capacity::Fixed(self.uplink.rate.unwrap_or(self.rate)),
+            delay: self.delay,
+            loss: 0.0,
+            queue: match &self.uplink.queue {
+                Some((discipline, buffer)) => QueueSpec::Fixed(discipline.clone(), *buffer),
+                None => QueueSpec::Unbounded,
+            },
+        });
         let downlink = layout.add(NewLink {
             name: DOWNLINK.into(),
             from: "provider",
@@ -79,6 +95,7 @@ impl Setup {
             gateway: number(&layout, "gateway"),
             servers: servers.iter().map(|name| number(&layout, name)).collect(),
             clients,
+            uplink: self.uplink.queue.is_some().then_some(uplink),
             downlink,
             shaper: way.is_shaped().then_some(shaper),
         };
@@ -94,7 +111,7 @@ impl Setup {
     }
 
     /// The names of the sources in a run's rows, by number: the classes, and
-    /// then the traffic that belongs to no class.
+    /// then the traffic that answers no request.
     #[must_use]
     pub fn source_names(&self) -> Vec<String> {
         let (scenario, _) = self.network(&Way::direct(), 0);
@@ -129,6 +146,7 @@ impl Setup {
         let passing = self.passing.iter().enumerate();
         let passing = passing.map(|(n, cbr)| self.passing(n, *cbr, provider, hosts.gateway));
         let requests = self.classes.iter().map(|class| self.asking(class));
+        let uploads = (self.uplink.uploads > 0).then(|| self.uploading(hosts.gateway, provider));
         Scenario {
             title: String::new(),
             description: String::new(),
@@ -143,13 +161,13 @@ impl Setup {
             nodes: layout.nodes,
             links: layout.links,
             // Classes first: a class and its requests have the same number.
-            traffic: requests.chain(passing).collect(),
+            traffic: requests.chain(passing).chain(uploads).collect(),
             talks: talks(hosts, way.is_end_to_end()),
         }
     }
 
     fn passing(&self, number: usize, cbr: Cbr, from: NodeId, to: NodeId) -> TrafficSpec {
-        let Cbr { rate, packet, off, on } = cbr;
+        let Cbr { rate, packet, off, on, whose: _ } = cbr;
         TrafficSpec {
             name: format!("passing{}", number + 1),
             start: Time::ZERO,
@@ -157,6 +175,25 @@ impl Setup {
             class: 0,
             deadline: None,
             kind: TrafficKind::Cbr { from, to, rate, packet, pauses: Some(Pauses { off, on }) },
+        }
+    }
+
+    fn uploading(&self, from: NodeId, to: NodeId) -> TrafficSpec {
+        let transfer = Transfer {
+            from: vec![from],
+            to: vec![to],
+            opened_by: Opener::Sender,
+            tcp: self.tcp.clone(),
+            follow: false,
+        };
+        let arrivals = Arrivals::AtStart { count: self.uplink.uploads };
+        TrafficSpec {
+            name: "uploads".into(),
+            start: Time::ZERO,
+            stop: Time(self.duration.0),
+            class: 0,
+            deadline: None,
+            kind: TrafficKind::Transfers { transfer, arrivals, sizes: SizeLaw::Endless },
         }
     }
 
@@ -172,6 +209,8 @@ impl Setup {
     }
 }
 
+/// The name of the access link's uplink.
+const UPLINK: &str = "gateway > provider";
 /// The name of the access link's downlink in tables and files.
 const DOWNLINK: &str = "access";
 /// The name of the link that a shaper holds back.

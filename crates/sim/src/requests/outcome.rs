@@ -20,6 +20,8 @@ pub struct Outcome {
     pub downlink: Counters,
     /// The queue of a shaper behind it.
     pub shaper: Option<Counters>,
+    /// The uplink's queue, if it has a discipline.
+    pub uplink: Option<Counters>,
     /// How long responses received nothing.
     pub pauses: Pauses,
     /// Share of the downlink's rate that was used after the warm-up.
@@ -33,7 +35,7 @@ pub struct Outcome {
 /// One class.
 #[derive(Clone, Debug, Default)]
 pub struct ClassOutcome {
-    /// Payload that reached the gateway for it.
+    /// Payload that reached the gateway for it, and datagrams that nobody requested.
     pub received: Bytes,
     /// Requests that clients made. Each counts in one of the fields below.
     pub asked: u64,
@@ -203,7 +205,8 @@ pub struct Sample {
     pub waiting: usize,
     /// Packets in the provider's queue.
     pub queued: u32,
-    /// Payload that has reached the gateway for each class so far.
+    /// Payload that has reached the gateway for each class so far, and datagrams
+    /// that nobody requested.
     pub received: Vec<Bytes>,
     /// Bytes that the downlink has sent so far.
     pub carried: Bytes,

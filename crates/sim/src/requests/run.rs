@@ -41,6 +41,7 @@ pub fn run_way(
     outcome.utilisation = downlink.utilisation;
     outcome.queueing = downlink.delay;
     outcome.shaper = hosts.shaper.map(|shaper| link(shaper).counters);
+    outcome.uplink = hosts.uplink.map(|uplink| link(uplink).counters);
     outcome.reached = summary.reached;
     outcome.measured = summary.reached.since(Time(setup.warm_up.0));
     outcome

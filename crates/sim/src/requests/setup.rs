@@ -17,14 +17,16 @@ use crate::tcp::TcpConfig;
 /// An access link with a gateway, its clients and its servers.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Rate of the access link in either direction.
+    /// Rate of the access link, in either direction unless the uplink has its own.
     pub rate: Rate,
     /// One-way delay of the access link.
     pub delay: Span,
     /// The discipline of the queue at the provider's end.
     pub provider: DisciplineChoice,
-    /// The buffer of that queue; the queue of the uplink has no limit.
+    /// The buffer of that queue.
     pub buffer: Buffer,
+    /// The uplink of the access link.
+    pub uplink: Uplink,
     /// Rate of each client's link, in either direction.
     pub client_rate: Rate,
     /// One-way delay of a client's link.
@@ -42,7 +44,7 @@ pub struct Setup {
     pub objects: f64,
     /// The size of a request.
     pub request: Bytes,
-    /// Traffic of the downlink that belongs to no class.
+    /// Traffic of the downlink that answers no request.
     pub passing: Vec<Cbr>,
     /// TCP of all hosts.
     pub tcp: Arc<TcpConfig>,
@@ -113,6 +115,18 @@ pub struct ServerGroup {
     pub rate: (Rate, Rate),
 }
 
+/// The uplink of an access link, whose queue is at the gateway.
+#[derive(Clone, Debug, Default)]
+pub struct Uplink {
+    /// Its rate; `None` for that of the downlink.
+    pub rate: Option<Rate>,
+    /// The discipline of its queue, and the buffer; `None` for FIFO without a limit.
+    pub queue: Option<(DisciplineChoice, Buffer)>,
+    /// The number of TCP transfers without an end that the users' side sends
+    /// (`MSF section 6`).
+    pub uploads: u32,
+}
+
 /// Datagrams at a constant rate, on and off, that nobody behind the gateway
 /// requested: they pass the provider's queue and the downlink, and end there
 /// (`MSF section 6`).
@@ -126,6 +140,9 @@ pub struct Cbr {
     pub off: Span,
     /// The duration of each sending period.
     pub on: Span,
+    /// The class whose user receives them, and the client's number in it: there they
+    /// count as service. `None` for traffic of no class.
+    pub whose: Option<(usize, u32)>,
 }
 
 /// A request scheduler with its settings.
@@ -203,6 +220,7 @@ impl Setup {
             // Of a mean round trip of 164 ms: 41 kB, times 1.5.
             provider: DisciplineChoice::with_defaults(&fifo::ENTRY),
             buffer: Buffer::packets(61),
+            uplink: Uplink::default(),
             client_rate: megabits(100),
             client_delay: Span::millis(2),
             wifi: None,

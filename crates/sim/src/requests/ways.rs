@@ -126,6 +126,12 @@ impl From<SchedulerChoice> for Way {
     }
 }
 
+impl From<&SchedulerChoice> for Way {
+    fn from(choice: &SchedulerChoice) -> Way {
+        choice.clone().into()
+    }
+}
+
 impl Way {
     /// The way called `name` with these settings; others have their default. `None`
     /// when there is none of this name: neither a request scheduler, nor one of

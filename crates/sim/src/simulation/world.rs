@@ -347,6 +347,9 @@ impl<'a> World<'a> {
             }
             Content::Datagram { traffic, flow, sent, .. } => {
                 self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
+                if let Some(gateway) = &mut programs.gateway {
+                    gateway.on_datagram(self, usize::from(traffic), record.size);
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use tidegate_core::{Bytes, Span};
 
 use super::congestion::{CUBIC, Entry, NEW_RENO};
+use super::ns3::Ns3;
 
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct TcpConfig {
     /// and not only one that measures a round trip (RFC 6298 section 5). ns-3.37
     /// does so, and so do hosts whose timestamps make each one a measurement.
     pub any_ack_ends_backoff: bool,
+    /// In what the recovery without SACK departs from the RFCs as ns-3.37 does.
+    pub ns3: Ns3,
     /// How often a SYN is sent again before the connection is given up.
     pub syn_retries: u32,
     /// How many timeouts in a row without progress the connection survives.
@@ -123,6 +126,7 @@ impl TcpConfig {
             timestamps_option: false,
             time_resent_syn: false,
             any_ack_ends_backoff: false,
+            ns3: Ns3::default(),
             syn_retries: SYN_RETRIES,
             data_retries: DATA_RETRIES,
         }

@@ -272,8 +272,9 @@ impl Endpoint {
         let sequence = self.receiver.next();
         self.sender.on_established(&self.config, now, self.mss, header.window, sequence);
         if self.sack {
-            let known = self.sender.round_trip.smoothed().is_some();
-            self.sender.sack = Some(Box::new(Sack::new(self.config.rack_tlp, known)));
+            // The first estimate is the first sample itself (RFC 6298 (2.2)).
+            let handshake = self.sender.round_trip.smoothed();
+            self.sender.sack = Some(Box::new(Sack::new(self.config.rack_tlp, handshake)));
         }
     }
 

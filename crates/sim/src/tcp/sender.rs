@@ -269,7 +269,7 @@ impl Sender {
             && offset + window == old_edge
         {
             // A duplicate acknowledgement by RFC 5681 section 2.
-            self.on_duplicate();
+            self.on_duplicate(config);
         }
     }
 
@@ -348,12 +348,13 @@ impl Sender {
         if self.sack.is_some() { flight.min(self.congestion.window) } else { flight }
     }
 
-    /// Begins a fast recovery: the threshold is set, the window is the caller's.
-    pub(super) fn enter_recovery(&mut self) {
+    /// Begins a fast recovery with `flight` bytes outstanding: the threshold is set, the
+    /// window is the caller's.
+    pub(super) fn enter_recovery(&mut self, flight: u64) {
         // A window that a mark has just reduced is not reduced for a loss
         // among the same segments.
         if self.unacknowledged >= self.reduced_until {
-            self.congestion.on_loss(self.flight());
+            self.congestion.on_loss(flight);
             self.reduction_untold = true;
         }
         self.phase = Phase::Recovery;
@@ -401,11 +402,10 @@ impl Sender {
             }
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                // In fast recovery FlightSize counts new data sent for duplicates,
-                // though as much has left: what is out is the plain window.
                 let recovering = self.phase == Phase::Recovery;
-                let most = if recovering { self.congestion.threshold() } else { u64::MAX };
-                self.congestion.on_loss(self.flight().min(most));
+                let flight =
+                    if recovering { self.flight_in_recovery(config) } else { self.flight() };
+                self.congestion.on_loss(flight);
                 self.reduction_untold = true;
             }
             self.congestion.on_timeout();

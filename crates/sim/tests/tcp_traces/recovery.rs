@@ -1,6 +1,6 @@
 //! Fast retransmit and recovery: NewReno (RFC 6582) and SACK (RFC 6675).
 
-use tidegate_sim::tcp::{Flags, TcpConfig};
+use tidegate_sim::tcp::{Flags, Ns3, TcpConfig};
 
 use crate::tcp::{CLIENT, Fate, SERVER};
 use crate::{MSS, millis, pair, plain, selective, whole};
@@ -412,4 +412,56 @@ fn duplicates_after_a_timeout_are_no_loss() {
     1600.000 > ack b2                  cwnd 5.12 ssthresh 4.00
     ");
     assert_eq!(pair.ends[CLIENT].statistics().fast_recoveries, 0);
+}
+
+/// The trace with single spaces, of a TCP that departs from the RFCs as ns-3 does.
+fn departing(ns3: Ns3, window: u32, segments: u64, lost: &[u64]) -> String {
+    let config = TcpConfig { ns3, ..plain(window) };
+    let trace = whole(&mut pair(&config).transfer(segments * MSS).losing(lost));
+    let lines = trace.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The losses of `newreno_repairs_one_loss`. The third duplicate finds 10 segments in
+/// flight: threshold (10 - 1) / 2, window one more; the fourth and fifth inflate it to
+/// 7.5, and four more at 300 ms to 11.5, which lets out one new segment instead of
+/// four. The full acknowledgement leaves 4.5 + 1/4.5.
+#[test]
+fn the_recovery_window_of_ns3_is_smaller() {
+    let ns3 = Ns3 { recovery_window: true, ..Ns3::default() };
+    let trace = departing(ns3, 8, 20, &[3]);
+    assert!(trace.contains("200.000 > data 3 cwnd 5.50 ssthresh 4.50"), "{trace}");
+    let sent = trace.lines().filter(|line| line.starts_with("300.000 >"));
+    let expected = [
+        "300.000 > data 13 cwnd 11.50 ssthresh 4.50",
+        "300.000 > data 14 cwnd 4.72 ssthresh 4.50",
+        "300.000 > data 15 cwnd 4.72 ssthresh 4.50",
+        "300.000 > data 16 cwnd 4.72 ssthresh 4.50",
+    ];
+    assert_eq!(sent.collect::<Vec<_>>(), expected, "{trace}");
+}
+
+/// The first loss as above. Its repair ends at 300 ms with an acknowledgement of all
+/// that was sent before it, 13, and segment 13, the 14th to be sent, is lost too.
+/// RFC 6582 takes the four duplicates at 400 ms for an effect of the repair.
+#[test]
+fn ns3_repairs_again_right_at_the_recovery_point() {
+    let ns3 = Ns3 { recovery_point: true, ..Ns3::default() };
+    for (ns3, again) in [(ns3, true), (Ns3::default(), false)] {
+        let trace = departing(ns3, 8, 20, &[3, 14]);
+        assert_eq!(trace.contains("400.000 > data 13"), again, "{trace}");
+    }
+}
+
+/// Segment 2 is sent again after a timeout, and the acknowledgement of it covers 3 and
+/// 4, all that was sent before: the window stays one segment.
+#[test]
+fn the_end_of_a_repair_does_not_open_the_window_of_ns3() {
+    let ns3 = Ns3 { repair_end: true, ..Ns3::default() };
+    for (ns3, window, sixth) in [(ns3, "1.00", "1400.000"), (Ns3::default(), "2.00", "1300.000")] {
+        let trace = departing(ns3, 2, 6, &[2]);
+        let fifth = format!("1300.000 > data 5 cwnd {window} ssthresh 2.00");
+        assert!(trace.contains(&fifth), "{trace}");
+        assert!(trace.contains(&format!("{sixth} > FIN data 6")), "{trace}");
+    }
 }

@@ -4,14 +4,24 @@
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example crosscheck_aqm
-//! cargo run --release -p tidegate-study --example crosscheck_aqm -- codel packets.csv
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- red --rfc
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- packets codel packets.csv
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- transfers fifo 8 1 flows.csv
+//! cargo run --release -p tidegate-study --example crosscheck_aqm -- repairs repair_end
 //! ```
 //!
 //! ns-3's figures are those of `benches/ns3/results`; `benches/ns3/README.md`
-//! describes how they were made, and explains the differences. The second form puts
-//! the packets that `dumbbell --packets` has recorded through one discipline.
+//! describes how they were made, and explains the differences. The second form takes
+//! the disciplines that are named, and `--rfc` a TCP that imitates none of the
+//! departures of ns-3's recovery. The third puts the packets that `dumbbell --packets`
+//! has recorded through one discipline. The fourth compares, one by one, the transfers
+//! that `dumbbell --flows` has recorded under a discipline, at a load and with a seed;
+//! the last compares those of `run-repairs.sh`. Both accept the departures that TCP is
+//! to imitate, separated by commas, or `none`.
 
 mod figures;
+mod one_by_one;
+mod repairs;
 mod replay;
 mod transfers;
 mod workload;
@@ -24,29 +34,57 @@ use tidegate_sim::scenario::DisciplineChoice;
 use figures::{Cell, Verdict};
 use workload::{WORKLOADS, Workload};
 
-/// Our name and ns-3's. FIFO shows what difference TCP makes.
-const DISCIPLINES: [(&str, &str); 4] =
-    [("fifo", "fifo"), ("codel", "codel"), ("fq-codel", "fqcodel"), ("pie", "pie")];
+/// Our discipline, as on the command line, and ns-3's name for it. FIFO shows what
+/// difference TCP makes.
+const DISCIPLINES: [(&str, &str); 6] = [
+    ("fifo", "fifo"),
+    ("codel", "codel"),
+    ("fq-codel", "fqcodel"),
+    ("pie", "pie"),
+    ("red:min=5 packets:max=15 packets", "red"),
+    ("red:min=5 packets:max=15 packets:wait=on", "red-wait"),
+];
 
 /// As long as `benches/ns3/run-aqm.sh` runs transfers without end.
 const LONG_RUN: Span = Span::seconds(620);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        [] => compare_all(),
-        [discipline, file] => replay::replay(file, &discipline.parse()?),
-        _ => Err("usage: crosscheck_aqm [DISCIPLINE FILE]".into()),
+        ["packets", discipline, file] => replay::replay(file, &discipline.parse()?),
+        ["transfers", discipline, load, seed, file, departures @ ..] if departures.len() < 2 => {
+            let (discipline, load, seed) = (discipline.parse()?, load.parse()?, seed.parse()?);
+            one_by_one::compare(&discipline, load, seed, file, one(departures))
+        }
+        ["repairs", departures @ ..] if departures.len() < 2 => {
+            repairs::compare(one(departures));
+            Ok(())
+        }
+        [names @ .., "--rfc"] => compare_all(names, Some("")),
+        names => compare_all(names, None),
     }
 }
 
+/// The departures that TCP is to imitate, if they are given.
+fn one<'a>(departures: &[&'a str]) -> Option<&'a str> {
+    departures.first().map(|words| if *words == "none" { "" } else { *words })
+}
+
 /// Prints a table for each workload: a line for each figure, a column for each
-/// discipline.
-fn compare_all() -> Result<(), Box<dyn Error>> {
+/// discipline that ns-3 calls by one of `names`, or for all of them.
+fn compare_all(names: &[&str], departures: Option<&str>) -> Result<(), Box<dyn Error>> {
+    if let Some(name) = names.iter().find(|name| DISCIPLINES.iter().all(|known| known.1 != **name))
+    {
+        return Err(format!("found '{name}', expected one of ns-3's queues, or a form").into());
+    }
+    let chosen = |queue| names.is_empty() || names.contains(queue);
     let mut verdicts = Vec::new();
     for workload in &WORKLOADS {
-        let columns = DISCIPLINES.map(|(name, queue)| (name, compare(workload, name, queue)));
-        let measured = columns.into_iter().filter_map(|(name, cells)| match cells {
+        let disciplines = DISCIPLINES.iter().filter(|(_, queue)| chosen(queue));
+        let columns =
+            disciplines.map(|(ours, queue)| (*queue, compare(workload, ours, queue, departures)));
+        let measured = columns.filter_map(|(name, cells)| match cells {
             Ok(cells) if cells.is_empty() => None,
             Ok(cells) => Some(Ok((name, cells))),
             Err(error) => Some(Err(error)),
@@ -66,15 +104,23 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn compare(workload: &Workload, name: &str, queue: &str) -> Result<Vec<Cell>, Box<dyn Error>> {
-    let discipline = DisciplineChoice::new(name, None, &[])?;
+fn compare(
+    workload: &Workload,
+    ours: &str,
+    queue: &str,
+    departures: Option<&str>,
+) -> Result<Vec<Cell>, Box<dyn Error>> {
+    let discipline: DisciplineChoice = ours.parse()?;
     let peer = figures::peer(workload, queue);
-    let ours: Vec<_> =
-        peer.iter().map(|run| workload.run(&discipline, run.seed, LONG_RUN)).collect();
+    let run = |seed| workload.run(&discipline, seed, LONG_RUN, departures);
+    let ours: Vec<_> = peer.iter().map(|peer| run(peer.seed)).collect();
     Ok(figures::compare(&peer, &ours))
 }
 
 fn print(workload: &Workload, columns: &[(&str, Vec<Cell>)]) {
+    if columns.is_empty() {
+        return;
+    }
     println!("\n{}: ns-3, ours (difference and its 95% interval)\n", workload.name);
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     println!("| | {} |", names.join(" | "));

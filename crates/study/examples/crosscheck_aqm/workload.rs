@@ -18,6 +18,25 @@ use super::transfers::{self, PAIRS};
 /// TCP as ns-3 has it, and the dumbbell.
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/ns3/crosscheck.toml");
 
+/// The scenario of the file. `departures`, separated by commas, are those of ns-3's
+/// recovery that TCP imitates; `None` leaves those of the file.
+///
+/// # Panics
+/// When the file is not a scenario, or there is no such departure.
+pub(crate) fn dumbbell(departures: Option<&str>) -> Scenario {
+    let text = std::fs::read_to_string(SCENARIO).expect("the scenario is beside the peer");
+    let text = match departures {
+        None => text,
+        Some(departures) => {
+            let words = departures.split(',').filter(|word| !word.is_empty());
+            let chosen = format!("ns3 = {:?}", words.collect::<Vec<_>>());
+            let line = text.lines().find(|line| line.starts_with("ns3 = "));
+            text.replace(line.expect("the file says what is imitated"), &chosen)
+        }
+    };
+    file::parse(SCENARIO, &text, &Folder(".".into())).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Time simulated with transfers that end.
 const SHORT_RUN: Span = Span::seconds(300);
 /// With transfers without end, the time that does not count.
@@ -74,47 +93,28 @@ impl Workload {
         discipline: &DisciplineChoice,
         seed: u64,
         long_run: Span,
+        departures: Option<&str>,
     ) -> Vec<Figure> {
         let never = AtomicBool::new(false);
-        let scenario = self.scenario(seed, long_run);
+        let scenario = self.scenario(seed, long_run, departures);
         let summary = simulation::run(&scenario, discipline, seed, &mut Discard, &never);
         figures::ours(self, &summary)
     }
 
-    /// What to simulate for a seed of ns-3. With transfers without end, `long_run`
-    /// is how long; ns-3's figures are of 620 s.
-    ///
-    /// # Panics
-    /// When the file with the dumbbell is not a scenario.
-    fn scenario(&self, seed: u64, long_run: Span) -> Scenario {
-        let text = std::fs::read_to_string(SCENARIO).expect("the scenario is beside the peer");
-        let mut scenario = file::parse(SCENARIO, &text, &Folder(".".into()))
-            .unwrap_or_else(|error| panic!("{error}"));
-        let template = scenario.traffic.pop().expect("the scenario has traffic");
-        let TrafficKind::Transfers { mut transfer, .. } = template.kind.clone() else {
-            panic!("the scenario's traffic is transfers")
-        };
-        let tcp = Arc::make_mut(&mut transfer.tcp);
-        tcp.ecn = self.ecn;
+    /// What to simulate for a seed of ns-3, under a TCP with these `departures`
+    /// ([`dumbbell`]). With transfers without end, `long_run` is how long; ns-3's
+    /// figures are of 620 s.
+    fn scenario(&self, seed: u64, long_run: Span, departures: Option<&str>) -> Scenario {
+        let mut scenario = dumbbell(departures);
         match self.traffic {
             Traffic::Load(load) => {
                 scenario.duration = SHORT_RUN;
-                let segment = u64::from(tcp.mss);
-                let drawn = transfers::poisson(seed, load, SHORT_RUN);
-                for pair in 0..PAIRS * PAIRS {
-                    let (from, to) = (pair / PAIRS, pair % PAIRS);
-                    let own = drawn.iter().filter(|one| (one.from, one.to) == (from, to));
-                    let log = own.map(|one| (one.start, Bytes(u64::from(one.size) * segment)));
-                    let arrivals = Arrivals::Log(Arc::new(log.collect()));
-                    let kind = between(&scenario, (from, to), &transfer, arrivals);
-                    scenario.traffic.push(TrafficSpec {
-                        name: pair.to_string(),
-                        kind,
-                        ..template.clone()
-                    });
-                }
+                replay(&mut scenario, &transfers::poisson(seed, load, SHORT_RUN));
             }
             Traffic::Long(count) => {
+                let (template, mut transfer) = take_template(&mut scenario);
+                let tcp = Arc::make_mut(&mut transfer.tcp);
+                tcp.ecn = self.ecn;
                 tcp.receive_window = WINDOW;
                 transfer.follow = true;
                 scenario.duration = long_run;
@@ -136,6 +136,34 @@ impl Workload {
         }
         scenario
     }
+}
+
+/// The one source of the scenario, and what it says of its transfers.
+fn take_template(scenario: &mut Scenario) -> (TrafficSpec, Transfer) {
+    let template = scenario.traffic.pop().expect("the scenario has traffic");
+    let TrafficKind::Transfers { transfer, .. } = template.kind.clone() else {
+        panic!("the scenario's traffic is transfers")
+    };
+    (template, transfer)
+}
+
+/// Puts these transfers into the place of the scenario's own: one source for each pair
+/// of hosts, in the order of [`source`].
+pub(crate) fn replay(scenario: &mut Scenario, drawn: &[transfers::Transfer]) {
+    let (template, transfer) = take_template(scenario);
+    let segment = u64::from(transfer.tcp.mss);
+    for pair in 0..PAIRS * PAIRS {
+        let own = drawn.iter().filter(|one| source(one) == pair);
+        let log = own.map(|one| (one.start, Bytes(u64::from(one.size) * segment)));
+        let arrivals = Arrivals::Log(Arc::new(log.collect()));
+        let kind = between(scenario, (pair / PAIRS, pair % PAIRS), &transfer, arrivals);
+        scenario.traffic.push(TrafficSpec { name: pair.to_string(), kind, ..template.clone() });
+    }
+}
+
+/// The number of the source that [`replay`] gives a transfer to.
+pub(crate) fn source(one: &transfers::Transfer) -> usize {
+    one.from * PAIRS + one.to
 }
 
 /// Such transfers between one sender and one receiver. A log brings its own sizes.

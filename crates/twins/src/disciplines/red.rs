@@ -1,4 +1,5 @@
-//! RED with the average derived from all arrivals (Floyd 1993, figure 2).
+//! RED with the average derived from all arrivals (Floyd 1993, figure 2), and the
+//! guard and the wait of ns-3.
 //!
 //! It shares with the real one the stream of random numbers, one of which is drawn
 //! for each packet about which chance decides; that sizes add up to at most 2^64 -
@@ -19,7 +20,8 @@ enum Found {
 /// What came of it.
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
-    BelowMin,
+    /// Chance had no say: the average was below `min`, or the guard spared it.
+    Spared,
     Passed,
     Signalled,
 }
@@ -32,6 +34,8 @@ pub(super) struct Red {
     probability: f64,
     weight: f64,
     gentle: bool,
+    guard: bool,
+    wait: bool,
     packet_time: f64,
     ecn: bool,
     random: Stream,
@@ -58,6 +62,8 @@ impl Red {
             probability: settings.number("probability"),
             weight: settings.number("weight"),
             gentle: settings.switch("gentle"),
+            guard: settings.switch("guard"),
+            wait: settings.switch("wait"),
             packet_time: settings.span("packet_time").0 as f64,
             ecn: settings.switch("ecn"),
             random: Stream::new(seed, "red"),
@@ -83,7 +89,8 @@ impl Red {
             match before.next().map(|(_, outcome)| *outcome) {
                 Some(Outcome::Passed) => count += 1.0,
                 Some(Outcome::Signalled) => return count + 1.0,
-                Some(Outcome::BelowMin) | None => return count,
+                // The guard counts the first packet about which chance could decide.
+                Some(Outcome::Spared) | None => return count + f64::from(u8::from(self.guard)),
             }
         }
     }
@@ -116,7 +123,8 @@ impl Discipline for Red {
             }
         };
         // The probability, and whether chance decides at all.
-        let (p_b, by_chance) = if average < self.min {
+        let spared = self.guard && self.queue.len() <= 1;
+        let (p_b, by_chance) = if average < self.min || spared {
             (0.0, false)
         } else if average < self.max {
             (self.probability * (average - self.min) / (self.max - self.min), true)
@@ -130,9 +138,15 @@ impl Discipline for Red {
             losses.push(packet, LossReason::Refused);
             Outcome::Signalled
         } else if by_chance {
-            let count = self.count();
-            let p_a = if count * p_b < 1.0 { p_b / (1.0 - count * p_b) } else { 1.0 };
-            if self.random.uniform() >= p_a {
+            let is_first = matches!(self.arrivals.last(), None | Some((_, Outcome::Spared)));
+            let passed = self.count() * p_b;
+            let p_a = match (self.wait, passed) {
+                (true, ..1.0) => 0.0,
+                (true, 1.0..2.0) => p_b / (2.0 - passed),
+                (false, ..1.0) => p_b / (1.0 - passed),
+                _ => 1.0,
+            };
+            if self.guard && is_first || self.random.uniform() >= p_a {
                 self.queue.push(packet);
                 Outcome::Passed
             } else {
@@ -145,7 +159,7 @@ impl Discipline for Red {
             }
         } else if p_b == 0.0 {
             self.queue.push(packet);
-            Outcome::BelowMin
+            Outcome::Spared
         } else {
             losses.push(packet, LossReason::Early);
             Outcome::Signalled

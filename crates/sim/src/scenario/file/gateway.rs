@@ -282,6 +282,7 @@ fn passing(written: &At<Cbr>) -> Result<requests::Cbr, Mistake> {
         packet,
         off: time(&written.off, Span::ZERO)?,
         on: time(&written.on, LONGEST)?,
+        whose: None,
     })
 }
 

@@ -281,6 +281,9 @@ pub(super) struct Tcp {
     /// Every acknowledgement of new data ends the back-off of the timeout, as
     /// in ns-3 and with timestamps.
     pub(super) any_ack_ends_backoff: Option<bool>,
+    /// In what the recovery without SACK departs from the RFCs as in ns-3.37, for
+    /// comparisons with it.
+    pub(super) ns3: Option<Vec<Departure>>,
     /// Selective acknowledgements.
     pub(super) sack: Option<bool>,
     /// Loss detection by time, and tail loss probes; needs `sack`.
@@ -295,6 +298,18 @@ pub(super) struct Tcp {
     pub(super) syn_retries: Option<Count<0, 100>>,
     /// So many timeouts in a row without progress before giving up.
     pub(super) data_retries: Option<Count<0, 1_000>>,
+}
+
+/// A point in which ns-3.37's recovery departs from the RFCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Departure {
+    /// A smaller window in fast recovery.
+    RecoveryWindow,
+    /// Duplicates right at the recovery point start another recovery.
+    RecoveryPoint,
+    /// No growth by the acknowledgement that ends the repair after a timeout.
+    RepairEnd,
 }
 
 /// A named set of TCP settings.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use tidegate_core::{Bytes, Span};
 
 use super::error::Mistake;
-use super::syntax::{Profile, Tcp};
+use super::syntax::{Departure, Profile, Tcp};
 use super::values::Quantity;
-use crate::tcp::{DelayedAck, TcpConfig};
+use crate::tcp::{DelayedAck, Ns3, TcpConfig};
 
 /// The smallest segments that any host has to take (`RFC 879`: 576 less two
 /// headers is the usual least, modems went lower), and what fits an IP packet.
@@ -44,6 +44,14 @@ impl Tcp {
         set(&mut config.limited_transmit, self.limited_transmit);
         set(&mut config.time_resent_syn, self.time_resent_syn);
         set(&mut config.any_ack_ends_backoff, self.any_ack_ends_backoff);
+        set(
+            &mut config.ns3,
+            self.ns3.as_ref().map(|departures| Ns3 {
+                recovery_window: departures.contains(&Departure::RecoveryWindow),
+                recovery_point: departures.contains(&Departure::RecoveryPoint),
+                repair_end: departures.contains(&Departure::RepairEnd),
+            }),
+        );
         set(&mut config.sack, self.sack);
         set(&mut config.ecn, self.ecn);
         set(&mut config.timestamps_option, self.timestamps_option);

@@ -284,7 +284,7 @@ fn the_access_link_is_what_somebody_would_write_out() {
 fn tcp_settings_go_over_the_profile() {
     use crate::scenario::TrafficKind;
     use crate::tcp::congestion::CUBIC;
-    use crate::tcp::{DelayedAck, TcpConfig};
+    use crate::tcp::{DelayedAck, Ns3, TcpConfig};
 
     let text = RIGHT.replacen(
         "[[link]]",
@@ -308,6 +308,7 @@ rack_tlp = true
 congestion = "cubic"
 ecn = true
 timestamps_option = true
+ns3 = ["recovery_point", "repair_end"]
 syn_retries = 1
 data_retries = 2
 [[link]]"#,
@@ -331,6 +332,7 @@ data_retries = 2
         congestion: CUBIC,
         ecn: true,
         timestamps_option: true,
+        ns3: Ns3 { recovery_window: false, recovery_point: true, repair_end: true },
         syn_retries: 1,
         data_retries: 2,
         ..TcpConfig::papers()

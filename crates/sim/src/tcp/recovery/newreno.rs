@@ -21,7 +21,10 @@ impl Sender {
         offset: u64,
         taken: Taken,
     ) {
-        let acked = self.advance(config, now, offset, taken);
+        let mut acked = self.advance(config, now, offset, taken);
+        if config.ns3.repair_end && self.phase == Phase::Loss && offset >= self.recover {
+            acked = acked.min(offset - self.recover);
+        }
         self.tell(now, acked, taken.delivered, taken, self.phase);
         if self.phase == Phase::Recovery {
             self.on_recovery_progress(config, now, acked);
@@ -37,10 +40,15 @@ impl Sender {
     fn on_recovery_progress(&mut self, config: &TcpConfig, now: Time, acked: u64) {
         let mss = u64::from(self.mss);
         if self.unacknowledged >= self.recover {
-            // Full acknowledgement, option (1), which sends no burst.
-            let flight = self.flight().max(mss) + mss;
-            self.congestion.on_recovered(self.congestion.threshold().min(flight));
             self.phase = Phase::Open;
+            if config.ns3.recovery_window {
+                self.congestion.on_recovered(self.congestion.threshold());
+                self.tell(now, acked, 0, Taken::default(), self.phase);
+            } else {
+                // Full acknowledgement, option (1), which sends no burst.
+                let flight = self.flight().max(mss) + mss;
+                self.congestion.on_recovered(self.congestion.threshold().min(flight));
+            }
             self.restart_timer(config, now);
             return;
         }
@@ -51,7 +59,8 @@ impl Sender {
         if acked >= mss {
             self.congestion.window += mss;
         }
-        self.congestion.window = self.congestion.window.max(mss);
+        let least = if config.ns3.recovery_window { self.congestion.threshold() } else { mss };
+        self.congestion.window = self.congestion.window.max(least);
         if !self.partial_seen {
             // Only the first one: the "impatient" variant (section 4).
             self.partial_seen = true;
@@ -59,8 +68,20 @@ impl Sender {
         }
     }
 
+    /// The flight that a timeout in fast recovery halves. FlightSize counts new data
+    /// sent for duplicates, though as much has left: what is out is the plain window.
+    /// ns-3 takes off it what duplicates have told it of.
+    pub(in crate::tcp) fn flight_in_recovery(&self, config: &TcpConfig) -> u64 {
+        let threshold = self.congestion.threshold();
+        if config.ns3.recovery_window {
+            let delivered = self.congestion.window.saturating_sub(threshold);
+            return self.flight().saturating_sub(delivered);
+        }
+        self.flight().min(threshold)
+    }
+
     /// A duplicate acknowledgement: RFC 5681 section 3.2, RFC 6582 section 3.2.
-    pub(in crate::tcp) fn on_duplicate(&mut self) {
+    pub(in crate::tcp) fn on_duplicate(&mut self, config: &TcpConfig) {
         let mss = u64::from(self.mss);
         self.duplicates = self.duplicates.saturating_add(1);
         match self.phase {
@@ -69,11 +90,14 @@ impl Sender {
             // a timeout, duplicates are likely to come from segments that were
             // sent again without need.
             Phase::Open
-                if self.duplicates == DUPLICATE_THRESHOLD && self.unacknowledged > self.recover =>
+                if self.duplicates == DUPLICATE_THRESHOLD
+                    && (self.unacknowledged > self.recover
+                        || config.ns3.recovery_point && self.unacknowledged == self.recover) =>
             {
-                self.enter_recovery();
-                self.congestion.window =
-                    self.congestion.threshold() + u64::from(DUPLICATE_THRESHOLD) * mss;
+                let delivered = if config.ns3.recovery_window { 1 } else { DUPLICATE_THRESHOLD };
+                let early = if config.ns3.recovery_window { mss } else { 0 };
+                self.enter_recovery(self.flight().saturating_sub(early));
+                self.congestion.window = self.congestion.threshold() + u64::from(delivered) * mss;
             }
             Phase::Open | Phase::Loss => {}
         }

@@ -6,7 +6,7 @@
 //! [`rack`](super::rack) decides it by time. Either marks them on the board, and
 //! the window says how large the pipe may be.
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 
 use super::rack::Rack;
 use crate::tcp::config::TcpConfig;
@@ -44,8 +44,9 @@ pub(super) struct Report {
 }
 
 impl Sack {
-    pub(in crate::tcp) fn new(rack_tlp: bool, round_trip_known: bool) -> Sack {
-        Sack { rack: rack_tlp.then(|| Rack::new(round_trip_known)), ..Sack::default() }
+    /// `handshake` is the round trip of the handshake, if it was measured.
+    pub(in crate::tcp) fn new(rack_tlp: bool, handshake: Option<Span>) -> Sack {
+        Sack { rack: rack_tlp.then(|| Rack::new(handshake)), ..Sack::default() }
     }
 
     pub(in crate::tcp) fn on_sent(&mut self, bytes: u32) {
@@ -219,7 +220,7 @@ impl Sender {
     /// RFC 6675 section 5, step 4.
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
-        self.enter_recovery();
+        self.enter_recovery(flight);
         self.congestion.window = self.congestion.threshold();
         self.begin_reduction(flight);
         if !self.board.has_awaiting() {

@@ -67,6 +67,7 @@ impl Table {
                     "flow",
                     "time_s",
                     "delivered_bytes",
+                    "arrived_bytes",
                     "congestion_window_bytes",
                 ]
             }
@@ -187,6 +188,7 @@ impl Recorder for RowWriter<'_> {
             row.number.to_string(),
             time(row.at),
             row.delivered.0.to_string(),
+            row.arrived.0.to_string(),
             row.congestion_window.0.to_string(),
         ];
         let source = self.names.sources[row.traffic].as_str();

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use tidegate_sim::scenario::MOST_OPEN;
 use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, LinkResult, RatioResult, TrafficResult,
 };
@@ -103,6 +104,10 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
         groups.iter().flat_map(|group| &group.columns).any(|column| column.heading == heading)
     };
     let mut notes = Vec::new();
+    if comparison.waited > 0 {
+        let waited = comparison.waited;
+        notes.push(format!("Transfers that waited because {MOST_OPEN} were open: {waited}."));
+    }
     if comparison.disciplines.iter().any(|discipline| discipline.runs > 1) {
         let seeds = comparison.seeds.len();
         let least = Centre::Median.least_runs();

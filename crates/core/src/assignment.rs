@@ -1,19 +1,20 @@
-//! Deadlines for best-effort packets, as early as real-time packets with theirs
-//! allow.
+//! Deadlines for best-effort packets with which no real-time packet misses its own.
 //!
 //! Every best-effort packet receives a deadline on arrival, and earliest deadline
 //! first serves it among the real-time packets (`BE section 3`). The *demand curve*
 //! of the packets so far says how much of them is due within a time: a packet i
 //! that came at `r_i` puts the point `(D_n - r_i, w_i + .. + w_n)` on the curve
 //! that ends with packet n and its deadline `D_n`. All deadlines are met if no such
-//! point ever lies above the effective residual capacity E, and the earliest
-//! deadline that has this property is
+//! point ever lies above the effective residual capacity E. That is necessary, too, if
+//! a largest packet that is due later may be in the way when a packet comes. The
+//! earliest deadline that has this property is
 //!
 //! `D_n = max over i of (r_i + E^-1(w_i + .. + w_n))`,
 //!
 //! Algorithm 1 of `BE`, written in absolute times. [`Exact`] computes that
-//! literally. [`Bounded`] gives the same deadlines without the whole history. The
-//! others put a simpler curve below E: a line through the origin ([`OriginLine`]),
+//! literally. [`Bounded`] gives the same deadlines without the whole history.
+//! [`Tight`] gives earlier ones, within a larger capacity that is there because best
+//! effort keeps its order. The others put a simpler curve below E: a line through the origin ([`OriginLine`]),
 //! a line that starts later ([`ShiftedLine`]), two segments ([`TwoSegments`]), and
 //! two segments with a state of constant size ([`ConstantState`]).
 //!
@@ -27,6 +28,7 @@ mod exact;
 pub mod fit;
 mod origin_line;
 mod shifted_line;
+mod tight;
 mod two_segments;
 
 use std::fmt;
@@ -42,6 +44,7 @@ pub use exact::Exact;
 pub use fit::{Line, Segments, Typical};
 pub use origin_line::OriginLine;
 pub use shifted_line::ShiftedLine;
+pub use tight::Tight;
 pub use two_segments::TwoSegments;
 
 /// Gives deadlines to best-effort packets.
@@ -50,13 +53,30 @@ pub trait Assignment: Send + fmt::Debug {
     /// before it: the packet is on the wire by then.
     fn assign(&mut self, arrived: Time, size: Bytes) -> Time;
 
-    /// Forgets all packets. Call this only when the link is idle: when nothing is
-    /// left of the packets that have deadlines (`BE section 3.1`).
+    /// Forgets all packets. Call this only when nothing is left of the packets that
+    /// have deadlines: none waits (`BE section 3.1`), and with [`Blocking::RealTime`]
+    /// none is being sent either.
     fn reset(&mut self);
+
+    /// What may be in the way of a best-effort packet.
+    fn blocking(&self) -> Blocking;
 
     /// The number of earlier packets that it still takes into account, or of
     /// numbers that stand for them.
     fn state(&self) -> usize;
+}
+
+/// What an assignment expects to be in the way of packets with earlier deadlines,
+/// since it is being sent when they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// A largest packet of any flow.
+    Any,
+    /// A packet of a real-time flow, or best effort whose demand it counts. Best
+    /// effort has to be sent in the order of its deadlines. A packet that is sent with
+    /// a later deadline than [`Assignment::assign`] gave has to be assigned one once
+    /// more as its transmission begins, so that it counts from then on.
+    RealTime,
 }
 
 /// A packet, as a point from which demand is counted.
@@ -75,6 +95,8 @@ pub enum Scheme {
     Exact,
     /// [`Bounded`], `bounded`.
     Bounded,
+    /// [`Tight`], `tight`.
+    Tight,
     /// [`OriginLine`], `line`.
     OriginLine,
     /// [`ShiftedLine`], `shifted-line`.
@@ -87,9 +109,10 @@ pub enum Scheme {
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Scheme; 6] = [
+    pub const ALL: [Scheme; 7] = [
         Scheme::Exact,
         Scheme::Bounded,
+        Scheme::Tight,
         Scheme::OriginLine,
         Scheme::ShiftedLine,
         Scheme::TwoSegments,
@@ -98,7 +121,7 @@ impl Scheme {
 
     /// Their names, in the same order.
     pub const NAMES: &'static [&'static str] =
-        &["exact", "bounded", "line", "shifted-line", "two-segments", "constant-state"];
+        &["exact", "bounded", "tight", "line", "shifted-line", "two-segments", "constant-state"];
 
     /// Its name in files.
     #[must_use]
@@ -114,6 +137,7 @@ impl Scheme {
         match self {
             Scheme::Exact => Box::new(Exact::new(capacity.clone())),
             Scheme::Bounded => Box::new(Bounded::new(capacity)),
+            Scheme::Tight => Box::new(Tight::new(residual)),
             Scheme::OriginLine => Box::new(OriginLine::new(fit::origin_line(capacity))),
             Scheme::ShiftedLine => Box::new(ShiftedLine::new(fit::shifted_line(capacity, typical))),
             Scheme::TwoSegments => Box::new(TwoSegments::new(fit::two_segments(capacity, typical))),

@@ -6,8 +6,9 @@
 //! either end of the order is at the root. Node `k` lies at `items[2k]` and
 //! `items[2k + 1]`; the last node may hold one item, which is then both ends.
 //!
-//! Peeking is O(1), and pushing and popping are O(log n). Nothing is allocated
-//! except the one `Vec`, which keeps its capacity.
+//! Peeking is O(1), pushing and popping are O(log n), and taking out items from
+//! anywhere looks at all of them. Nothing is allocated except the one `Vec`, which
+//! keeps its capacity.
 
 /// A heap that returns its least and its greatest item.
 #[derive(Debug)]
@@ -23,8 +24,12 @@ impl<T: Ord> DoubleEndedHeap<T> {
 
     /// Puts an item in.
     pub(crate) fn push(&mut self, item: T) {
-        let mut at = self.items.len();
         self.items.push(item);
+        self.raise(self.items.len() - 1);
+    }
+
+    /// Moves the item at `at` to where it belongs among those before it.
+    fn raise(&mut self, mut at: usize) {
         if at % 2 == 1 && self.items[at] < self.items[at - 1] {
             self.items.swap(at, at - 1);
             at -= 1;
@@ -72,6 +77,20 @@ impl<T: Ord> DoubleEndedHeap<T> {
         let greatest = std::mem::replace(greatest, last);
         self.sink_upper_end();
         Some(greatest)
+    }
+
+    /// Takes out the items for which `chosen` holds, in ascending order.
+    pub(crate) fn take_out(&mut self, chosen: impl Fn(&T) -> bool, mut each: impl FnMut(T)) {
+        let mut kept = 0;
+        for at in 0..self.items.len() {
+            if !chosen(&self.items[at]) {
+                self.items.swap(kept, at);
+                kept += 1;
+            }
+        }
+        self.items[kept..].sort_unstable();
+        self.items.drain(kept..).for_each(&mut each);
+        (0..kept).for_each(|at| self.raise(at));
     }
 
     /// Moves the root's lower end down to where it belongs.
@@ -140,6 +159,7 @@ mod tests {
         Push(u8),
         PopLeast,
         PopGreatest,
+        TakeOut { divisor: u8 },
     }
 
     fn operation() -> impl Strategy<Value = Operation> {
@@ -147,6 +167,7 @@ mod tests {
             3 => any::<u8>().prop_map(Operation::Push),
             1 => Just(Operation::PopLeast),
             1 => Just(Operation::PopGreatest),
+            1 => (1..5_u8).prop_map(|divisor| Operation::TakeOut { divisor }),
         ]
     }
 
@@ -166,6 +187,14 @@ mod tests {
                     Operation::PopLeast => prop_assert_eq!(heap.pop_least(), sorted.pop_first()),
                     Operation::PopGreatest => {
                         prop_assert_eq!(heap.pop_greatest(), sorted.pop_last());
+                    }
+                    Operation::TakeOut { divisor } => {
+                        let chosen = |item: &(u8, usize)| item.0 % divisor == 0;
+                        let mut taken = Vec::new();
+                        heap.take_out(chosen, |item| taken.push(item));
+                        let (expected, left) = sorted.into_iter().partition(chosen);
+                        sorted = left;
+                        prop_assert_eq!(taken, Vec::from_iter::<BTreeSet<_>>(expected));
                     }
                 }
             }

@@ -8,6 +8,12 @@
 //! for within t is the effective residual capacity `E(t)`, the minimum of R from t
 //! on, and never below zero (`BE section 3`).
 //!
+//! If best effort is sent in the order of its deadlines, none of it is ever in the way
+//! of best effort that is due earlier. Within an interval of length t in which best
+//! effort is due, only a packet of a real-time flow with a deadline of more than t can
+//! be in the way. With the largest of those, or none, in place of `s_max`, R is higher,
+//! and its minimum from t on, never below zero, is [`Residual::in_order`], F.
+//!
 //! Both curves are computed from the corners of the flows' curves. If the periods
 //! of these have no common measure of a sensible size, R never repeats itself. Then
 //! the tails are cut: every demand lies below a straight line, and the lines
@@ -47,6 +53,7 @@ pub struct Residual {
     demands: Vec<Demand>,
     capacity: Curve,
     effective: Curve,
+    in_order: Curve,
 }
 
 impl Residual {
@@ -67,9 +74,14 @@ impl Residual {
         if let Some(late) = unschedulable::first_late(&capacity, &demands) {
             return Err(late);
         }
-        let least = capacity.least_from_here_on().expect("the flows are slower than the link");
-        let effective = least.maximum(&Curve::zero()).map_err(too_many)?;
-        Ok(Residual { rate, largest_packet, demands, capacity, effective })
+        let left = |capacity: &Curve| {
+            let least = capacity.least_from_here_on().expect("the flows are slower than the link");
+            least.positive_part()
+        };
+        let effective = left(&capacity).map_err(too_many)?;
+        let unblocked = capacity.plus(&demand::unblocked(&demands, largest_packet));
+        let in_order = unblocked.and_then(|capacity| left(&capacity)).map_err(too_many)?;
+        Ok(Residual { rate, largest_packet, demands, capacity, effective, in_order })
     }
 
     /// R: what is left of the link after real-time flows have sent all that they
@@ -84,6 +96,13 @@ impl Residual {
     #[must_use]
     pub fn effective(&self) -> &Curve {
         &self.effective
+    }
+
+    /// F: what best-effort packets may ask for within any interval of a given length
+    /// if they are sent in the order of their deadlines; nowhere below E.
+    #[must_use]
+    pub fn in_order(&self) -> &Curve {
+        &self.in_order
     }
 
     /// The rate at which the link is certain to send packets of any size.

@@ -2,7 +2,10 @@
 
 mod access;
 mod capacity;
+mod idle;
+mod optimality;
 mod over_time;
+mod overload;
 mod theorems;
 mod worst_case;
 
@@ -31,6 +34,8 @@ pub(super) const PAPER: Paper = Paper {
 /// In the order of the paper.
 pub(super) const CLAIMS: &[Claim] = &[
     theorems::THEOREMS,
+    idle::NEVER_WORSE,
+    overload::OVERLOAD,
     access::MAXIMUM,
     access::MEAN,
     over_time::OVER_TIME,

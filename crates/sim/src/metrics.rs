@@ -45,7 +45,8 @@ pub struct FlowRecord {
     pub number: u64,
     /// How much it has to carry; `None` if it has no end.
     pub size: Option<Bytes>,
-    /// When its first packet was sent (of a connection: the SYN).
+    /// When its first packet was sent (of a connection: the SYN), or would have been if
+    /// fewer than [`MOST_OPEN`](crate::scenario::MOST_OPEN) transfers had been open.
     pub start: Time,
     /// From the start to the last byte's arrival at the receiver.
     pub response: Option<Span>,
@@ -62,7 +63,7 @@ pub struct FlowRecord {
     pub retransmissions: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// The longest time in which no new byte reached the receiver.
+    /// The longest time in which nothing new reached the receiver in order.
     pub longest_stall: Span,
     /// The response time of a flow of this size that has the links to itself;
     /// `None` without a response.
@@ -119,6 +120,10 @@ pub struct ProgressSample {
     pub at: Time,
     /// Payload that has reached the receiver in order.
     pub delivered: Bytes,
+    /// Payload that has reached the receiver, each byte once: `delivered`, and what
+    /// waits there for something lost. Its difference over a span of time is what the
+    /// network carried; that of `delivered` also has what a repair has released.
+    pub arrived: Bytes,
     /// The sender's congestion window, in bytes.
     pub congestion_window: Bytes,
     /// The sender's smoothed round-trip time, once it has measured one.

@@ -32,7 +32,7 @@ pub use layout::WirelessCell;
 pub use nearest::nearest;
 pub use shaper::{Shaper, Sharing};
 pub use sizes::SizeLaw;
-pub use traffic::{TrafficKind, short};
+pub use traffic::{MOST_OPEN, TrafficKind, short};
 
 /// A link, its traffic, and the disciplines to be tried on it.
 #[derive(Clone, Debug)]

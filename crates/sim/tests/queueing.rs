@@ -1,14 +1,15 @@
 //! A link of the simulator against queueing theory: the delay of Poisson arrivals
 //! through FIFO is that of M/D/1 and M/M/1 (Pollaczek and Khinchine), within the
 //! 99% interval of independent replications. The same test on a link that is 5%
-//! slower must fail.
+//! slower must fail. And each single packet waits exactly as long as Lindley's recursion
+//! says, which no interval can show.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_core::Stream;
 use tidegate_core::{Buffer, Bytes, Ecn, FlowKey, Rate, Span, Time, discipline::fifo};
-use tidegate_sim::metrics::Discard;
+use tidegate_sim::metrics::{Discard, PacketEvent, PacketRecord, Recorder, RunSummary};
 use tidegate_sim::scenario::{
     Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario, TrafficKind, TrafficSpec,
 };
@@ -44,8 +45,8 @@ fn arrivals(seed: u64, size: impl Fn(&mut Stream) -> f64) -> Capture {
     Capture { packets, ..Capture::default() }
 }
 
-/// Mean delay in milliseconds through a link of this rate.
-fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
+/// The packets through a link of this rate.
+fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> RunSummary {
     let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
     let link = |name: &str, from, to| LinkSpec {
         name: name.into(),
@@ -85,9 +86,14 @@ fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
         }],
     };
     let never = AtomicBool::new(false);
-    let summary = simulation::run(&scenario, &fifo, seed, &mut Discard, &never);
-    let source = &summary.traffic[0];
-    assert_eq!(source.datagrams_lost, 0);
+    let summary = simulation::run(&scenario, &fifo, seed, recorder, &never);
+    assert_eq!(summary.traffic[0].datagrams_lost, 0);
+    summary
+}
+
+/// Mean delay in milliseconds through a link of this rate.
+fn mean_delay(capture: Capture, rate: Rate, seed: u64) -> f64 {
+    let source = &run(capture, rate, seed, &mut Discard).traffic[0];
     source.delay.mean().expect("packets arrived") * 1e3
 }
 
@@ -117,4 +123,64 @@ fn exponential_packets_have_the_delay_of_m_m_1() {
     assert!(agrees(theory, RATE, |stream| stream.exponential() * MEAN_SIZE));
     let slower = agrees(theory, SLOWER, |stream| stream.exponential() * MEAN_SIZE);
     assert!(!slower, "a slower link goes unnoticed");
+}
+
+/// The times at which packets come to the queue, and leave it.
+#[derive(Default)]
+struct Visits {
+    arrived: Vec<Time>,
+    left: Vec<Time>,
+}
+
+impl Recorder for Visits {
+    fn takes_packets(&self) -> bool {
+        true
+    }
+
+    fn packet(&mut self, row: &PacketRecord) {
+        match row.event {
+            PacketEvent::Arrived => self.arrived.push(row.at),
+            PacketEvent::Sent => self.left.push(row.at),
+            PacketEvent::Lost(reason) => panic!("a packet was lost: {reason:?}"),
+        }
+    }
+}
+
+/// Packets whose wait is not that of Lindley's recursion, of all that were sent: the
+/// wait is the one before, and the service before, less the time between the arrivals,
+/// or nothing (Lindley 1952).
+fn unlike_lindley(rate: Rate, size: impl Fn(&mut Stream) -> f64 + Copy) -> (usize, usize) {
+    let (mut unlike, mut sent) = (0, 0);
+    for seed in 1..=3 {
+        let capture = arrivals(seed, size);
+        let packets = capture.packets.clone();
+        let mut visits = Visits::default();
+        run(capture, rate, seed, &mut visits);
+        let mut wait = 0;
+        for (place, (arrived, left)) in visits.arrived.iter().zip(&visits.left).enumerate() {
+            assert_eq!(*arrived, packets[place].at);
+            if place > 0 {
+                let before = &packets[place - 1];
+                // A byte takes 1 us at 8 Mbit/s.
+                let served = before.size.0 * 1_000;
+                wait = (wait + served).saturating_sub(arrived.since(before.at).0);
+            }
+            unlike += usize::from(left.since(*arrived) != Span(wait));
+        }
+        sent += visits.left.len();
+    }
+    (unlike, sent)
+}
+
+#[test]
+fn every_packet_waits_as_long_as_lindley_says_to_the_nanosecond() {
+    for law in [|_: &mut Stream| MEAN_SIZE, |stream: &mut Stream| stream.exponential() * MEAN_SIZE]
+    {
+        let (unlike, sent) = unlike_lindley(RATE, law);
+        assert!(sent > 280_000, "{sent}");
+        assert_eq!(unlike, 0, "of {sent}");
+        // All that find the link busy wait longer for a slower one: more than the load.
+        let (unlike, sent) = unlike_lindley(SLOWER, law);
+        assert!(unlike as f64 > LOAD * sent as f64, "{unlike} of {sent}");
+    }
 }

@@ -211,3 +211,62 @@ fn a_seed_gives_the_same_bursts_again_and_another_seed_others() {
     assert_eq!(times(1), times(1));
     assert_ne!(times(1), times(2));
 }
+
+/// A video of 2.5 Mbit/s with a promise on 10 Mbit/s. It pauses for 100 ms once and then
+/// sends at once what it held back.
+const PAUSE: &str = r#"
+    title = "a pause"
+    duration = "62 s"
+    seeds = [1]
+    dumbbell = { pairs = 5, rate = "10 Mbit/s", delay = "10 ms", buffer = "300 packets" }
+    [[traffic.frames]]
+    name = "video"
+    from = "sender1"
+    to = "receiver1"
+    file = "frames"
+    class = 1
+    deadline = "80 ms"
+"#;
+const DOWNLOADS: &str = r#"
+    [[traffic.transfers]]
+    name = "downloads"
+    from = ["sender2", "sender3", "sender4", "sender5"]
+    to = ["receiver2", "receiver3", "receiver4", "receiver5"]
+    count = 4
+    sizes = "endless"
+"#;
+const PROMISE: &str = "link 10 Mbit/s; video = class 1: 4 kB + 2.5 Mbit/s within 40 ms";
+
+/// How many of 15 000 packets are late or lost with FIFO and with excess demoted or
+/// dropped.
+fn late_after_a_pause(beside: &str) -> [u64; 3] {
+    // A packet of 1250 B every 4 ms.
+    let frames: String = (0..15_000)
+        .map(|number| if (5_000..5_025).contains(&number) { 5_025 } else { number })
+        .map(|due| format!("{}.{:03},1250\n", due * 4 / 1_000, due * 4 % 1_000))
+        .collect();
+    let choices = ["demote", "drop"].map(|excess| {
+        let flows = format!("flows = \"{PROMISE}\"");
+        format!("{{ name = \"deadlines\", label = \"{excess}\", {flows}, excess = \"{excess}\" }}")
+    });
+    let disciplines = format!("disciplines = [\"fifo\", {}]\n", choices.join(", "));
+    let text = disciplines + PAUSE + beside;
+    let pause = scenario(&text, &format!("start_s,size_bytes\n{frames}"));
+    let never = AtomicBool::new(false);
+    [0, 1, 2].map(|choice| {
+        let discipline = &pause.disciplines[choice];
+        let summary = simulation::run(&pause, discipline, 1, &mut Rows::default(), &never);
+        assert_eq!(summary.traffic[0].due, 15_000);
+        summary.traffic[0].late
+    })
+}
+
+#[test]
+fn a_video_that_pauses_and_catches_up_is_late_by_what_exceeds_its_burst_at_most() {
+    // Of 26 packets at once the curve allows three.
+    let [fifo, demote, drop] = late_after_a_pause(DOWNLOADS);
+    assert!(fifo > 10_000, "the downloads fill the link: {fifo}");
+    assert_eq!((demote, drop), (23, 23));
+    // A link with room has no reason to lose the others.
+    assert_eq!(late_after_a_pause(""), [0, 0, 23]);
+}

@@ -39,12 +39,22 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// Whether the comparison was interrupted: some runs are missing.
     pub partial: bool,
+    /// Transfers of all runs that did not begin at their time, because
+    /// [`MOST_OPEN`](tidegate_sim::scenario::MOST_OPEN) others were open; not written
+    /// when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited: u64,
     /// Flows up to this size are called short.
     pub short_flow_bytes: u64,
     /// Flows from this size on are called long.
     pub long_flow_bytes: u64,
     /// One entry for each discipline that has a run, in the order asked for.
     pub disciplines: Vec<DisciplineResult>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The results of one discipline.
@@ -147,6 +157,7 @@ impl Comparison {
             warm_up_s: scenario.warm_up.as_seconds(),
             seeds: scenario.seeds.clone(),
             partial: cut_short || runs.len() < expected,
+            waited: runs.iter().map(|run| run.waited).sum(),
             short_flow_bytes: scenario.short_flow.0,
             long_flow_bytes: scenario.long_flow.0,
             disciplines,

@@ -85,6 +85,7 @@ pub(super) fn comparison(disciplines: usize, runs: usize) -> Comparison {
         warm_up_s: 5.0,
         seeds: (1..=runs as u64).collect(),
         partial: false,
+        waited: 0,
         short_flow_bytes: 15_000,
         long_flow_bytes: 1_000_000,
         disciplines: TEMPERS[..disciplines].iter().map(|temper| discipline(temper, runs)).collect(),
@@ -250,13 +251,13 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
 fn backup(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
     let mut progress = Vec::new();
     for number in 0..2 {
-        let mut delivered = 0.0;
+        let mut arrived = 0.0;
         for step in 0..=400 {
             let at_s = f64::from(step) * DURATION / 400.0;
-            progress.push(ProgressPoint { number, at_s, delivered_bytes: delivered as u64 });
+            progress.push(ProgressPoint { number, at_s, arrived_bytes: arrived as u64 });
             let stalled = temper.large > 1.5 && noise.next() < 0.3;
             let share = if stalled { 0.0 } else { 0.5 + noise.next() };
-            delivered += share * 4.0e6 / 8.0 * DURATION / 400.0 / temper.large;
+            arrived += share * 4.0e6 / 8.0 * DURATION / 400.0 / temper.large;
         }
     }
     TrafficResult {

@@ -1,5 +1,6 @@
 //! The page and the order of its parts.
 
+use tidegate_sim::scenario::MOST_OPEN;
 use tidegate_study::comparison::Comparison;
 
 use super::Provenance;
@@ -25,7 +26,8 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
             comparison.seeds.len(),
             comparison.disciplines.len(),
             "disciplines",
-        ),
+        )
+        .chain(crowded(comparison.waited)),
         &[
             ("summary", "Summary"),
             ("main-figures", "Main figures"),
@@ -112,6 +114,20 @@ pub(super) fn header(
 fn notice(lead: &str, text: String) -> Element {
     let lead = element("strong").text(lead);
     element("p").class("notice").with("role", "note").child(lead).text(text)
+}
+
+/// What to know when transfers had to wait for a place.
+fn crowded(waited: u64) -> Option<Element> {
+    let text = || {
+        format!(
+            "{} of all runs did not begin at the time that the scenario says, because {} others \
+             were open. Response times are counted from that time. The links cannot carry what \
+             they are asked to.",
+            counted(waited, "transfer", "transfers"),
+            count(MOST_OPEN.into()),
+        )
+    };
+    (waited > 0).then(|| notice("Too many at once. ", text()))
 }
 
 /// What to know before reading on: how many runs of a `partial` comparison have

@@ -218,7 +218,7 @@ impl MainRow<'_> {
     }
 
     /// Which values are best ([`ranking::best`]).
-    pub(super) fn stars(&self) -> Vec<bool> {
+    fn stars(&self) -> Vec<bool> {
         let stars = ranking::best(&self.values, self.better, 0.0);
         let known = self.values.iter().flatten().count();
         // A star on every value says nothing.

@@ -239,6 +239,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
     bench.write("rate.toml", &SMALL.replace("4 Mbit/s", "0 Mbit/s"));
     bench.write("data.toml", &SMALL.replace("sizes.csv", "missing.csv"));
     bench.write("node.toml", &SMALL.replace("\"receiver2\"", "\"recever2\""));
+    bench.write("count.toml", &SMALL.replace("count = 1", "count = 1000000"));
     bench.write("latin.toml", "");
     fs::write(bench.0.join("latin.toml"), b"title = \"\xe4\"").unwrap();
     bench.write("text.txt", "hello\n");
@@ -255,6 +256,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["compare", "rate.toml"], "rate.toml:6:32: dumbbell.rate: found '0 Mbit/s'"),
         (&["compare", "data.toml"], "sizes.file: found 'missing.csv'"),
         (&["compare", "node.toml"], "unknown node 'recever2', expected 'receiver2'"),
+        (&["compare", "count.toml"], "found 1000000 transfers at once, expected at most 28232"),
         (&["compare", "small.toml", "--disciplines", "fifi"], "expected 'fifo'"),
         (&["compare", "small.toml", "--disciplines", "fifo,fifo"], "found 'fifo' twice"),
         (&["compare", "small.toml", "--disciplines", "efd:treshold=1"], "no parameter 'treshold'"),
@@ -371,6 +373,13 @@ fn recorded_traffic_goes_through_disciplines() {
     let summary = json(&bench.good(&arguments));
     assert_eq!(summary["disciplines"].as_array().unwrap().len(), 2);
     assert_eq!(summary["disciplines"][0]["all"]["completed"], 3);
+    // More at once than a run has open: the table says so.
+    bench.write("crowd.csv", &format!("start_s,size_bytes\n{}", "0,1000\n".repeat(28_242)));
+    let arguments = ["replay", "crowd.csv", "--rate", "1 Mbit/s", "--disciplines", "fifo"];
+    let table = bench.good(&[&arguments[..], &["--out", "crowd"]].concat());
+    assert!(table.contains("because 28232 were open: 10."), "{table}");
+    let report = String::from_utf8(bench.bytes("crowd/report.html")).unwrap();
+    assert!(report.contains("Too many at once."));
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/data/example.pcap");
     let capture = capture.to_str().unwrap();
     let arguments =

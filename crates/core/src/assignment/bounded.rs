@@ -32,7 +32,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Assignment, Point, SMALLEST_PACKET};
+use super::{Assignment, Blocking, Point, SMALLEST_PACKET};
 use crate::curve::{Curve, PER_BYTE, ceiling};
 use crate::units::{Bytes, Time};
 
@@ -330,6 +330,10 @@ impl Assignment for Bounded {
         }
         (self.nearest, self.last) = (None, None);
         self.sum = 0;
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

@@ -17,7 +17,7 @@
 //! instead of `E~(delta)`. That is right only while no packet waits for another;
 //! otherwise the printed form grants more than E~.
 
-use super::{Assignment, SMALLEST_PACKET, Segments};
+use super::{Assignment, Blocking, SMALLEST_PACKET, Segments};
 use crate::curve::PER_BYTE;
 use crate::units::{Bytes, Time};
 
@@ -51,6 +51,10 @@ impl Assignment for ConstantState {
 
     fn reset(&mut self) {
         self.last = None;
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

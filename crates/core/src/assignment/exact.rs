@@ -3,7 +3,7 @@
 //! Cost and memory grow with every packet since the link was last idle. The other
 //! assignments are measured against this one.
 
-use super::{Assignment, Point, SMALLEST_PACKET};
+use super::{Assignment, Blocking, Point, SMALLEST_PACKET};
 use crate::curve::{Curve, PER_BYTE};
 use crate::units::{Bytes, Time};
 
@@ -39,6 +39,10 @@ impl Assignment for Exact {
     fn reset(&mut self) {
         self.points.clear();
         self.sum = 0;
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

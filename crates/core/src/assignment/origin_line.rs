@@ -4,7 +4,7 @@
 //! whichever is later (Spuri 1996): best-effort packets have a share gamma of
 //! the link.
 
-use super::{Assignment, Line, ShiftedLine};
+use super::{Assignment, Blocking, Line, ShiftedLine};
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// Remembers one deadline.
@@ -26,6 +26,10 @@ impl Assignment for OriginLine {
 
     fn reset(&mut self) {
         self.0.reset();
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

@@ -5,7 +5,7 @@
 //! D is kept to the fraction of a nanosecond, and only the result is rounded, so
 //! that errors do not add up over a long burst.
 
-use super::{Assignment, Line, SMALLEST_PACKET};
+use super::{Assignment, Blocking, Line, SMALLEST_PACKET};
 use crate::curve::PER_BYTE;
 use crate::units::{Bytes, Rate, Span, Time};
 
@@ -52,6 +52,10 @@ impl Assignment for ShiftedLine {
 
     fn reset(&mut self) {
         (self.last, self.part) = (Time::ZERO, 0);
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

@@ -7,7 +7,7 @@
 //! taken since packet j: as section 3 of the paper says, the point of packet i has
 //! the sizes of packets i to n+1 and the time since i came.
 
-use super::{Assignment, Bounded, Segments};
+use super::{Assignment, Blocking, Bounded, Segments};
 use crate::units::{Bytes, Time};
 
 /// Remembers the packets whose points lie on the first segment, and one more.
@@ -29,6 +29,10 @@ impl Assignment for TwoSegments {
 
     fn reset(&mut self) {
         self.0.reset();
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

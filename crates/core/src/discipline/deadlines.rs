@@ -1,12 +1,22 @@
-//! Earliest deadline first, with best effort as early as the promises allow.
+//! Earliest deadline first, with best effort early among the promises.
 //!
 //! Real-time flows have contracts: each packet is on the wire within its flow's
 //! deadline, as long as the flow keeps to its arrival curve. A policer at the
-//! entrance ensures that; excess packets are dropped, or continue as best effort,
-//! so a flow that sends too much harms no other. Most of the time, real-time
+//! entrance ensures that, so a flow that sends too much harms no other. Excess
+//! packets are dropped, or continue as best effort until a packet comes behind them
+//! that keeps to the curve: it cannot wait for them, and they are lost. So excess
+//! takes nothing from what was promised, whatever was sent before: a packet is real
+//! time if it keeps to the curve together with the real-time packets before it. A
+//! flow that keeps to its curve by itself from some instant on loses less after that
+//! than the largest burst of its curve and one packet. In symbols, let n be a packet
+//! that comes at t, later than that instant T, and is excess because of the real-time
+//! packets from a time s before T on. They are at most `A(T - s)` before T, and since
+//! T at most `A(t - T)` less the excess x between T and n, so that `x < A(T - s) +
+//! A(t - T) - A(t - s)`, which for a token bucket or a staircase is no more than its
+//! burst or step, and for several of them no more than the largest. Most of the time, real-time
 //! packets have finished long before their deadlines, and best effort need not wait
-//! until they have gone: a best-effort packet has a deadline too, the earliest that
-//! [`assignment`](crate::assignment) can give with all promises still kept, and the
+//! until they have gone: a best-effort packet has a deadline too, an early one with
+//! which [`assignment`](crate::assignment) still keeps all promises, and the
 //! earliest deadline of all goes first, without preemption (`BE section 3`).
 //!
 //! Best-effort packets first pass fair queueing by weight. Only its head stands
@@ -20,22 +30,24 @@
 //! buffer has room for the real-time packets alone.
 //!
 //! Packets of one 5-tuple leave in the order of their arrival, even when some of
-//! them are real time and some are not: once one of them waits as best effort,
-//! those behind it do too, and its deadline is no earlier than those of the
-//! real-time packets before it. A deadline that is later than necessary breaks no
+//! them are real time and some are not: the deadline of a best-effort packet is no
+//! earlier than those of the real-time packets before it, and a deadline that is
+//! later than necessary breaks no promise. A contract may cover a 5-tuple in part;
+//! while a packet of the other part waits, those behind it do too, without a
 //! promise. A packet larger than the contracts say is in excess, whatever its flow:
 //! while it is sent, nothing else can be. A packet smaller than [`SMALLEST_PACKET`]
 //! counts as one of that size.
 //!
 //! The cost is O(log n) for n queued packets, and a look at every contract for each
-//! arrival.
+//! arrival. A real-time packet that finds excess of its own 5-tuple costs a look at
+//! all best effort; such packets are no more than the curve allows.
 
 use std::sync::Arc;
 
 use super::flow_state::Backlogged;
 use super::ranked::{Ranked, RankedQueue};
 use super::{Backlog, Discipline, Level, LossReason, Losses};
-use crate::assignment::{Assignment, Scheme, Typical};
+use crate::assignment::{Assignment, Blocking, Scheme, Typical};
 use crate::buffer::Buffer;
 use crate::contract::{Contracts, Policer, Service};
 use crate::entry::{Drops, Entry, Place};
@@ -110,7 +122,8 @@ const BURST: Parameter = Parameter {
 
 const EXCESS: Parameter = Parameter {
     name: "excess",
-    help: "what happens to real-time packets beyond their flow's arrival curve",
+    help: "what happens to real-time packets beyond their flow's arrival curve; 'demote' makes \
+           them best effort until a packet comes that keeps to the curve",
     kind: Kind::Choice(&["demote", DROP]),
     default: "demote",
 };
@@ -118,8 +131,8 @@ const EXCESS: Parameter = Parameter {
 const DROP: &str = "drop";
 
 /// No deadline at all: best effort waits until nothing else does.
-#[derive(Debug)]
-struct WhenIdle;
+#[derive(Clone, Copy, Debug)]
+pub struct WhenIdle;
 
 impl Assignment for WhenIdle {
     fn assign(&mut self, _arrived: Time, _size: Bytes) -> Time {
@@ -127,6 +140,10 @@ impl Assignment for WhenIdle {
     }
 
     fn reset(&mut self) {}
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
+    }
 
     fn state(&self) -> usize {
         0
@@ -136,7 +153,8 @@ impl Assignment for WhenIdle {
 /// What becomes of packets beyond their flow's arrival curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// They go on as best effort.
+    /// They go on as best effort until a packet of their 5-tuple comes that keeps
+    /// to the curve, and are lost then.
     Demote,
     /// They are lost.
     Drop,
@@ -160,15 +178,18 @@ pub struct Deadlines {
     /// By deadline.
     real_time: RankedQueue<Time>,
     /// By finish tag, all but the head.
-    best_effort: RankedQueue<Tag>,
+    best_effort: RankedQueue<Tag, Sender>,
     head: Option<Head>,
     assignment: Box<dyn Assignment>,
+    blocking: Blocking,
     /// The 5-tuples that have packets queued.
     flows: Backlogged<Flow>,
     /// The last tag of each flow that has a contract.
     tags: Vec<Tag>,
     /// The tag of the head, or of the last one there was.
     virtual_time: Tag,
+    /// When the last packet that was sent is on the wire.
+    busy_until: Time,
     levels: [Level; 2],
 }
 
@@ -176,15 +197,28 @@ pub struct Deadlines {
 #[derive(Debug)]
 struct Head {
     deadline: Time,
+    /// Whether that is later than the assignment asks for.
+    is_put_off: bool,
     packet: Packet,
+    sender: Sender,
+}
+
+/// Where a best-effort packet belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sender {
     flow: FlowId,
+    /// Whether it is of a real-time flow.
+    is_promised: bool,
 }
 
 /// What is known of a 5-tuple with packets in the queue.
 #[derive(Debug, Default)]
 struct Flow {
     real_time: u32,
-    best_effort: u32,
+    /// Best-effort packets of real-time flows.
+    excess: u32,
+    /// Best-effort packets of others.
+    unpromised: u32,
     /// The latest deadline of its real-time packets.
     latest: Time,
     /// The last tag of its best-effort packets.
@@ -219,9 +253,11 @@ impl Deadlines {
             real_time: RankedQueue::new(),
             best_effort: RankedQueue::new(),
             head: None,
+            blocking: assignment.blocking(),
             assignment,
             flows: Backlogged::new(seed),
             virtual_time: 0,
+            busy_until: Time::ZERO,
             levels: [Level::new("real time"), Level::new("best effort")],
         }
     }
@@ -230,8 +266,8 @@ impl Deadlines {
     fn enqueue_real_time(&mut self, now: Time, packet: Packet, promise: Span, losses: &mut Losses) {
         let room = self.buffer.stretched_to(self.backlog());
         while !room.has_room(self.backlog(), packet.size) {
-            let Some((victim, flow)) = self.give_up_best_effort() else { break };
-            self.leave(flow, Self::BEST_EFFORT, &victim);
+            let Some((victim, sender)) = self.give_up_best_effort() else { break };
+            self.leave_best_effort(sender, &victim);
             losses.push_out(victim, &packet);
         }
         let deadline = now + promise;
@@ -246,12 +282,18 @@ impl Deadlines {
     /// Takes in any other packet.
     fn enqueue_best_effort(&mut self, now: Time, packet: Packet, contract: Option<usize>) {
         let (id, flow) = self.flows.join(&packet.flow);
-        flow.best_effort += 1;
-        let promised = contract.and_then(|contract| match self.contracts.flows[contract].service {
-            Service::BestEffort { weight } => Some((weight, &mut self.tags[contract])),
-            Service::RealTime { .. } => None,
-        });
-        let (weight, last) = promised.map_or((1, None), |(weight, last)| (weight, Some(last)));
+        let mut is_promised = false;
+        let (weight, last) = match contract.map(|contract| (contract, &self.contracts.flows)) {
+            Some((contract, flows)) => match flows[contract].service {
+                Service::BestEffort { weight } => (weight, Some(&mut self.tags[contract])),
+                Service::RealTime { .. } => {
+                    is_promised = true;
+                    (1, None)
+                }
+            },
+            None => (1, None),
+        };
+        *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) += 1;
         let share = (Tag::from(packet.size.0) << 32) / Tag::from(weight);
         // Behind its 5-tuple's packets in any case, with whatever contract they came.
         let before = last.as_deref().copied().unwrap_or(0).max(flow.tag).max(self.virtual_time);
@@ -259,7 +301,7 @@ impl Deadlines {
         if let Some(last) = last {
             *last = flow.tag;
         }
-        self.best_effort.insert(flow.tag, packet, id);
+        self.best_effort.insert(flow.tag, packet, Sender { flow: id, is_promised });
         self.levels[Self::BEST_EFFORT].backlog.add(packet.size);
         self.levels[Self::BEST_EFFORT].enqueued += 1;
         self.choose_head(now);
@@ -270,27 +312,51 @@ impl Deadlines {
         if self.head.is_some() {
             return;
         }
-        let Some(Ranked { rank, packet, flow }) = self.best_effort.pop_first() else { return };
+        let Some(Ranked { rank, packet, flow: sender }) = self.best_effort.pop_first() else {
+            return;
+        };
         self.virtual_time = rank;
         let earliest = self.assignment.assign(now, packet.size.max(SMALLEST_PACKET));
-        let state = self.flows.state(flow);
+        let state = self.flows.state(sender.flow);
         let before = if state.real_time > 0 { state.latest } else { Time::ZERO };
-        self.head = Some(Head { deadline: earliest.max(before), packet, flow });
+        let (deadline, is_put_off) = (earliest.max(before), before > earliest);
+        self.head = Some(Head { deadline, is_put_off, packet, sender });
     }
 
     /// The best-effort packet that would be served last.
-    fn give_up_best_effort(&mut self) -> Option<(Packet, FlowId)> {
+    fn give_up_best_effort(&mut self) -> Option<(Packet, Sender)> {
         let last = self.best_effort.pop_last().map(|last| (last.packet, last.flow));
-        last.or_else(|| self.head.take().map(|head| (head.packet, head.flow)))
+        last.or_else(|| self.head.take().map(|head| (head.packet, head.sender)))
     }
 
-    fn leave(&mut self, id: FlowId, level: usize, packet: &Packet) {
-        let flow = self.flows.state(id);
-        let queued =
-            if level == Self::REAL_TIME { &mut flow.real_time } else { &mut flow.best_effort };
-        *queued -= 1;
+    /// Loses the excess of the 5-tuple that is in the way of one of its real-time
+    /// packets.
+    fn give_up_excess(&mut self, now: Time, flow: FlowId, losses: &mut Losses) {
+        let sender = Sender { flow, is_promised: true };
+        let mut lose = |packet: Packet| {
+            self.flows.state(flow).excess -= 1;
+            self.flows.leave(flow);
+            self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
+            losses.push(packet, LossReason::Excess);
+        };
+        if let Some(head) = self.head.take_if(|head| head.sender == sender) {
+            lose(head.packet);
+        }
+        self.best_effort.take_flow(sender, lose);
+        self.choose_head(now);
+    }
+
+    fn leave_real_time(&mut self, id: FlowId, packet: &Packet) {
+        self.flows.state(id).real_time -= 1;
         self.flows.leave(id);
-        self.levels[level].backlog.remove(packet.size);
+        self.levels[Self::REAL_TIME].backlog.remove(packet.size);
+    }
+
+    fn leave_best_effort(&mut self, Sender { flow: id, is_promised }: Sender, packet: &Packet) {
+        let flow = self.flows.state(id);
+        *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) -= 1;
+        self.flows.leave(id);
+        self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
     }
 }
 
@@ -299,15 +365,20 @@ impl Discipline for Deadlines {
         if packet.size > self.contracts.largest_packet {
             return losses.push(packet, LossReason::Excess);
         }
+        let is_empty = self.backlog().packets == 0;
+        if is_empty && self.blocking == Blocking::RealTime && now >= self.busy_until {
+            // The link is idle: the past binds nothing.
+            self.assignment.reset();
+        }
         let contract = self.contracts.flow_of(&packet);
         let promise = contract.and_then(|contract| match self.contracts.flows[contract].service {
             Service::RealTime { deadline, .. } => Some((contract, deadline)),
             Service::BestEffort { .. } => None,
         });
-        let follows_best_effort =
-            self.flows.find(&packet.flow).is_some_and(|flow| flow.best_effort > 0);
+        let known = self.flows.find(&packet.flow);
+        let excess = known.as_ref().and_then(|(id, flow)| (flow.excess > 0).then_some(*id));
         if let Some((contract, deadline)) = promise
-            && !follows_best_effort
+            && known.is_none_or(|(_, flow)| flow.unpromised == 0)
         {
             // A packet that finds no room was never there, for its policer either.
             if !self.buffer.has_room(self.real_time.backlog(), packet.size) {
@@ -315,6 +386,9 @@ impl Discipline for Deadlines {
             }
             let policer = self.policers[contract].as_mut().expect("a promise has a policer");
             if policer.admit(now, packet.size.max(SMALLEST_PACKET)) {
+                if let Some(flow) = excess {
+                    self.give_up_excess(now, flow, losses);
+                }
                 return self.enqueue_real_time(now, packet, deadline, losses);
             }
             if self.excess == Excess::Drop {
@@ -336,16 +410,21 @@ impl Discipline for Deadlines {
         };
         let packet = if best_effort_first {
             let head = self.head.take()?;
-            self.leave(head.flow, Self::BEST_EFFORT, &head.packet);
+            self.leave_best_effort(head.sender, &head.packet);
+            if head.is_put_off && self.blocking == Blocking::RealTime {
+                self.assignment.assign(now, head.packet.size);
+            }
             self.choose_head(now);
             head.packet
         } else {
             let next = self.real_time.pop_first()?;
-            self.leave(next.flow, Self::REAL_TIME, &next.packet);
+            self.leave_real_time(next.flow, &next.packet);
             next.packet
         };
-        if self.backlog().packets == 0 {
-            // What has a deadline has gone: the past binds nothing (`BE section 3.1`).
+        self.busy_until = now.max(self.busy_until) + self.contracts.link.transmission(packet.size);
+        if self.backlog().packets == 0 && self.blocking == Blocking::Any {
+            // Nothing that has a deadline waits, and whatever is being sent is allowed
+            // for: the past binds nothing (`BE section 3.1`).
             self.assignment.reset();
         }
         Some(packet)
@@ -374,171 +453,4 @@ impl Discipline for Deadlines {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::assignment::Bounded;
-    use crate::discipline::trial::Trial;
-
-    /// A byte takes a microsecond. Beside a largest packet that is in the way
-    /// and what calls may send there is room for 18 kB of best effort in 20 ms:
-    /// the deadline of w bytes is 1 ms + w us after they came.
-    const FLOWS: &str = "link 8 Mbit/s; packets to 1000 B; \
-        calls = class 1: 1000 B + 2 Mbit/s within 20 ms; \
-        web = class 2: weight 2; mail = class 3: weight 1";
-
-    const CALLS: u16 = 1;
-    const WEB: u16 = 2;
-    const MAIL: u16 = 3;
-    const OTHER: u16 = 0;
-
-    fn trial(excess: Excess, packets: u32) -> Trial<Deadlines> {
-        let contracts: Contracts = FLOWS.parse().unwrap();
-        let bounded = Bounded::new(Residual::new(&contracts).unwrap().effective());
-        let buffer = Buffer::packets(packets);
-        Trial::new(Deadlines::new(Arc::new(contracts), Box::new(bounded), excess, buffer, 1))
-    }
-
-    fn arrive(trial: &mut Trial<Deadlines>, class: u16, flow: char, sizes: &[u64]) {
-        trial.class = class;
-        trial.arrive_all(sizes.iter().map(|size| (flow, *size)));
-    }
-
-    /// Packets of real time and of best effort.
-    fn queued(trial: &Trial<Deadlines>) -> [u32; 2] {
-        [0, 1].map(|level| trial.discipline.levels()[level].backlog.packets)
-    }
-
-    #[test]
-    fn the_earlier_deadline_goes_first_and_real_time_when_they_are_equal() {
-        for (later, order) in [(17_999_999, [1, 0]), (18_000_000, [0, 1]), (18_000_001, [0, 1])] {
-            let mut trial = trial(Excess::Demote, 10);
-            arrive(&mut trial, CALLS, 'a', &[1_000]);
-            trial.now += Span(later);
-            arrive(&mut trial, OTHER, 'b', &[1_000]);
-            assert_eq!(trial.drain(), order, "{later} ns later");
-        }
-    }
-
-    #[test]
-    fn best_effort_takes_what_the_promise_leaves_and_no_more() {
-        let mut trial = trial(Excess::Demote, 30);
-        arrive(&mut trial, CALLS, 'a', &[1_000]);
-        arrive(&mut trial, OTHER, 'b', &[1_000; 20]);
-        // With a largest packet before them, 18 packets and the call take 20 ms.
-        assert_eq!(trial.drain(), (1..=18).chain([0, 19, 20]).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn the_past_binds_until_the_queue_is_empty_and_no_longer() {
-        let mut trial = trial(Excess::Demote, 30);
-        arrive(&mut trial, OTHER, 'b', &[1_000; 19]);
-        assert!((0..18).all(|number| trial.send() == Some(number)));
-        // With the 18 before it the last one is due at 21.3 ms, the call at 20 ms.
-        arrive(&mut trial, CALLS, 'a', &[500]);
-        assert_eq!(trial.drain(), [19, 18]);
-        // Now one is due 2 ms after it came.
-        arrive(&mut trial, CALLS, 'a', &[500]);
-        arrive(&mut trial, OTHER, 'b', &[1_000]);
-        assert_eq!(trial.drain(), [21, 20]);
-    }
-
-    #[test]
-    fn best_effort_is_shared_by_weight() {
-        let mut trial = trial(Excess::Demote, 20);
-        // Tags 500, which is the time from then on, 1000, 1500, 2000, 2500.
-        arrive(&mut trial, WEB, 'a', &[1_000; 5]);
-        // Tags 1500, 2500: behind those with the same.
-        arrive(&mut trial, MAIL, 'b', &[1_000; 2]);
-        assert_eq!(trial.drain(), [0, 1, 2, 5, 3, 4, 6]);
-    }
-
-    #[test]
-    fn a_contract_has_one_share_and_without_one_every_5_tuple_has() {
-        // Tags 1000, 2000, 3000, or 2000 again; and 2000.
-        for (class, order) in [(MAIL, [0, 1, 3, 2]), (OTHER, [0, 1, 2, 3])] {
-            let mut trial = trial(Excess::Demote, 10);
-            trial.class = class;
-            trial.arrive_all(['a', 'b', 'c'].map(|flow| (flow, 1_000)));
-            arrive(&mut trial, OTHER, 'd', &[1_000]);
-            assert_eq!(trial.drain(), order);
-        }
-    }
-
-    #[test]
-    fn excess_goes_on_as_best_effort_and_the_rest_of_its_5_tuple_behind_it() {
-        let mut trial = trial(Excess::Demote, 20);
-        // 400 B are left for the third, but it may not overtake the second.
-        arrive(&mut trial, CALLS, 'a', &[600, 600, 300]);
-        assert_eq!(queued(&trial), [1, 2]);
-        // Another call may use them.
-        arrive(&mut trial, CALLS, 'b', &[400]);
-        assert_eq!(queued(&trial), [2, 2]);
-        // The second could go at once, but for the first, which is due at 20 ms.
-        assert_eq!(trial.drain(), [0, 3, 1, 2]);
-        assert_eq!(trial.lost(), []);
-        // Nothing is left of it to follow.
-        trial.now += Span::millis(1);
-        arrive(&mut trial, CALLS, 'a', &[250]);
-        assert_eq!(queued(&trial), [1, 0]);
-    }
-
-    #[test]
-    fn excess_is_lost_where_it_is_to_be_and_uses_up_nothing() {
-        let mut trial = trial(Excess::Drop, 20);
-        arrive(&mut trial, CALLS, 'a', &[600, 401, 400, 1]);
-        assert_eq!(trial.lost(), [(1, LossReason::Excess), (3, LossReason::Excess)]);
-        assert_eq!(queued(&trial), [2, 0]);
-        assert_eq!(trial.drain(), [0, 2]);
-        // Behind best effort of its 5-tuple it is not held to the promise.
-        arrive(&mut trial, OTHER, 'b', &[1_000]);
-        arrive(&mut trial, CALLS, 'b', &[1_000]);
-        assert_eq!(queued(&trial), [0, 2]);
-        assert_eq!(trial.lost(), []);
-    }
-
-    #[test]
-    fn a_full_buffer_gives_up_best_effort_for_real_time_and_refuses_it() {
-        let mut trial = trial(Excess::Demote, 3);
-        // The head, tags 1400 and 1300.
-        arrive(&mut trial, OTHER, 'a', &[900]);
-        arrive(&mut trial, OTHER, 'b', &[500]);
-        arrive(&mut trial, OTHER, 'c', &[400]);
-        arrive(&mut trial, OTHER, 'd', &[100]);
-        assert_eq!(trial.lost(), [(3, LossReason::Refused)]);
-        arrive(&mut trial, CALLS, 'e', &[100]);
-        assert_eq!(trial.lost(), [(1, LossReason::PushedOut)]);
-        // The head is the last to go.
-        arrive(&mut trial, CALLS, 'e', &[100; 2]);
-        assert_eq!(trial.lost(), [(2, LossReason::PushedOut), (0, LossReason::PushedOut)]);
-        assert_eq!(trial.discipline.flows_tracked(), 1);
-        assert_eq!(trial.drain(), [4, 5, 6]);
-    }
-
-    #[test]
-    fn a_full_buffer_of_real_time_refuses_more_and_does_not_count_it() {
-        let mut trial = trial(Excess::Drop, 2);
-        arrive(&mut trial, CALLS, 'a', &[100, 100, 800]);
-        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
-        assert_eq!(trial.send(), Some(0));
-        arrive(&mut trial, CALLS, 'a', &[800]);
-        assert_eq!(queued(&trial), [2, 0]);
-    }
-
-    #[test]
-    fn a_packet_larger_than_any_promised_is_lost_whatever_its_flow() {
-        let mut trial = trial(Excess::Demote, 10);
-        arrive(&mut trial, OTHER, 'a', &[1_001]);
-        arrive(&mut trial, CALLS, 'b', &[1_001, 1_000]);
-        assert_eq!(trial.lost(), [(0, LossReason::Excess), (1, LossReason::Excess)]);
-        assert_eq!(queued(&trial), [1, 0]);
-    }
-
-    #[test]
-    fn without_deadlines_best_effort_waits_until_nothing_else_does() {
-        let mut trial = trial(Excess::Demote, 10);
-        trial.discipline.assignment = Box::new(WhenIdle);
-        arrive(&mut trial, OTHER, 'a', &[1_000; 2]);
-        arrive(&mut trial, CALLS, 'b', &[500; 2]);
-        assert_eq!(trial.drain(), [2, 3, 0, 1]);
-    }
-}
+mod tests;

@@ -114,9 +114,9 @@ impl<T: Default> Backlogged<T> {
     }
 
     /// The entry of a flow that has packets queued.
-    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<&mut T> {
+    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<(FlowId, &mut T)> {
         let id = self.table.find(key)?;
-        Some(self.state(id))
+        Some((id, self.state(id)))
     }
 
     /// An entry.

@@ -87,6 +87,21 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
         self.order.pop_greatest().map(|place| self.take(place))
     }
 
+    /// Takes out all packets of a flow, in their order. This looks at every packet.
+    pub(crate) fn take_flow(&mut self, flow: E, mut each: impl FnMut(Packet))
+    where
+        E: PartialEq,
+    {
+        let RankedQueue { order, slots, free, backlog, .. } = self;
+        let is_of = |place: &Place<R>| slots[place.slot as usize].1 == flow;
+        order.take_out(is_of, |place| {
+            let packet = slots[place.slot as usize].0;
+            free.push(place.slot);
+            backlog.remove(packet.size);
+            each(packet);
+        });
+    }
+
     /// What names the flows of the packets, once for each, in no order.
     pub(crate) fn flows(&self) -> impl Iterator<Item = E> + '_ {
         self.order.iter().map(|place| self.slots[place.slot as usize].1)

@@ -3,7 +3,7 @@
 
 use super::{SMALLEST_PACKET, Unschedulable};
 use crate::contract::{Contracts, RealTime};
-use crate::curve::{Curve, FARTHEST, PER_BYTE, TooManyPieces, ceiling};
+use crate::curve::{Curve, FARTHEST, PER_BYTE, Piece, TooManyPieces, ceiling};
 use crate::units::{Bytes, Rate, Span};
 
 /// Up to this many pieces of all curves together are written out rather than
@@ -21,6 +21,8 @@ pub(super) struct Demand {
     /// What the flow may send in an interval.
     pub(super) curve: Curve,
     pub(super) deadline: Span,
+    /// Its largest packet.
+    pub(super) largest: Bytes,
 }
 
 impl Demand {
@@ -58,7 +60,8 @@ pub(super) fn all(contracts: &Contracts) -> Result<Vec<Demand>, Unschedulable> {
         let what = format!("'{name}'");
         let curve = flow.envelope.curve().map_err(|_| Unschedulable::TooManyPieces { what })?;
         // A curve is meaningless beyond that.
-        Ok(Demand { name, curve, deadline: flow.deadline.min(Span(FARTHEST)) })
+        let deadline = flow.deadline.min(Span(FARTHEST));
+        Ok(Demand { name, curve, deadline, largest: largest.min(contracts.largest_packet) })
     };
     contracts.real_time().map(demand).collect()
 }
@@ -126,4 +129,27 @@ pub(super) fn capacity(
 ) -> Result<Curve, TooManyPieces> {
     let link = Curve::line(-i128::from(largest_packet.0) * PER_BYTE, i128::from(rate.0));
     demands.iter().try_fold(link, |left, demand| left.minus(&demand.due()))
+}
+
+/// How much smaller than `largest_packet` a packet is at most that is in the way within
+/// an interval, if it is of a flow whose deadline exceeds the interval's length.
+pub(super) fn unblocked(demands: &[Demand], largest_packet: Bytes) -> Curve {
+    let mut by_deadline: Vec<&Demand> = demands.iter().collect();
+    by_deadline.sort_by_key(|demand| demand.deadline);
+    // From the longest deadline down: nothing is in the way from there on.
+    let mut pieces = Vec::with_capacity(demands.len() + 1);
+    let mut blocking = Bytes::ZERO;
+    let mut piece = |start: u64, blocking: Bytes| {
+        let value = i128::from(largest_packet.0 - blocking.0) * PER_BYTE;
+        pieces.push(Piece { start, value, slope: 0 });
+    };
+    for (place, demand) in by_deadline.iter().enumerate().rev() {
+        if by_deadline.get(place + 1).is_none_or(|next| next.deadline > demand.deadline) {
+            piece(demand.deadline.0, blocking);
+        }
+        blocking = blocking.max(demand.largest);
+    }
+    piece(0, blocking);
+    pieces.reverse();
+    Curve::affine_tail(pieces)
 }

@@ -1,6 +1,7 @@
 //! Deadlines for best-effort packets beside real-time flows: `BE` sections 3 and 4.
 
 mod equality;
+mod excess;
 mod fits;
 mod flows;
 mod limits;
@@ -8,3 +9,4 @@ mod link;
 mod printed;
 mod residual;
 mod theorems;
+mod tight;

@@ -4,7 +4,7 @@
 
 use rand::Rng;
 use rand_pcg::Pcg64;
-use tidegate_core::assignment::{Assignment, ConstantState, Exact, Line, Segments};
+use tidegate_core::assignment::{Assignment, Blocking, ConstantState, Exact, Line, Segments};
 use tidegate_core::curve::Curve;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -41,6 +41,10 @@ impl Assignment for Printed {
 
     fn reset(&mut self) {
         self.last = None;
+    }
+
+    fn blocking(&self) -> Blocking {
+        Blocking::Any
     }
 
     fn state(&self) -> usize {

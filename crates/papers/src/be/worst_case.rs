@@ -3,7 +3,8 @@
 //! A link whose promises just about can be kept is drawn at random, and its
 //! real-time flows send as early as their arrival curves allow, all from the
 //! same instant on, again and again after pauses in which the curves recover.
-//! Best effort sends bursts, or without end. If a scheme ever gave a best-effort
+//! Best effort sends bursts, or without end. Just before that instant, a packet of best
+//! effort or the largest of a flow begins, and is in the way. If a scheme ever gave a best-effort
 //! packet too early a deadline, a packet of a flow would be late here: that is
 //! what the curves' corners are for.
 
@@ -11,9 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_core::assignment::{Assignment, SMALLEST_PACKET};
+use tidegate_core::assignment::{Assignment, Blocking, SMALLEST_PACKET};
 use tidegate_core::contract::{Contract, Contracts, Envelope, Policer, Selector, Service, Term};
-use tidegate_core::discipline::deadlines::{Deadlines, Excess};
+use tidegate_core::discipline::deadlines::{Deadlines, Excess, WhenIdle};
 use tidegate_core::residual::Residual;
 use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Rate, Span, Stream, Time};
 
@@ -121,6 +122,27 @@ pub(crate) fn drive(
     packets: u64,
     stream: &mut Stream,
 ) -> Drive {
+    run(contracts, assignment, liar, packets, stream).outcome
+}
+
+/// The packets that come when best effort is sent only while nothing else waits, until so
+/// many have been sent.
+pub(crate) fn arrivals(
+    contracts: &Arc<Contracts>,
+    packets: u64,
+    stream: &mut Stream,
+) -> Vec<Packet> {
+    run(contracts, Box::new(WhenIdle), None, packets, stream).offered
+}
+
+/// The link after so many packets.
+fn run(
+    contracts: &Arc<Contracts>,
+    assignment: Box<dyn Assignment>,
+    liar: Option<Liar>,
+    packets: u64,
+    stream: &mut Stream,
+) -> Link {
     let excess = liar.map_or(Excess::Drop, |liar| liar.excess);
     let head_due = Arc::new(AtomicU64::new(0));
     let watched = Box::new(Watched { assignment, last: head_due.clone() });
@@ -130,7 +152,7 @@ pub(crate) fn drive(
         rate: contracts.link,
         head_due,
         free_at: Time::ZERO,
-        arrivals: 0,
+        offered: Vec::new(),
         last_left: BTreeMap::new(),
         losses: Losses::new(),
         outcome: Drive::default(),
@@ -158,7 +180,15 @@ pub(crate) fn drive(
             let start = now + Span(below(stream, 4 * horizon.0 + 1));
             phase_end = start + Span(horizon.0 * (1 + below(stream, 8)));
             sources.iter_mut().for_each(|source| source.plan(start, stream));
-            best_effort.plan(now, start, stream);
+            // What is in the way: best effort, or a packet of one of the flows.
+            let before = Time(start.0.saturating_sub(1)).max(now);
+            if below(stream, 2) == 0 || sources.is_empty() {
+                best_effort.plan(now, before, stream);
+            } else {
+                let blocking = below(stream, sources.len() as u64) as usize;
+                sources[blocking].plan_largest(before);
+                best_effort.plan(now, start, stream);
+            }
         }
         let next = sources.iter().map(|source| source.next.0).chain([best_effort.at]);
         let next = next.chain(link.waits_until()).chain([phase_end]).min().unwrap_or(phase_end);
@@ -167,7 +197,7 @@ pub(crate) fn drive(
         sources.iter_mut().for_each(|source| source.send(now, &mut link, stream));
         link.send(now, &sources);
     }
-    link.outcome
+    link
 }
 
 /// A source that sends as early as it may.
@@ -191,6 +221,12 @@ impl Greedy {
         };
         let at = self.policer.conforms_at(from, size).expect("no packet is over the envelope");
         self.next = (at, size);
+    }
+
+    /// Decides on a largest packet, no earlier than `from`.
+    fn plan_largest(&mut self, from: Time) {
+        let at = self.policer.conforms_at(from, self.largest);
+        self.next = (at.expect("no packet is over the envelope"), self.largest);
     }
 
     fn send(&mut self, now: Time, link: &mut Link, stream: &mut Stream) {
@@ -217,11 +253,10 @@ struct BestEffort {
 }
 
 impl BestEffort {
-    /// Decides what to do until the next pause; real-time flows begin at `start`.
+    /// Decides what to do until the next pause: bursts begin at `start`.
     fn plan(&mut self, now: Time, start: Time, stream: &mut Stream) {
         self.endless = below(stream, 3) == 0;
-        // A packet begins just before them, when it can.
-        self.at = if self.endless { now } else { Time(start.0.saturating_sub(1)).max(now) };
+        self.at = if self.endless { now } else { start };
     }
 
     fn send(&mut self, now: Time, phase_end: Time, link: &mut Link, stream: &mut Stream) {
@@ -258,7 +293,8 @@ struct Link {
     /// The deadline of the best-effort packet that is next.
     head_due: Arc<AtomicU64>,
     free_at: Time,
-    arrivals: u64,
+    /// All that came.
+    offered: Vec<Packet>,
     /// The packet of each flow that left last, numbered as they came.
     last_left: BTreeMap<FlowKey, u64>,
     losses: Losses,
@@ -267,10 +303,11 @@ struct Link {
 
 impl Link {
     fn offer(&mut self, now: Time, class: u8, flow: u8, size: Bytes) {
-        self.arrivals += 1;
+        let number = self.offered.len() as u64 + 1;
         let flow = FlowKey::v4([10, 0, 0, flow], flow.into(), [10, 0, 1, 1], 9, FlowKey::UDP);
         let packet =
-            Packet { class: class.into(), arrived: now, ..Packet::new(self.arrivals, flow, size) };
+            Packet { class: class.into(), arrived: now, ..Packet::new(number, flow, size) };
+        self.offered.push(packet);
         self.queue.enqueue(now, packet, &mut self.losses);
     }
 
@@ -328,12 +365,16 @@ impl Assignment for Watched {
         self.assignment.reset();
     }
 
+    fn blocking(&self) -> Blocking {
+        self.assignment.blocking()
+    }
+
     fn state(&self) -> usize {
         self.assignment.state()
     }
 }
 
 /// A whole number below `count`.
-fn below(stream: &mut Stream, count: u64) -> u64 {
+pub(super) fn below(stream: &mut Stream, count: u64) -> u64 {
     stream.index(count as usize) as u64
 }

@@ -106,9 +106,8 @@ fn curves(name: &str, run: &Arc<Run>) -> Figure {
         };
         let samples: Vec<_> = run.summary.progress.iter().filter(of_flow).collect();
         let start = samples.first().map_or(0.0, |sample| sample.at.as_seconds());
-        let points = samples
-            .iter()
-            .map(|sample| (sample.at.as_seconds() - start, sample.delivered.0 as f64));
+        let points =
+            samples.iter().map(|sample| (sample.at.as_seconds() - start, sample.arrived.0 as f64));
         Line::plain(format!("{:.1} MB", f64::from(flow.size) / 1e6), thinned(points.collect()))
     };
     Figure {
@@ -117,7 +116,7 @@ fn curves(name: &str, run: &Arc<Run>) -> Figure {
         caption: "From the start of each, looked at every second; underload, the first seed."
             .into(),
         x: Scale::linear("Time since the start of the transfer", Measure::Time),
-        y: Scale::linear("Delivered", Measure::Size),
+        y: Scale::linear("Received", Measure::Size),
         lines: largest(run).iter().map(line).collect(),
         stepped: false,
     }

@@ -306,7 +306,7 @@ fn steps(samples: &[ProgressSample]) -> Vec<(f64, f64)> {
     for sample in samples {
         let seconds = sample.at.since(from.at).as_seconds();
         if seconds >= STEP {
-            let packets = (sample.delivered.0 - from.delivered.0) as f64 / PACKET;
+            let packets = (sample.arrived.0 - from.arrived.0) as f64 / PACKET;
             points.push((from.at.as_seconds() + seconds / 2.0, packets / seconds));
             from = sample;
         }
@@ -343,7 +343,8 @@ mod tests {
             traffic: 1,
             number: 0,
             at: Time(seconds * 1_000_000_000),
-            delivered: Bytes(packets * 1_000),
+            delivered: Bytes(0),
+            arrived: Bytes(packets * 1_000),
             congestion_window: Bytes(1_000),
             smoothed_rtt: None,
         };

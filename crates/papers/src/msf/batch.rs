@@ -110,8 +110,8 @@ fn batch(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let fixed = [("window", "fixed"), ("start", "12")];
     for variant in VARIANTS {
         let setup = at_once((variant.setup)());
-        let ordinary = lab.gateway_runs(&setup, &scheduler("fifo", &[]))?;
-        let runs = lab.gateway_runs(&setup, &variant.with(&fixed))?;
+        let ordinary = lab.gateway_runs(&setup, scheduler("fifo", &[]))?;
+        let runs = lab.gateway_runs(&setup, variant.with(&fixed))?;
         checks.push(Check::new(
             format!(
                 "{}, TCP, m = 2 W+ = 24: the mean response is at most 0.85 of an ordinary \

@@ -3,6 +3,7 @@
 use tidegate_core::{Bytes, Rate, Span};
 
 use super::latency::{answered, by_littles_law, ratios, response};
+use super::timing::dropped;
 use super::{PAPER, VARIANTS, Variant, latencies, mean_window, ordinary};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Measure, Scale};
@@ -65,7 +66,7 @@ fn beside(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         };
         let of_ordinary = by_load(lab, loads, variants[0], &ordinary())?;
         checks.push(grows(name, &of_ordinary));
-        lines.push(line(name, &of_ordinary));
+        lines.push(line(&name.replace("an ordinary gateway", "ordinary"), &of_ordinary));
         for variant in variants {
             let runs = by_load(lab, loads, variant, &variant.with(&[]))?;
             checks.push(grows(variant.label, &runs));
@@ -94,11 +95,14 @@ fn beside(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         "ratio of N/X - Z",
         "answered",
         "W+",
+        "dropped, ordinary",
+        "dropped",
     ];
     let table = Table {
         title: "Latency beside traffic of no class".into(),
         caption: "The mean latency of an ordinary gateway; relative to it that of the scheduler, \
-                  N/X - Z (see MSF-9) and the number of answered requests; and the mean window."
+                  N/X - Z (see MSF-9) and the number of answered requests; the mean window; and \
+                  the shares of packets that the provider's queue drops."
             .into(),
         columns: columns.map(String::from).to_vec(),
         rows,
@@ -116,6 +120,8 @@ fn row(name: &str, setup: &Setup, runs: &[Outcome], ordinary: &[Outcome]) -> Row
         relative(&|run| by_littles_law(setup, run)),
         relative(&|run| Some(answered(run))),
         Estimate::mean(runs.iter().filter_map(mean_window)),
+        Estimate::mean(ordinary.iter().filter_map(dropped)),
+        Estimate::mean(runs.iter().filter_map(dropped)),
     ];
     Row::new(name, Written::Ratio, values)
 }

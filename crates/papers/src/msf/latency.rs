@@ -91,7 +91,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         ("", Setup::paper as fn() -> Setup, [paper, msf]),
         (", today's TCP", Setup::today, [paper_today, msf_today]),
     ] {
-        let ordinary = lab.gateway_runs(&looping(ordinary(), 10), &scheduler("fifo", &[]))?;
+        let ordinary = lab.gateway_runs(&looping(ordinary(), 10), scheduler("fifo", &[]))?;
         checks.push(Check::new(
             format!(
                 "an ordinary gateway's mean latency is 8 to 10 s, so that the load is the \
@@ -103,7 +103,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             Bound::Within(8.0, 10.0),
         ));
         for variant in variants {
-            let runs = lab.gateway_runs(&variant.looping(10), &variant.with(&[]))?;
+            let runs = lab.gateway_runs(&variant.looping(10), variant.with(&[]))?;
             checks.extend(against(variant.label, &runs, &ordinary));
             tables.push(by_class(variant.label, &runs, &ordinary));
         }
@@ -117,7 +117,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     {
         let mut setup = looping(setup(), 10);
         (setup.duration, setup.warm_up) = (LONG, Span::ZERO);
-        let runs = lab.gateway_runs(&setup, &scheduler(name, &[]))?;
+        let runs = lab.gateway_runs(&setup, scheduler(name, &[]))?;
         let ratio = |run: &Outcome| Some(by_littles_law(&setup, run)? / response(run)?);
         checks.push(Check::new(
             format!("{label}: N/X - Z is the mean latency, to 2%"),

@@ -15,8 +15,9 @@ pub(super) const PASSING: Claim = Claim {
     paper: &PAPER,
     source: "MSF section 6, figure 14 and table 1",
     text: "With CBR traffic of 20, 40 or 60% of the link that belongs to no class and is on and \
-           off for 40 to 640 s each, the use of the link stays at its target: 97.84% on average \
-           of all tests. The classes' shares are not affected. When the CBR traffic stops, W+ goes from 7 to 13 at once.",
+           off for 40 to 640 s each, the use of the link stays at its target: 97.84% on average of \
+           all tests. The classes' shares are not affected. When the CBR traffic stops, W+ goes \
+           from 7 to 13 at once.",
     method: "Ten loops for each client, 3 000 s (1 500 s for periods up to 320 s), datagrams of 1 \
              000 bytes, off for a period and then on for as long: in the paper's figure traffic \
              with a period of 640 s stops at 1 280 and at 2 560 s. The use of the link counts all \
@@ -66,7 +67,7 @@ fn passing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for (percent, published) in LOADS {
         for (period, published) in PERIODS.into_iter().zip(published) {
             let setup = disturbed(paper, percent, period);
-            let runs = lab.gateway_runs(&setup, &paper.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, paper.with(&[]))?;
             let values: Vec<_> =
                 runs.iter().map(|run| used(run, &setup, 100, lasts(period))).collect();
             for (sum, value) in sums.iter_mut().zip(&values) {
@@ -101,7 +102,7 @@ fn passing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for variant in [paper_today, msf_today] {
         for period in [40, 640] {
             let setup = disturbed(variant, 40, period);
-            let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
             let values = runs.iter().map(|run| used(run, &setup, 100, lasts(period))).collect();
             checks.push(stays(variant.label, 40, period, "not said", values));
             if period == 640 {

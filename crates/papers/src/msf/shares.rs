@@ -43,14 +43,14 @@ fn phases(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     for variant in VARIANTS {
         let setup = silenced((variant.setup)());
-        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
         checks.extend(by_phase(variant.label, &setup, &runs));
         if figures.is_empty() {
             figures.push(over_time("MSF-8-paper", "MSF-RS", &runs));
         }
     }
     for (label, setup) in [("DRR", Setup::paper()), ("DRR, today's TCP", Setup::today())] {
-        let runs = lab.gateway_runs(&silenced(setup), &scheduler("drr", UNLIMITED))?;
+        let runs = lab.gateway_runs(&silenced(setup), scheduler("drr", UNLIMITED))?;
         for (phase, class, (from, to)) in [
             ("all backlogged", 0, (50, 200)),
             ("all backlogged", 1, (50, 200)),
@@ -242,7 +242,7 @@ fn users(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         let mut points = Vec::new();
         for users in numbers.iter().copied() {
             let setup = crowded(variant, users);
-            let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
             checks.extend(by_user(variant.label, users, &setup, &runs));
             if users == 4 {
                 checks.push(published(variant.label, &setup, &runs));
@@ -253,13 +253,13 @@ fn users(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     }
     for variant in [paper_today, msf] {
         let setup = crowded(variant, 24);
-        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
         checks.extend(by_user(variant.label, 24, &setup, &runs));
     }
     let mut points = Vec::new();
     for users in [4, 12, 24] {
         let setup = crowded(paper, users);
-        let runs = lab.gateway_runs(&setup, &paper.with(&[("shares", "class")]))?;
+        let runs = lab.gateway_runs(&setup, paper.with(&[("shares", "class")]))?;
         points.push((users, per_user(&setup, &runs)));
         if users == 24 {
             checks.push(Check::new(

@@ -58,7 +58,7 @@ fn target(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         let mut runs = Vec::new();
         for percent in TARGETS {
             let share = (f64::from(percent) / 100.0).to_string();
-            runs.push(lab.gateway_runs(&setup, &variant.with(&[("target", &share)]))?);
+            runs.push(lab.gateway_runs(&setup, variant.with(&[("target", &share)]))?);
         }
         checks.extend(latencies(variant.label, &runs));
         if figures.is_empty() {

@@ -18,7 +18,9 @@ pub(super) const TIMING: Claim = Claim {
     method: "Ten loops for each client, 800 s: an ordinary gateway, a window of one place, and the \
              controlled window of `paper`, with either TCP. Congestion is what the provider's \
              queue drops, and how long packets wait in it. The bounds are ours.",
-    discussion: "",
+    discussion: "A link of which 98% are used has a queue, whoever fills it, and a slow start \
+                 fills it for a while: the window saves about two fifths of the time in the \
+                 provider's queue, and most of the losses.",
     measure: timing,
 };
 
@@ -28,7 +30,7 @@ pub(super) fn outstanding(run: &Outcome) -> Option<f64> {
 }
 
 /// The share of packets that the provider's queue drops.
-fn dropped(run: &Outcome) -> Option<f64> {
+pub(super) fn dropped(run: &Outcome) -> Option<f64> {
     let counters = &run.downlink;
     Some(counters.lost() as f64 / counters.offered as f64)
 }
@@ -38,9 +40,9 @@ fn timing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for variant in &VARIANTS[..2] {
         let (label, setup) = (variant.label, variant.looping(10));
         let single = [("window", "fixed"), ("start", "1")];
-        let at_once = lab.gateway_runs(&setup, &ordinary())?;
-        let one = lab.gateway_runs(&setup, &variant.with(&single))?;
-        let controlled = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        let at_once = lab.gateway_runs(&setup, ordinary())?;
+        let one = lab.gateway_runs(&setup, variant.with(&single))?;
+        let controlled = lab.gateway_runs(&setup, variant.with(&[]))?;
         let check = |what: &str, paper: &str, written, values: Vec<Option<f64>>, bound| {
             Check::new(format!("{label}: {what}"), paper, written, values, bound)
         };
@@ -67,14 +69,14 @@ fn timing(lab: &Lab<'_>) -> Result<Finding, Stopped> {
                 Bound::AtLeast(0.01),
             ),
             check(
-                "at most half as large a share of packets is dropped with the window as at once",
+                "with the window, at most half of the share of packets dropped at once is dropped",
                 "avoids congestion",
                 Written::Ratio,
                 ratios(&controlled, &at_once, dropped),
                 Bound::AtMost(0.5),
             ),
             check(
-                "packets wait in the provider's queue at most half as long with the window as at once",
+                "with the window, packets wait at the provider at most half as long as at once",
                 "avoids congestion",
                 Written::Ratio,
                 ratios(&controlled, &at_once, |run| run.queueing.mean()),

@@ -34,7 +34,7 @@ fn unrequested(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     for variant in [paper, msf_today] {
         for (class, percent) in CASES {
             let setup = mailed(variant, class, percent);
-            let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+            let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
             let label = format!("{}, {percent}% for class {}", variant.label, class + 1);
             checks.extend(keeps_shares(&label, &runs));
             checks.push(keeps_the_link_in_use(&label, &runs));

@@ -210,10 +210,10 @@ struct Measured {
 impl Measured {
     fn of(lab: &Lab<'_>, change: Change, [paper, msf]: [Variant; 2]) -> Result<Measured, Stopped> {
         let setup = change.made_in((paper.setup)());
-        let ordinary = lab.gateway_runs(&setup, &scheduler("fifo", &[]))?;
+        let ordinary = lab.gateway_runs(&setup, scheduler("fifo", &[]))?;
         let others = [
-            lab.gateway_runs(&setup, &paper.with(&[]))?,
-            lab.gateway_runs(&change.made_in((msf.setup)()), &msf.with(&[]))?,
+            lab.gateway_runs(&setup, paper.with(&[]))?,
+            lab.gateway_runs(&change.made_in((msf.setup)()), msf.with(&[]))?,
         ];
         Ok(Measured { setup, ordinary, others })
     }

@@ -32,7 +32,17 @@ pub(super) const VIDEO: Claim = Claim {
              the gateway 66 s after its release at the latest: a player with a buffer of 6 s does \
              not have to stop then if the data come evenly. Videos in segments, whose rate the \
              player chooses, are not in the paper and not tested.",
-    discussion: "",
+    discussion: "Better than through an ordinary gateway, and not without stops. Through `paper`, \
+                 45 to 89 percentage points more of the videos are smooth. Where servers keep to \
+                 the video's rate, six videos use 94% of the link; that is less than the target, \
+                 so the window grows until it admits a seventh. With seven each lacks 9% of its \
+                 rate on average, and some lack more. Where servers are greedy, few places fill \
+                 the link, and with today's TCP almost every video is smooth. Beside the Web, \
+                 class 1's videos hold all places at times, and class 3 keeps its share but once \
+                 waits for three quarters of a minute with today's TCP. `msf` does the opposite: \
+                 it reads long responses by grants, to each class by its weight, so a video of \
+                 class 1 is three times as fast as one of class 3. All videos run at once, and \
+                 those of class 3 are never smooth; but nobody waits.",
     measure: video,
 };
 
@@ -96,11 +106,11 @@ fn video(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         let base = variants[0].setup;
         let today = if variants.len() > 1 { ", today's TCP" } else { "" };
         for (paced, servers) in [(true, "servers at the video's rate"), (false, "greedy servers")] {
-            let of_ordinary = lab.gateway_runs(&watching(base(), paced), &ordinary())?;
+            let of_ordinary = lab.gateway_runs(&watching(base(), paced), ordinary())?;
             checks.extend(suffers(&format!("an ordinary gateway{today}, {servers}"), &of_ordinary));
             for variant in variants {
                 let setup = watching((variant.setup)(), paced);
-                let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+                let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
                 let label = format!("{}, {servers}", variant.label);
                 checks.extend(plays(&label, &runs));
                 if paced {
@@ -117,7 +127,7 @@ fn video(lab: &Lab<'_>) -> Result<Finding, Stopped> {
                 }
             }
         }
-        let of_ordinary = lab.gateway_runs(&beside_the_web(base()), &ordinary())?;
+        let of_ordinary = lab.gateway_runs(&beside_the_web(base()), ordinary())?;
         for variant in variants {
             checks.extend(shares_with_the_web(lab, *variant, &of_ordinary)?);
         }
@@ -178,7 +188,7 @@ fn shares_with_the_web(
     variant: Variant,
     of_ordinary: &[Outcome],
 ) -> Result<Vec<Check>, Stopped> {
-    let runs = lab.gateway_runs(&beside_the_web((variant.setup)()), &variant.with(&[]))?;
+    let runs = lab.gateway_runs(&beside_the_web((variant.setup)()), variant.with(&[]))?;
     let label = format!("{}, class 1 watches beside the Web", variant.label);
     let more = |(run, ordinary): (&Outcome, &Outcome)| Some(smooth(run, 0)? - smooth(ordinary, 0)?);
     Ok(vec![

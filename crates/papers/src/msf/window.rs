@@ -34,7 +34,7 @@ fn frozen(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let mut figures = Vec::new();
     for variant in VARIANTS {
         let setup = pausing(variant);
-        let runs = lab.gateway_runs(&setup, &variant.with(&[]))?;
+        let runs = lab.gateway_runs(&setup, variant.with(&[]))?;
         checks.extend(over_time(variant.label, &setup, &runs));
         if figures.is_empty() {
             figures.push(window(&runs[0]));

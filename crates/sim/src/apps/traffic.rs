@@ -3,13 +3,15 @@
 //! One program represents all hosts of a scenario's traffic. A source decides
 //! when something begins; the two ends of a transfer decide how it continues.
 
+use std::collections::VecDeque;
+
 use slab::Slab;
 use tidegate_core::Bytes;
 
 use super::App;
-use super::transfer::Transferring;
+use super::transfer::{Asked, Transferring};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
-use crate::scenario::{NodeId, Opener, Scenario};
+use crate::scenario::{MOST_OPEN, NodeId, Opener, Scenario};
 use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
 
@@ -19,6 +21,9 @@ pub(crate) struct Traffic {
     /// Transfers begun so far, by source.
     begun: Vec<u64>,
     transfers: Slab<Transferring>,
+    /// Transfers whose time has come, but which find no place among [`MOST_OPEN`];
+    /// they take the places in this order.
+    waiting: VecDeque<Asked>,
     /// Transfers whose progress is recorded, oldest first.
     followed: Vec<usize>,
     /// Reused for every event.
@@ -34,6 +39,7 @@ impl Traffic {
             begun: vec![0; sources.len()],
             sources,
             transfers: Slab::new(),
+            waiting: VecDeque::new(),
             followed: Vec::new(),
             actions: Vec::new(),
         }
@@ -44,7 +50,8 @@ impl Traffic {
         &self.sources
     }
 
-    fn open(
+    /// A source asks for a transfer: it begins if there is a place for it.
+    fn ask(
         &mut self,
         world: &mut World<'_>,
         traffic: usize,
@@ -53,11 +60,22 @@ impl Traffic {
     ) {
         let number = self.begun[traffic];
         self.begun[traffic] += 1;
-        let spec = &world.scenario.traffic[traffic];
+        let asked = Asked { at: world.now(), size, traffic: traffic as u32, number, from, to };
+        if self.transfers.len() < MOST_OPEN as usize {
+            self.open(world, asked);
+        } else {
+            world.summary.waited += 1;
+            self.waiting.push_back(asked);
+        }
+    }
+
+    fn open(&mut self, world: &mut World<'_>, asked: Asked) {
+        let spec = &world.scenario.traffic[asked.traffic as usize];
         let transfer = spec.kind.transfer().expect("a source of connections");
         let class = spec.class;
         let slot = self.transfers.vacant_entry();
         let tag = slot.key();
+        let Asked { from, to, .. } = asked;
         let connection = world.open(&Opening {
             nodes: match transfer.opened_by {
                 Opener::Sender => [from, to],
@@ -69,8 +87,7 @@ impl Traffic {
             tag: tag as u64,
             wanted: None,
         });
-        let begun = Transferring::begin(world, connection, transfer, size, (traffic, number));
-        slot.insert(begun);
+        slot.insert(Transferring::begin(world, connection, transfer, asked));
         if transfer.follow {
             self.followed.push(tag);
         }
@@ -90,6 +107,8 @@ impl Traffic {
 
     pub(crate) fn forget_warm_up(&mut self, world: &mut World<'_>) {
         self.transfers.iter_mut().for_each(|(_, transfer)| transfer.forget_warm_up(world));
+        let endless = self.waiting.iter_mut().filter(|asked| asked.size.is_none());
+        endless.for_each(|asked| asked.at = world.now());
     }
 
     /// Reports the flows that are cut off, by source and number.
@@ -99,6 +118,10 @@ impl Traffic {
         for transfer in cut_off {
             let mut connection = world.connections.remove(transfer.connection);
             report(world, &transfer, &mut connection, false);
+        }
+        let now = world.now();
+        for asked in self.waiting.drain(..) {
+            world.report(&asked.record(now), now);
         }
     }
 }
@@ -121,7 +144,7 @@ impl App for Traffic {
         }
         for action in actions.drain(..) {
             match action {
-                Action::Open { from, to, size } => self.open(world, traffic, (from, to), size),
+                Action::Open { from, to, size } => self.ask(world, traffic, (from, to), size),
                 Action::Send(datagram) => world.send_datagram(traffic, &datagram),
             }
         }
@@ -148,6 +171,9 @@ impl App for Traffic {
             let transfer = self.transfers.remove(tag);
             self.followed.retain(|followed| *followed != tag);
             report(world, &transfer, connection, over == Over::Closed);
+            if let Some(next) = self.waiting.pop_front() {
+                self.open(world, next);
+            }
         }
     }
 }

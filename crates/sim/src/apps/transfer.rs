@@ -4,12 +4,45 @@ use tidegate_core::{Bytes, Span, Time};
 
 use crate::connections::{Connection, ConnectionId, Side};
 use crate::metrics::{FlowRecord, ProgressSample};
-use crate::scenario::{Opener, Transfer};
+use crate::scenario::{NodeId, Opener, Transfer};
 use crate::simulation::World;
 use crate::tcp::Endpoint;
 
 /// More than any run can carry, and far from overflow.
 const ENDLESS: u64 = 1 << 60;
+
+/// A transfer that a source has asked for: what is known of it before it begins.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) at: Time,
+    pub(super) size: Option<Bytes>,
+    /// Its source, and its number there.
+    pub(super) traffic: u32,
+    pub(super) number: u64,
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
+}
+
+impl Asked {
+    /// The row of one that has waited until `now` and never began.
+    pub(super) fn record(&self, now: Time) -> FlowRecord {
+        FlowRecord {
+            traffic: self.traffic as usize,
+            number: self.number,
+            size: self.size,
+            start: self.at,
+            response: None,
+            end: None,
+            delivered: Bytes::ZERO,
+            lost: 0,
+            late: None,
+            retransmissions: 0,
+            timeouts: 0,
+            longest_stall: now.since(self.at),
+            unloaded: None,
+        }
+    }
+}
 
 /// A transfer that has begun.
 pub(super) struct Transferring {
@@ -37,15 +70,14 @@ pub(super) struct Transferring {
 }
 
 impl Transferring {
-    /// A transfer that begins `now`; `name` is its source and number there. Its
-    /// opener writes first what it has to send.
+    /// A transfer that begins now. Its opener writes first what it has to send.
     pub(super) fn begin(
         world: &mut World<'_>,
         connection: ConnectionId,
         transfer: &Transfer,
-        size: Option<Bytes>,
-        (traffic, number): (usize, u64),
+        asked: Asked,
     ) -> Transferring {
+        let Asked { at, size, traffic, number, .. } = asked;
         let (sender, request) = match transfer.opened_by {
             Opener::Sender => (Side::Opener, Bytes::ZERO),
             Opener::Receiver { request } => (Side::Acceptor, request),
@@ -56,7 +88,6 @@ impl Transferring {
                 Side::Acceptor => end.write(request.0),
             }
         }
-        let now = world.now();
         Transferring {
             connection,
             sender,
@@ -64,13 +95,13 @@ impl Transferring {
             answered: false,
             closed: false,
             size,
-            traffic,
+            traffic: traffic as usize,
             number,
-            started: now,
+            started: at,
             response: None,
             delivered_before: 0,
             delivered: 0,
-            progressed: now,
+            progressed: at,
             longest_stall: Span::ZERO,
         }
     }
@@ -119,12 +150,14 @@ impl Transferring {
 
     /// Its progress.
     pub(super) fn progress(&self, now: Time, connection: &mut Connection) -> ProgressSample {
+        let arrived = connection.endpoint(self.sender.other()).arrived();
         let sender = connection.endpoint(self.sender);
         ProgressSample {
             traffic: self.traffic,
             number: self.number,
             at: now,
             delivered: Bytes(self.delivered),
+            arrived: Bytes(arrived),
             congestion_window: Bytes(sender.congestion_window()),
             smoothed_rtt: sender.smoothed_rtt(),
         }

@@ -237,6 +237,9 @@ pub struct RunSummary {
     pub seed: u64,
     /// Simulated time that was reached; less than asked for when interrupted.
     pub reached: Time,
+    /// Transfers that did not begin at their time, because
+    /// [`MOST_OPEN`](crate::scenario::MOST_OPEN) others were open.
+    pub waited: u64,
     /// Events handled, as a measure of work.
     pub events: u64,
     /// By size class, in the order of [`Scenario::size_classes`], the rest last.
@@ -263,6 +266,7 @@ impl RunSummary {
             discipline: discipline.into(),
             seed,
             reached: Time::ZERO,
+            waited: 0,
             events: 0,
             classes: vec![ClassSummary::default(); scenario.size_classes.len() + 1],
             short: ClassSummary::default(),

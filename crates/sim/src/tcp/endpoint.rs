@@ -272,8 +272,9 @@ impl Endpoint {
         let sequence = self.receiver.next();
         self.sender.on_established(&self.config, now, self.mss, header.window, sequence);
         if self.sack {
-            let known = self.sender.round_trip.smoothed().is_some();
-            self.sender.sack = Some(Box::new(Sack::new(self.config.rack_tlp, known)));
+            // The first estimate is the first sample itself (RFC 6298 (2.2)).
+            let handshake = self.sender.round_trip.smoothed();
+            self.sender.sack = Some(Box::new(Sack::new(self.config.rack_tlp, handshake)));
         }
     }
 
@@ -477,6 +478,14 @@ impl Endpoint {
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
+    }
+
+    /// Payload bytes that have come in: those that the application could read, and
+    /// those that wait for something before them. Each counts once, when it first
+    /// comes in.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.receiver.arrived()
     }
 
     /// Payload bytes that the peer has acknowledged.

@@ -107,6 +107,15 @@ impl Receiver {
         self.next.saturating_sub(1 + u64::from(self.finished()))
     }
 
+    /// Payload that has come in, what waits above a hole included: each byte once,
+    /// whenever it came first. Looks at each run, so that no segment pays for it.
+    pub(super) fn arrived(&self) -> u64 {
+        let held: u64 = self.held.runs().iter().map(|run| run.end - run.start).sum();
+        // A FIN above a hole takes an offset there, and is not payload.
+        let fin = self.fin.is_some_and(|fin| self.held.covering(fin, fin + 1).is_some());
+        self.received() + held - u64::from(fin)
+    }
+
     fn deliver(&mut self) {
         // What was read stays read.
         self.delivered = self.received().min(self.readable).max(self.delivered);
@@ -200,12 +209,13 @@ impl Receiver {
         }
         // The front of a hole, or the end of the stream.
         self.next = end;
-        if let Some(run) = self.held.runs().first()
+        // It may cover a run and touch the one behind.
+        while let Some(run) = self.held.runs().first()
             && run.start <= self.next
         {
             self.next = self.next.max(run.end);
+            self.held.remove_below(self.next);
         }
-        self.held.remove_below(self.next);
         self.deliver();
         let alone = !self.held.is_empty() || self.duplicate.is_some();
         self.owe(if alone { Owed::Alone } else { Owed::Now });

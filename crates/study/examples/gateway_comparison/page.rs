@@ -62,10 +62,11 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String 
     }
     fast.push(("lost %", FAST[2], mean(lost), Some(1)));
 
-    let page = pages::with_table(page, "Small responses", &table(small.collect(), outcomes));
-    let page = pages::with_table(&page, "Saturated, by class", &table(saturated, outcomes));
-    let page = pages::with_table(&page, "At 90% of load, by class", &table(loaded, outcomes));
-    pages::with_table(&page, "At 10 Mbit/s", &table(fast, outcomes))
+    let page =
+        pages::with_table(page, "Small responses", &table(&small.collect::<Vec<_>>(), outcomes));
+    let page = pages::with_table(&page, "Saturated, by class", &table(&saturated, outcomes));
+    let page = pages::with_table(&page, "At 90% of load, by class", &table(&loaded, outcomes));
+    pages::with_table(&page, "At 10 Mbit/s", &table(&fast, outcomes))
 }
 
 fn by_class<'a>(
@@ -103,7 +104,7 @@ fn lost(run: &Outcome) -> Option<f64> {
     Some(run.downlink.lost() as f64 * 100.0 / run.downlink.offered.max(1) as f64)
 }
 
-fn table(columns: Vec<Column<'_>>, outcomes: &[Vec<Vec<Outcome>>]) -> String {
+fn table(columns: &[Column<'_>], outcomes: &[Vec<Vec<Outcome>>]) -> String {
     let heads: Vec<_> = columns.iter().map(|(head, ..)| *head).collect();
     let mut text =
         format!("|  | {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len()));

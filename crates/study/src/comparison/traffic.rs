@@ -54,8 +54,8 @@ pub struct ProgressPoint {
     pub number: u64,
     /// The moment.
     pub at_s: f64,
-    /// Payload delivered so far.
-    pub delivered_bytes: u64,
+    /// Payload that has reached the receiver so far, in order or not; each byte once.
+    pub arrived_bytes: u64,
 }
 
 impl TrafficResult {
@@ -238,7 +238,7 @@ fn progress(run: &RunSummary, source: usize) -> Vec<ProgressPoint> {
         flows.entry(sample.number).or_default().push(ProgressPoint {
             number: sample.number,
             at_s: sample.at.as_seconds(),
-            delivered_bytes: sample.delivered.0,
+            arrived_bytes: sample.arrived.0,
         });
     }
     flows.values().flat_map(|points| thin(points)).collect()

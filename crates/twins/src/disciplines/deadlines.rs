@@ -39,6 +39,7 @@ pub(super) struct Deadlines {
     /// looks no further back.
     last: Option<(Time, Span)>,
     virtual_time: u128,
+    busy_until: Time,
 }
 
 struct Record {
@@ -47,6 +48,8 @@ struct Record {
     real_time: bool,
     /// Of best effort once it is the head.
     deadline: Option<Time>,
+    /// Whether that is later than assigned.
+    put_off: bool,
     tag: u128,
     queued: bool,
 }
@@ -63,6 +66,11 @@ impl Deadlines {
             None | Some(Scheme::Exact) => effective.clone(),
             Some(Scheme::Bounded) => {
                 let straight = effective.line_below_from(effective.tail());
+                straight.least_from_here_on().expect("it rises")
+            }
+            Some(Scheme::Tight) => {
+                let in_order = residual.in_order();
+                let straight = in_order.line_below_from(in_order.tail());
                 straight.least_from_here_on().expect("it rises")
             }
             Some(Scheme::OriginLine) => Curve::rate(origin_line(effective)),
@@ -82,6 +90,7 @@ impl Deadlines {
             history: Vec::new(),
             last: None,
             virtual_time: 0,
+            busy_until: Time::ZERO,
         })
     }
 
@@ -158,6 +167,7 @@ impl Deadlines {
         let own = self.queued().filter(|r| r.real_time && r.packet.flow == packet.flow);
         let before = own.filter_map(|record| self.due(record)).max().unwrap_or(Time::ZERO);
         self.records[next].deadline = Some(assigned.max(before));
+        self.records[next].put_off = before > assigned;
     }
 
     /// The deadline of the last packet of the history.
@@ -199,15 +209,35 @@ impl Discipline for Deadlines {
         if packet.size > self.contracts.largest_packet {
             return losses.push(packet, LossReason::Excess);
         }
+        if self.scheme == Some(Scheme::Tight)
+            && self.queued().next().is_none()
+            && now >= self.busy_until
+        {
+            self.history.clear();
+        }
         let contract = self.contracts.flow_of(&packet);
-        let follows = self.queued().any(|r| !r.real_time && r.packet.flow == packet.flow);
-        let mut record =
-            Record { packet, contract, real_time: false, deadline: None, tag: 0, queued: true };
+        let of_flow = |r: &Record| !r.real_time && r.packet.flow == packet.flow;
+        let follows = self.queued().any(|r| of_flow(r) && self.promise(r.contract).is_none());
+        let mut record = Record {
+            packet,
+            contract,
+            real_time: false,
+            deadline: None,
+            put_off: false,
+            tag: 0,
+            queued: true,
+        };
         if self.promise(contract).is_some() && !follows {
             if !self.buffer.has_room(self.backlog_of(|r| r.real_time), packet.size) {
                 return losses.push(packet, LossReason::Refused);
             }
             if contract.is_some_and(|contract| self.conforms(now, contract, packet.size)) {
+                for record in self.records.iter_mut().filter(|r| r.queued && of_flow(r)) {
+                    record.queued = false;
+                    losses.push(record.packet, LossReason::Excess);
+                }
+                self.forget_flows();
+                self.choose_head(now);
                 while !self.buffer.has_room(self.backlog(), packet.size) {
                     let victim = (0..self.records.len())
                         .filter(|i| self.records[*i].queued && !self.records[*i].real_time)
@@ -243,9 +273,13 @@ impl Discipline for Deadlines {
             .2;
         self.records[next].queued = false;
         let packet = self.records[next].packet;
+        if self.scheme == Some(Scheme::Tight) && self.records[next].put_off {
+            self.history.push((now, packet.size));
+        }
         self.forget_flows();
         self.choose_head(now);
-        if self.queued().next().is_none() {
+        self.busy_until = self.busy_until.max(now) + self.contracts.link.transmission(packet.size);
+        if self.scheme != Some(Scheme::Tight) && self.queued().next().is_none() {
             self.history.clear();
             self.last = None;
         }

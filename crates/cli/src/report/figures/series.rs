@@ -136,8 +136,9 @@ pub(super) fn followed(comparison: &Comparison) -> Vec<Figure> {
             counted(most_flows as u64, "flow", "flows")
         };
         let caption = format!(
-            "Payload of ‘{name}’ that reached the receiver, averaged over windows of about {}; \
-             one line for each flow ({which}), in the run with {}.",
+            "Payload of ‘{name}’, counted when it reaches the receiver, in order or not, and \
+             averaged over windows of about {}; one line for each flow ({which}), in the run \
+             with {}.",
             short(Quantity::Time, window),
             first_seed(comparison)
         );
@@ -162,7 +163,7 @@ fn throughputs(progress: &[ProgressPoint], window: f64) -> Vec<Vec<(f64, f64)>> 
         for sample in samples {
             let lasted = sample.at_s - since.at_s;
             if lasted > 0.0 && lasted >= window * (1.0 - 1e-9) {
-                let bytes = sample.delivered_bytes.saturating_sub(since.delivered_bytes);
+                let bytes = sample.arrived_bytes.saturating_sub(since.arrived_bytes);
                 out.push((since.at_s, bytes as f64 * 8.0 / lasted));
                 since = sample;
             }
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn throughput_is_the_mean_over_each_window() {
-        let point = |number, at_s, delivered_bytes| ProgressPoint { number, at_s, delivered_bytes };
+        let point = |number, at_s, arrived_bytes| ProgressPoint { number, at_s, arrived_bytes };
         let progress =
             [point(0, 0.0, 0), point(1, 0.0, 0), point(0, 0.5, 500), point(0, 1.0, 1_000)];
         assert_eq!(throughputs(&progress, 1.0), [[(0.0, 8_000.0), (1.0, 8_000.0)]]);

@@ -7,8 +7,8 @@
 //! interval; the way decides whether these are weights of classes or of users.
 //! For a way without weights the finding states shares and claims nothing.
 
-use tidegate_study::Sample;
 use tidegate_study::requests::{Class, Counts, Way};
+use tidegate_study::{Sample, ranking};
 
 use super::{Results, classes};
 use crate::gateways::standard::Standard;
@@ -19,7 +19,6 @@ use crate::report::page;
 use crate::report::summary::{
     Better, Clause, Summary, UNFINISHED, Verdict, finished, judged, response, verdict,
 };
-use crate::report::tables::MainRow;
 
 /// The responses whose median is stated.
 const SMALL: &str = "small responses";
@@ -81,21 +80,27 @@ fn named(ways: &[Way], of: impl Fn(usize) -> bool) -> String {
     listed(&chosen.map(|(_, way)| format!("‘{}’", way.label)).collect::<Vec<_>>())
 }
 
-/// The way under which small responses arrive soonest.
+/// The way under which small responses arrive soonest; `None` where too few seeds
+/// leave that open.
 fn soonest(ways: &[Way]) -> Option<String> {
     let values: Vec<_> = ways.iter().map(|way| way.small_p50_s.as_ref()).collect();
-    let known = values.iter().enumerate();
-    let known = known.filter_map(|(place, it)| Some((place, it.as_ref()?.estimate().value)));
-    let (first, median) = known.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let (name, quantity, better) = (String::new(), Quantity::Time, Better::Less);
-    let ahead = MainRow { name, quantity, better, values }.stars();
-    if !ahead[first] {
+    let known = |sample: &&Sample| sample.estimate().interval.is_some();
+    let compared = values.iter().flatten().copied().filter(known).count();
+    if compared < 2 {
+        return None;
+    }
+    let ahead = ranking::best(&values, Better::Less, 0.0);
+    let best = ahead.iter().zip(&values).enumerate().filter(|(_, (ahead, _))| **ahead);
+    let medians = best.filter_map(|(place, (_, it))| Some((place, (*it)?.estimate().value)));
+    let medians: Vec<_> = medians.collect();
+    let first = medians.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let Some((first, median)) = first.copied().filter(|_| medians.len() < compared) else {
         return Some(
             "Under no way do small responses arrive clearly sooner than under the \
                      others."
                 .into(),
         );
-    }
+    };
     let within = short(Quantity::Time, median);
     let as_soon = match named(ways, |place| ahead[place] && place != first) {
         none if none.is_empty() => none,

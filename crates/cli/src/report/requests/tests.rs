@@ -254,6 +254,13 @@ fn nothing_is_claimed_of_a_single_run() {
         assert!(!said.contains(claim), "{claim}");
     }
     assert!(!fixture(1).finding("p")[0].contains("soonest"));
+    // Two seeds give a mean an interval; a median has none before six.
+    let mut few = fixture(2);
+    for way in &mut few.summary.ways {
+        let values = (1..=2).map(|seed| (seed, Some(0.5)));
+        way.small_p50_s = Sample::of(Centre::Median, values);
+    }
+    assert!(!few.finding("p")[0].contains("small responses arrive"), "{:?}", few.finding("p"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::tcp::within;
 use super::topology::Topology;
 use super::values::{At, Names, Positive, Quantity};
 use crate::scenario::{
-    Arrivals, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer, WebProfile,
+    Arrivals, MOST_OPEN, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer, WebProfile,
 };
 use crate::tcp::TcpConfig;
 use crate::trace::flow_log::FlowLog;
@@ -116,6 +116,11 @@ impl Reader<'_> {
         } else if let Some(per_second) = &source.per_second {
             poisson(per_second.0)?
         } else if let Some(count) = &source.count {
+            if count.value.0 > MOST_OPEN {
+                let found = format!("{} transfers at once", count.value.0);
+                let expected = format!("at most {MOST_OPEN}, which may be open at once");
+                return Err(Mistake::at(&count.place, found, expected));
+            }
             Arrivals::AtStart { count: count.value.0 }
         } else {
             self.log(source.log.as_ref().expect("one of the four is given"))?

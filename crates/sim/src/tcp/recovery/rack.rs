@@ -37,7 +37,16 @@ pub(super) struct Rack {
     latest: Option<u32>,
     /// `RACK.rtt`.
     round_trip: Span,
-    /// `RACK.min_RTT`, over the whole connection, which the RFC allows.
+    /// `RACK.min_RTT` (section 6.2, step 1). The handshake's round trip is the first:
+    /// a SYN passes a queue that is empty yet and takes less time on each link, so
+    /// no retransmission of a full segment is faster. Without it the answer to a
+    /// tail loss probe would often be faster than any data before it, and be taken
+    /// for the original's.
+    ///
+    /// It is the least of the whole connection. The RFC prefers that of a recent
+    /// window (Linux: 300 s), so that a connection which moves to a longer path
+    /// learns of it. Here no path changes, so a window could only forget the true
+    /// minimum during a queue that stands for minutes.
     least_round_trip: Span,
     /// `RACK.fack`.
     forward: u64,
@@ -65,11 +74,12 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    pub(super) fn new(round_trip_known: bool) -> Rack {
+    /// `handshake` is the round trip of the handshake, if it was measured.
+    pub(super) fn new(handshake: Option<Span>) -> Rack {
         Rack {
             latest: None,
             round_trip: Span::ZERO,
-            least_round_trip: Span(u64::MAX),
+            least_round_trip: handshake.unwrap_or(Span(u64::MAX)),
             forward: 0,
             duplicate_round: None,
             multiplier: 1,
@@ -79,7 +89,7 @@ impl Rack {
             repeats: VecDeque::new(),
             probe_end: 0,
             probe_repeats: false,
-            sampled: round_trip_known,
+            sampled: handshake.is_some(),
             reduction: Reduction::default(),
             delivered: 0,
         }
@@ -277,6 +287,10 @@ impl Rack {
 }
 
 impl Sender {
+    pub(in crate::tcp) fn detects_by_time(&self) -> bool {
+        self.sack.as_ref().is_some_and(|sack| sack.rack.is_some())
+    }
+
     /// A recovery begins: from now on the sender follows what is delivered.
     pub(super) fn begin_reduction(&mut self, flight: u64) {
         if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
@@ -319,7 +333,7 @@ impl Sender {
     #[inline]
     pub(in crate::tcp) fn schedule_probe(&mut self, now: Time) {
         self.probe_at = Time::FAR_FUTURE;
-        if self.sack.as_ref().is_none_or(|sack| sack.rack.is_none())
+        if !self.detects_by_time()
             || self.phase != Phase::Open
             || self.board.is_empty()
             || self.board.sacked() > 0
@@ -392,7 +406,7 @@ mod tests {
     #[test]
     fn an_early_acknowledgement_is_of_the_original() {
         let mut board = board();
-        let mut rack = Rack::new(true);
+        let mut rack = Rack::new(None);
         delivered(&mut rack, &board, 0, 100);
         board.retransmit(1, Time(150 * MILLISECOND), true);
         delivered(&mut rack, &board, 1, 200);
@@ -402,13 +416,28 @@ mod tests {
         assert_eq!((rack.round_trip, rack.latest), (Span::millis(100), Some(11)));
     }
 
+    /// Section 6.2, step 1: the handshake is the first measurement. Data that filled
+    /// a queue took 100 ms, its retransmission 60 ms, which is no less than the
+    /// 50 ms of the handshake.
+    #[test]
+    fn a_retransmission_may_be_faster_than_all_data_before_it() {
+        for (handshake, latest) in [(Some(Span::millis(50)), Some(11)), (None, Some(1))] {
+            let mut board = board();
+            let mut rack = Rack::new(handshake);
+            delivered(&mut rack, &board, 0, 100);
+            board.retransmit(9, Time(300 * MILLISECOND), true);
+            delivered(&mut rack, &board, 9, 360);
+            assert_eq!(rack.latest, latest, "{handshake:?}");
+        }
+    }
+
     /// Steps 3 and 4: without reordering no window once three have arrived;
     /// with it a quarter of the least round trip, and for each round with a
     /// duplicate another one, until sixteen recoveries have passed without.
     #[test]
     fn duplicates_widen_the_reordering_window() {
         let board = board();
-        let mut rack = Rack::new(true);
+        let mut rack = Rack::new(None);
         let window = |rack: &Rack, sacked| {
             rack.reordering_window(Phase::Open, sacked, Some(Span::millis(90)))
         };
@@ -439,7 +468,7 @@ mod tests {
     #[test]
     fn segments_are_lost_in_order_of_sending() {
         let mut board = board();
-        let mut rack = Rack::new(true);
+        let mut rack = Rack::new(None);
         let mut sacked = Ranges::default();
         let none = Ranges::default();
         board.retransmit(0, Time(20 * MILLISECOND), true);

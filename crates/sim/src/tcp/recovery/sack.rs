@@ -6,7 +6,7 @@
 //! [`rack`](super::rack) decides it by time. Either marks them on the board, and
 //! the window says how large the pipe may be.
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 
 use super::rack::Rack;
 use crate::tcp::config::TcpConfig;
@@ -44,8 +44,9 @@ pub(super) struct Report {
 }
 
 impl Sack {
-    pub(in crate::tcp) fn new(rack_tlp: bool, round_trip_known: bool) -> Sack {
-        Sack { rack: rack_tlp.then(|| Rack::new(round_trip_known)), ..Sack::default() }
+    /// `handshake` is the round trip of the handshake, if it was measured.
+    pub(in crate::tcp) fn new(rack_tlp: bool, handshake: Option<Span>) -> Sack {
+        Sack { rack: rack_tlp.then(|| Rack::new(handshake)), ..Sack::default() }
     }
 
     pub(in crate::tcp) fn on_sent(&mut self, bytes: u32) {

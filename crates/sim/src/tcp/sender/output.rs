@@ -111,7 +111,14 @@ impl Sender {
             sack.on_retransmission(&record);
         }
         self.charge(now, record.payload());
-        self.start_timer(config, now);
+        if index == 0 && self.detects_by_time() {
+            // RFC 6675 section 6 allows it, and Linux does it: the timeout counts from
+            // the last transmission of the first segment outstanding. Otherwise the
+            // retransmission may have less than a round trip left to be acknowledged.
+            self.restart_timer(config, now);
+        } else {
+            self.start_timer(config, now);
+        }
         Outgoing {
             start: record.start,
             payload: record.payload(),

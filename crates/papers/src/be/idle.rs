@@ -142,3 +142,30 @@ fn idle_times(served: &[Served]) -> usize {
     };
     served.iter().filter(found_none).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use tidegate_core::Span;
+
+    use super::*;
+    use crate::check::Outcome;
+    use crate::{Effort, Observer};
+
+    struct Nobody;
+    impl Observer for Nobody {
+        fn planned(&self, _span: Span) {}
+        fn advanced(&self, _span: Span) {}
+    }
+
+    #[test]
+    fn no_packet_of_best_effort_is_later_than_when_idle_whatever_the_scheme() {
+        let stop = AtomicBool::new(false);
+        let lab = Lab::new(Effort::Quick, 2, &stop, &Nobody);
+        let finding = never_worse(&lab).unwrap();
+        let failing = finding.checks.iter().filter(|check| check.outcome != Outcome::Holds);
+        let failing: Vec<_> = failing.collect();
+        assert!(failing.is_empty(), "{failing:#?}");
+    }
+}

@@ -69,11 +69,15 @@ fn never_worse(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             seeds.iter().map(|sums| sums[place].1).sum::<u64>() as f64,
             Bound::AtMost(0.0),
         ));
-        checks.push(Check::new(
+        let [with, when_idle] = [
+            seeds.iter().map(|sums| sums[place].2).sum::<f64>(),
+            seeds.iter().map(|sums| sums[place].3).sum(),
+        ];
+        checks.push(Check::exact(
             format!("{scheme}: the mean delay of best effort is at most that when idle"),
             "never worse",
             Written::Ratio,
-            seeds.iter().map(|sums| Some(sums[place].2 / sums[place].3)),
+            with / when_idle,
             Bound::AtMost(1.0),
         ));
     }

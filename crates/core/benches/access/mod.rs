@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate_core::assignment::{Assignment, Bounded};
+use tidegate_core::assignment::{Assignment, Blocking, Bounded};
 use tidegate_core::contract::{Contracts, Envelope, Policer};
 use tidegate_core::discipline::deadlines::{Deadlines, Excess};
 use tidegate_core::residual::Residual;
@@ -101,6 +101,10 @@ impl Assignment for Recorder {
     fn reset(&mut self) {
         self.record(Call::Reset);
         self.inner.reset();
+    }
+
+    fn blocking(&self) -> Blocking {
+        self.inner.blocking()
     }
 
     fn state(&self) -> usize {

@@ -15,16 +15,14 @@ pub(super) const OVERLOAD: Claim = Claim {
            delays of best effort grow.",
     method: "The traffic of tables 3 and 4 with every source of best effort there eight times, \
              which is more than the link can send. Delays are those of the sources that are there \
-             in both cases. What real time has to bear is the difference to best effort when idle, \
-             under the same overload.",
+             in both cases.",
     discussion: "Real-time delays do grow with the load, up to their deadlines, since best effort \
                  goes first whenever that makes nobody late. That is the scheme's purpose, and \
                  harms nobody who only has a deadline.",
     measure: overload,
 };
 
-/// Sources in the place of each one of best effort: the three send 1.8 Mbit/s, and 4 are
-/// left.
+/// Sources in the place of each one of best effort: their queue grows all the time.
 const TIMES: usize = 8;
 
 fn overload(lab: &Lab<'_>) -> Result<Finding, Stopped> {

@@ -114,11 +114,13 @@ fn theorems(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             Bound::AtLeast(1.0),
         ));
     }
-    checks.push(Check::new(
+    let [tight, exact] =
+        [0, 1].map(|which| cuts.iter().map(|cuts| cuts.lengths[which]).sum::<u64>());
+    checks.push(Check::exact(
         "tight: mean relative deadline, as a share of the exact one",
         "not in the paper",
         Written::Share,
-        cuts.iter().map(|cuts| Some(cuts.lengths[0] as f64 / cuts.lengths[1] as f64)),
+        tight as f64 / exact as f64,
         Bound::AtMost(1.0),
     ));
     let hasty = drives(lab, None, |residual| {

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! prints every figure with its interval and writes the tables of the page. The number
-//! is that of the seeds; at 10 Mbit/s there are half as many. Every way runs under the
-//! same demand: open, at loads of 50 to 95% of the link, and closed loops that saturate
-//! it. Cells are over seeds, with 95% intervals: means, and of quantiles medians; small
-//! responses are those below 10 kB. The load counts headers, and each class asks for a third of it. Runs measure
-//! what begins after the windows of `paper` and `msf` have grown from one and what
-//! waited for that has passed.
+//! is that of the seeds. Every way runs under the same demand: open, at loads of 50 to
+//! 95% of the link, and closed loops that saturate it. Cells are means over the seeds,
+//! and of quantiles medians, with 95% intervals; small responses are those below 10 kB.
+//! The load counts headers, and each class asks for a third of it. Runs measure what
+//! begins after the windows of `paper` and `msf` have grown from one and what waited for
+//! that has passed.
 
 mod page;
 
@@ -86,7 +86,6 @@ fn settings(seeds: u64) -> Vec<Setting> {
     settings.push(Setting { name, setup: Setup::today(), seeds });
     let name = "2 Mbit/s, saturated, the paper's TCP".into();
     settings.push(Setting { name, setup: Setup::paper(), seeds });
-    let seeds = seeds.div_ceil(2);
     for load in [80, 90] {
         let name = format!("10 Mbit/s, load {load}%");
         settings.push(Setting { name, setup: loaded(fast(), load), seeds });

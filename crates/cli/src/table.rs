@@ -211,7 +211,7 @@ impl Values {
             heading: heading.into(),
             quantity: measure.quantity,
             whole: false,
-            interval: false,
+            interval: true,
             of: comparison.disciplines.iter().map(worst).collect(),
         }
     }
@@ -307,10 +307,10 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
     let mut groups = vec![transfers.then(response).flatten()];
     let mut datagrams = vec![
         Values::worst(comparison, "p95", "delay_p95_s"),
-        Values::worst(comparison, "lost", "loss_ratio"),
+        Values::worst(comparison, "lost", "loss_ratio").without_interval(),
     ];
     if first.traffic.iter().any(|source| source.deadline_s.is_some()) {
-        datagrams.push(Values::worst(comparison, "late", "late_ratio"));
+        datagrams.push(Values::worst(comparison, "late", "late_ratio").without_interval());
     }
     groups.push(Group::of(DATAGRAMS.into(), 1, &datagrams));
     for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {

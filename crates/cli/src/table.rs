@@ -300,7 +300,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
             &[
                 class("mean", "response_mean_s"),
                 class("median", "response_median_s").without_interval(),
-                class("p95", "response_p95_s"),
+                class("p95", "response_p95_s").without_interval(),
             ],
         )
     };
@@ -330,7 +330,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
             link("flows", "flows_tracked_peak"),
         ];
         let heading = format!("link {}", first.links[index].name);
-        groups.push(Group::of(heading, if place == 0 { 2 } else { 1_000 + place }, &columns));
+        groups.push(Group::of(heading, if place == 0 { 100 } else { 1_000 + place }, &columns));
     }
     groups.into_iter().flatten().collect()
 }

@@ -15,7 +15,7 @@ help:
 	@echo 'make fmt     format the code'
 	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  build every crate from its package alone, as crates.io would'
-	@echo 'make pages   repeat the measurements of the papers, the survey and the gateways (an hour on two cores)'
+	@echo 'make pages   repeat the measurements of the papers, the survey and the gateways (half an hour on two cores)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler

@@ -83,7 +83,7 @@ fn a_transfer_that_has_ended_takes_no_memory() {
 }
 
 #[test]
-fn an_open_transfer_takes_less_than_4_kilobytes() {
+fn an_open_transfer_takes_less_than_7_kilobytes() {
     let of = |count: u32| {
         let source = format!("count = {count}\nsizes = \"endless\"");
         peak(&link(100, 20.0, &source), &mut Discard)
@@ -91,7 +91,7 @@ fn an_open_transfer_takes_less_than_4_kilobytes() {
     let (few, many) = (1_024, 8_192);
     let bytes = (of(many) - of(few)) / f64::from(many - few);
     println!("{bytes:.0} bytes for each open transfer");
-    assert!((1_000.0..4_000.0).contains(&bytes), "{bytes}");
+    assert!((1_000.0..7_000.0).contains(&bytes), "{bytes}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::measure::Better;
 /// use tidegate_study::{Centre, Sample, ranking};
 /// use tidegate_study::measure::Better;
 /// let delays = |values: [f64; 3]| Sample::of(Centre::Mean, (1..).zip(values.map(Some))).unwrap();
-/// let [fifo, efd, las] = [[90.0, 260.0, 140.0], [12.0, 31.0, 18.0], [11.0, 32.0, 18.0]].map(delays);
+/// let [fifo, efd, las] = [[99.0, 120.0, 110.0], [12.0, 31.0, 18.0], [11.0, 32.0, 18.0]].map(delays);
 /// let best = ranking::best(&[Some(&fifo), Some(&efd), Some(&las), None], Better::Less, 0.0);
 /// assert_eq!(best, [false, true, true, false]);
 /// ```

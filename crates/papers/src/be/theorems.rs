@@ -35,7 +35,7 @@ pub(super) const THEOREMS: Claim = Claim {
              shortened by a tenth of what remains of them.",
     discussion: "Theorem 3 holds if a largest packet that is due later can be in the way of best \
                  effort. If only the packets of these flows are sent, as in the paper's system, \
-                 it does not hold: most deadlines are longer than they have to be, and 'tight' \
+                 it does not hold: some deadlines are longer than they have to be, and 'tight' \
                  gives the least ones. Deadlines shortened by a tenth rarely do harm, even in \
                  the worst case: a miss needs best effort at the very moment at which the curves \
                  bind.",

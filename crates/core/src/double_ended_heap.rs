@@ -189,7 +189,7 @@ mod tests {
                         prop_assert_eq!(heap.pop_greatest(), sorted.pop_last());
                     }
                     Operation::TakeOut { divisor } => {
-                        let chosen = |item: &(u8, usize)| item.0 % divisor == 0;
+                        let chosen = |item: &(u8, usize)| item.0.is_multiple_of(divisor);
                         let mut taken = Vec::new();
                         heap.take_out(chosen, |item| taken.push(item));
                         let (expected, left) = sorted.into_iter().partition(chosen);

@@ -51,8 +51,12 @@ done || failed=1
 
 [ $failed = 0 ] && echo "packages are complete:$published"
 if [ "${1-}" = build ] && [ $failed = 0 ]; then
+    # Cargo takes a package for one that it knows by its folder and version, and neither
+    # changes with the code: what it unpacked and built of ours the last time has to go.
+    built=target/packages
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/tidegate-* "$built"/debug/.fingerprint/tidegate-*
     # shellcheck disable=SC2086
-    cargo package --workspace $excluded --locked --allow-dirty --quiet
+    cargo package --workspace $excluded --locked --allow-dirty --quiet --target-dir "$built"
     echo "packages build by themselves:$published"
 fi
 exit $failed

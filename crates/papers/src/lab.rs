@@ -498,18 +498,21 @@ impl Recorder for Starter<'_> {
     }
 }
 
+/// Watches nothing, in tests.
+#[cfg(test)]
+pub(crate) struct Nobody;
+
+#[cfg(test)]
+impl Observer for Nobody {
+    fn planned(&self, _: Span) {}
+    fn advanced(&self, _: Span) {}
+}
+
 #[cfg(test)]
 mod tests {
     use tidegate_core::{LossReason, TcpFacts};
 
     use super::*;
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn planned(&self, _: Span) {}
-        fn advanced(&self, _: Span) {}
-    }
 
     /// A handshake, two packets, of which the second is lost and sent again, and
     /// a third.

@@ -7,7 +7,7 @@ use tidegate_core::residual::SMALLEST_PACKET;
 use tidegate_core::{Bytes, Time};
 
 use crate::flows::{any_kept, any_staircases, any_typical, packets};
-use crate::link::{Ties, by, greedy, greedy_bytes, late};
+use crate::link::{Ties, by, cut, greedy, greedy_bytes, late};
 
 /// A packet with its deadline.
 #[derive(Clone, Copy, Debug)]
@@ -88,19 +88,12 @@ proptest! {
         packets in packets(20),
     ) {
         let largest = contracts.largest_packet.0;
-        let packets: Vec<_> =
-            packets.iter().map(|(at, size)| (*at, (*size).clamp(40, largest))).collect();
-        let (packets, deadlines) = binding(residual.effective(), &packets);
+        let (packets, deadlines) = binding(residual.effective(), largest, &packets);
         let start = packets[0].0;
         let until = deadlines[deadlines.len() - 1] + 400_000_000;
         let real_time = greedy_bytes(&contracts, start, until);
-        let misses = |shorter: u64| {
-            let mut number = 0;
-            late(&contracts, &real_time, &packets, Ties::RealTimeFirst, |_, _, _| {
-                number += 1;
-                let last = number == packets.len();
-                deadlines[number - 1] - if last { shorter } else { 0 }
-            })
+        let misses = |shorter| {
+            late(&contracts, &real_time, &packets, Ties::RealTimeFirst, cut(&deadlines, shorter))
         };
         prop_assert_eq!(misses(0), 0);
         prop_assert!(misses(1) > 0);
@@ -109,12 +102,18 @@ proptest! {
 
 /// The last packets of `packets`, from the one on that makes the last deadline
 /// as late as it is, and their deadlines when nothing came before.
-pub(crate) fn binding(capacity: &Curve, packets: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<u64>) {
+pub(crate) fn binding(
+    capacity: &Curve,
+    largest: u64,
+    packets: &[(u64, u64)],
+) -> (Vec<(u64, u64)>, Vec<u64>) {
+    let packets: Vec<_> =
+        packets.iter().map(|(at, size)| (*at, (*size).clamp(SMALLEST_PACKET.0, largest))).collect();
     let deadlines = |packets: &[(u64, u64)]| -> Vec<u64> {
         let mut exact = Exact::new(capacity.clone());
         given(&mut exact, packets).iter().map(|given| given.deadline).collect()
     };
-    let all = deadlines(packets);
+    let all = deadlines(&packets);
     let same = |first: &usize| deadlines(&packets[*first..]).last() == all.last();
     let first = (0..packets.len()).rev().find(same).expect("all of them");
     (packets[first..].to_vec(), deadlines(&packets[first..]))

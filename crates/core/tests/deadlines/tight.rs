@@ -11,7 +11,7 @@ use tidegate_core::curve::{Curve, PER_BYTE};
 use tidegate_core::{Bytes, Time};
 
 use crate::flows::{PAPER, any_kept, any_staircases, any_typical, contracts, packets, residual};
-use crate::link::{Due, greedy, greedy_bytes};
+use crate::link::{Due, cut, greedy, greedy_bytes};
 use crate::theorems::binding;
 
 /// Sends real-time packets and best-effort packets, `(arrived, size)`, by the earliest
@@ -114,18 +114,11 @@ proptest! {
         packets in packets(20),
     ) {
         let largest = contracts.largest_packet.0;
-        let packets: Vec<_> =
-            packets.iter().map(|(at, size)| (*at, (*size).clamp(40, largest))).collect();
-        let (packets, deadlines) = binding(residual.in_order(), &packets);
+        let (packets, deadlines) = binding(residual.in_order(), largest, &packets);
         let start = packets[0].0;
         let until = deadlines[deadlines.len() - 1] + 400_000_000;
-        let misses = |(real_time, ahead): &(Vec<Due>, usize), shorter: u64| {
-            let mut number = 0;
-            late(&contracts, real_time, *ahead, &packets, |_, _, _| {
-                number += 1;
-                let last = number == packets.len();
-                deadlines[number - 1] - if last { shorter } else { 0 }
-            })
+        let misses = |(real_time, ahead): &(Vec<Due>, usize), shorter| {
+            late(&contracts, real_time, *ahead, &packets, cut(&deadlines, shorter))
         };
         let flows = contracts.real_time().count();
         // Nothing is in the way, or a packet of one of the flows.

@@ -151,17 +151,10 @@ fn idle_times(served: &[Served]) -> usize {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use tidegate_core::Span;
-
     use super::*;
+    use crate::Effort;
     use crate::check::Outcome;
-    use crate::{Effort, Observer};
-
-    struct Nobody;
-    impl Observer for Nobody {
-        fn planned(&self, _span: Span) {}
-        fn advanced(&self, _span: Span) {}
-    }
+    use crate::lab::Nobody;
 
     #[test]
     fn no_packet_of_best_effort_is_later_than_when_idle_whatever_the_scheme() {

@@ -186,17 +186,11 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::Effort;
     use crate::check::Outcome;
-    use crate::{Effort, Observer};
-    use tidegate_core::Span;
+    use crate::lab::Nobody;
     use tidegate_core::assignment::Bounded;
     use tidegate_core::curve::{Curve, PER_BYTE};
-
-    struct Nobody;
-    impl Observer for Nobody {
-        fn planned(&self, _span: Span) {}
-        fn advanced(&self, _span: Span) {}
-    }
 
     /// More than a million packets; `tidegate reproduce BE-Th` takes ten times as many.
     #[test]

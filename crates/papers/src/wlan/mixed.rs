@@ -161,18 +161,9 @@ pub(super) fn by_size(
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use tidegate_core::Span;
-
     use super::super::SMALL;
     use super::*;
-    use crate::lab::{Effort, Observer};
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn planned(&self, _: Span) {}
-        fn advanced(&self, _: Span) {}
-    }
+    use crate::lab::{Effort, Nobody};
 
     /// Transfers a second of each direction.
     fn rates(scenario: impl Fn(&Lab<'_>) -> Scenario) -> [f64; 2] {

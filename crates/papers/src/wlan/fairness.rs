@@ -79,14 +79,16 @@ fn uploads_against_downloads(lab: &Lab<'_>) -> Result<Finding, Stopped> {
         &cells[place.expect("only buffers of the figure are asked for")]
     };
     let mut checks = Vec::new();
-    checks.push(Check::new(
+    checks.push(Check::of(
+        Centre::Median,
         "10 packets: uploads carry at least 2 times as much under fifo",
         "pronounced",
         Written::Ratio,
         with(10).of("fifo").iter().map(|run| Some(imbalance(run))),
         Bound::AtLeast(2.0),
     ));
-    checks.push(Check::new(
+    checks.push(Check::of(
+        Centre::Median,
         "10 packets: uploads carry 100 to 1 000 times as much under befd",
         "2 to 3 orders of magnitude",
         Written::Ratio,
@@ -128,7 +130,8 @@ fn uploads_against_downloads(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     }
     for label in ["las-ack", "lars"] {
         for buffer in [10, 30, 70] {
-            checks.push(Check::new(
+            checks.push(Check::of(
+                Centre::Median,
                 format!("{buffer} packets: uploads over downloads is 0.8 to 1.25 under {label}"),
                 "fairly shared",
                 Written::Ratio,
@@ -139,7 +142,8 @@ fn uploads_against_downloads(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     }
     for label in ["pefd", "efd-ack"] {
         for buffer in ABOVE_20 {
-            checks.push(Check::new(
+            checks.push(Check::of(
+                Centre::Median,
                 format!("{buffer} packets: uploads over downloads is 0.5 to 2 under {label}"),
                 "a good level of fairness",
                 Written::Ratio,

@@ -105,6 +105,18 @@ pub struct Ack {
     pub smoothed_round_trip: Option<Span>,
     /// Bytes in the network now: FlightSize, or `pipe` with SACK (RFC 6675).
     pub in_flight: u64,
+    /// Bytes that were in the network before it came in.
+    pub in_flight_before: u64,
+    /// Bytes that it newly shows to be lost.
+    pub lost: u64,
+    /// SND.UNA, it included: the offset up to which all has been acknowledged.
+    pub acknowledged: u64,
+    /// SND.NXT: the offset up to which all has been sent. A round trip is over when
+    /// the offset that stood here at its start has been acknowledged.
+    pub sent: u64,
+    /// How fast data has arrived, if the controller [asks](Controller::samples_rate)
+    /// and data has.
+    pub rate: Option<RateSample>,
     /// Whether the window held the sender back, or would have without pacing
     /// (RFC 9002 section 7.8). When it did not, the application or the peer's
     /// window did, and the window must not grow (RFC 7661, RFC 9438 section 5.8).
@@ -122,6 +134,42 @@ impl Ack {
     pub fn may_grow(&self) -> bool {
         self.acked > 0 && self.phase != Phase::Recovery
     }
+}
+
+/// A measurement of the delivery rate (draft-ietf-ccwg-bbr section 4.1): what has
+/// arrived since the latest segment that an acknowledgement reports was sent, in
+/// the longer of the times that it took to be sent and to be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `RS.delivered`: bytes that arrived in the interval.
+    pub delivered: u64,
+    /// `RS.interval`.
+    pub interval: Span,
+    /// `C.delivered`: bytes that have arrived over the connection, now.
+    pub total_delivered: u64,
+    /// `RS.prior_delivered`: the same when the segment left.
+    pub prior_delivered: u64,
+    /// `RS.tx_in_flight`: bytes in the network when the segment left, it included.
+    pub in_flight: u64,
+    /// `RS.lost`: bytes that were found lost between its departure and now.
+    pub lost: u64,
+    /// `RS.is_app_limited`: it left while the application, and not the network, set
+    /// the pace.
+    pub app_limited: bool,
+}
+
+/// A segment that has been found lost, for a controller that
+/// [asks](Controller::samples_rate) for rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostSegment {
+    /// Its payload in bytes.
+    pub bytes: u64,
+    /// Bytes in the network when it left, it included.
+    pub in_flight: u64,
+    /// Bytes that were found lost since it left, it included.
+    pub lost: u64,
+    /// Whether it left while the application set the pace.
+    pub app_limited: bool,
 }
 
 /// What the sender knows when it finds a loss or a mark.
@@ -203,6 +251,25 @@ pub trait Controller: fmt::Debug + Send {
 
     /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes.
     fn on_recovered(&mut self, window: u64);
+
+    /// A segment has been found lost; the acknowledgement or the timer that shows it
+    /// comes after all that it shows.
+    fn on_segment_lost(&mut self, _: &LostSegment) {}
+
+    /// Data is to be sent again, at this time, after nothing was in the network.
+    fn on_restart(&mut self, _: Time) {}
+
+    /// Whether the sender is to keep account of delivery rates, which takes 32 bytes
+    /// for each segment outstanding.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// Whether the window stays the controller's own during a fast recovery, and
+    /// after a timeout, instead of proportional rate reduction's.
+    fn rules_recovery(&self) -> bool {
+        false
+    }
 
     /// How many bytes may be in the network.
     fn window(&self) -> u64;

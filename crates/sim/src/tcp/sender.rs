@@ -315,6 +315,11 @@ impl Sender {
             round_trip: taken.timed.map(|sent_at| now.since(sent_at)),
             smoothed_round_trip: self.round_trip.smoothed(),
             in_flight: self.board.pipe(),
+            in_flight_before: self.board.pipe(),
+            lost: 0,
+            acknowledged: self.unacknowledged,
+            sent: self.next,
+            rate: None,
             window_limited: self.window_limited,
             phase,
         });

@@ -15,8 +15,13 @@
 //! none per segment.
 
 mod cubic;
+mod hystart;
+mod hystart_plus_plus;
+mod linux;
+mod linux_reno;
 mod loss_based;
 mod reno;
+mod slow_start;
 
 use std::fmt;
 
@@ -24,13 +29,16 @@ use tidegate_core::{Rate, Span, Time};
 
 use super::config::TcpConfig;
 pub use super::sender::Phase;
+pub use slow_start::SlowStart;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, linux_reno::ENTRY, cubic::ENTRY];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
-/// The controller of RFC 9438, which current systems use by default.
+/// Reno as Linux has it.
+pub const LINUX_RENO: &Entry = &linux_reno::ENTRY;
+/// CUBIC as Linux has it, which current systems use by default.
 pub const CUBIC: &Entry = &cubic::ENTRY;
 
 /// One controller: what it is called and how a connection gets one.
@@ -86,6 +94,8 @@ pub struct Start {
     pub threshold: u64,
     /// The most that one acknowledgement adds to the window in slow start.
     pub slow_start_limit: u64,
+    /// How slow start ends, if that is not the controller's own choice.
+    pub slow_start: Option<SlowStart>,
 }
 
 /// What an acknowledgement says, after the sender has taken it in.
@@ -101,6 +111,10 @@ pub struct Ack {
     /// The round trip that it measures. It measures none if a segment that it
     /// acknowledges was sent more than once (Karn's algorithm).
     pub round_trip: Option<Span>,
+    /// The round trip of the latest segment that it reports, if that was sent once. With
+    /// delayed acknowledgements `round_trip` is longer: the receiver has held back what
+    /// that one measures.
+    pub latest_round_trip: Option<Span>,
     /// `SRTT` (RFC 6298), this measurement included.
     pub smoothed_round_trip: Option<Span>,
     /// Bytes in the network now: FlightSize, or `pipe` with SACK (RFC 6675).
@@ -199,7 +213,7 @@ pub struct Loss {
 /// impl Controller for Constant {
 ///     fn on_ack(&mut self, _: &Ack) {}
 ///     fn on_loss(&mut self, _: &Loss) {}
-///     fn on_timeout(&mut self) {}
+///     fn on_timeout(&mut self, _: u64) {}
 ///     fn on_idle(&mut self, _: u64) {}
 ///     fn on_recovered(&mut self, _: u64) {}
 ///     fn window(&self) -> u64 {
@@ -241,8 +255,10 @@ pub trait Controller: fmt::Debug + Send {
     }
 
     /// The retransmission timer has run out, and the sender starts again with one
-    /// segment (RFC 5681 section 3.1).
-    fn on_timeout(&mut self);
+    /// segment (RFC 5681 section 3.1). What it deems lost has been taken off the
+    /// network, where `in_flight` bytes are left: none, unless losses are detected by
+    /// time.
+    fn on_timeout(&mut self, in_flight: u64);
 
     /// Data is to be sent after a silence of more than the retransmission
     /// timeout: `initial` bytes is as much as RFC 5681 section 4.1 trusts the
@@ -268,6 +284,12 @@ pub trait Controller: fmt::Debug + Send {
     /// Whether the window stays the controller's own during a fast recovery, and
     /// after a timeout, instead of proportional rate reduction's.
     fn rules_recovery(&self) -> bool {
+        false
+    }
+
+    /// Whether a silence halves the window for each retransmission timeout that it lasts,
+    /// as in Linux, instead of taking it back to the initial one at once.
+    fn halves_when_idle(&self) -> bool {
         false
     }
 
@@ -305,6 +327,7 @@ impl Congestion {
             window: mss * u64::from(segments.max(1)),
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
+            slow_start: config.slow_start,
         });
         let mut congestion = Congestion { window: 0, pacing_rate: None, controller };
         congestion.adopt();
@@ -338,12 +361,20 @@ impl Congestion {
         self.adopt();
     }
 
-    pub(super) fn on_timeout(&mut self) {
-        self.controller.on_timeout();
+    /// The timer runs out and leaves `in_flight` bytes in the network.
+    pub(super) fn on_timeout(&mut self, in_flight: u64) {
+        self.controller.on_timeout(in_flight);
         self.adopt();
     }
 
-    pub(super) fn on_idle(&mut self, initial: u64) {
+    /// Data is to be sent after a silence of so many retransmission timeouts.
+    pub(super) fn on_idle(&mut self, initial: u64, timeouts: u64) {
+        let initial = if self.controller.halves_when_idle() {
+            let halvings = u32::try_from(timeouts).unwrap_or(u32::MAX);
+            initial.max(self.window.checked_shr(halvings).unwrap_or(0))
+        } else {
+            initial
+        };
         self.controller.on_idle(initial);
         self.adopt();
     }
@@ -361,5 +392,30 @@ impl Congestion {
 
     fn adopt_rate(&mut self) {
         self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An acknowledgement of a segment, when nothing is lost.
+    pub(super) fn ack(now: Time, delay: Option<Span>, acknowledged: u64, sent: u64) -> Ack {
+        Ack {
+            now,
+            acked: 1_000,
+            delivered: 1_000,
+            round_trip: delay,
+            latest_round_trip: delay,
+            smoothed_round_trip: delay,
+            in_flight: sent - acknowledged.min(sent),
+            in_flight_before: sent - acknowledged.min(sent) + 1_000,
+            lost: 0,
+            acknowledged,
+            sent,
+            rate: None,
+            window_limited: true,
+            phase: Phase::Open,
+        }
     }
 }

@@ -48,7 +48,7 @@ const fn column(
     centre: Centre,
     value: fn(&Scenario, &RunSummary) -> Option<f64>,
 ) -> Column {
-    Column { head, centre, decimals, value }
+    Column { head, centre, value }
 }
 
 const UP: Column = column("up", Centre::Mean, |scenario, run| Some(mbits(scenario, run, 0)));

@@ -96,6 +96,15 @@ pub struct Start {
     pub slow_start_limit: u64,
     /// How slow start ends, if that is not the controller's own choice.
     pub slow_start: Option<SlowStart>,
+    /// When the connection came up. A controller that
+    /// [samples rates](Controller::samples_rate) starts anew then, others when the
+    /// endpoint is made.
+    pub now: Time,
+    /// The round trip of the handshake, if it was measured.
+    pub round_trip: Option<Span>,
+    /// Differs from connection to connection: the initial sequence number. A
+    /// controller that chooses at random seeds a stream of its own with it.
+    pub seed: u32,
 }
 
 /// What an acknowledgement says, after the sender has taken it in.
@@ -111,9 +120,11 @@ pub struct Ack {
     /// The round trip that it measures. It measures none if a segment that it
     /// acknowledges was sent more than once (Karn's algorithm).
     pub round_trip: Option<Span>,
-    /// The round trip of the latest segment that it reports, if that was sent once. With
-    /// delayed acknowledgements `round_trip` is longer: the receiver has held back what
-    /// that one measures.
+    /// The round trip of the latest segment that it reports, if that was sent once:
+    /// `RS.rtt` of draft-ietf-ccwg-bbr. SACK's reports count with detection by time, and
+    /// for a controller that [asks](Controller::samples_rate) for rates. With delayed
+    /// acknowledgements `round_trip` is longer: the receiver has held back what that one
+    /// measures.
     pub latest_round_trip: Option<Span>,
     /// `SRTT` (RFC 6298), this measurement included.
     pub smoothed_round_trip: Option<Span>,
@@ -123,6 +134,8 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes that it newly shows to be lost.
     pub lost: u64,
+    /// When pacing lets the next segment leave: now or later.
+    pub departure: Time,
     /// SND.UNA, it included: the offset up to which all has been acknowledged.
     pub acknowledged: u64,
     /// SND.NXT: the offset up to which all has been sent. A round trip is over when
@@ -137,7 +150,9 @@ pub struct Ack {
     /// An acknowledgement that carries ECE counts as one of those.
     pub window_limited: bool,
     /// What the sender does about losses. It is in recovery also when this
-    /// acknowledgement is the first to tell of a loss.
+    /// acknowledgement is the first to tell of a loss. A controller that
+    /// [rules recovery](Controller::rules_recovery) is told of the phase that follows
+    /// when this acknowledgement ends one, others of the phase that ends.
     pub phase: Phase,
 }
 
@@ -265,19 +280,31 @@ pub trait Controller: fmt::Debug + Send {
     /// network with.
     fn on_idle(&mut self, initial: u64);
 
-    /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes.
+    /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes. A
+    /// controller that [rules recovery](Controller::rules_recovery) hears of it before
+    /// the acknowledgement that ends the recovery, after a timeout too, and the window
+    /// is its own.
     fn on_recovered(&mut self, window: u64);
 
     /// A segment has been found lost; the acknowledgement or the timer that shows it
     /// comes after all that it shows.
     fn on_segment_lost(&mut self, _: &LostSegment) {}
 
-    /// Data is to be sent again, at this time, after nothing was in the network.
+    /// Data is to be sent at this time while nothing is in the network because the
+    /// application had nothing to send. It comes to a controller that
+    /// [samples rates](Controller::samples_rate), with the first data too.
     fn on_restart(&mut self, _: Time) {}
 
-    /// Whether the sender is to keep account of delivery rates, which takes 32 bytes
+    /// Whether the sender is to keep account of delivery rates, which takes 48 bytes
     /// for each segment outstanding.
     fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// Whether the controller sends less than it takes the network to carry, so that
+    /// segments count as limited by the application. The sender asks after each
+    /// acknowledgement.
+    fn holds_back(&self) -> bool {
         false
     }
 
@@ -314,6 +341,8 @@ pub(super) struct Congestion {
     pub(super) window: u64,
     /// The controller's pacing rate.
     pub(super) pacing_rate: Option<Rate>,
+    /// Whether the controller sets the window in recoveries too.
+    pub(super) rules_recovery: bool,
     controller: Box<dyn Controller>,
 }
 
@@ -321,6 +350,18 @@ impl Congestion {
     /// A controller for segments of `mss` bytes that starts with a window of
     /// `segments`.
     pub(super) fn new(config: &TcpConfig, mss: u32, segments: u32) -> Congestion {
+        Congestion::established(config, mss, segments, Time::ZERO, None, 0)
+    }
+
+    /// The same for a connection that comes up, whose handshake took `round_trip`.
+    pub(super) fn established(
+        config: &TcpConfig,
+        mss: u32,
+        segments: u32,
+        now: Time,
+        round_trip: Option<Span>,
+        seed: u32,
+    ) -> Congestion {
         let mss = u64::from(mss);
         let controller = (config.congestion.start)(&Start {
             mss,
@@ -328,10 +369,30 @@ impl Congestion {
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
             slow_start: config.slow_start,
+            now,
+            round_trip,
+            seed,
         });
-        let mut congestion = Congestion { window: 0, pacing_rate: None, controller };
+        let rules_recovery = controller.rules_recovery();
+        let mut congestion =
+            Congestion { window: 0, pacing_rate: None, rules_recovery, controller };
         congestion.adopt();
         congestion
+    }
+
+    pub(super) fn samples_rate(&self) -> bool {
+        self.controller.samples_rate()
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        self.controller.holds_back()
+    }
+
+    /// A recovery sets the window, if that is not left to the controller.
+    pub(super) fn set_window(&mut self, window: u64) {
+        if !self.rules_recovery {
+            self.window = window;
+        }
     }
 
     /// `ssthresh`, in bytes.
@@ -342,7 +403,7 @@ impl Congestion {
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.controller.on_ack(ack);
-        if ack.phase == Phase::Recovery {
+        if ack.phase == Phase::Recovery && !self.rules_recovery {
             self.adopt_rate();
         } else {
             self.adopt();
@@ -365,6 +426,19 @@ impl Congestion {
     pub(super) fn on_timeout(&mut self, in_flight: u64) {
         self.controller.on_timeout(in_flight);
         self.adopt();
+    }
+
+    pub(super) fn on_segment_lost(&mut self, segment: &LostSegment) {
+        self.controller.on_segment_lost(segment);
+    }
+
+    pub(super) fn on_restart(&mut self, now: Time) {
+        self.controller.on_restart(now);
+        if self.rules_recovery {
+            self.adopt();
+        } else {
+            self.adopt_rate();
+        }
     }
 
     /// Data is to be sent after a silence of so many retransmission timeouts.
@@ -411,6 +485,7 @@ mod tests {
             in_flight: sent - acknowledged.min(sent),
             in_flight_before: sent - acknowledged.min(sent) + 1_000,
             lost: 0,
+            departure: now,
             acknowledged,
             sent,
             rate: None,

@@ -272,7 +272,8 @@ impl Endpoint {
         self.state = State::Established;
         let sequence = self.receiver.next();
         let agreed = (self.mss, self.timestamps);
-        self.sender.on_established(&self.config, now, agreed, header.window, sequence);
+        let seed = self.own.wire(0);
+        self.sender.on_established(&self.config, now, agreed, header.window, sequence, seed);
         if self.sack {
             // The first estimate is the first sample itself (RFC 6298 (2.2)).
             let handshake = self.sender.round_trip.smoothed();

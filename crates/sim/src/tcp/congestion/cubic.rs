@@ -65,6 +65,7 @@ struct Cubic {
 impl Controller for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         let Cubic { window, curve } = self;
+        curve.skip_silence(ack);
         if curve.samples(ack) {
             window.search(ack);
         }
@@ -114,6 +115,8 @@ struct Curve {
     /// fast convergence, a little less.
     maximum: u64,
     epoch: Option<Epoch>,
+    /// When the last segment was sent, if nothing has been in the network since.
+    silent_since: Option<Time>,
     /// The least round trip.
     least: Option<Span>,
     /// When the curve was read last, and for which window.
@@ -137,6 +140,20 @@ struct Epoch {
 }
 
 impl Curve {
+    /// Time in which there was nothing to send does not count (`cwnd_event_tx_start`): from
+    /// the last segment of a flight that was acknowledged whole to the first of the next.
+    fn skip_silence(&mut self, ack: &Ack) {
+        let sent = |trip: Span| Time(ack.now.0.saturating_sub(trip.0));
+        if let (Some(since), Some(epoch), Some(trip)) =
+            (self.silent_since.take(), &mut self.epoch, ack.round_trip)
+        {
+            epoch.start += sent(trip).since(since);
+        }
+        if ack.in_flight == 0 {
+            self.silent_since = ack.latest_round_trip.map(sent);
+        }
+    }
+
     /// Takes in the round trip of an acknowledgement. Returns whether it counts.
     fn samples(&mut self, ack: &Ack) -> bool {
         let Some(delay) = ack.latest_round_trip else { return false };
@@ -221,6 +238,7 @@ fn cube_root(value: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::congestion::tests::ack;
 
     const MSS: u64 = 1_000;
 
@@ -306,6 +324,20 @@ mod tests {
         assert_eq!(curve.maximum, 76);
         curve.on_loss(90);
         assert_eq!(curve.maximum, 90);
+    }
+
+    /// A flight of two segments that was sent at 1 s is acknowledged whole at 1.1 s; the
+    /// next one is sent at 4 s and acknowledged at 4.1 s. Three seconds do not count.
+    #[test]
+    fn a_silence_does_not_count() {
+        let at = |millis: u64| Time::ZERO + Span::millis(millis);
+        let mut curve = Curve::default();
+        curve.count(at(1_050), 10, MSS, MSS);
+        curve.skip_silence(&ack(at(1_100), Some(Span::millis(100)), 3_000, 3_000));
+        curve.skip_silence(&ack(at(4_100), Some(Span::millis(100)), 4_000, 5_000));
+        assert_eq!(curve.epoch.map(|epoch| epoch.start), Some(at(4_050)));
+        curve.skip_silence(&ack(at(4_101), Some(Span::millis(101)), 5_000, 5_000));
+        assert_eq!(curve.epoch.map(|epoch| epoch.start), Some(at(4_050)));
     }
 
     #[test]

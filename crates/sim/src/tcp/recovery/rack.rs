@@ -311,16 +311,18 @@ impl Sender {
     }
 
     /// Sets the window of a recovery, after an acknowledgement or the
-    /// reordering timer. `safe` as in [`Reduction::window`].
-    pub(super) fn pace_recovery(&mut self, safe: bool) {
+    /// reordering timer. `safe` as in [`Reduction::window`]; `least` bytes count as
+    /// delivered whatever has been.
+    pub(super) fn pace_recovery(&mut self, safe: bool, least: u64) {
         let (pipe, mss) = (self.board.pipe(), u64::from(self.mss));
         let threshold = self.congestion.threshold();
         let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) else { return };
-        let delivered = std::mem::take(&mut rack.delivered);
+        let delivered = std::mem::take(&mut rack.delivered).max(least);
         rack.repeat_lost = false;
         // What tells of no delivery leaves the window: a loss that it shows makes room.
         if self.phase == Phase::Recovery && delivered > 0 {
-            self.congestion.window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
+            let window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
+            self.congestion.set_window(window);
         }
     }
 

@@ -198,7 +198,7 @@ impl Sender {
         self.sack = Some(sack);
         let safe = progress && self.board.awaiting() <= awaiting;
         self.change_phase(now, acked, taken.delivered + report.delivered, taken);
-        self.pace_recovery(safe);
+        self.pace_recovery(safe, 0);
         // What was sent before the first segment outstanding was sent again says that the
         // repair is on its way (`FLAG_SET_XMIT_TIMER` of Linux).
         let repairing = report.sent.is_some_and(|(first, _)| {
@@ -211,22 +211,31 @@ impl Sender {
     }
 
     fn change_phase(&mut self, now: Time, acked: u64, delivered: u64, taken: Taken) {
+        if self.congestion.rules_recovery {
+            self.end_recovery();
+        }
         if acked > 0 || delivered > 0 {
             let phase = if self.has_new_loss() { Phase::Recovery } else { self.phase };
             self.tell(now, acked, delivered, taken, phase);
         }
         self.renew_repair();
-        if self.phase != Phase::Open && self.unacknowledged >= self.recover {
-            if self.phase == Phase::Recovery {
-                self.congestion.on_recovered(self.congestion.threshold());
-            }
-            self.phase = Phase::Open;
-            if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
-                rack.on_recovered();
-            }
-        }
+        self.end_recovery();
         if self.has_new_loss() {
             self.begin_selective_recovery();
+        }
+    }
+
+    /// Ends a recovery, or what follows a timeout, if all of it has been acknowledged.
+    fn end_recovery(&mut self) {
+        if self.phase == Phase::Open || self.unacknowledged < self.recover {
+            return;
+        }
+        if self.phase == Phase::Recovery || self.congestion.rules_recovery {
+            self.congestion.on_recovered(self.congestion.threshold());
+        }
+        self.phase = Phase::Open;
+        if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
+            rack.on_recovered();
         }
     }
 
@@ -258,7 +267,7 @@ impl Sender {
         let flight = self.flight();
         let window = self.congestion.window;
         self.enter_recovery(flight);
-        self.congestion.window = self.congestion.threshold();
+        self.congestion.set_window(self.congestion.threshold());
         self.begin_reduction(window);
         if !self.board.has_awaiting() {
             self.board.mark_lost(0);
@@ -347,9 +356,12 @@ impl Sender {
             self.detect_by_time(rack, &sack.sacked, now);
         }
         self.sack = Some(sack);
+        self.report_losses();
         let found = self.board.awaiting() > awaiting;
         if self.has_new_loss() || found && self.phase == Phase::Loss {
             self.begin_selective_recovery();
+            // One segment counts as delivered: the timer allows one to be sent.
+            self.pace_recovery(false, u64::from(self.mss));
         }
         self.schedule_probe(now);
     }

@@ -75,6 +75,11 @@ pub struct TcpConfig {
     pub mix: Vec<(&'static Entry, u32)>,
     /// Explicit congestion notification (RFC 3168), if the peer has it.
     pub ecn: bool,
+    /// Whether the FIN leaves in a segment of its own when all that was written could be
+    /// sent at once. So it does in any system in which writing and closing are two calls,
+    /// and it shows the loss of the last segment before it. Otherwise, and always when
+    /// what was written has to wait, the last segment carries it.
+    pub separate_fin: bool,
     /// Whether segments carry the timestamps option: 12 bytes in each. Their
     /// values are not carried. A handshake is timed with them even if a SYN was lost;
     /// other round trips are measured as they are without it.
@@ -143,6 +148,7 @@ impl TcpConfig {
             congestion: NEW_RENO,
             mix: Vec::new(),
             ecn: false,
+            separate_fin: false,
             timestamps_option: false,
             time_resent_syn: false,
             any_ack_ends_backoff: false,
@@ -176,6 +182,7 @@ impl TcpConfig {
             sack: true,
             rack_tlp: true,
             congestion: CUBIC,
+            separate_fin: true,
             timestamps_option: true,
             // With timestamps every acknowledgement is a measurement.
             any_ack_ends_backoff: true,

@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// The application sends nothing after what it has written.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sender.close(&self.config);
     }
 
     /// Sets whether the application reads what comes in. It does until told

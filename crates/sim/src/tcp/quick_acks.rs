@@ -138,11 +138,8 @@ impl QuickAcks {
 
     /// The delay is over, and nothing has carried the acknowledgement.
     pub(super) fn on_delayed(&mut self, timeout: Span) {
-        self.delay = if self.interactive {
-            self.least
-        } else {
-            (self.delay * 2).min(timeout).min(LONGEST)
-        };
+        self.delay =
+            if self.interactive { self.least } else { (self.delay * 2).min(timeout).min(LONGEST) };
         self.interactive = false;
     }
 }
@@ -151,8 +148,7 @@ impl QuickAcks {
 mod tests {
     use super::*;
 
-    const PACE: Pace =
-        Pace { timeout: Span::millis(300), round_trip: Some(Span::millis(100)) };
+    const PACE: Pace = Pace { timeout: Span::millis(300), round_trip: Some(Span::millis(100)) };
 
     /// One end that gets whole segments of 1 000 bytes at these milliseconds, and sends
     /// its acknowledgements when they are due. Returns when each segment is acknowledged.

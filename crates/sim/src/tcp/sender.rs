@@ -104,6 +104,8 @@ pub(super) struct Sender {
     pub(super) urgent: bool,
     /// The application has closed.
     closing: bool,
+    /// The FIN does not leave with data: what was written before it is leaving at once.
+    fin_apart: bool,
     fin_sent: bool,
     /// All that is outstanding was sent into a closed window.
     pub(super) probing: bool,
@@ -147,6 +149,7 @@ impl Sender {
             window_limited: false,
             urgent: false,
             closing: false,
+            fin_apart: false,
             fin_sent: false,
             probing: false,
             partial_seen: false,
@@ -179,7 +182,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self, config: &TcpConfig) {
+        self.fin_apart = config.separate_fin && !self.closing;
         self.closing = true;
     }
 

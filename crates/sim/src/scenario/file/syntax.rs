@@ -302,6 +302,9 @@ pub(super) struct Tcp {
     pub(super) mix: Option<At<BTreeMap<Congestion, Count<1, 1_000_000>>>>,
     /// Explicit congestion notification.
     pub(super) ecn: Option<bool>,
+    /// The FIN leaves in a segment of its own when all that was written could be sent at
+    /// once, like where writing and closing are two calls.
+    pub(super) separate_fin: Option<bool>,
     /// Segments carry the timestamps option: 12 bytes in each.
     pub(super) timestamps_option: Option<bool>,
     /// So many retransmissions of a SYN before giving up.

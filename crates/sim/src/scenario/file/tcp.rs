@@ -40,6 +40,7 @@ impl Tcp {
         config.slow_start = self.slow_start.map(SlowStart::from).or(config.slow_start);
         set(&mut config.lost_syns, self.lost_syns.map(|count| count.0));
         set(&mut config.quick_acks, self.quick_acks);
+        set(&mut config.separate_fin, self.separate_fin);
         set(&mut config.syn_retries, self.syn_retries.map(|count| count.0));
         set(&mut config.data_retries, self.data_retries.map(|count| count.0));
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));

@@ -1,4 +1,4 @@
-//! HyStart as Linux has it in CUBIC (Linux 7.3, tcp_cubic; Ha and Rhee 2011).
+//! HyStart as Linux has it in CUBIC (Linux 7.3, tcp_cubic; Ha 2011).
 //!
 //! It looks at two things in each round trip of a slow start. The first is how long the
 //! acknowledgements of a round keep coming without a gap: when they do so for half of

@@ -50,6 +50,10 @@ pub struct TcpConfig {
     pub max_rto: Span,
     /// `G` in RFC 6298: least difference of round trips that the clock can tell.
     pub clock_granularity: Span,
+    /// Whether RTTVAR is the largest deviation within a round trip and falls once per round
+    /// trip, as in Linux, and does not follow each sample. Four times it is then no less
+    /// than [`clock_granularity`](TcpConfig::clock_granularity).
+    pub rttvar_per_round: bool,
     /// Delayed acknowledgements; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
     /// Whether the first data segment of a connection is acknowledged at once, as
@@ -139,6 +143,7 @@ impl TcpConfig {
             min_rto: Span::seconds(1),
             max_rto: MAX_RTO,
             clock_granularity: CLOCK_GRANULARITY,
+            rttvar_per_round: false,
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(200) }),
             ack_first_segment: false,
             quick_acks: false,
@@ -176,6 +181,7 @@ impl TcpConfig {
             // sum: RTO = SRTT + max(200 ms, 4 RTTVAR). Otherwise a path of
             // constant delay above 200 ms would time out in every recovery.
             clock_granularity: Span::millis(200),
+            rttvar_per_round: true,
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(40) }),
             quick_acks: true,
             limited_transmit: true,

@@ -272,6 +272,9 @@ pub(super) struct Tcp {
     pub(super) max_rto: Option<Quantity<Span>>,
     /// Smallest difference of round trips that the clock can measure.
     pub(super) clock_granularity: Option<Text<Span>>,
+    /// RTTVAR is the largest deviation within a round trip and falls once per round trip,
+    /// like in Linux.
+    pub(super) rttvar_per_round: Option<bool>,
     /// Acknowledge at once when this many segments have arrived; 1 acknowledges each.
     pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,
     /// Acknowledge at the latest this long after the first of them.

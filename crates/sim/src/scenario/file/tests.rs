@@ -298,6 +298,7 @@ slow_start_limit = 4
 slow_start = "hystart++"
 lost_syns = 2
 quick_acks = true
+rttvar_per_round = true
 separate_fin = true
 receive_window = "43 kB"
 initial_rto = "2 s"
@@ -327,6 +328,7 @@ data_retries = 2
         slow_start: Some(SlowStart::HyStartPlusPlus),
         lost_syns: 2,
         quick_acks: true,
+        rttvar_per_round: true,
         separate_fin: true,
         receive_window: Bytes(43_000),
         initial_rto: Span::seconds(2),

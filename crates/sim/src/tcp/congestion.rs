@@ -14,6 +14,7 @@
 //! the controller after each event. That leaves one dynamic call per event and
 //! none per segment.
 
+mod bbr3;
 mod cubic;
 mod loss_based;
 mod reno;
@@ -26,7 +27,7 @@ use super::config::TcpConfig;
 pub use super::sender::Phase;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY, bbr3::ENTRY];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
@@ -95,6 +96,9 @@ pub struct Start {
     /// Differs from connection to connection: the initial sequence number. A
     /// controller that chooses at random seeds a stream of its own with it.
     pub seed: u32,
+    /// Whether the peer reports selectively what has arrived: more than one loss per
+    /// round trip can be found then.
+    pub selective: bool,
 }
 
 /// What an acknowledgement says, after the sender has taken it in.
@@ -180,6 +184,8 @@ pub struct RateSample {
 /// [asks](Controller::samples_rate) for rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostSegment {
+    /// Its offset.
+    pub start: u64,
     /// Its payload in bytes.
     pub bytes: u64,
     /// Bytes in the network when it left, it included.
@@ -188,6 +194,9 @@ pub struct LostSegment {
     pub lost: u64,
     /// Whether it left while the application set the pace.
     pub app_limited: bool,
+    /// `C.delivered`: bytes that have arrived over the connection, by what shows the
+    /// loss too.
+    pub total_delivered: u64,
 }
 
 /// What the sender knows when it finds a loss or a mark.
@@ -279,6 +288,10 @@ pub trait Controller: fmt::Debug + Send {
     /// comes after all that it shows.
     fn on_segment_lost(&mut self, _: &LostSegment) {}
 
+    /// All that the latest recovery has sent again was not lost: the peer has it twice
+    /// (RFC 2883, RFC 3708). The recovery may be under way or over.
+    fn on_spurious_recovery(&mut self) {}
+
     /// Data is to be sent at this time while nothing is in the network because the
     /// application had nothing to send. It comes to a controller that
     /// [samples rates](Controller::samples_rate), with the first data too.
@@ -333,17 +346,18 @@ impl Congestion {
     /// A controller for segments of `mss` bytes that starts with a window of
     /// `segments`.
     pub(super) fn new(config: &TcpConfig, mss: u32, segments: u32) -> Congestion {
-        Congestion::established(config, mss, segments, Time::ZERO, None, 0)
+        Congestion::established(config, mss, segments, Time::ZERO, None, (0, config.sack))
     }
 
-    /// The same for a connection that comes up, whose handshake took `round_trip`.
+    /// The same for a connection that comes up, whose handshake took `round_trip`, and for
+    /// which `selective` acknowledgements have been agreed on.
     pub(super) fn established(
         config: &TcpConfig,
         mss: u32,
         segments: u32,
         now: Time,
         round_trip: Option<Span>,
-        seed: u32,
+        (seed, selective): (u32, bool),
     ) -> Congestion {
         let mss = u64::from(mss);
         let controller = (config.congestion.start)(&Start {
@@ -354,6 +368,7 @@ impl Congestion {
             now,
             round_trip,
             seed,
+            selective,
         });
         let rules_recovery = controller.rules_recovery();
         let mut congestion =
@@ -412,6 +427,11 @@ impl Congestion {
 
     pub(super) fn on_segment_lost(&mut self, segment: &LostSegment) {
         self.controller.on_segment_lost(segment);
+    }
+
+    pub(super) fn on_spurious_recovery(&mut self) {
+        self.controller.on_spurious_recovery();
+        self.adopt();
     }
 
     pub(super) fn on_restart(&mut self, now: Time) {

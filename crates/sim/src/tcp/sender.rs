@@ -224,7 +224,7 @@ impl Sender {
         mss: u32,
         window: u32,
         sequence: u64,
-        seed: u32,
+        (seed, selective): (u32, bool),
     ) {
         self.unacknowledged = 1;
         let mut initial_window = config.initial_window;
@@ -239,8 +239,14 @@ impl Sender {
         if samples_rate || (mss, initial_window) != (self.mss, config.initial_window) {
             self.mss = mss;
             let handshake = self.round_trip.smoothed();
-            self.congestion =
-                Congestion::established(config, mss, initial_window, now, handshake, seed);
+            self.congestion = Congestion::established(
+                config,
+                mss,
+                initial_window,
+                now,
+                handshake,
+                (seed, selective),
+            );
         }
         if samples_rate {
             // Whatever is sent first follows a gap.
@@ -339,11 +345,11 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
-        self.report_losses();
         let (rate, latest_round_trip) = match &mut self.board.delivery {
             Some(delivery) => delivery.measure(now, delivered),
             None => (None, None),
         };
+        self.report_losses();
         let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,

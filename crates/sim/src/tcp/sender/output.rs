@@ -109,7 +109,7 @@ impl Sender {
         self.statistics.retransmissions += 1;
         self.last_sent = now;
         if let Some(sack) = &mut self.sack {
-            sack.on_retransmission(&record);
+            sack.on_retransmission(&record, self.phase != Phase::Open);
         }
         self.charge(now, record.payload());
         if index == 0 && self.detects_by_time() {

@@ -59,20 +59,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A window of 8 rounds. 90 of round 0 is the largest until round 8. Round 3 is in
-    /// the last three quarters, so that 60 is second; round 5 is in the last half, so
-    /// that 50 is third. Round 9 forgets 90.
+    /// A window of 8 rounds. 90 of round 0 is the largest until round 8. 70 comes in its
+    /// first quarter and gets no place. 60 is second, as the first after that, and 50 is
+    /// third, as the first of the other half. Round 9 forgets 90.
     #[test]
     fn the_second_takes_the_place_of_the_first() {
         let mut maximum = Maximum::default();
         for (round, value, largest) in
-            [(0, 90, 90), (1, 70, 90), (3, 60, 90), (5, 50, 90), (8, 10, 90), (9, 10, 70)]
+            [(0, 90, 90), (1, 70, 90), (3, 60, 90), (5, 50, 90), (8, 10, 90), (9, 10, 60)]
         {
             maximum.insert(8, round, value);
             assert_eq!(maximum.largest(), largest, "round {round}");
         }
-        // 70 came in round 1 and stays until round 9.
-        maximum.insert(8, 10, 10);
+        // 60 came in round 3 and stays until round 11.
+        maximum.insert(8, 11, 10);
+        assert_eq!(maximum.largest(), 60);
+        maximum.insert(8, 12, 10);
         assert_eq!(maximum.largest(), 50);
         // Nothing for longer than the window: only the new value counts.
         maximum.insert(8, 30, 1);

@@ -14,6 +14,7 @@
 //! the controller after each event. That leaves one dynamic call per event and
 //! none per segment.
 
+mod bbr;
 mod bbr3;
 mod cubic;
 mod loss_based;
@@ -27,12 +28,14 @@ use super::config::TcpConfig;
 pub use super::sender::Phase;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY, bbr3::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY, bbr::ENTRY, bbr3::ENTRY];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
 /// The controller of RFC 9438, which current systems use by default.
 pub const CUBIC: &Entry = &cubic::ENTRY;
+/// The first version of BBR, as in Linux.
+pub const BBR: &Entry = &bbr::ENTRY;
 
 /// One controller: what it is called and how a connection gets one.
 ///
@@ -324,9 +327,16 @@ pub trait Controller: fmt::Debug + Send {
     fn threshold(&self) -> u64;
 
     /// How fast segments leave, counted in payload. `None` sends as much as the
-    /// window allows at once; below 1 bit/s the rate is 1 bit/s.
+    /// window allows at once, unless [`pacing`](TcpConfig::pacing) says otherwise; below
+    /// 1 bit/s the rate is 1 bit/s.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// How many segments leave at once however low the rate is, if there are so many:
+    /// `tcp_min_tso_segs` of Linux.
+    fn least_burst(&self) -> u64 {
+        2
     }
 }
 
@@ -335,8 +345,12 @@ pub trait Controller: fmt::Debug + Send {
 pub(super) struct Congestion {
     /// The window in force, in bytes: the controller's, or a fast recovery's own.
     pub(super) window: u64,
-    /// The controller's pacing rate.
+    /// The controller's pacing rate, or one that follows the window.
     pub(super) pacing_rate: Option<Rate>,
+    /// Segments that leave at once at any rate.
+    pub(super) least_burst: u64,
+    /// Whether a controller without a rate is paced as its window says.
+    pub(super) follows_window: bool,
     /// Whether the controller sets the window in recoveries too.
     pub(super) rules_recovery: bool,
     controller: Box<dyn Controller>,
@@ -371,8 +385,15 @@ impl Congestion {
             selective,
         });
         let rules_recovery = controller.rules_recovery();
-        let mut congestion =
-            Congestion { window: 0, pacing_rate: None, rules_recovery, controller };
+        let follows_window = config.pacing && controller.pacing_rate().is_none();
+        let mut congestion = Congestion {
+            window: 0,
+            pacing_rate: None,
+            least_burst: 0,
+            follows_window,
+            rules_recovery,
+            controller,
+        };
         congestion.adopt();
         congestion
     }
@@ -460,6 +481,23 @@ impl Congestion {
     }
 
     fn adopt_rate(&mut self) {
-        self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+        if !self.follows_window {
+            self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+            self.least_burst = self.controller.least_burst();
+        }
+    }
+
+    /// Paces what has no rate of its own: twice the window per round trip in the first
+    /// half of slow start, when the window doubles, and 1.2 times the window later
+    /// (Linux 7.3, `tcp_update_pacing_rate`). With more than a window `outstanding`
+    /// that much counts.
+    pub(super) fn follow_window(&mut self, smoothed: Option<Span>, outstanding: u64) {
+        let Some(round_trip) = smoothed else { return };
+        let doubles = self.window < self.threshold() / 2;
+        let percent = if doubles { 200 } else { 120 };
+        let bits = u128::from(self.window.max(outstanding)) * 8 * percent / 100;
+        let per_second = bits * u128::from(Span::seconds(1).0) / u128::from(round_trip.0.max(1));
+        self.pacing_rate = Some(Rate(u64::try_from(per_second).unwrap_or(u64::MAX).max(1)));
+        self.least_burst = self.controller.least_burst();
     }
 }

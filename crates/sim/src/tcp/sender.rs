@@ -261,6 +261,7 @@ impl Sender {
         self.edge = 1 + self.largest_window;
         self.window_sequence = sequence;
         self.window_acknowledgement = 1;
+        self.pace_by_window();
     }
 
     /// An acceptable acknowledgement of a synchronized connection.
@@ -307,6 +308,16 @@ impl Sender {
         {
             // A duplicate acknowledgement by RFC 5681 section 2.
             self.on_duplicate(config);
+        }
+        self.pace_by_window();
+    }
+
+    /// Has the pacing rate follow the window, if the controller leaves it to that.
+    #[inline]
+    fn pace_by_window(&mut self) {
+        if self.congestion.follows_window {
+            let outstanding = self.next - self.unacknowledged;
+            self.congestion.follow_window(self.round_trip.smoothed(), outstanding);
         }
     }
 

@@ -312,7 +312,7 @@ impl Sender {
         {
             if !record.sacked() && !record.repeated() {
                 let payload = u64::from(record.payload());
-                if self.is_paced_out(now, payload, payload) {
+                if self.is_paced_out(now, payload) {
                     return None;
                 }
                 return Some(self.retransmit(config, now, index, true));
@@ -327,7 +327,7 @@ impl Sender {
             .rev()
             .find(|index| self.board.get(*index).is_some_and(|record| !record.sacked()))?;
         let high_retransmitted = sack.high_retransmitted;
-        if self.is_paced_out(now, u64::from(self.mss), 0) {
+        if self.is_paced_out(now, 0) {
             return None;
         }
         let segment = self.retransmit(config, now, last, true);

@@ -30,8 +30,8 @@ pub(super) struct Control {
     pub(super) prior_window: u64,
     /// `C.pacing_rate`.
     pub(super) pacing_rate: Rate,
-    /// `C.send_quantum`. The sender's pacer forms quanta by the same rule; this one says
-    /// how much they need in flight.
+    /// `C.send_quantum`: how much the sender's bursts need in flight. It forms them by
+    /// Linux's rule, which is the same but for longer ones on paths of a few milliseconds.
     quantum: u64,
     /// A round trip has been measured.
     timed: bool,

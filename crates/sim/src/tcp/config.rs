@@ -2,7 +2,7 @@
 
 use tidegate_core::{Bytes, Span};
 
-use super::congestion::{CUBIC, Entry, NEW_RENO};
+use super::congestion::{BBR, CUBIC, Entry, NEW_RENO};
 use super::ns3::Ns3;
 
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
@@ -58,6 +58,11 @@ pub struct TcpConfig {
     pub rack_tlp: bool,
     /// What sets the congestion window and the pacing rate.
     pub congestion: &'static Entry,
+    /// Whether a controller without a pacing rate of its own is paced as its window says
+    /// ([`Controller::pacing_rate`](super::congestion::Controller::pacing_rate)). Linux
+    /// does so on hosts whose queue discipline is `fq`, and for applications that ask
+    /// for it (`SO_MAX_PACING_RATE`).
+    pub pacing: bool,
     /// Explicit congestion notification (RFC 3168), if the peer has it.
     pub ecn: bool,
     /// Whether segments carry the timestamps option: 12 bytes in each. Their
@@ -99,6 +104,7 @@ pub const PROFILES: &[(&str, &str)] = &[
         "today",
         "CUBIC, SACK, RACK-TLP, initial window 10, timeouts of 1 s at first, 200 ms at least",
     ),
+    ("today-bbr", "the settings of today with BBR"),
 ];
 
 impl TcpConfig {
@@ -122,6 +128,7 @@ impl TcpConfig {
             sack: false,
             rack_tlp: false,
             congestion: NEW_RENO,
+            pacing: false,
             ecn: false,
             timestamps_option: false,
             time_resent_syn: false,
@@ -171,6 +178,7 @@ impl TcpConfig {
         match name {
             "papers" => Some(TcpConfig::papers()),
             "today" => Some(TcpConfig::today()),
+            "today-bbr" => Some(TcpConfig { congestion: BBR, ..TcpConfig::today() }),
             _ => None,
         }
     }

@@ -270,8 +270,8 @@ impl Endpoint {
     fn establish(&mut self, now: Time, header: &Header) {
         self.state = State::Established;
         let sequence = self.receiver.next();
-        let seed = self.own.wire(0);
-        self.sender.on_established(&self.config, now, self.mss, header.window, sequence, seed);
+        let start = (self.own.wire(0), self.sack);
+        self.sender.on_established(&self.config, now, self.mss, header.window, sequence, start);
         if self.sack {
             // The first estimate is the first sample itself (RFC 6298 (2.2)).
             let handshake = self.sender.round_trip.smoothed();

@@ -246,7 +246,7 @@ pub(super) struct Back {
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': CUBIC,
-    /// SACK and RACK-TLP as in a current Linux.
+    /// SACK and RACK-TLP as in a current Linux. 'today-bbr': the same with BBR.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
@@ -290,6 +290,8 @@ pub(super) struct Tcp {
     pub(super) rack_tlp: Option<At<bool>>,
     /// The algorithm that sets the congestion window.
     pub(super) congestion: Option<Congestion>,
+    /// Pace algorithms that have no rate of their own, as Linux does on hosts with `fq`.
+    pub(super) pacing: Option<bool>,
     /// Explicit congestion notification.
     pub(super) ecn: Option<bool>,
     /// Segments carry the timestamps option: 12 bytes in each.

@@ -58,6 +58,7 @@ impl Tcp {
         config.initial_ssthresh =
             self.initial_ssthresh.map(|size| size.0).or(config.initial_ssthresh);
         set(&mut config.congestion, self.congestion.map(|name| name.0));
+        set(&mut config.pacing, self.pacing);
         self.timeouts(&mut config)?;
         self.acknowledgements(&mut config)?;
         // Without SACK there is nothing for RACK to look at: turning SACK off in a

@@ -113,6 +113,7 @@ proptest! {
             now: Time::ZERO,
             round_trip: Some(Span::millis(25)),
             seed: 7,
+            selective: true,
         };
         for entry in CONTROLLERS {
             let mut one = (entry.start)(&start);

@@ -272,8 +272,8 @@ impl Endpoint {
         self.state = State::Established;
         let sequence = self.receiver.next();
         let agreed = (self.mss, self.timestamps);
-        let seed = self.own.wire(0);
-        self.sender.on_established(&self.config, now, agreed, header.window, sequence, seed);
+        let start = (self.own.wire(0), self.sack);
+        self.sender.on_established(&self.config, now, agreed, header.window, sequence, start);
         if self.sack {
             // The first estimate is the first sample itself (RFC 6298 (2.2)).
             let handshake = self.sender.round_trip.smoothed();

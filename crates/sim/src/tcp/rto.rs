@@ -20,6 +20,8 @@ const AFTER_SYN_LOSS: Span = Span::seconds(3);
 pub(super) struct RoundTrip {
     /// SRTT; zero before the first sample.
     smoothed: Span,
+    /// The least measurement; the longest of times before the first one.
+    least: Span,
     /// RTTVAR.
     variation: Span,
     /// RTO without back-off.
@@ -37,6 +39,7 @@ impl RoundTrip {
     pub(super) fn new(config: &TcpConfig) -> RoundTrip {
         RoundTrip {
             smoothed: Span::ZERO,
+            least: Span(u64::MAX),
             variation: Span::ZERO,
             timeout: config.initial_rto,
             backoff: 0,
@@ -56,6 +59,7 @@ impl RoundTrip {
         round_trip: Span,
         (acknowledged, sent): (u64, u64),
     ) {
+        self.least = self.least.min(round_trip);
         let margin = if config.rttvar_per_round {
             self.vary_by_round(config.clock_granularity, round_trip, (acknowledged, sent));
             4 * self.variation.0
@@ -130,6 +134,12 @@ impl RoundTrip {
     /// SRTT, once there has been a sample.
     pub(super) fn smoothed(&self) -> Option<Span> {
         (self.smoothed != Span::ZERO).then_some(self.smoothed)
+    }
+
+    /// The least round trip of the connection; the longest of times before one has
+    /// been measured.
+    pub(super) fn least(&self) -> Span {
+        self.least
     }
 
     #[inline]

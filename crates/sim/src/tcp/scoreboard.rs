@@ -302,7 +302,7 @@ impl Scoreboard {
         let bytes = u64::from(record.payload);
         self.lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.on_loss(index, bytes);
+            delivery.on_loss(index, record.start, bytes);
         }
     }
 

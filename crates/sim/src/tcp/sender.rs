@@ -237,7 +237,7 @@ impl Sender {
         (mss, timestamps): (u32, bool),
         window: u32,
         sequence: u64,
-        seed: u32,
+        (seed, selective): (u32, bool),
     ) {
         self.unacknowledged = 1;
         let mut initial_window = config.initial_window;
@@ -260,8 +260,14 @@ impl Sender {
         if samples_rate || (mss, initial_window) != (self.mss, config.initial_window) {
             self.mss = mss;
             let handshake = self.round_trip.smoothed();
-            self.congestion =
-                Congestion::established(config, mss, initial_window, now, handshake, seed);
+            self.congestion = Congestion::established(
+                config,
+                mss,
+                initial_window,
+                now,
+                handshake,
+                (seed, selective),
+            );
         }
         if samples_rate {
             // Whatever is sent first follows a gap.
@@ -276,6 +282,7 @@ impl Sender {
         self.edge = 1 + self.largest_window;
         self.window_sequence = sequence;
         self.window_acknowledgement = 1;
+        self.pace_by_window();
     }
 
     /// An acceptable acknowledgement of a synchronized connection.
@@ -323,6 +330,16 @@ impl Sender {
             // A duplicate acknowledgement by RFC 5681 section 2.
             self.on_duplicate(config);
         }
+        self.pace_by_window();
+    }
+
+    /// Has the pacing rate follow the window, if the controller leaves it to that.
+    #[inline]
+    fn pace_by_window(&mut self) {
+        if self.congestion.follows_window {
+            let outstanding = self.next - self.unacknowledged;
+            self.congestion.follow_window(self.round_trip.smoothed(), outstanding);
+        }
     }
 
     /// Does what every acknowledgement of new data does, before recovery has its
@@ -360,11 +377,11 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
-        self.report_losses();
         let (rate, latest_round_trip) = match &mut self.board.delivery {
             Some(delivery) => delivery.measure(now, delivered),
             None => (None, taken.latest.map(|sent_at| now.since(sent_at))),
         };
+        self.report_losses();
         let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,

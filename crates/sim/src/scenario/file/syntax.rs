@@ -17,8 +17,8 @@ mod greedy;
 mod traffic;
 
 use super::values::{
-    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text,
-    WifiRate,
+    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Profile, Quantity, Seeds,
+    Text, WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use traffic::{
@@ -246,7 +246,7 @@ pub(super) struct Back {
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': what a current
-    /// Linux does by default.
+    /// Linux does by default. 'today-bbr': the same with BBR.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
@@ -300,6 +300,8 @@ pub(super) struct Tcp {
     pub(super) rack_tlp: Option<At<bool>>,
     /// The algorithm that sets the congestion window.
     pub(super) congestion: Option<Congestion>,
+    /// Pace algorithms that have no rate of their own, as Linux does on hosts with `fq`.
+    pub(super) pacing: Option<bool>,
     /// Which share of the transfers has which algorithm, instead of `congestion`: weights,
     /// for example { cubic = 3, reno = 1 }.
     pub(super) mix: Option<At<BTreeMap<Congestion, Count<1, 1_000_000>>>>,
@@ -341,17 +343,6 @@ pub(super) enum Ending {
     /// When round trips grow, after five slower rounds (RFC 9406).
     #[serde(rename = "hystart++")]
     HyStartPlusPlus,
-}
-
-/// A named set of TCP settings.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Profile {
-    /// NewReno without SACK, initial window 2, first timeout 3 s.
-    Papers,
-    /// What a current Linux does by default: CUBIC with HyStart, SACK, RACK-TLP, initial
-    /// window 10, quick acknowledgements.
-    Today,
 }
 
 /// A size law: exactly one of these.

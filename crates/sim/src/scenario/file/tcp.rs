@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate_core::{Bytes, Span};
 
 use super::error::Mistake;
-use super::syntax::{Departure, Ending, Profile, Tcp};
+use super::syntax::{Departure, Ending, Tcp};
 use super::values::Quantity;
 use crate::tcp::congestion::SlowStart;
 use crate::tcp::{DelayedAck, Ns3, TcpConfig};
@@ -25,8 +25,7 @@ impl Tcp {
     pub(super) fn over(&self, surrounding: &TcpConfig) -> Result<TcpConfig, Mistake> {
         let mut config = match self.profile {
             None => surrounding.clone(),
-            Some(Profile::Papers) => TcpConfig::papers(),
-            Some(Profile::Today) => TcpConfig::today(),
+            Some(profile) => TcpConfig::profile(profile.0).expect("every listed profile exists"),
         };
         if let Some(mss) = &self.mss {
             let size = within(mss, Bytes(MSS.start), Bytes(MSS.end - 1))?;
@@ -63,6 +62,7 @@ impl Tcp {
         set(&mut config.timestamps_option, self.timestamps_option);
         config.initial_ssthresh =
             self.initial_ssthresh.map(|size| size.0).or(config.initial_ssthresh);
+        set(&mut config.pacing, self.pacing);
         if let Some(congestion) = self.congestion {
             config.congestion = congestion.0;
             config.mix.clear();

@@ -26,6 +26,9 @@ pub(in crate::tcp) struct Sack {
     high_retransmitted: u64,
     /// RescueRxt.
     rescued: u64,
+    /// Retransmissions of the latest recovery that the peer has not reported to be
+    /// duplicates; none when the recovery was needed, or all of that has been told.
+    needed: Option<u32>,
     /// Detection by time, if it is used.
     pub(super) rack: Option<Rack>,
 }
@@ -57,12 +60,32 @@ impl Sack {
         }
     }
 
-    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record) {
+    /// A segment is sent again, in a recovery or as a probe.
+    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record, recovering: bool) {
         self.on_sent(record.payload());
+        if recovering && let Some(count) = &mut self.needed {
+            *count += 1;
+        }
         self.high_retransmitted = self.high_retransmitted.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmission(record);
         }
+    }
+
+    /// A recovery begins, or what follows a timeout.
+    fn on_recovery(&mut self) {
+        self.needed = Some(0);
+    }
+
+    /// Takes in that a retransmission has arrived as a duplicate. Whether that was the
+    /// last one of the recovery: each of its segments had then arrived before (RFC 3708).
+    fn proves_needless(&mut self) -> bool {
+        self.needed = self.needed.and_then(|count| count.checked_sub(1));
+        let all = self.needed == Some(0);
+        if all {
+            self.needed = None;
+        }
+        all
     }
 
     /// Takes an acknowledgement's blocks in (RFC 6675 section 4, `Update`).
@@ -184,6 +207,9 @@ impl Sender {
         if report.fresh && !progress {
             self.duplicates = self.duplicates.saturating_add(1);
         }
+        if report.duplicate.is_some() && sack.proves_needless() && !self.board.has_awaiting() {
+            self.congestion.on_spurious_recovery();
+        }
         let awaiting = self.board.awaiting();
         match &mut sack.rack {
             Some(rack) => {
@@ -274,6 +300,7 @@ impl Sender {
         }
         if let Some(sack) = &mut self.sack {
             sack.high_retransmitted = self.unacknowledged;
+            sack.on_recovery();
             if let Some(rack) = &mut sack.rack {
                 rack.forget_probe();
             }
@@ -285,6 +312,7 @@ impl Sender {
         let Some(sack) = &mut self.sack else {
             return self.board.mark_all_lost();
         };
+        sack.on_recovery();
         match &mut sack.rack {
             Some(rack) => {
                 rack.mark_losses_after_timeout(&mut self.board, now, self.round_trip.smoothed());
@@ -321,7 +349,7 @@ impl Sender {
         {
             if !record.sacked() && !record.repeated() {
                 let payload = u64::from(record.payload());
-                if self.is_paced_out(now, payload, payload) {
+                if self.is_paced_out(now, payload) {
                     return None;
                 }
                 return Some(self.retransmit(config, now, index, true));
@@ -336,7 +364,7 @@ impl Sender {
             .rev()
             .find(|index| self.board.get(*index).is_some_and(|record| !record.sacked()))?;
         let high_retransmitted = sack.high_retransmitted;
-        if self.is_paced_out(now, u64::from(self.mss), 0) {
+        if self.is_paced_out(now, 0) {
             return None;
         }
         let segment = self.retransmit(config, now, last, true);

@@ -100,6 +100,7 @@ proptest! {
         events in prop::collection::vec((event(), 0_u64..100_000_000), 0..200),
         segments in 1_u64..20,
         threshold in prop::option::of(2_u64..100),
+        paced in any::<bool>(),
         slow_start in prop::option::of(prop::sample::select(vec![
             SlowStart::Classic, SlowStart::HyStart, SlowStart::HyStartPlusPlus,
         ])),
@@ -110,6 +111,7 @@ proptest! {
             threshold: threshold.map_or(u64::MAX, |segments| segments * MSS),
             slow_start_limit: 2 * MSS,
             slow_start,
+            paced,
             now: Time::ZERO,
             round_trip: Some(Span::millis(25)),
             seed: 7,

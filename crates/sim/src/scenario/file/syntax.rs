@@ -246,7 +246,8 @@ pub(super) struct Back {
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': what a current
-    /// Linux does by default. 'today-bbr': the same with BBR.
+    /// Linux does by default. 'today-bbr': the same with BBR. 'mix': CUBIC and BBR, as a
+    /// census of servers has found them.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,

@@ -7,7 +7,7 @@
 //! forgets within a fraction of one. Linux can therefore be asked for: RTTVAR is the
 //! largest deviation of a round trip, falls by a quarter of the difference at its end, and
 //! a round trip that is shorter than expected counts for an eighth
-//! (`tcp_rtt_estimator` of Linux 7.3, after RFC 2988 and Eifel).
+//! (`tcp_rtt_estimator` of Linux 7.3).
 
 use tidegate_core::{Span, Time};
 

@@ -159,7 +159,7 @@ mod tests {
                 ack(now, Some(Span::millis(40) + rise), at * MSS + 1, sent)
             });
             let ended = acks.map(|ack| search.ends(&ack, 20 * MSS, true)).position(|ends| ends);
-            assert_eq!(ended, end.map(|at: usize| at + 1), "{rise:?}");
+            assert_eq!(ended, end, "{rise:?}");
         }
     }
 

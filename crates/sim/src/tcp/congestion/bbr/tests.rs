@@ -18,6 +18,7 @@ fn start(seed: u32) -> Bbr {
         now: Time::ZERO,
         round_trip: Some(Span::millis(40)),
         seed,
+        selective: true,
     })
 }
 
@@ -103,6 +104,7 @@ fn start_of(round_trip: Span) -> Start {
         now: Time::ZERO,
         round_trip: Some(round_trip),
         seed: 1,
+        selective: true,
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tcp::controllers::fixed;
 use tcp::{CLIENT, Pair, SERVER};
 use tidegate_core::{Bytes, Rate, Span, Time};
-use tidegate_sim::tcp::congestion::Entry;
+use tidegate_sim::tcp::congestion::{Entry, NEW_RENO};
 use tidegate_sim::tcp::{Endpoint, Header, TcpConfig};
 
 const MSS: u64 = 1_460;
@@ -114,6 +114,34 @@ fn a_window_holds_two_bursts() {
     // The first nine are not paced. The burst of the tenth is, but then the window is
     // used, and half of the burst after a pause.
     assert_eq!(bursts(&sent)[..4], [(100_000, 6), (200_000, 6), (300_000, 3), (300_075, 3)]);
+}
+
+/// A window of 20 segments and a round trip of 100 ms, without a rate of the controller's
+/// own. In slow start twice the window per round trip leaves, two in 5 ms; above half of the
+/// threshold 1.2 times the window. At 200 ms the first acknowledgement makes the window
+/// 21 and lets a burst go, half of which the pause has paid for, and with the tenth the
+/// window is 30.
+#[test]
+fn a_window_sets_the_pace() {
+    let sent = |threshold: Option<u64>| {
+        let config = TcpConfig {
+            pacing: true,
+            initial_window: 20,
+            initial_ssthresh: threshold.map(|segments| Bytes(segments * MSS)),
+            delayed_ack: None,
+            ..config(NEW_RENO)
+        };
+        let mut pair = pair(&config).upload(200 * MSS);
+        let sent = departures(&mut pair, Time(210 * MILLISECOND));
+        bursts(&sent)
+    };
+    let slow_start = [100_000, 105_000, 110_000, 115_000, 120_000, 125_000];
+    let mut expected: Vec<_> = slow_start.map(|at| (at, 2)).into();
+    expected[0].1 = 10;
+    expected.extend([(200_000, 2), (202_380, 2)]);
+    assert_eq!(sent(None)[..8], expected);
+    assert_eq!(sent(Some(20))[..3], [(100_000, 10), (108_333, 2), (116_666, 2)]);
+    assert_eq!(sent(Some(41))[..2], [(100_000, 10), (105_000, 2)]);
 }
 
 /// Thirty segments in a row are lost. What is sent again leaves at the rate too:

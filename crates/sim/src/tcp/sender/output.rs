@@ -110,7 +110,7 @@ impl Sender {
         self.statistics.retransmissions += 1;
         self.last_sent = now;
         if let Some(sack) = &mut self.sack {
-            sack.on_retransmission(&record);
+            sack.on_retransmission(&record, self.phase != Phase::Open);
         }
         self.charge(now, record.payload());
         if index == 0 && self.detects_by_time() {
@@ -199,9 +199,11 @@ impl Sender {
     /// RFC 5681 section 4.1: after a timeout's time without sending, the old
     /// window says nothing about the network.
     fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
-        if now.since(self.last_sent) > self.round_trip.timeout(config) {
+        let (silence, timeout) = (now.since(self.last_sent), self.round_trip.timeout(config));
+        if silence > timeout {
             let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
-            self.congestion.on_idle(initial);
+            // One more begun does not count.
+            self.congestion.on_idle(initial, (silence.0 - 1) / timeout.0.max(1));
         }
     }
 

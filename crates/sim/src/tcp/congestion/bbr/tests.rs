@@ -15,9 +15,11 @@ fn start(seed: u32) -> Bbr {
         window: 10 * MSS,
         threshold: u64::MAX,
         slow_start_limit: 2 * MSS,
+        slow_start: None,
         now: Time::ZERO,
         round_trip: Some(Span::millis(40)),
         seed,
+        selective: true,
     })
 }
 
@@ -100,9 +102,11 @@ fn start_of(round_trip: Span) -> Start {
         window: 10 * MSS,
         threshold: u64::MAX,
         slow_start_limit: 2 * MSS,
+        slow_start: None,
         now: Time::ZERO,
         round_trip: Some(round_trip),
         seed: 1,
+        selective: true,
     }
 }
 

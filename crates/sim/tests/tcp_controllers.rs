@@ -104,6 +104,7 @@ proptest! {
             window: segments * MSS,
             threshold: threshold.map_or(u64::MAX, |segments| segments * MSS),
             slow_start_limit: 2 * MSS,
+            slow_start: None,
             now: Time::ZERO,
             round_trip: Some(Span::millis(25)),
             seed: 7,

@@ -17,8 +17,13 @@
 mod bbr;
 mod bbr3;
 mod cubic;
+mod hystart;
+mod hystart_plus_plus;
+mod linux;
+mod linux_reno;
 mod loss_based;
 mod reno;
+mod slow_start;
 
 use std::fmt;
 
@@ -26,13 +31,17 @@ use tidegate_core::{Rate, Span, Time};
 
 use super::config::TcpConfig;
 pub use super::sender::Phase;
+pub use slow_start::SlowStart;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY, bbr::ENTRY, bbr3::ENTRY];
+pub const CONTROLLERS: &[Entry] =
+    &[reno::ENTRY, linux_reno::ENTRY, cubic::ENTRY, bbr::ENTRY, bbr3::ENTRY];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
-/// The controller of RFC 9438, which current systems use by default.
+/// Reno as Linux has it.
+pub const LINUX_RENO: &Entry = &linux_reno::ENTRY;
+/// CUBIC as Linux has it, which current systems use by default.
 pub const CUBIC: &Entry = &cubic::ENTRY;
 /// The first version of BBR, as in Linux.
 pub const BBR: &Entry = &bbr::ENTRY;
@@ -90,6 +99,8 @@ pub struct Start {
     pub threshold: u64,
     /// The most that one acknowledgement adds to the window in slow start.
     pub slow_start_limit: u64,
+    /// How slow start ends, if that is not the controller's own choice.
+    pub slow_start: Option<SlowStart>,
     /// When the connection came up. A controller that
     /// [samples rates](Controller::samples_rate) starts anew then, others when the
     /// endpoint is made.
@@ -117,10 +128,11 @@ pub struct Ack {
     /// The round trip that it measures. It measures none if a segment that it
     /// acknowledges was sent more than once (Karn's algorithm).
     pub round_trip: Option<Span>,
-    /// `RS.rtt` of draft-ietf-ccwg-bbr: the round trip of the latest segment that it
-    /// reports, by SACK too, if that was sent once and the controller
-    /// [asks](Controller::samples_rate) for rates. With delayed acknowledgements
-    /// `round_trip` is longer: the receiver has held back what that one measures.
+    /// The round trip of the latest segment that it reports, if that was sent once:
+    /// `RS.rtt` of draft-ietf-ccwg-bbr. SACK's reports count with detection by time, and
+    /// for a controller that [asks](Controller::samples_rate) for rates. With delayed
+    /// acknowledgements `round_trip` is longer: the receiver has held back what that one
+    /// measures.
     pub latest_round_trip: Option<Span>,
     /// `SRTT` (RFC 6298), this measurement included.
     pub smoothed_round_trip: Option<Span>,
@@ -319,6 +331,12 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
+    /// Whether a silence halves the window for each retransmission timeout that it lasts,
+    /// as in Linux, instead of taking it back to the initial one at once.
+    fn halves_when_idle(&self) -> bool {
+        false
+    }
+
     /// How many bytes may be in the network.
     fn window(&self) -> u64;
 
@@ -379,6 +397,7 @@ impl Congestion {
             window: mss * u64::from(segments.max(1)),
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
+            slow_start: config.slow_start,
             now,
             round_trip,
             seed,
@@ -464,7 +483,14 @@ impl Congestion {
         }
     }
 
-    pub(super) fn on_idle(&mut self, initial: u64) {
+    /// Data is to be sent after a silence of so many retransmission timeouts.
+    pub(super) fn on_idle(&mut self, initial: u64, timeouts: u64) {
+        let initial = if self.controller.halves_when_idle() {
+            let halvings = u32::try_from(timeouts).unwrap_or(u32::MAX);
+            initial.max(self.window.checked_shr(halvings).unwrap_or(0))
+        } else {
+            initial
+        };
         self.controller.on_idle(initial);
         self.adopt();
     }
@@ -499,5 +525,31 @@ impl Congestion {
         let per_second = bits * u128::from(Span::seconds(1).0) / u128::from(round_trip.0.max(1));
         self.pacing_rate = Some(Rate(u64::try_from(per_second).unwrap_or(u64::MAX).max(1)));
         self.least_burst = self.controller.least_burst();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An acknowledgement of a segment, when nothing is lost.
+    pub(super) fn ack(now: Time, delay: Option<Span>, acknowledged: u64, sent: u64) -> Ack {
+        Ack {
+            now,
+            acked: 1_000,
+            delivered: 1_000,
+            round_trip: delay,
+            latest_round_trip: delay,
+            smoothed_round_trip: delay,
+            in_flight: sent - acknowledged.min(sent),
+            in_flight_before: sent - acknowledged.min(sent) + 1_000,
+            lost: 0,
+            departure: now,
+            acknowledged,
+            sent,
+            rate: None,
+            window_limited: true,
+            phase: Phase::Open,
+        }
     }
 }

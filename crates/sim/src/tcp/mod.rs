@@ -40,7 +40,7 @@
 //! avoidance, fast retransmit and restart after idle (RFC 5681); NewReno
 //! (RFC 6582); limited transmit (RFC 3042); SACK and D-SACK (RFC 2018, 2883,
 //! 6675); RACK-TLP (RFC 8985); retransmission timeouts (RFC 6298); ECN
-//! (RFC 3168); CUBIC (RFC 9438); pacing, for a controller that asks for it, as
+//! (RFC 3168); CUBIC (RFC 9438); BBR, with samples of the delivery rate, and pacing as
 //! in Linux; delayed acknowledgements, window probes and silly window avoidance
 //! (RFC 9293 section 3.8.6). There is no Nagle algorithm, and no undo of a
 //! reduction that proves to be wrong.
@@ -50,7 +50,8 @@
 //! and `sender` are the halves, which share nothing. The sender keeps the
 //! outstanding segments in a `scoreboard`, which `recovery` marks. A controller
 //! in [`congestion`] hears of acknowledgements and losses, and never sees the
-//! board; `pacing` turns its rate into times of departure.
+//! board; `delivery` measures rates for those that want them, and `pacing` turns
+//! a controller's rate into times of departure.
 //!
 //! # Cost
 //! An endpoint is one flat struct and its controller, which is called once per
@@ -65,6 +66,7 @@ mod endpoint;
 mod header;
 mod ns3;
 mod pacing;
+mod quick_acks;
 mod ranges;
 mod receiver;
 mod recovery;

@@ -99,7 +99,7 @@ impl Bandwidth {
     /// Bytes per second at this gain, less the margin (`bbr_rate_bytes_per_sec`).
     fn bytes_per_second(self, mss: u64, gain: u64) -> u64 {
         let gained = u128::from(self.0 * mss) * u128::from(gain) / u128::from(UNIT);
-        let scaled = gained * u128::from(10_000 * (100 - MARGIN_PERCENT)) >> Bandwidth::SHIFT;
+        let scaled = (gained * u128::from(10_000 * (100 - MARGIN_PERCENT))) >> Bandwidth::SHIFT;
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }

@@ -199,9 +199,11 @@ impl Sender {
     /// RFC 5681 section 4.1: after a timeout's time without sending, the old
     /// window says nothing about the network.
     fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
-        if now.since(self.last_sent) > self.round_trip.timeout(config) {
+        let (silence, timeout) = (now.since(self.last_sent), self.round_trip.timeout(config));
+        if silence > timeout {
             let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
-            self.congestion.on_idle(initial);
+            // One more begun does not count.
+            self.congestion.on_idle(initial, (silence.0 - 1) / timeout.0.max(1));
         }
     }
 

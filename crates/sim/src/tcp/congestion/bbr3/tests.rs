@@ -24,6 +24,7 @@ fn start() -> Start {
         window: 10 * MSS,
         threshold: u64::MAX,
         slow_start_limit: 2 * MSS,
+        slow_start: None,
         now: Time::ZERO,
         round_trip: Some(Span::millis(100)),
         seed: 1,

@@ -42,8 +42,9 @@
 //! 6675); RACK-TLP (RFC 8985); retransmission timeouts (RFC 6298); ECN
 //! (RFC 3168); CUBIC (RFC 9438); BBR, with samples of the delivery rate, and pacing as
 //! in Linux; delayed acknowledgements, window probes and silly window avoidance
-//! (RFC 9293 section 3.8.6). There is no Nagle algorithm, and no undo of a
-//! reduction that proves to be wrong.
+//! (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries that
+//! prove needless (RFC 3708) are told to the controller, of which BBR version 3 undoes
+//! what it has reduced.
 //!
 //! # Structure
 //! `endpoint` is the connection's state machine and builds headers; `receiver`

@@ -20,8 +20,8 @@
 //! As in Linux, windows are whole segments, gains are in 256ths, and a bandwidth is in
 //! 2^-24 segments per microsecond. What Linux draws at random, the phase in which probing
 //! for bandwidth begins, comes from a stream that the connection's initial sequence number
-//! seeds. Two things are not here: the undo of reductions that prove to be wrong, of
-//! which the sender knows none, and ticks of a timer, as times are exact.
+//! seeds. Two things are not here: the undo of reductions that prove to be wrong, and
+//! ticks of a timer, as times are exact.
 
 mod aggregation;
 mod maximum;

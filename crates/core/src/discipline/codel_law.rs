@@ -281,7 +281,11 @@ impl CodelLaw {
         const RECENT_INTERVALS: u64 = 16;
         self.dropping = true;
         let gained = self.count - self.last_count;
-        let recent = now.since(self.drop_next) < parameters.interval * RECENT_INTERVALS;
+        // What a full buffer has lost before may have counted, but is no rate. (Linux's
+        // `drop_next` is then zero on a clock that has run for long.)
+        let has_dropped = self.last_count > 0;
+        let since = now.since(self.drop_next);
+        let recent = has_dropped && since < parameters.interval * RECENT_INTERVALS;
         if gained > 1 && recent {
             self.set_count(gained);
         } else {

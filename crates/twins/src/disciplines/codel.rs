@@ -235,7 +235,8 @@ impl Vars {
             });
             let delta = self.count - self.lastcount;
             let since = now.0.saturating_sub(self.drop_next.0);
-            if delta > 1 && u128::from(since) < 16 * u128::from(rules.interval.0) {
+            let recent = u128::from(since) < 16 * u128::from(rules.interval.0);
+            if delta > 1 && recent && self.lastcount > 0 {
                 self.count = delta;
                 self.improved_for.push(delta);
             } else {

@@ -25,6 +25,7 @@ use crate::setting::Settings;
 use crate::units::{Bytes, Rate, Time};
 
 mod ack_filter;
+mod allotments;
 mod attained;
 mod bidirectional;
 pub mod cake;
@@ -39,6 +40,8 @@ pub mod efd_ack;
 pub mod fifo;
 mod flow_queues;
 mod flow_state;
+mod form;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod lars;
@@ -46,8 +49,11 @@ pub mod las;
 pub mod las_ack;
 pub mod las_log;
 pub mod pie;
+mod pie_law;
+mod pie_tuning;
 mod ranked;
 pub mod red;
+mod red_settings;
 pub mod run2c;
 pub mod run2c_ack;
 pub mod scfq;
@@ -61,6 +67,8 @@ pub mod x_protect;
 
 pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
+pub use form::Form;
+pub use pie_tuning::Tuning;
 pub use two_level::Order;
 
 /// Decides the order of service and which packets to lose.

@@ -46,7 +46,7 @@ fn completed(outcome: &Outcome) -> u64 {
 #[test]
 fn with_ecn_a_discipline_at_the_provider_marks_and_drops_fewer() {
     for (discipline, name) in [("codel", "direct"), ("fq-codel", "fifo"), ("red", "direct")] {
-        let queue = format!("queue = \"{discipline}\"");
+        let queue = format!("queue = {{ name = \"{discipline}\", ecn = \"on\" }}");
         let without = outcome(&busy(&queue), name, 1).downlink;
         let with = outcome(&busy(&format!("{queue}\n[tcp]\necn = true")), name, 1).downlink;
         assert_eq!(without.marked, 0, "{discipline} marks what cannot be marked");

@@ -34,6 +34,7 @@ use std::mem;
 use super::ack_filter::AckFilter;
 use super::cobalt::{Cobalt, CobaltParameters};
 use super::flow_queues::FlowQueues;
+use super::form::Form;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
@@ -176,7 +177,7 @@ impl Cake {
             hash: FlowHash::new(seed),
             random: Stream::new(seed, ENTRY.name),
             queues: FlowQueues::new(),
-            turns: SparseFirst::default(),
+            turns: SparseFirst::new(Form::Published),
             hosts: Hosts::new(seed),
         }
     }

@@ -24,11 +24,9 @@ use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
 use crate::units::{Bytes, Rate, Time};
 
-mod ack_filter;
 mod attained;
 mod bidirectional;
 pub mod cake;
-mod cobalt;
 pub mod codel;
 mod codel_law;
 pub mod deadlines;

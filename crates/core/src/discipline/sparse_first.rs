@@ -50,11 +50,6 @@ impl SparseFirst {
         self.turns.get(queue as usize).is_some_and(|turn| turn.list != List::None)
     }
 
-    /// Whether the queue has been through a quantum since it became active.
-    pub(crate) fn is_old(&self, queue: u32) -> bool {
-        self.turns.get(queue as usize).is_some_and(|turn| turn.list == List::Old)
-    }
-
     /// A packet comes to the queue, which has `quantum` to spend if it was idle.
     pub(crate) fn arrived(&mut self, queue: u32, quantum: impl FnOnce() -> i128) {
         if self.is_active(queue) {

@@ -3,7 +3,7 @@
 //! CoDel is for senders that heed it, and BLUE is for those that do not: while
 //! CoDel continues to drop one packet at a time, BLUE raises the share of all
 //! packets that it drops whenever the buffer is full, and lowers it when the queue
-//! is empty (`tc-cake(8)`).
+//! is found empty (`tc-cake(8)`).
 //!
 //! This CoDel is simpler than that of `RFC 8289`. One time, `drop_next`, says both
 //! when the delay has been above target for an interval and when to drop next, an
@@ -12,16 +12,22 @@
 //! a while and then forgotten: dropping therefore resumes where the queue's history
 //! says. The last packet of a queue is marked if it can be, but never dropped.
 //!
-//! Linux keeps empty queues on a list and lets their state decay as time passes.
-//! Here the decay is computed when the queue's next packet comes: a drop paid for
-//! each step down, so it costs O(1) on average.
+//! One time for both has two consequences, and Linux 7.3 has them too
+//! (`cobalt_should_drop`):
+//! - A queue that has sent nothing for an interval has its `drop_next` in the past. If
+//!   the first packet then waits too long, the next that does is a signal at once.
+//! - A queue that has never signalled has no gap between signals yet, so its first
+//!   comes with the second packet that waits too long and not an interval later.
+//!
+//! So a transfer that starts on a busy link loses a packet of its first window where
+//! that of `RFC 8289` would wait for 100 ms. State stays with the queue, whichever flow
+//! takes it next.
 
-use super::Losses;
-use super::codel_law::drop_spacing;
-use crate::discipline::LossReason;
+use crate::discipline::codel_law::drop_spacing;
+use crate::discipline::{LossReason, Losses};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// One in 2^32: the unit of BLUE's drop probability.
 const CERTAIN: u64 = 1 << 32;
@@ -30,20 +36,42 @@ const INCREMENT: u64 = CERTAIN / 256;
 /// What an empty queue takes off: 1/4096.
 const DECREMENT: u64 = CERTAIN / 4_096;
 
+/// The largest packet of an Ethernet.
+const LARGEST: Bytes = Bytes(1_514);
+
 /// What COBALT is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CobaltParameters {
-    /// Delay that is no sign of congestion; also BLUE's time between two steps.
-    pub(crate) target: Span,
+pub(super) struct CobaltParameters {
+    /// BLUE's time between two steps, and the least delay that is a sign of congestion.
+    target: Span,
+    /// Delay that is no sign of congestion.
+    tolerated: Span,
     /// CoDel's interval: about the longest usual round trip.
-    pub(crate) interval: Span,
+    interval: Span,
+}
+
+impl CobaltParameters {
+    /// For round trips of up to about `rtt`, on a link of this rate if it is known.
+    ///
+    /// Where packets take long, the target is at least the time of one and a half of
+    /// the largest, and less than the time of four is no sign of congestion.
+    pub(super) fn new(rtt: Span, rate: Option<Rate>) -> CobaltParameters {
+        let packet = rate.map_or(Span::ZERO, |rate| rate.transmission(LARGEST));
+        let usual = rtt / 20;
+        let target = usual.max(packet * 3 / 2);
+        let interval = (rtt + (target - usual)).max(target * 2);
+        CobaltParameters { target, tolerated: target.max(packet * 4), interval }
+    }
 }
 
 /// The state of one queue.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cobalt {
+pub(super) struct Cobalt {
     /// CoDel's drops less what has decayed; 0 is at rest.
     count: u32,
+    /// Whether the count has ever changed by a signal, without which there is no gap
+    /// between signals.
+    has_signalled: bool,
     /// Whether the delay was above target when the last packet left.
     is_dropping: bool,
     drop_next: Time,
@@ -51,14 +79,12 @@ pub(crate) struct Cobalt {
     probability: u64,
     /// When BLUE last took a step.
     stepped: Time,
-    /// When the queue was last left empty.
-    emptied: Time,
 }
 
 impl Cobalt {
     /// The packet to send at `now`, after dropping as many as have to go. `pop`
-    /// takes out the head and says whether more are left behind it.
-    pub(crate) fn dequeue(
+    /// takes out the head and says whether it was the last.
+    pub(super) fn dequeue(
         &mut self,
         parameters: &CobaltParameters,
         now: Time,
@@ -68,68 +94,69 @@ impl Cobalt {
     ) -> Option<Packet> {
         loop {
             let (packet, is_last) = pop()?;
-            let is_due = self.is_due(parameters, now, now.since(packet.arrived));
+            let is_late = self.drop_next < now;
+            let is_due = self.is_due(now);
+            let is_signal = self.judges(parameters, now, now.since(packet.arrived), is_due);
             let is_markable = packet.ecn.is_markable();
             // BLUE ignores marks: whom it acts on has not heeded them.
             let is_struck = self.probability > 0 && random.bits() >> 32 < self.probability;
-            let is_hit = is_struck || is_due && !is_markable;
-            self.reschedule(parameters, now, is_hit);
-            if is_last {
-                self.emptied = now;
+            let is_hit = is_struck || is_signal && !is_markable;
+            // What was late when the packet came counts, unless the time has moved on.
+            let is_late = if is_due { self.drop_next < now } else { is_late };
+            if self.count == 0 {
+                self.drop_next = now + parameters.interval;
+            } else if is_late && !is_hit {
+                self.drop_next = now;
             }
             if is_hit && !is_last {
                 losses.push(packet, LossReason::Early);
                 continue;
             }
-            return if is_due && is_markable { losses.signal(packet) } else { Some(packet) };
+            return if is_signal && is_markable { losses.signal(packet) } else { Some(packet) };
         }
     }
 
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
     /// CoDel: whether to signal congestion with a packet that waited for `delay`.
-    fn is_due(&mut self, parameters: &CobaltParameters, now: Time, delay: Span) -> bool {
-        let is_due = self.count > 0 && now >= self.drop_next;
-        if delay > parameters.target {
-            if !self.is_dropping {
-                self.is_dropping = true;
-                self.drop_next = now + drop_spacing(parameters.interval, self.count);
+    fn judges(&mut self, parameters: &CobaltParameters, now: Time, delay: Span, due: bool) -> bool {
+        let was_dropping = self.is_dropping;
+        self.is_dropping = delay > parameters.tolerated;
+        if self.is_dropping {
+            if !was_dropping {
+                self.drop_next = now + self.gap(parameters);
             }
             self.count = self.count.max(1);
-        } else {
-            self.is_dropping = false;
         }
-        if is_due && self.is_dropping {
-            self.count = self.count.saturating_add(1);
-            self.drop_next += drop_spacing(parameters.interval, self.count);
+        if due && self.is_dropping {
+            self.step(parameters, self.count.saturating_add(1));
             return true;
         }
-        if is_due {
-            self.count_down(parameters, now);
+        while due && self.is_due(now) {
+            self.step(parameters, self.count - 1);
         }
         false
     }
 
-    /// Takes back the drops that are as old as the gap between them.
-    fn count_down(&mut self, parameters: &CobaltParameters, now: Time) {
-        while self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next += drop_spacing(parameters.interval, self.count);
+    /// Goes to another count, and to the time that follows with it.
+    fn step(&mut self, parameters: &CobaltParameters, count: u32) {
+        self.count = count;
+        self.has_signalled = true;
+        self.drop_next += self.gap(parameters);
+    }
+
+    fn gap(&self, parameters: &CobaltParameters) -> Span {
+        if self.has_signalled {
+            drop_spacing(parameters.interval, self.count)
+        } else {
+            Span::ZERO
         }
     }
 
-    /// A queue that was at rest has an interval from now on; and a signal that was
-    /// due in the past is not followed by others that would be due at once, unless
-    /// it was a drop.
-    fn reschedule(&mut self, parameters: &CobaltParameters, now: Time, is_hit: bool) {
-        if self.count == 0 {
-            self.drop_next = now + parameters.interval;
-        } else if now > self.drop_next && !is_hit {
-            self.drop_next = now;
-        }
-    }
-
-    /// The buffer is full and one of the queue's packets lost; `is_empty` says
-    /// whether that was its last.
-    pub(crate) fn overflowed(&mut self, parameters: &CobaltParameters, now: Time, is_empty: bool) {
+    /// The buffer is full and one of the queue's packets lost.
+    pub(super) fn overflowed(&mut self, parameters: &CobaltParameters, now: Time) {
         if now.since(self.stepped) > parameters.target {
             self.probability = (self.probability + INCREMENT).min(CERTAIN);
             self.stepped = now;
@@ -137,19 +164,24 @@ impl Cobalt {
         self.is_dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
-        if is_empty {
-            self.emptied = now;
+    }
+
+    /// The queue's turn came and it had no packet: takes back a drop that is as old as
+    /// the gap between them, and a step of BLUE.
+    pub(super) fn found_empty(&mut self, parameters: &CobaltParameters, now: Time) {
+        if self.probability > 0 && now.since(self.stepped) > parameters.target {
+            self.probability = self.probability.saturating_sub(DECREMENT);
+            self.stepped = now;
+        }
+        self.is_dropping = false;
+        if self.is_due(now) {
+            self.step(parameters, self.count - 1);
         }
     }
 
-    /// A packet comes to the empty queue: what has decayed while it was empty.
-    pub(crate) fn refilled(&mut self, parameters: &CobaltParameters, now: Time) {
-        self.is_dropping = false;
-        self.count_down(parameters, now);
-        if self.probability > 0 {
-            let steps = now.since(self.stepped.max(self.emptied)).0 / parameters.target.0.max(1);
-            self.probability = self.probability.saturating_sub(DECREMENT.saturating_mul(steps));
-        }
+    /// Whether nothing is left that time would change.
+    pub(super) fn is_at_rest(&self, now: Time) -> bool {
+        self.count == 0 && self.probability == 0 && now >= self.drop_next
     }
 }
 

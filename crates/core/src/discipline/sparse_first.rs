@@ -238,7 +238,7 @@ mod tests {
         turns.arrived(1, || 1_500);
         assert_eq!(turns.next(|_| 1_500), Some(1));
         turns.found_empty(1);
-        assert!(turns.is_old(1));
+        assert!(turns.is_active(1));
         // A packet comes: it is not new, but behind 0.
         turns.arrived(1, || unreachable!("it is active"));
         assert_eq!(turns.next(|_| 1_500), Some(0));

@@ -148,11 +148,7 @@ impl Cobalt {
     }
 
     fn gap(&self, parameters: &CobaltParameters) -> Span {
-        if self.has_signalled {
-            drop_spacing(parameters.interval, self.count)
-        } else {
-            Span::ZERO
-        }
+        if self.has_signalled { drop_spacing(parameters.interval, self.count) } else { Span::ZERO }
     }
 
     /// The buffer is full and one of the queue's packets lost.
@@ -191,8 +187,10 @@ mod tests {
     use crate::packet::{Ecn, FlowKey};
     use crate::units::Bytes;
 
-    const PARAMETERS: CobaltParameters =
-        CobaltParameters { target: Span::millis(5), interval: Span::millis(100) };
+    /// 5 ms in 100 ms.
+    fn parameters() -> CobaltParameters {
+        CobaltParameters::new(Span::millis(100), None)
+    }
 
     /// A queue that does not end, of packets that all waited for as long.
     struct Standing {
@@ -203,8 +201,15 @@ mod tests {
     }
 
     impl Standing {
+        /// It has signalled some time ago, is at rest, and sent a packet at 950 ms.
         fn new(wait: Span) -> Standing {
-            let (cobalt, random) = (Cobalt::default(), Stream::new(1, "cobalt"));
+            let drop_next = Time(1_050_000_000);
+            let cobalt = Cobalt { has_signalled: true, drop_next, ..Cobalt::default() };
+            Standing::of(cobalt, wait)
+        }
+
+        fn of(cobalt: Cobalt, wait: Span) -> Standing {
+            let random = Stream::new(1, "cobalt");
             Standing { cobalt, random, losses: Losses::new(), wait }
         }
 
@@ -221,7 +226,7 @@ mod tests {
             let now = Time(millis * 1_000_000);
             let Standing { cobalt, random, losses, .. } = self;
             let pop = || Some((packet, is_last));
-            let sent = cobalt.dequeue(&PARAMETERS, now, random, losses, pop).unwrap();
+            let sent = cobalt.dequeue(&parameters(), now, random, losses, pop).unwrap();
             (losses.drain().count(), sent.ecn == Ecn::Ce)
         }
 
@@ -277,20 +282,60 @@ mod tests {
     }
 
     #[test]
-    fn blue_rises_with_a_full_buffer_and_falls_with_an_empty_queue() {
+    fn a_queue_that_never_signalled_does_so_with_the_second_packet_that_is_late() {
+        let mut queue = Standing::of(Cobalt::default(), Span::millis(20));
+        // The time was 0 when it was made, and goes to 1000; no gap before 1001, when
+        // the count is 2: 70.7 ms after 1000, and 57.7 ms after that.
+        assert_eq!(queue.drops(1_000, 1_130), [1_001, 1_071, 1_129]);
+        // Also when packets came in time before.
+        let mut queue = Standing::of(Cobalt::default(), Span::ZERO);
+        assert_eq!(queue.drops(950, 1_000), []);
+        queue.wait = Span::millis(20);
+        assert_eq!(queue.drops(1_000, 1_130), [1_001, 1_071, 1_129]);
+    }
+
+    #[test]
+    fn a_queue_that_sent_nothing_for_an_interval_signals_with_the_second_late_packet() {
+        let mut queue = Standing::new(Span::millis(20));
+        queue.cobalt.drop_next = Time(999_999_999);
+        assert_eq!(queue.drops(1_000, 1_130), [1_001, 1_071, 1_129]);
+        // A nanosecond later it would have had an interval.
+        let mut queue = Standing::new(Span::millis(20));
+        queue.cobalt.drop_next = Time(1_000_000_000);
+        assert_eq!(queue.drops(1_000, 1_130), [1_100]);
+    }
+
+    #[test]
+    fn where_packets_take_long_more_delay_is_no_sign_of_congestion() {
+        let at = |rate| {
+            let set = CobaltParameters::new(Span::millis(100), Some(Rate(rate)));
+            [set.target, set.tolerated, set.interval].map(|span| span.0 / 1_000)
+        };
+        // 1 514 bytes take 1.2112 ms, 12.112 ms and 121.12 ms.
+        assert_eq!(at(10_000_000), [5_000, 5_000, 100_000]);
+        assert_eq!(at(1_000_000), [18_168, 48_448, 113_168]);
+        assert_eq!(at(100_000), [181_680, 484_480, 363_360]);
+        assert_eq!(at(1_000_000_000), [5_000, 5_000, 100_000]);
+    }
+
+    #[test]
+    fn blue_rises_with_a_full_buffer_and_falls_when_the_queue_is_found_empty() {
         let mut cobalt = Cobalt::default();
         let at = |millis: u64| Time(millis * 1_000_000);
         // No more than once in 5 ms.
         for millis in [10, 12, 15, 16, 30] {
-            cobalt.overflowed(&PARAMETERS, at(millis), false);
+            cobalt.overflowed(&parameters(), at(millis));
         }
-        assert_eq!(cobalt.probability, 3 * INCREMENT);
-        cobalt.overflowed(&PARAMETERS, at(32), true);
-        // Empty from 32 to 51 ms: three times 5 ms.
-        cobalt.refilled(&PARAMETERS, at(51));
-        assert_eq!(cobalt.probability, 3 * INCREMENT - 3 * DECREMENT);
-        cobalt.refilled(&PARAMETERS, Time::FAR_FUTURE);
-        assert_eq!((cobalt.probability, cobalt.count), (0, 0));
+        assert_eq!((cobalt.probability, cobalt.count), (3 * INCREMENT, 1));
+        for millis in [32, 36, 38, 42, 47] {
+            cobalt.found_empty(&parameters(), at(millis));
+        }
+        assert_eq!((cobalt.probability, cobalt.count), (3 * INCREMENT - 2 * DECREMENT, 0));
+        assert!(!cobalt.is_at_rest(Time::FAR_FUTURE));
+        cobalt.probability = 1;
+        cobalt.found_empty(&parameters(), at(60));
+        // The drop was taken back at 32 ms, for 30 ms, and an interval follows.
+        assert!(!cobalt.is_at_rest(at(129)) && cobalt.is_at_rest(at(130)));
     }
 
     #[test]

@@ -79,7 +79,13 @@ impl Flows {
     }
 
     /// A queue without packets becomes that of a flow.
-    pub(super) fn claim(&mut self, lane: &mut Lane, hash: u64, isolation: Isolation, flow: FlowKey) {
+    pub(super) fn claim(
+        &mut self,
+        lane: &mut Lane,
+        hash: u64,
+        isolation: Isolation,
+        flow: FlowKey,
+    ) {
         let is_busy = lane.standing == Standing::Busy;
         if is_busy {
             self.hosts.relieve(lane.hosts);

@@ -142,8 +142,9 @@ impl Hosts {
         tables.filter_map(|(table, id)| id.map(|id| table.state(id)))
     }
 
+    /// The sources and the destinations that are known.
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(FlowTable::is_empty)
+    pub(super) fn known(&self) -> [usize; 2] {
+        [self.0[0].len(), self.0[1].len()]
     }
 }

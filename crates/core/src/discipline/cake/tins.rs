@@ -13,9 +13,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::BYTE;
 use super::cobalt::CobaltParameters;
 use super::flows::Flows;
-use super::BYTE;
 use crate::packet::Dscp;
 use crate::units::{Bytes, Rate, Span, Time};
 
@@ -230,5 +230,64 @@ fn tin_of(scheme: &str, codepoint: u8) -> u8 {
         ("diffserv8", _) => 2,
         ("precedence", _) => class,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codepoints_have_the_tins_of_linux() {
+        let table = |scheme: &str| (0..64).map(|dscp| tin_of(scheme, dscp)).collect::<Vec<_>>();
+        let digits = |rows: [&str; 8]| rows.concat().bytes().map(|c| c - b'0').collect::<Vec<_>>();
+        // A row for each class selector, from CS0 on.
+        assert_eq!(
+            table("diffserv3"),
+            digits([
+                "01002000", "10000000", "00000000", "00000000", "00000000", "00002020", "20000000",
+                "20000000",
+            ])
+        );
+        assert_eq!(
+            table("diffserv4"),
+            digits([
+                "01002000", "10000000", "20202020", "20202020", "30202020", "30003030", "30000000",
+                "30000000",
+            ])
+        );
+        assert_eq!(
+            table("diffserv8"),
+            digits([
+                "20124222", "12121212", "52424242", "32323232", "62323232", "62226262", "72222222",
+                "72222222",
+            ])
+        );
+        assert_eq!(table("besteffort"), [0; 64]);
+        assert_eq!(table("precedence")[46], 5);
+    }
+
+    #[test]
+    fn tins_have_their_shares_of_the_rate_and_of_a_round() {
+        let shares = |scheme: &str| {
+            let tins = Tins::new(scheme, Span::millis(100), Some(Rate(16_000_000)), 1);
+            let kilobits = |tin: &Tin| (tin.rate.map_or(0, |rate| rate.0 / 1_000), tin.quantum);
+            tins.tins.iter().map(kilobits).collect::<Vec<_>>()
+        };
+        assert_eq!(shares("besteffort"), [(16_000, 65_535)]);
+        assert_eq!(shares("diffserv3"), [(16_000, 1_024), (1_000, 64), (4_000, 256)]);
+        assert_eq!(shares("diffserv4")[2..], [(8_000, 512), (4_000, 256)]);
+        let eighths = [
+            (16_000, 256),
+            (14_000, 224),
+            (12_250, 196),
+            (10_718, 171),
+            (9_378, 149),
+            (8_206, 130),
+            (7_180, 113),
+            (6_283, 98),
+        ];
+        assert_eq!(shares("diffserv8"), eighths);
+        assert_eq!(shares("precedence"), eighths);
     }
 }

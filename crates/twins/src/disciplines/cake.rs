@@ -239,7 +239,7 @@ impl Cake {
         FlowKey::new((source, 0).into(), (destination, 0).into(), 0)
     }
 
-    fn charge(&self, size: Bytes) -> u128 {
+    fn charge(&self, size: Bytes) -> Bytes {
         let size = size.0.saturating_add(self.settings.bytes("overhead").0);
         let size = u128::from(size.max(self.settings.bytes("mpu").0));
         let carried = match self.settings.choice("framing") {
@@ -247,7 +247,7 @@ impl Cake {
             "ptm" => size + size.div_ceil(64),
             _ => size,
         };
-        carried.min(u64::MAX.into())
+        Bytes(u64::try_from(carried).unwrap_or(u64::MAX))
     }
 
     /// The queue for a packet, whether it becomes that of the packet's flow, and
@@ -421,8 +421,7 @@ impl Discipline for Cake {
             };
             let size = self.charge(sent.size);
             let tin = &mut self.tins[number];
-            tin.lane(queue).credits -= size as i128 * 65_536;
-            let size = Bytes(size as u64);
+            tin.lane(queue).credits -= i128::from(size.0) * 65_536;
             match tin.rate {
                 None => tin.deficit -= i128::from(size.0),
                 Some(rate) => {

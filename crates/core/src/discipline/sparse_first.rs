@@ -50,6 +50,12 @@ impl SparseFirst {
         self.turns.get(queue as usize).is_some_and(|turn| turn.list != List::None)
     }
 
+    /// Whether the queue has been through a quantum since it became active.
+    #[cfg(test)]
+    pub(crate) fn is_old(&self, queue: u32) -> bool {
+        self.turns.get(queue as usize).is_some_and(|turn| turn.list == List::Old)
+    }
+
     /// A packet comes to the queue, which has `quantum` to spend if it was idle.
     pub(crate) fn arrived(&mut self, queue: u32, quantum: impl FnOnce() -> i128) {
         if self.is_active(queue) {
@@ -238,7 +244,7 @@ mod tests {
         turns.arrived(1, || 1_500);
         assert_eq!(turns.next(|_| 1_500), Some(1));
         turns.found_empty(1);
-        assert!(turns.is_active(1));
+        assert!(turns.is_old(1));
         // A packet comes: it is not new, but behind 0.
         turns.arrived(1, || unreachable!("it is active"));
         assert_eq!(turns.next(|_| 1_500), Some(0));

@@ -10,7 +10,7 @@
 //! The following rules hold for all disciplines, and the conformance suite checks
 //! them:
 //! - no packet is made, lost unseen, or changed (except for an ECN mark);
-//! - packets of one flow leave in the order in which they came;
+//! - packets of one flow with one codepoint leave in the order in which they came;
 //! - the backlog is within the buffer after every call, or no larger than before it
 //!   if the buffer was made smaller;
 //! - while there is a backlog and [`Discipline::next_ready`] returns now, a packet
@@ -24,12 +24,10 @@ use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
 use crate::units::{Bytes, Rate, Time};
 
-mod ack_filter;
 mod allotments;
 mod attained;
 mod bidirectional;
 pub mod cake;
-mod cobalt;
 pub mod codel;
 mod codel_law;
 pub mod deadlines;

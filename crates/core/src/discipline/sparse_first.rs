@@ -67,6 +67,7 @@ impl SparseFirst {
     }
 
     /// Whether the queue has been through a quantum since it became active.
+    #[cfg(test)]
     pub(crate) fn is_old(&self, queue: u32) -> bool {
         self.turns.get(queue as usize).is_some_and(|turn| turn.list == List::Old)
     }

@@ -108,7 +108,9 @@ fn fq_pie_agrees_with_its_twin_at_moderate_probabilities() {
 fn cake_agrees_with_its_twin_at_moderate_delays() {
     let rtt = (2..200_u64).prop_map(|millis| format!("{millis} ms")).boxed();
     let filter = word(&["off", "on", "aggressive"]);
-    let (early, marked) = early_and_marked("cake", &[("rtt", rtt), ("ack_filter", filter)]);
+    let bandwidth = word(&["unlimited", "1 Mbit/s", "12 Mbit/s"]);
+    let given = [("rtt", rtt), ("ack_filter", filter), ("bandwidth", bandwidth)];
+    let (early, marked) = early_and_marked("cake", &given);
     assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
 }
 

@@ -22,10 +22,6 @@ impl Turns {
         [&self.new[..], &self.old[..]].concat()
     }
 
-    pub(super) fn old(&self) -> &[u32] {
-        &self.old
-    }
-
     pub(super) fn arrived(&mut self, queue: u32, quantum: i128) {
         if !self.active().contains(&queue) {
             self.new.push(queue);

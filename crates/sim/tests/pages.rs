@@ -94,6 +94,9 @@ fn run(scenario: &Scenario, discipline: &str, seed: u64) -> (Seen, RunSummary) {
     (seen, summary)
 }
 
+/// TCP without options, and with room for all that a page has at once.
+const PLAIN: &str = "tcp = { profile = \"papers\", initial_window = 10 }\npause = \"1 s\"";
+
 /// The response times of the first objects in microseconds, in the order in which the
 /// browser asked for them.
 fn micros(scenario: &Scenario, count: usize) -> Vec<u64> {
@@ -115,16 +118,17 @@ fn three() -> String {
 
 #[test]
 fn three_objects_over_one_connection_take_what_their_bits_and_the_light_take() {
-    let scenario = scenario(&three(), EMPTY, "pause = \"1 s\"");
-    // A SYN and its answer have 60 bytes, other segments 52 before the payload.
-    let established = 2 * (60 + 10_000);
-    // The ClientHello of 517 bytes; of the server's 3 000, in segments of 1 448.
-    let secured = established + (52 + 517 + 10_000) + (3 * 52 + 3_000 + 10_000);
-    let document = secured + (52 + 400 + 10_000) + (52 + 1_000 + 10_000);
+    let scenario = scenario(&three(), EMPTY, PLAIN);
+    // A segment has 40 bytes before the payload, of which there are up to 1 460.
+    // The acknowledgement of the server's SYN goes ahead of data.
+    let established = 2 * (40 + 10_000) + 40;
+    // The ClientHello of 517 bytes, and 3 000 bytes of the server.
+    let secured = established + (40 + 517 + 10_000) + (3 * 40 + 3_000 + 10_000);
+    let document = secured + (40 + 400 + 10_000) + (40 + 1_000 + 10_000);
     // Both requests are one segment. The first object ends in the second segment, which
     // is full; the second in the fourth.
-    let asked = 52 + 800 + 10_000;
-    let (first, second) = (asked + 2 * 1_500 + 10_000, asked + 4 * 52 + 5_000 + 10_000);
+    let asked = 40 + 800 + 10_000;
+    let (first, second) = (asked + 2 * 1_500 + 10_000, asked + 4 * 40 + 5_000 + 10_000);
     assert_eq!(micros(&scenario, 3), [document, first, second]);
     let (seen, summary) = run(&scenario, "fifo", 1);
     assert_eq!(seen.connections, 1, "all pages come over one connection");
@@ -140,11 +144,11 @@ fn three_objects_over_one_connection_take_what_their_bits_and_the_light_take() {
 fn without_tls_a_round_trip_less_and_the_servers_time_on_top() {
     let times = r#", "timings": {"connect": 20, "ssl": 0, "wait": 50, "receive": 0}"#;
     let page = archive(&[entry(0, "a.org", 0, 1_000, 50, times)]);
-    let scenario = scenario(&page, EMPTY, "pause = \"1 s\"\ntls = 0");
+    let scenario = scenario(&page, EMPTY, &format!("{PLAIN}\ntls = 0"));
     // The request travels behind the acknowledgement of the SYN. Of the 50 ms of waiting,
     // 20 ms are a round trip.
-    let established = 2 * (60 + 10_000);
-    let answered = established + (52 + 400 + 10_000) + 30_000 + (52 + 1_000 + 10_000);
+    let established = 2 * (40 + 10_000) + 40;
+    let answered = established + (40 + 400 + 10_000) + 30_000 + (40 + 1_000 + 10_000);
     assert_eq!(micros(&scenario, 1), [answered]);
 }
 
@@ -156,9 +160,9 @@ fn seven() -> String {
 
 #[test]
 fn the_seventh_object_of_a_host_waits_for_the_first_connection_that_is_free() {
-    let scenario = scenario(&seven(), EMPTY, "protocol = \"http1.1\"\npause = \"1 s\"");
-    let secured = 2 * (60 + 10_000) + (52 + 517 + 10_000) + (3 * 52 + 3_000 + 10_000);
-    let exchange = (52 + 400 + 10_000) + (52 + 1_000 + 10_000);
+    let scenario = scenario(&seven(), EMPTY, &format!("{PLAIN}\nprotocol = \"http1.1\""));
+    let secured = 2 * (40 + 10_000) + 40 + (40 + 517 + 10_000) + (3 * 40 + 3_000 + 10_000);
+    let exchange = (40 + 400 + 10_000) + (40 + 1_000 + 10_000);
     let times = micros(&scenario, 7);
     assert_eq!((times[0], times[6]), (secured + exchange, secured + 2 * exchange));
     assert!(times[1..6].iter().all(|time| (times[0]..times[6]).contains(time)), "{times:?}");
@@ -167,10 +171,10 @@ fn the_seventh_object_of_a_host_waits_for_the_first_connection_that_is_free() {
 
 #[test]
 fn with_a_connection_for_each_response_the_seventh_begins_all_over() {
-    let scenario = scenario(&seven(), EMPTY, "protocol = \"http1.0\"\npause = \"1 s\"");
+    let scenario = scenario(&seven(), EMPTY, &format!("{PLAIN}\nprotocol = \"http1.0\""));
     let times = micros(&scenario, 7);
-    // The SYN follows the FIN of the connection that was before it.
-    assert_eq!(times[6], times[0] + 52 + times[0]);
+    // The SYN leaves ahead of the FIN of the connection that was before it.
+    assert_eq!(times[6], times[0] + times[0]);
     let (seen, _) = run(&scenario, "fifo", 1);
     assert_eq!(seen.connections, seen.rows.len());
 }
@@ -323,4 +327,110 @@ fn objects_that_the_end_cuts_off_are_reported() {
     assert!(cut_off.clone().all(|row| row.size > Some(row.delivered)));
     assert!(cut_off.map(|row| row.longest_stall).max() > Some(Span::seconds(1)));
     assert!(summary.traffic[0].page_loads.count() < summary.traffic[0].pages);
+}
+
+#[test]
+fn mistakes_are_one_line_with_their_place() {
+    let table = "objects,body_bytes,hosts\n3,1000,2\n";
+    let good = three();
+    let error = |contents: &str, what: &str| {
+        let text = format!(
+            "title = \"t\"\nduration = \"9 s\"\ndisciplines = [\"fifo\"]\n[dumbbell]\n\
+             [[traffic.pages]]\nname = \"web\"\nfrom = \"senders\"\nto = \"receivers\"\n{what}"
+        );
+        let error = file::parse("s.toml", &text, &Archive(contents)).expect_err(what).to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    let recorded = "recorded = [\"a.har\"]\n";
+    for (contents, what, expected) in [
+        (
+            "{}",
+            "recorded = [\"a.har\"]\npause = \"1 s\"",
+            "s.toml:9:13: traffic.pages.recorded: found 'a.har' (a.har:1: ",
+        ),
+        (
+            "{\"log\": {\"entries\": []}}",
+            "recorded = [\"a.har\"]\npause = \"1 s\"",
+            "s.toml:9:12: traffic.pages.recorded: found archives without an object",
+        ),
+        (
+            &good,
+            "pause = \"1 s\"",
+            "s.toml:5:1: traffic.pages: found neither of them, expected one of recorded, page_table",
+        ),
+        (
+            &good,
+            recorded,
+            "s.toml:5:1: traffic.pages: found neither of them, expected one of load, every, pause",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\npause = \"1 s\"\nevery = \"1 s\"",
+            "found two of them, expected one of load, every, pause",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\npage_table = \"t.csv\"\npause = \"1 s\"",
+            "found two of them, expected one of recorded, page_table",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\nsizes = \"3 B\"\npause = \"1 s\"",
+            "found sizes, expected none, since recordings have the sizes",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\nevery = \"0 s\"",
+            "s.toml:10:9: traffic.pages.every: found '0 ns', expected at least '1 ms' between two pages of a user",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\nload = \"900 Gbit/s\"",
+            "expected at least '1 ms' between two pages of a user",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\npause = \"1 s\"\nprotocol = \"http3\"",
+            "s.toml:11:12: traffic.pages.protocol: found unknown 'http3', expected 'http2'",
+        ),
+        (
+            &good,
+            "recorded = [\"a.har\"]\npause = \"1 s\"\ntls = 3",
+            "expected a whole number from 0 to 2",
+        ),
+        (
+            table,
+            "page_table = \"t.csv\"\npause = \"1 s\"",
+            "expected how large the objects of a page_table are",
+        ),
+        (
+            table,
+            "page_table = \"t.csv\"\nsizes = \"endless\"\npause = \"1 s\"",
+            "found 'endless', expected objects with an end",
+        ),
+        (
+            table,
+            "page_table = \"t.csv\"\nsizes = \"3 B\"\npause = \"1 s\"\nprotocol = \"recorded\"",
+            "found 'recorded', expected a protocol, since a page_table records none",
+        ),
+    ] {
+        let error = error(contents, what);
+        assert!(error.contains(expected), "{error}\n{expected}");
+    }
+}
+
+#[test]
+fn pages_of_a_table_bring_its_bytes() {
+    let table = "objects,body_bytes,hosts\n8,40000,3\n";
+    let text = "title = \"t\"\nduration = \"30 s\"\ndisciplines = [\"fifo\"]\n[dumbbell]\n\
+        [[traffic.pages]]\nname = \"web\"\nfrom = \"senders\"\nto = \"receivers\"\n\
+        page_table = \"t.csv\"\nsizes.exponential = \"3 kB\"\nevery = \"5 s\"\nstop = \"20 s\"";
+    let scenario = file::parse("s.toml", text, &Archive(table)).expect("it is right");
+    let (seen, summary) = run(&scenario, "fifo", 1);
+    let pages = summary.traffic[0].page_loads.count();
+    assert!(pages > 5 && seen.rows.len() as u64 == 8 * pages);
+    let bytes: u64 = seen.rows.iter().map(|row| row.delivered.0).sum();
+    // Sizes are whole bytes.
+    assert!((40_000 * pages - 8 * pages..=40_000 * pages).contains(&bytes), "{bytes}");
 }

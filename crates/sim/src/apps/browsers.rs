@@ -14,17 +14,19 @@
 //! A host is one of the source's servers, the same for all users of a run. A page that
 //! begins while another one is loading shares its connections, as a second tab does.
 
+mod books;
 mod carrier;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use slab::Slab;
 use tidegate_core::{Bytes, Span, Stream, Time};
 
+use self::books::Trouble;
 use self::carrier::{Came, Carrier, Heard, Request};
 use super::App;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
-use crate::metrics::FlowRecord;
 use crate::pages::{AT_ONCE, Loading, Pages, Plan};
 use crate::scenario::sizes::Sampler;
 use crate::scenario::{
@@ -32,7 +34,6 @@ use crate::scenario::{
     Transfer, Visits,
 };
 use crate::simulation::World;
-use crate::tcp::Statistics;
 use crate::trace::HttpVersion;
 
 /// The browsers of a run, and the servers that they ask.
@@ -112,14 +113,6 @@ struct Object {
     carrier: Option<usize>,
     /// What its connection had lost and repeated before it came there.
     before: Trouble,
-}
-
-/// What a connection has lost and repeated.
-#[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
-    lost: u32,
-    retransmissions: u64,
-    timeouts: u32,
 }
 
 /// A connection with the place that it leads to.
@@ -294,9 +287,10 @@ impl<'a> Browsers<'a> {
         let Carried { carrier, user, .. } = &mut self.carriers[key];
         let state = &mut self.objects[object];
         let planned = self.pages[state.page].loading.object(state.number);
-        let Some(connection) = world.connections.live(carrier.connection) else { return };
+        let connection = world.connections.live(carrier.connection);
+        let connection = connection.expect("what is in a pool is open");
         state.carrier = Some(key);
-        state.before = trouble(connection);
+        state.before = Trouble::of(connection);
         let Opener::Receiver { request } = self.users[*user].transfer.opened_by else {
             unreachable!("browsers open connections")
         };
@@ -447,61 +441,11 @@ impl<'a> Browsers<'a> {
         }
         is_here
     }
-
-    // Books.
-
-    /// Records the row of an object.
-    fn report(
-        &self,
-        world: &mut World<'_>,
-        object: usize,
-        complete: bool,
-        connection: Option<&mut Connection>,
-    ) {
-        let now = world.now();
-        let state = &self.objects[object];
-        let carrier = state.carrier.and_then(|key| self.carriers.get(key));
-        let connection = match connection {
-            Some(connection) => Some(connection),
-            None => carrier.and_then(|it| world.connections.live(it.carrier.connection)),
-        };
-        let (before, after) = (state.before, connection.map_or(state.before, trouble));
-        let still = if complete { Span::ZERO } else { now.since(state.moved) };
-        let row = FlowRecord {
-            traffic: self.users[self.pages[state.page].user].source,
-            number: state.of_source,
-            size: Some(state.size),
-            start: state.asked,
-            response: complete.then(|| now.since(state.asked)),
-            end: complete.then_some(now),
-            delivered: Bytes(state.taken),
-            lost: after.lost - before.lost,
-            late: None,
-            retransmissions: (after.retransmissions - before.retransmissions) as u32,
-            timeouts: after.timeouts - before.timeouts,
-            longest_stall: state.longest_stall.max(still),
-            unloaded: None,
-        };
-        world.report(&row, now);
-    }
-
-    /// Reports the objects that the end cuts off, by source and number.
-    pub(crate) fn finish(&mut self, world: &mut World<'_>) {
-        let order = |(key, object): (usize, &Object)| {
-            let source = self.users[self.pages[object.page].user].source;
-            (source, object.of_source, key)
-        };
-        let mut cut_off: Vec<_> = self.objects.iter().map(order).collect();
-        cut_off.sort_unstable();
-        for (.., object) in cut_off {
-            self.report(world, object, false, None);
-        }
-    }
 }
 
 impl User<'_> {
     /// The next page that it asks for.
-    fn draw(&mut self) -> std::sync::Arc<Plan> {
+    fn draw(&mut self) -> Arc<Plan> {
         let User { sizes, stream, .. } = self;
         match &self.profile.pages {
             Pages::Recorded(pages) => pages.draw(stream),
@@ -512,14 +456,6 @@ impl User<'_> {
             Pages::Drawn => Plan::at_once(vec![sizes.draw(stream).unwrap_or(Bytes(1))]).into(),
         }
     }
-}
-
-/// What a connection has lost so far, and what its server has sent again.
-fn trouble(connection: &mut Connection) -> Trouble {
-    let lost = connection.lost;
-    let Statistics { retransmissions, timeouts, .. } =
-        *connection.endpoint(Side::Acceptor).statistics();
-    Trouble { lost, retransmissions, timeouts }
 }
 
 impl App for Browsers<'_> {

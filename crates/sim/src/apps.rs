@@ -9,6 +9,7 @@ mod browsers;
 mod clients;
 mod gateway;
 mod proxy;
+mod senders;
 mod servers;
 mod traffic;
 mod transfer;

@@ -60,10 +60,12 @@
 
 mod config;
 pub mod congestion;
+mod delivery;
 mod endpoint;
 mod header;
 mod ns3;
 mod pacing;
+mod quick_acks;
 mod ranges;
 mod receiver;
 mod recovery;

@@ -18,6 +18,7 @@ use tidegate_core::Time;
 
 use super::config::TcpConfig;
 use super::congestion::{Ack, Congestion};
+use super::delivery::Delivery;
 use super::header::{Flags, Header, SequenceSpace};
 use super::pacing::Pacer;
 use super::recovery::sack::Sack;
@@ -66,6 +67,8 @@ pub(super) struct Sender {
     window_sequence: u64,
     window_acknowledgement: u64,
     pub(super) board: Scoreboard,
+    /// Bytes in the network, and bytes ever lost, before the present acknowledgement.
+    before: (u64, u64),
     pub(super) congestion: Congestion,
     pub(super) pacer: Pacer,
     pub(super) round_trip: RoundTrip,
@@ -77,7 +80,9 @@ pub(super) struct Sender {
     pub(super) reorder_at: Time,
     /// When pacing lets the next segment go, if nothing else holds it back.
     pub(super) release_at: Time,
-    /// When data was last sent, for the first time or again.
+    /// When the SYN was first sent.
+    syn_sent: Time,
+    /// When data, or the SYN, was last sent, for the first time or again.
     last_sent: Time,
     /// The offset at which recovery is over, or may begin again.
     pub(super) recover: u64,
@@ -122,6 +127,7 @@ impl Sender {
             window_sequence: 0,
             window_acknowledgement: 0,
             board: Scoreboard::default(),
+            before: (0, 0),
             congestion: Congestion::new(config, config.segment_size(), config.initial_window),
             pacer: Pacer::default(),
             round_trip: RoundTrip::new(config),
@@ -129,6 +135,7 @@ impl Sender {
             probe_at: Time::FAR_FUTURE,
             reorder_at: Time::FAR_FUTURE,
             release_at: Time::FAR_FUTURE,
+            syn_sent: Time::ZERO,
             last_sent: Time::ZERO,
             recover: 0,
             reduced_until: 0,
@@ -152,12 +159,33 @@ impl Sender {
 
     pub(super) fn write(&mut self, bytes: u64) {
         if !self.closing {
+            self.note_gap();
             self.end = self.end.saturating_add(bytes);
+        }
+    }
+
+    /// Marks what is sent next as limited by the application, if that has nothing left
+    /// to send and nothing else holds the sender back (Linux 7.3,
+    /// `tcp_rate_check_app_limited`).
+    fn note_gap(&mut self) {
+        let in_flight = self.board.pipe();
+        let idle = self.end.saturating_sub(self.next) < u64::from(self.mss)
+            && in_flight < self.congestion.window
+            && !self.board.has_awaiting();
+        if let Some(delivery) = &mut self.board.delivery
+            && idle
+        {
+            delivery.mark_limited(in_flight);
         }
     }
 
     pub(super) fn close(&mut self) {
         self.closing = true;
+    }
+
+    /// Whether a segment ends what the application has written so far.
+    pub(super) fn ends_write(&self, segment: &Outgoing) -> bool {
+        segment.start + u64::from(segment.payload) == self.end
     }
 
     /// Payload bytes that the peer has acknowledged.
@@ -182,8 +210,9 @@ impl Sender {
             self.timeouts = self.timeouts.max(1);
         } else {
             self.next = 1;
-            self.last_sent = now;
+            self.syn_sent = now;
         }
+        self.last_sent = now;
         self.retransmit_at = self.round_trip.deadline(config, now);
     }
 
@@ -201,22 +230,46 @@ impl Sender {
         &mut self,
         config: &TcpConfig,
         now: Time,
-        mss: u32,
+        (mss, timestamps): (u32, bool),
         window: u32,
         sequence: u64,
+        (seed, selective): (u32, bool),
     ) {
         self.unacknowledged = 1;
         let mut initial_window = config.initial_window;
+        if self.timeouts > config.lost_syns && !config.time_resent_syn {
+            // RFC 5681 section 3.1.
+            initial_window = 1;
+        }
         if self.timeouts == 0 || config.time_resent_syn {
+            self.round_trip.sample(config, now.since(self.syn_sent));
+        } else if timestamps {
+            // They tell which SYN has been answered (RFC 7323 section 4): the last one,
+            // as long as a round trip is less than the timeout.
+            self.round_trip.forgive();
             self.round_trip.sample(config, now.since(self.last_sent));
         } else {
-            // RFC 5681 section 3.1 and RFC 6298 (5.7).
-            initial_window = 1;
+            // RFC 6298 (5.7).
             self.round_trip.syn_was_lost();
         }
-        if (mss, initial_window) != (self.mss, config.initial_window) {
+        let samples_rate = self.congestion.samples_rate();
+        if samples_rate || (mss, initial_window) != (self.mss, config.initial_window) {
             self.mss = mss;
-            self.congestion = Congestion::new(config, mss, initial_window);
+            let handshake = self.round_trip.smoothed();
+            self.congestion = Congestion::established(
+                config,
+                mss,
+                initial_window,
+                now,
+                handshake,
+                (seed, selective),
+            );
+        }
+        if samples_rate {
+            // Whatever is sent first follows a gap.
+            let mut delivery = Delivery::new(self.round_trip.smoothed());
+            delivery.mark_limited(0);
+            self.board.delivery = Some(Box::new(delivery));
         }
         self.timeouts = 0;
         self.last_sent = now;
@@ -225,6 +278,7 @@ impl Sender {
         self.edge = 1 + self.largest_window;
         self.window_sequence = sequence;
         self.window_acknowledgement = 1;
+        self.pace_by_window();
     }
 
     /// An acceptable acknowledgement of a synchronized connection.
@@ -248,6 +302,7 @@ impl Sender {
             self.edge = offset + window;
             self.largest_window = self.largest_window.max(window);
         }
+        self.before = (self.board.pipe(), self.board.lost());
         if self.probing {
             self.on_probe_answer(offset);
         }
@@ -271,30 +326,39 @@ impl Sender {
             // A duplicate acknowledgement by RFC 5681 section 2.
             self.on_duplicate(config);
         }
+        self.pace_by_window();
+    }
+
+    /// Has the pacing rate follow the window, if the controller leaves it to that.
+    #[inline]
+    fn pace_by_window(&mut self) {
+        if self.congestion.follows_window {
+            let outstanding = self.next - self.unacknowledged;
+            self.congestion.follow_window(self.round_trip.smoothed(), outstanding);
+        }
     }
 
     /// Does what every acknowledgement of new data does, before recovery has its
     /// say. Returns how many payload bytes more it covers.
     #[inline]
-    pub(super) fn advance(
-        &mut self,
-        config: &TcpConfig,
-        now: Time,
-        offset: u64,
-        taken: Taken,
-    ) -> u64 {
+    pub(super) fn advance(&mut self, offset: u64) -> u64 {
         // The FIN, if it is covered, is not payload.
         let acked = offset.min(self.end).saturating_sub(self.unacknowledged);
         self.unacknowledged = offset;
         self.duplicates = 0;
         self.limited = 0;
         self.timeouts = 0;
+        acked
+    }
+
+    /// Takes the round trip that an acknowledgement measures, if it measures one.
+    #[inline]
+    pub(super) fn measure(&mut self, config: &TcpConfig, now: Time, taken: Taken) {
         if let Some(sent_at) = taken.timed {
             self.round_trip.sample(config, now.since(sent_at));
         } else if config.any_ack_ends_backoff {
             self.round_trip.forgive();
         }
-        acked
     }
 
     /// Tells the controller of an acknowledgement by which `acked` bytes more are
@@ -308,16 +372,44 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
+        let (rate, latest_round_trip) = match &mut self.board.delivery {
+            Some(delivery) => delivery.measure(now, delivered),
+            None => (None, taken.latest.map(|sent_at| now.since(sent_at))),
+        };
+        self.report_losses();
+        let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,
             acked,
             delivered,
             round_trip: taken.timed.map(|sent_at| now.since(sent_at)),
+            latest_round_trip,
             smoothed_round_trip: self.round_trip.smoothed(),
             in_flight: self.board.pipe(),
+            in_flight_before,
+            lost: self.board.lost() - lost_before,
+            departure: self.next_departure(now),
+            acknowledged: self.unacknowledged,
+            sent: self.next,
+            rate,
             window_limited: self.window_limited,
             phase,
         });
+        let in_flight = self.board.pipe();
+        if let Some(delivery) = &mut self.board.delivery
+            && self.congestion.holds_back()
+        {
+            delivery.mark_limited(in_flight);
+        }
+    }
+
+    /// Tells the controller what has been found lost.
+    pub(super) fn report_losses(&mut self) {
+        if let Some(delivery) = &mut self.board.delivery {
+            for segment in delivery.found_lost() {
+                self.congestion.on_segment_lost(&segment);
+            }
+        }
     }
 
     /// Starts the retransmission timer anew, or stops it when nothing is
@@ -360,7 +452,8 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.recover = self.next;
         self.partial_seen = false;
-        self.urgent = true;
+        // Whoever rules recovery has the first retransmission wait for window and pace.
+        self.urgent = !self.congestion.rules_recovery || self.sack.is_none();
         self.statistics.fast_recoveries += 1;
     }
 
@@ -400,20 +493,22 @@ impl Sender {
             if self.timeouts > config.data_retries {
                 return false;
             }
-            if self.timeouts == 1 {
-                // RFC 5681 equation 4; held when the same segment times out again.
-                let recovering = self.phase == Phase::Recovery;
-                let flight =
-                    if recovering { self.flight_in_recovery(config) } else { self.flight() };
+            let recovering = self.phase == Phase::Recovery;
+            let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
+            self.mark_losses_after_timeout(now);
+            self.report_losses();
+            if self.timeouts == 1 && !(recovering && self.detects_by_time()) {
+                // RFC 5681 equation 4; held when the same segment times out again. With
+                // detection by time a recovery has reduced the window for all that is
+                // outstanding (`tcp_enter_loss` of Linux).
                 self.congestion.on_loss(flight);
                 self.reduction_untold = true;
             }
-            self.congestion.on_timeout();
+            self.congestion.on_timeout(self.board.pipe());
             self.phase = Phase::Loss;
             self.recover = self.next;
             self.duplicates = 0;
             self.limited = 0;
-            self.mark_losses_after_timeout(now);
             self.urgent = true;
         }
         self.round_trip.back_off();

@@ -17,6 +17,7 @@ struct Reno(Window);
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
         let window = &mut self.0;
+        window.search(ack);
         if !ack.may_grow() || !ack.window_limited {
             return;
         }
@@ -36,7 +37,7 @@ impl Controller for Reno {
         self.0.reduce(loss.flight / 2);
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _: u64) {
         self.0.collapse();
     }
 

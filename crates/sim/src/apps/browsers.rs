@@ -26,6 +26,7 @@ use tidegate_core::{Bytes, Span, Stream, Time};
 use self::books::Trouble;
 use self::carrier::{Came, Carrier, Heard, Request};
 use super::App;
+use super::senders::Senders;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::pages::{AT_ONCE, Loading, Pages, Plan};
 use crate::scenario::sizes::Sampler;
@@ -44,6 +45,8 @@ pub(crate) struct Browsers<'a> {
     carriers: Slab<Carried>,
     /// The reasons for which it is woken.
     alarms: Slab<Alarm>,
+    /// The senders of each source of pages: every host has one of them.
+    senders: Vec<Option<Senders>>,
     /// Objects of each source so far.
     asked: Vec<u64>,
     /// Connections so far.
@@ -120,6 +123,8 @@ struct Carried {
     carrier: Carrier,
     user: usize,
     place: Place,
+    /// What sets the congestion window, by name.
+    congestion: &'static str,
 }
 
 impl<'a> Browsers<'a> {
@@ -138,12 +143,17 @@ impl<'a> Browsers<'a> {
                 pools: BTreeMap::new(),
             }));
         }
+        let senders = scenario.traffic.iter().enumerate().map(|(source, spec)| match &spec.kind {
+            TrafficKind::Pages { transfer, .. } => Some(Senders::new(&transfer.tcp, seed, source)),
+            _ => None,
+        });
         Browsers {
             users,
             pages: Slab::new(),
             objects: Slab::new(),
             carriers: Slab::new(),
             alarms: Slab::new(),
+            senders: senders.collect(),
             asked: vec![0; scenario.traffic.len()],
             opened: 0,
             written: Vec::new(),
@@ -255,13 +265,15 @@ impl<'a> Browsers<'a> {
 
     /// Opens a connection to a place.
     fn open(&mut self, world: &mut World<'_>, user: usize, place: Place) -> usize {
-        let User { transfer, profile, node, spec, .. } = self.users[user];
+        let User { transfer, profile, node, spec, source, .. } = self.users[user];
+        let senders = self.senders[source].as_ref().expect("it has pages");
+        let tcp = senders.of(u64::from(place.0));
         let slot = self.carriers.vacant_entry();
         let servers = &transfer.from;
         let mut stream = Stream::new(self.seed, &format!("{} host {}", spec.name, place.0));
         let connection = world.open(&Opening {
             nodes: [node, servers[stream.index(servers.len())]],
-            tcp: [transfer.tcp.clone(), transfer.tcp.clone()],
+            tcp: [tcp.clone(), tcp.clone()],
             apps: [AppId::Browsers; 2],
             class: spec.class,
             tag: slot.key() as u64,
@@ -275,7 +287,8 @@ impl<'a> Browsers<'a> {
         let carrier = Carrier::open(connection, self.opened, order, profile.handshakes, end);
         self.opened += 1;
         let key = slot.key();
-        slot.insert(Carried { carrier, user, place });
+        let congestion = tcp.congestion.name;
+        slot.insert(Carried { carrier, user, place, congestion });
         self.users[user].pools.entry(place).or_default().carriers.push(key);
         self.written.push(connection);
         key
@@ -346,7 +359,7 @@ impl<'a> Browsers<'a> {
 
     /// A connection may have become free: another object gets it, or it waits for one.
     fn free(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { carrier, user, place } = &self.carriers[key];
+        let Carried { carrier, user, place, .. } = &self.carriers[key];
         if !carrier.objects.is_empty() {
             return;
         }
@@ -371,7 +384,7 @@ impl<'a> Browsers<'a> {
 
     /// The browser closes a connection that has nothing to do.
     fn close(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { carrier, user, place } = &self.carriers[key];
+        let Carried { carrier, user, place, .. } = &self.carriers[key];
         let pool = self.users[*user].pools.get_mut(place).expect("a connection is in its pool");
         pool.carriers.retain(|it| *it != key);
         if let Some(end) = world.end(carrier.connection, Side::Opener) {
@@ -515,7 +528,7 @@ impl App for Browsers<'_> {
             return;
         }
         let key = connection.tag as usize;
-        let Carried { carrier, user, place } = self.carriers.remove(key);
+        let Carried { carrier, user, place, .. } = self.carriers.remove(key);
         let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
         pool.carriers.retain(|it| *it != key);
         // TCP has given it up, and with it what it was to carry.

@@ -58,6 +58,7 @@ impl Browsers<'_> {
             timeouts: after.timeouts - before.timeouts,
             longest_stall: state.longest_stall.max(still),
             unloaded: None,
+            congestion: carrier.map(|it| it.congestion),
         };
         world.report(&row, now);
     }

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
-use tidegate_sim::requests::{Class, Demand, Outcome, Pages, ServerGroup, Setup, Way, run_way};
+use tidegate_sim::pages::Pages;
+use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Way, run_way};
 use tidegate_sim::scenario::SizeLaw;
 use tidegate_sim::scenario::file::{Folder, gateway};
 

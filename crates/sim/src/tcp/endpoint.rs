@@ -121,6 +121,14 @@ impl Endpoint {
         self.receiver.read_up_to(total);
     }
 
+    /// Bytes that the application has written and that no window lets go now: what
+    /// waits in the socket. A program that decides late what to send next keeps this
+    /// small, as Linux's `TCP_NOTSENT_LOWAT` lets it.
+    #[must_use]
+    pub fn held_back(&self) -> u64 {
+        self.sender.held_back()
+    }
+
     /// How many bytes of payload the application reads in all, as last set.
     #[must_use]
     pub fn readable(&self) -> u64 {

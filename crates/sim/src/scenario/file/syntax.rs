@@ -14,6 +14,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
 mod greedy;
+mod pages;
 mod traffic;
 
 use super::values::{
@@ -21,6 +22,7 @@ use super::values::{
     Text, WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
+pub(super) use pages::{Order, PageSource, Protocol};
 pub(super) use traffic::{
     CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };

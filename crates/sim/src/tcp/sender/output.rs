@@ -186,6 +186,13 @@ impl Sender {
         self.edge.saturating_sub(self.next)
     }
 
+    /// Payload that is written, and that neither window lets go now.
+    pub(in crate::tcp) fn held_back(&self) -> u64 {
+        let window = self.congestion.window + self.extra();
+        let room = window.saturating_sub(self.board.pipe()).min(self.usable());
+        self.end.saturating_sub(self.next).saturating_sub(room)
+    }
+
     /// Payload of the next new segment by the peer's window alone. Zero means that
     /// there is nothing to send, or nothing that is worth a segment.
     ///

@@ -89,6 +89,8 @@ for applet in $(busybox --list); do
     case $applet in ip | tc | busybox) ;; *) ln -sf busybox "$root/bin/$applet" ;; esac
 done
 cp "$agent" "$root/bin/tidegate-judge"
+# The guest unpacks all this slowly, and has no debugger.
+if command -v strip >/dev/null; then strip "$root/bin/tidegate-judge"; fi
 for program in "$(command -v ip)" "$(command -v tc)" "$(command -v ss)" "$(command -v ethtool)" "$agent"; do
     [ "$program" = "$agent" ] || cp -L "$program" "$root/sbin/"
     for library in $(ldd "$program" | grep -oE '/[^ ]+'); do

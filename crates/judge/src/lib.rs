@@ -1,5 +1,12 @@
 //! The kernel as judge: the same transfers through Linux and through the simulator.
+#![cfg(target_os = "linux")]
 
-#[cfg(target_os = "linux")]
 pub mod agent;
+pub mod cell;
+pub mod figures;
+pub mod flow;
+pub mod guest;
+pub mod kept;
+pub mod simulated;
+pub mod verdict;
 pub mod workload;

@@ -1,9 +1,19 @@
-//! tmp
-use std::io;
-use tidegate_core::Rate;
-use tidegate_judge::workload;
-fn main() -> io::Result<()> {
-    let a: Vec<f64> = std::env::args().skip(1).map(|x| x.parse().expect("number")).collect();
-    let rate = Rate((a[0] * 1e6) as u64);
-    workload::write(&workload::transfers(rate, a[1], a[2] as u64), io::stdout())
+//! The kernel as judge, as a command: measures the kernel, and writes the page that
+//! holds the simulator to it. `make kernel-guest`, `make kernel-native` and `make
+//! kernel-page` call it.
+
+#[cfg(target_os = "linux")]
+mod command;
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    command::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    println!("SKIP the kernel as judge: that takes Linux");
+    ExitCode::SUCCESS
 }

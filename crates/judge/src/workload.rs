@@ -20,10 +20,13 @@ const LEAST_BYTES: u64 = 100;
 /// No size is larger, so that no one transfer decides a log.
 const MOST_BYTES: u64 = 5_000_000;
 /// Payload and size of a full packet: the load counts headers.
-const SEGMENT_BYTES: f64 = 1448.0;
+pub(crate) const SEGMENT_BYTES: f64 = 1448.0;
 const PACKET_BYTES: f64 = 1500.0;
 /// Bits on the wire of one log, on average.
 const LOG_BITS: f64 = 300e6;
+
+/// After the last start, transfers have this long to end.
+pub(crate) const PATIENCE_S: f64 = 30.0;
 
 /// One transfer: a connection that carries these bytes, and is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,12 +13,17 @@ use tidegate_judge::figures::{self, Row};
 use tidegate_judge::flow::{self, Flow};
 use tidegate_judge::guest::{Guest, GuestError, Job};
 use tidegate_judge::kept::{self, Kept, Manifest};
+use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
+
+/// The folder of what the guest measured, and of what the machine's own kernel did.
+const GUEST: &str = "guest";
 
 const EXAMPLES: &str = "\
 Examples:
   tidegate-judge guest                        measures every cell in a guest with Debian's kernel
   tidegate-judge guest --cells fq_codel       only the cells with this in their name
+  tidegate-judge page                         writes docs/kernel from the kept figures
   tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
 
 /// The same transfers through Linux and through the simulator.
@@ -38,6 +43,15 @@ enum Task {
         /// Where the guest's kernel is kept once it is fetched.
         #[arg(long, value_name = "FOLDER", default_value = "target/kernel-guest")]
         cache: PathBuf,
+    },
+    /// Simulates what was measured and writes the pages that compare both.
+    Page {
+        /// The folder of the kept figures.
+        #[arg(long, value_name = "FOLDER", default_value = kept::FOLDER)]
+        kept: PathBuf,
+        /// The folder of the pages.
+        #[arg(long, value_name = "FOLDER", default_value = "docs/kernel")]
+        out: PathBuf,
     },
     /// Prints a log of transfers: start_s,size_bytes.
     Log {
@@ -129,6 +143,12 @@ pub(crate) fn main() -> ExitCode {
 fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
     match task {
         Task::Guest { which, cache } => guest(&which, &cache)?,
+        Task::Page { kept, out } => {
+            let folder = kept.join(GUEST);
+            let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
+            let kept = Kept::open(&kept, GUEST)?.ok_or(missing)?;
+            page::write(&kept, &out, |name| eprintln!("{name}"))?;
+        }
         Task::Log { megabits, load, number } => {
             let rate = tidegate_core::Rate(megabits * 1_000_000);
             let transfers = workload::transfers(rate, f64::from(load) / 100.0, number);
@@ -155,7 +175,7 @@ fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
         guest => guest?,
     };
     let command = "make kernel-guest";
-    let mut kept = Kept::renew(&which.out, "guest", manifest(&guest.release, command)?)?;
+    let mut kept = Kept::renew(&which.out, GUEST, manifest(&guest.release, command)?)?;
     let parts = Part::all(&which.cells);
     for (number, part) in parts.iter().enumerate() {
         let begun = Instant::now();

@@ -7,6 +7,8 @@ pub mod figures;
 pub mod flow;
 pub mod guest;
 pub mod kept;
+pub mod page;
+mod plot;
 pub mod simulated;
 pub mod verdict;
 pub mod workload;

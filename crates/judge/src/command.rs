@@ -8,16 +8,18 @@ use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
 use tidegate_judge::agent;
-use tidegate_judge::cell::{self, Cell};
+use tidegate_judge::cell::{self, Cell, Question};
 use tidegate_judge::figures::{self, Row};
 use tidegate_judge::flow::{self, Flow};
 use tidegate_judge::guest::{Guest, GuestError, Job};
 use tidegate_judge::kept::{self, Kept, Manifest};
+use tidegate_judge::native::{self, NativeError};
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
 
 /// The folder of what the guest measured, and of what the machine's own kernel did.
 const GUEST: &str = "guest";
+const NATIVE: &str = "native";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +45,14 @@ enum Task {
         /// Where the guest's kernel is kept once it is fetched.
         #[arg(long, value_name = "FOLDER", default_value = "target/kernel-guest")]
         cache: PathBuf,
+    },
+    /// Measures this machine's own kernel, in real time, and rewrites its kept figures.
+    ///
+    /// It has reno, cubic and often bbr, but few queues: only cells with a FIFO are
+    /// measured.
+    Native {
+        #[command(flatten)]
+        which: Which,
     },
     /// Simulates what was measured and writes the pages that compare both.
     Page {
@@ -122,6 +132,11 @@ impl Part {
         flows.chain(transfers).filter(|part| part.name().contains(text)).collect()
     }
 
+    fn cell(&self) -> &Cell {
+        let (Part::Transfers(cell) | Part::Flow(cell)) = self;
+        cell
+    }
+
     fn name(&self) -> String {
         match self {
             Part::Transfers(cell) => cell.to_string(),
@@ -143,6 +158,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
     match task {
         Task::Guest { which, cache } => guest(&which, &cache)?,
+        Task::Native { which } => native(&which)?,
         Task::Page { kept, out } => {
             let folder = kept.join(GUEST);
             let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
@@ -201,10 +217,54 @@ fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
             }
         }
         kept.save()?;
-        let (done, all, took) = (number + 1, parts.len(), begun.elapsed().as_secs());
-        eprintln!("{done}/{all} {} {took} s", part.name());
+        report(number, parts.len(), part, begun);
     }
     Ok(())
+}
+
+/// Measures on this machine, and keeps what was measured after each part.
+fn native(which: &Which) -> Result<(), NativeError> {
+    let manifest = manifest(&native::release()?, "make kernel-native")?;
+    let mut kept = Kept::renew(&which.out, NATIVE, manifest)?;
+    let mut parts = Part::all(&which.cells);
+    parts.retain(|part| part.cell().question == Question::Senders);
+    for (number, part) in parts.iter().enumerate() {
+        let begun = Instant::now();
+        if let Err(error) = native_part(which, &mut kept, part) {
+            let NativeError::Missing(reason) = error else { return Err(error) };
+            println!("SKIP {} on this machine's kernel: {reason}", part.name());
+            continue;
+        }
+        kept.save()?;
+        report(number, parts.len(), part, begun);
+    }
+    Ok(())
+}
+
+/// Measures a part on this machine.
+fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), NativeError> {
+    match part {
+        Part::Transfers(cell) => {
+            let logs = logs(cell, which.logs);
+            let mut responses = Vec::new();
+            for log in &logs {
+                let events = native::measure(cell, log, None, false)?;
+                responses.push(flow::responses(&events, log.len()));
+            }
+            keep(which, kept, cell, &logs, &responses)?;
+        }
+        Part::Flow(cell) => {
+            let events =
+                native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
+            kept.put_flow(cell.controller, Flow::of_events(&events, cell.link));
+        }
+    }
+    Ok(())
+}
+
+/// Says how far a measurement has come.
+fn report(number: usize, all: usize, part: &Part, begun: Instant) {
+    eprintln!("{}/{all} {} {} s", number + 1, part.name(), begun.elapsed().as_secs());
 }
 
 /// The logs of a cell, from the first.

@@ -29,7 +29,7 @@ const ALIGNMENT: usize = 512;
 const PACKET_BYTES: u64 = 1500;
 const FRAME_BYTES: u64 = 1514;
 /// What `tbf` may send at once: two packets.
-const BURST_BYTES: u64 = 2 * FRAME_BYTES;
+pub(crate) const BURST_BYTES: u64 = 2 * FRAME_BYTES;
 
 /// Why there is no measurement.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ pub mod figures;
 pub mod flow;
 pub mod guest;
 pub mod kept;
+pub mod native;
 pub mod page;
 mod plot;
 pub mod simulated;

@@ -407,9 +407,8 @@ fn states(address: SocketAddrV4) -> io::Result<Vec<State>> {
 /// Reads a line of `ss -tin`: `cubic ... rtt:44.1/3.2 cwnd:20 ... pacing_rate 5254048bps`.
 fn state(line: &str) -> Option<State> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let after = |prefix: &str| {
-        words.iter().find_map(|word| word.strip_prefix(prefix)?.split('/').next())
-    };
+    let after =
+        |prefix: &str| words.iter().find_map(|word| word.strip_prefix(prefix)?.split('/').next());
     let pacing = words.iter().position(|word| *word == "pacing_rate");
     let pacing = pacing.and_then(|at| words.get(at + 1)?.strip_suffix("bps"));
     let resent = words.iter().find_map(|word| word.strip_prefix("retrans:")?.split('/').nth(1));
@@ -499,11 +498,15 @@ mod tests {
         };
         let begun: Vec<usize> = events(sent)
             .into_iter()
-            .filter_map(|event| if let Event::Begun(number, _) = event { Some(number) } else { None })
+            .filter_map(
+                |event| if let Event::Begun(number, _) = event { Some(number) } else { None },
+            )
             .collect();
         let mut done: Vec<usize> = events(read)
             .into_iter()
-            .filter_map(|event| if let Event::Done(number, _) = event { Some(number) } else { None })
+            .filter_map(
+                |event| if let Event::Done(number, _) = event { Some(number) } else { None },
+            )
             .collect();
         done.sort_unstable();
         assert_eq!((begun, done), (vec![0, 1, 2], vec![0, 1, 2]));

@@ -254,8 +254,7 @@ fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), Native
             keep(which, kept, cell, &logs, &responses)?;
         }
         Part::Flow(cell) => {
-            let events =
-                native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
+            let events = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
             kept.put_flow(cell.controller, Flow::of_events(&events, cell.link));
         }
     }

@@ -76,9 +76,10 @@ impl Host {
                 queue.iter().for_each(|job| job());
             }
         });
-        let thread = opened.recv().expect("the thread answers before it ends").map_err(
-            |error| NativeError::Missing(format!("a network namespace: {error}")),
-        )?;
+        let thread = opened
+            .recv()
+            .expect("the thread answers before it ends")
+            .map_err(|error| NativeError::Missing(format!("a network namespace: {error}")))?;
         let host = Host { jobs, thread };
         host.words("ip", "link set lo up")?;
         Ok(host)
@@ -103,9 +104,8 @@ impl Host {
     /// Runs a program of one line on this host.
     fn words(&self, program: &'static str, line: &str) -> Result<(), NativeError> {
         let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        let output = self.run(move || {
-            Command::new(program).args(&words).stdin(Stdio::null()).output()
-        });
+        let output =
+            self.run(move || Command::new(program).args(&words).stdin(Stdio::null()).output());
         let failed = |reason: &str| NativeError::Missing(format!("{program} {line}: {reason}"));
         let output = output.map_err(|error| failed(&error.to_string()))?;
         if output.status.success() {
@@ -192,7 +192,8 @@ impl Bed {
         carry(&near, &far, delay);
         carry(&far, &near, delay);
         let peer = client.thread;
-        provider.words("ip", &format!("link add access type veth peer name access netns {peer}"))?;
+        provider
+            .words("ip", &format!("link add access type veth peer name access netns {peer}"))?;
         for (host, address) in [(&provider, "192.0.2.1/24"), (&client, "192.0.2.2/24")] {
             host.words("ip", &format!("address add {address} dev access"))?;
             host.words("ip", "link set access up")?;

@@ -89,7 +89,8 @@ fn percent(part: f64) -> String {
 /// What a question tolerates, in a sentence.
 fn tolerances(question: Question) -> String {
     let tolerance = question.tolerance();
-    let each = [("mean", Measure::Mean), ("median", Measure::Median), ("95th percentile", Measure::P95)];
+    let each =
+        [("mean", Measure::Mean), ("median", Measure::Median), ("95th percentile", Measure::P95)];
     let judged = each.iter().filter_map(|(name, measure)| {
         Some(format!("{name} within {}", percent(measure.tolerance(tolerance)?)))
     });

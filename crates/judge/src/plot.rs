@@ -44,7 +44,11 @@ pub(crate) fn chart(title: &str, x: &str, lines: &[Line; 2]) -> String {
     for mark in marks(most_y) {
         let y = up(mark);
         add(format!("<path class=\"grid\" d=\"M{left} {y:.1}H{:.1}\"/>", WIDTH - right));
-        add(format!("<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{mark}</text>", left - 6.0, y + 4.0));
+        add(format!(
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{mark}</text>",
+            left - 6.0,
+            y + 4.0
+        ));
     }
     for mark in marks(most_x) {
         let (x, y) = (across(mark), HEIGHT - bottom + 16.0);

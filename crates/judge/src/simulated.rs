@@ -48,8 +48,7 @@ fn scenario(
     let controller = cell.ours().ok_or(Absent::Controller(cell.controller))?;
     let queue = cell.queue.ours;
     let absent = |reason: String| Absent::Queue { queue, reason };
-    let choice: DisciplineChoice =
-        queue.parse().map_err(|error| absent(format!("{error}")))?;
+    let choice: DisciplineChoice = queue.parse().map_err(|error| absent(format!("{error}")))?;
     let fifo = format!("{} B", cell.link.buffer_bytes);
     let buffer = cell.queue.buffer.unwrap_or(&fifo);
     let (rate, delay_us) = (cell.link.rate.0, cell.link.delay.0 / 1000);
@@ -157,9 +156,8 @@ pub fn flow(cell: &Cell, seconds: f64) -> Result<Flow, Absent> {
         arrived_bytes: sample.arrived.0,
     });
     let delays = &run.traffic[1].delay;
-    let queueing = |seconds: Option<f64>| {
-        (seconds.unwrap_or_default() - cell.link.delay.as_seconds()) * 1e3
-    };
+    let queueing =
+        |seconds: Option<f64>| (seconds.unwrap_or_default() - cell.link.delay.as_seconds()) * 1e3;
     Ok(Flow::new(
         path.collect(),
         queueing(delays.mean()),

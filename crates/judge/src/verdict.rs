@@ -216,9 +216,8 @@ mod tests {
 
     #[test]
     fn a_verdict_needs_the_whole_interval_on_one_side() {
-        let verdict = |ratios: &[f64]| {
-            Verdict::of(Estimate::mean(ratios.iter().copied()).as_ref(), 0.1)
-        };
+        let verdict =
+            |ratios: &[f64]| Verdict::of(Estimate::mean(ratios.iter().copied()).as_ref(), 0.1);
         assert_eq!(verdict(&[1.02, 0.99, 1.01, 1.0]), Verdict::Holds);
         assert_eq!(verdict(&[1.31, 1.29, 1.3, 1.28]), Verdict::Out);
         assert_eq!(verdict(&[0.71, 0.69, 0.7, 0.72]), Verdict::Out);
@@ -232,7 +231,8 @@ mod tests {
     fn logs_are_compared_one_by_one() {
         // The logs differ tenfold, the worlds by 2% in each: paired, that is certain.
         let cell = cells()[0];
-        let kernel: Vec<Row> = [100.0, 300.0, 1000.0].iter().zip(1..).map(|(ms, log)| row(log, *ms)).collect();
+        let kernel: Vec<Row> =
+            [100.0, 300.0, 1000.0].iter().zip(1..).map(|(ms, log)| row(log, *ms)).collect();
         let ours: Vec<Row> = kernel.iter().map(|at| row(at.log, at.mean_ms * 1.02)).collect();
         let judged = judge(&cell, &kernel, &ours);
         assert_eq!((judged.logs, judged.classes.len()), (3, 1));

@@ -31,7 +31,8 @@ fn response_times_are_the_kernels_in_the_median() {
         };
         let kernel = flow::responses(&events, log.len());
         let ours = simulated::responses(&cell, &log).expect("the simulator has this cell");
-        let mut ratios: Vec<f64> = ours.iter().zip(&kernel).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
+        let mut ratios: Vec<f64> =
+            ours.iter().zip(&kernel).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
         assert!(ratios.len() * 10 >= log.len() * 9, "{} of {} were done", ratios.len(), log.len());
         ratios.sort_by(f64::total_cmp);
         let median = quantile(&ratios, 0.5);

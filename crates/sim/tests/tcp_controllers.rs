@@ -69,14 +69,21 @@ fn tell(controller: &mut dyn Controller, now: Time, event: Event, start: &Start)
             acked: segments * MSS,
             delivered: delivered * MSS,
             round_trip: limited.then_some(Span::millis(30)),
+            latest_round_trip: limited.then_some(Span::millis(30)),
             smoothed_round_trip: Some(Span::millis(40)),
             in_flight: controller.window(),
+            in_flight_before: controller.window(),
+            lost: 0,
+            departure: now,
+            acknowledged: 0,
+            sent: 0,
+            rate: None,
             window_limited: limited,
             phase: [Phase::Open, Phase::Recovery, Phase::Loss][usize::from(phase)],
         }),
         Event::Loss { ecn: false } => controller.on_loss(&loss),
         Event::Loss { ecn: true } => controller.on_ecn(&loss),
-        Event::Timeout => controller.on_timeout(),
+        Event::Timeout => controller.on_timeout(0),
         Event::Idle => controller.on_idle(start.window),
         Event::Recovered => controller.on_recovered(controller.threshold().min(1 << 30)),
     }
@@ -97,6 +104,9 @@ proptest! {
             window: segments * MSS,
             threshold: threshold.map_or(u64::MAX, |segments| segments * MSS),
             slow_start_limit: 2 * MSS,
+            now: Time::ZERO,
+            round_trip: Some(Span::millis(25)),
+            seed: 7,
         };
         for entry in CONTROLLERS {
             let mut one = (entry.start)(&start);

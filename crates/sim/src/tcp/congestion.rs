@@ -86,6 +86,15 @@ pub struct Start {
     pub threshold: u64,
     /// The most that one acknowledgement adds to the window in slow start.
     pub slow_start_limit: u64,
+    /// When the connection came up. A controller that
+    /// [samples rates](Controller::samples_rate) starts anew then, others when the
+    /// endpoint is made.
+    pub now: Time,
+    /// The round trip of the handshake, if it was measured.
+    pub round_trip: Option<Span>,
+    /// Differs from connection to connection: the initial sequence number. A
+    /// controller that chooses at random seeds a stream of its own with it.
+    pub seed: u32,
 }
 
 /// What an acknowledgement says, after the sender has taken it in.
@@ -101,17 +110,38 @@ pub struct Ack {
     /// The round trip that it measures. It measures none if a segment that it
     /// acknowledges was sent more than once (Karn's algorithm).
     pub round_trip: Option<Span>,
+    /// `RS.rtt` of draft-ietf-ccwg-bbr: the round trip of the latest segment that it
+    /// reports, by SACK too, if that was sent once and the controller
+    /// [asks](Controller::samples_rate) for rates. With delayed acknowledgements
+    /// `round_trip` is longer: the receiver has held back what that one measures.
+    pub latest_round_trip: Option<Span>,
     /// `SRTT` (RFC 6298), this measurement included.
     pub smoothed_round_trip: Option<Span>,
     /// Bytes in the network now: FlightSize, or `pipe` with SACK (RFC 6675).
     pub in_flight: u64,
+    /// Bytes that were in the network before it came in.
+    pub in_flight_before: u64,
+    /// Bytes that it newly shows to be lost.
+    pub lost: u64,
+    /// When pacing lets the next segment leave: now or later.
+    pub departure: Time,
+    /// SND.UNA, it included: the offset up to which all has been acknowledged.
+    pub acknowledged: u64,
+    /// SND.NXT: the offset up to which all has been sent. A round trip is over when
+    /// the offset that stood here at its start has been acknowledged.
+    pub sent: u64,
+    /// How fast data has arrived, if the controller [asks](Controller::samples_rate)
+    /// and data has.
+    pub rate: Option<RateSample>,
     /// Whether the window held the sender back, or would have without pacing
     /// (RFC 9002 section 7.8). When it did not, the application or the peer's
     /// window did, and the window must not grow (RFC 7661, RFC 9438 section 5.8).
     /// An acknowledgement that carries ECE counts as one of those.
     pub window_limited: bool,
     /// What the sender does about losses. It is in recovery also when this
-    /// acknowledgement is the first to tell of a loss.
+    /// acknowledgement is the first to tell of a loss. A controller that
+    /// [rules recovery](Controller::rules_recovery) is told of the phase that follows
+    /// when this acknowledgement ends one, others of the phase that ends.
     pub phase: Phase,
 }
 
@@ -122,6 +152,42 @@ impl Ack {
     pub fn may_grow(&self) -> bool {
         self.acked > 0 && self.phase != Phase::Recovery
     }
+}
+
+/// A measurement of the delivery rate (draft-ietf-ccwg-bbr section 4.1): what has
+/// arrived since the latest segment that an acknowledgement reports was sent, in
+/// the longer of the times that it took to be sent and to be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `RS.delivered`: bytes that arrived in the interval.
+    pub delivered: u64,
+    /// `RS.interval`.
+    pub interval: Span,
+    /// `C.delivered`: bytes that have arrived over the connection, now.
+    pub total_delivered: u64,
+    /// `RS.prior_delivered`: the same when the segment left.
+    pub prior_delivered: u64,
+    /// `RS.tx_in_flight`: bytes in the network when the segment left, it included.
+    pub in_flight: u64,
+    /// `RS.lost`: bytes that were found lost between its departure and now.
+    pub lost: u64,
+    /// `RS.is_app_limited`: it left while the application, and not the network, set
+    /// the pace.
+    pub app_limited: bool,
+}
+
+/// A segment that has been found lost, for a controller that
+/// [asks](Controller::samples_rate) for rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostSegment {
+    /// Its payload in bytes.
+    pub bytes: u64,
+    /// Bytes in the network when it left, it included.
+    pub in_flight: u64,
+    /// Bytes that were found lost since it left, it included.
+    pub lost: u64,
+    /// Whether it left while the application set the pace.
+    pub app_limited: bool,
 }
 
 /// What the sender knows when it finds a loss or a mark.
@@ -151,7 +217,7 @@ pub struct Loss {
 /// impl Controller for Constant {
 ///     fn on_ack(&mut self, _: &Ack) {}
 ///     fn on_loss(&mut self, _: &Loss) {}
-///     fn on_timeout(&mut self) {}
+///     fn on_timeout(&mut self, _: u64) {}
 ///     fn on_idle(&mut self, _: u64) {}
 ///     fn on_recovered(&mut self, _: u64) {}
 ///     fn window(&self) -> u64 {
@@ -193,16 +259,49 @@ pub trait Controller: fmt::Debug + Send {
     }
 
     /// The retransmission timer has run out, and the sender starts again with one
-    /// segment (RFC 5681 section 3.1).
-    fn on_timeout(&mut self);
+    /// segment (RFC 5681 section 3.1). What it deems lost has been taken off the
+    /// network, where `in_flight` bytes are left: none, unless losses are detected by
+    /// time.
+    fn on_timeout(&mut self, in_flight: u64);
 
     /// Data is to be sent after a silence of more than the retransmission
     /// timeout: `initial` bytes is as much as RFC 5681 section 4.1 trusts the
     /// network with.
     fn on_idle(&mut self, initial: u64);
 
-    /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes.
+    /// A fast recovery is over, and RFC 6582 or RFC 9937 leaves `window` bytes. A
+    /// controller that [rules recovery](Controller::rules_recovery) hears of it before
+    /// the acknowledgement that ends the recovery, after a timeout too, and the window
+    /// is its own.
     fn on_recovered(&mut self, window: u64);
+
+    /// A segment has been found lost; the acknowledgement or the timer that shows it
+    /// comes after all that it shows.
+    fn on_segment_lost(&mut self, _: &LostSegment) {}
+
+    /// Data is to be sent at this time while nothing is in the network because the
+    /// application had nothing to send. It comes to a controller that
+    /// [samples rates](Controller::samples_rate), with the first data too.
+    fn on_restart(&mut self, _: Time) {}
+
+    /// Whether the sender is to keep account of delivery rates, which takes 48 bytes
+    /// for each segment outstanding.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// Whether the controller sends less than it takes the network to carry, so that
+    /// segments count as limited by the application. The sender asks after each
+    /// acknowledgement.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Whether the window stays the controller's own during a fast recovery, and
+    /// after a timeout, instead of proportional rate reduction's.
+    fn rules_recovery(&self) -> bool {
+        false
+    }
 
     /// How many bytes may be in the network.
     fn window(&self) -> u64;
@@ -225,6 +324,8 @@ pub(super) struct Congestion {
     pub(super) window: u64,
     /// The controller's pacing rate.
     pub(super) pacing_rate: Option<Rate>,
+    /// Whether the controller sets the window in recoveries too.
+    pub(super) rules_recovery: bool,
     controller: Box<dyn Controller>,
 }
 
@@ -232,16 +333,48 @@ impl Congestion {
     /// A controller for segments of `mss` bytes that starts with a window of
     /// `segments`.
     pub(super) fn new(config: &TcpConfig, mss: u32, segments: u32) -> Congestion {
+        Congestion::established(config, mss, segments, Time::ZERO, None, 0)
+    }
+
+    /// The same for a connection that comes up, whose handshake took `round_trip`.
+    pub(super) fn established(
+        config: &TcpConfig,
+        mss: u32,
+        segments: u32,
+        now: Time,
+        round_trip: Option<Span>,
+        seed: u32,
+    ) -> Congestion {
         let mss = u64::from(mss);
         let controller = (config.congestion.start)(&Start {
             mss,
             window: mss * u64::from(segments.max(1)),
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
+            now,
+            round_trip,
+            seed,
         });
-        let mut congestion = Congestion { window: 0, pacing_rate: None, controller };
+        let rules_recovery = controller.rules_recovery();
+        let mut congestion =
+            Congestion { window: 0, pacing_rate: None, rules_recovery, controller };
         congestion.adopt();
         congestion
+    }
+
+    pub(super) fn samples_rate(&self) -> bool {
+        self.controller.samples_rate()
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        self.controller.holds_back()
+    }
+
+    /// A recovery sets the window, if that is not left to the controller.
+    pub(super) fn set_window(&mut self, window: u64) {
+        if !self.rules_recovery {
+            self.window = window;
+        }
     }
 
     /// `ssthresh`, in bytes.
@@ -252,7 +385,7 @@ impl Congestion {
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.controller.on_ack(ack);
-        if ack.phase == Phase::Recovery {
+        if ack.phase == Phase::Recovery && !self.rules_recovery {
             self.adopt_rate();
         } else {
             self.adopt();
@@ -271,9 +404,23 @@ impl Congestion {
         self.adopt();
     }
 
-    pub(super) fn on_timeout(&mut self) {
-        self.controller.on_timeout();
+    /// The timer runs out and leaves `in_flight` bytes in the network.
+    pub(super) fn on_timeout(&mut self, in_flight: u64) {
+        self.controller.on_timeout(in_flight);
         self.adopt();
+    }
+
+    pub(super) fn on_segment_lost(&mut self, segment: &LostSegment) {
+        self.controller.on_segment_lost(segment);
+    }
+
+    pub(super) fn on_restart(&mut self, now: Time) {
+        self.controller.on_restart(now);
+        if self.rules_recovery {
+            self.adopt();
+        } else {
+            self.adopt_rate();
+        }
     }
 
     pub(super) fn on_idle(&mut self, initial: u64) {

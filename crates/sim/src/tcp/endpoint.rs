@@ -270,7 +270,8 @@ impl Endpoint {
     fn establish(&mut self, now: Time, header: &Header) {
         self.state = State::Established;
         let sequence = self.receiver.next();
-        self.sender.on_established(&self.config, now, self.mss, header.window, sequence);
+        let seed = self.own.wire(0);
+        self.sender.on_established(&self.config, now, self.mss, header.window, sequence, seed);
         if self.sack {
             // The first estimate is the first sample itself (RFC 6298 (2.2)).
             let handshake = self.sender.round_trip.smoothed();

@@ -60,6 +60,7 @@
 
 mod config;
 pub mod congestion;
+mod delivery;
 mod endpoint;
 mod header;
 mod ns3;

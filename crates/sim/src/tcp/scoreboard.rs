@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 use tidegate_core::Time;
 
+use super::delivery::Delivery;
+
 /// The peer has it, beyond a hole.
 const SACKED: u8 = 1;
 /// Deemed to have left the network.
@@ -113,6 +115,10 @@ pub(super) struct Scoreboard {
     sacked: u32,
     /// Transmissions so far, wrapping.
     order: u32,
+    /// Bytes that were found lost.
+    lost: u64,
+    /// How fast data arrives, if the controller wants to know.
+    pub(super) delivery: Option<Box<Delivery>>,
 }
 
 /// Whether the transmission `later` was made after `earlier`, both less than
@@ -132,6 +138,12 @@ impl Scoreboard {
 
     pub(super) fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// Bytes that were found lost, over the connection: those of a retransmission that
+    /// is lost too count again.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Whether a segment deemed lost has not been sent again.
@@ -167,8 +179,12 @@ impl Scoreboard {
     pub(super) fn push(&mut self, now: Time, start: u64, payload: u16, fin: bool) {
         let flags = if fin { FIN } else { 0 };
         let order = self.next_order();
+        let first = self.records.is_empty();
         self.records.push_back(Record { start, sent_at: now, order, payload, flags });
         self.pipe += u64::from(payload);
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_sent(now, self.pipe, first);
+        }
     }
 
     fn next_order(&mut self) -> u32 {
@@ -206,6 +222,12 @@ impl Scoreboard {
             if !record.sacked() {
                 oldest = oldest.or(Some(record.sent_at));
                 delivered(record);
+            }
+            if let Some(delivery) = &mut self.delivery {
+                if !record.reported() {
+                    delivery.on_arrival(0, record);
+                }
+                delivery.forget_first();
             }
             if !record.reported() {
                 bytes += u64::from(record.payload);
@@ -246,6 +268,11 @@ impl Scoreboard {
             }
             if !record.sacked() && run.0 <= record.start && record.end() <= run.1 {
                 delivered(record);
+                if let Some(delivery) = &mut self.delivery
+                    && !record.reported()
+                {
+                    delivery.on_arrival(index, record);
+                }
                 self.change(index, SACKED | REPORTED, REPEATED);
                 any = true;
             }
@@ -256,13 +283,29 @@ impl Scoreboard {
 
     /// Deems a record lost, its retransmission too if there was one.
     pub(super) fn mark_lost(&mut self, index: usize) {
+        self.count_lost(index);
         self.change(index, LOST, REPEATED);
+    }
+
+    /// Counts a record as lost unless it has left the network already. Its flags stay
+    /// as they are: without SACK a retransmission takes the place of what is lost.
+    pub(super) fn count_lost(&mut self, index: usize) {
+        let record = &self.records[index];
+        if record.pipe() == 0 {
+            return;
+        }
+        let bytes = u64::from(record.payload);
+        self.lost += bytes;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_loss(index, bytes);
+        }
     }
 
     /// After a timeout: everything is deemed lost, and what the peer has
     /// reported is forgotten (RFC 2018 section 8).
     pub(super) fn mark_all_lost(&mut self) {
         for index in 0..self.records.len() {
+            self.count_lost(index);
             self.change(index, LOST, REPEATED | SACKED);
         }
     }
@@ -292,7 +335,11 @@ impl Scoreboard {
         let record = &mut self.records[index];
         record.sent_at = now;
         record.order = order;
-        *record
+        let record = *record;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_sent_again(index, self.pipe);
+        }
+        record
     }
 
     /// Forgets everything that was sent.
@@ -301,5 +348,8 @@ impl Scoreboard {
         self.pipe = 0;
         self.awaiting = 0;
         self.sacked = 0;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.clear();
+        }
     }
 }

@@ -18,6 +18,7 @@ use tidegate_core::Time;
 
 use super::config::TcpConfig;
 use super::congestion::{Ack, Congestion};
+use super::delivery::Delivery;
 use super::header::{Flags, Header, SequenceSpace};
 use super::pacing::Pacer;
 use super::recovery::sack::Sack;
@@ -66,6 +67,8 @@ pub(super) struct Sender {
     window_sequence: u64,
     window_acknowledgement: u64,
     pub(super) board: Scoreboard,
+    /// Bytes in the network, and bytes ever lost, before the present acknowledgement.
+    before: (u64, u64),
     pub(super) congestion: Congestion,
     pub(super) pacer: Pacer,
     pub(super) round_trip: RoundTrip,
@@ -122,6 +125,7 @@ impl Sender {
             window_sequence: 0,
             window_acknowledgement: 0,
             board: Scoreboard::default(),
+            before: (0, 0),
             congestion: Congestion::new(config, config.segment_size(), config.initial_window),
             pacer: Pacer::default(),
             round_trip: RoundTrip::new(config),
@@ -152,7 +156,23 @@ impl Sender {
 
     pub(super) fn write(&mut self, bytes: u64) {
         if !self.closing {
+            self.note_gap();
             self.end = self.end.saturating_add(bytes);
+        }
+    }
+
+    /// Marks what is sent next as limited by the application, if that has nothing left
+    /// to send and nothing else holds the sender back (Linux 7.3,
+    /// `tcp_rate_check_app_limited`).
+    fn note_gap(&mut self) {
+        let in_flight = self.board.pipe();
+        let idle = self.end.saturating_sub(self.next) < u64::from(self.mss)
+            && in_flight < self.congestion.window
+            && !self.board.has_awaiting();
+        if let Some(delivery) = &mut self.board.delivery
+            && idle
+        {
+            delivery.mark_limited(in_flight);
         }
     }
 
@@ -204,6 +224,7 @@ impl Sender {
         mss: u32,
         window: u32,
         sequence: u64,
+        seed: u32,
     ) {
         self.unacknowledged = 1;
         let mut initial_window = config.initial_window;
@@ -214,9 +235,18 @@ impl Sender {
             initial_window = 1;
             self.round_trip.syn_was_lost();
         }
-        if (mss, initial_window) != (self.mss, config.initial_window) {
+        let samples_rate = self.congestion.samples_rate();
+        if samples_rate || (mss, initial_window) != (self.mss, config.initial_window) {
             self.mss = mss;
-            self.congestion = Congestion::new(config, mss, initial_window);
+            let handshake = self.round_trip.smoothed();
+            self.congestion =
+                Congestion::established(config, mss, initial_window, now, handshake, seed);
+        }
+        if samples_rate {
+            // Whatever is sent first follows a gap.
+            let mut delivery = Delivery::new(self.round_trip.smoothed());
+            delivery.mark_limited(0);
+            self.board.delivery = Some(Box::new(delivery));
         }
         self.timeouts = 0;
         self.last_sent = now;
@@ -248,6 +278,7 @@ impl Sender {
             self.edge = offset + window;
             self.largest_window = self.largest_window.max(window);
         }
+        self.before = (self.board.pipe(), self.board.lost());
         if self.probing {
             self.on_probe_answer(offset);
         }
@@ -308,16 +339,44 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
+        self.report_losses();
+        let (rate, latest_round_trip) = match &mut self.board.delivery {
+            Some(delivery) => delivery.measure(now, delivered),
+            None => (None, None),
+        };
+        let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,
             acked,
             delivered,
             round_trip: taken.timed.map(|sent_at| now.since(sent_at)),
+            latest_round_trip,
             smoothed_round_trip: self.round_trip.smoothed(),
             in_flight: self.board.pipe(),
+            in_flight_before,
+            lost: self.board.lost() - lost_before,
+            departure: self.next_departure(now),
+            acknowledged: self.unacknowledged,
+            sent: self.next,
+            rate,
             window_limited: self.window_limited,
             phase,
         });
+        let in_flight = self.board.pipe();
+        if let Some(delivery) = &mut self.board.delivery
+            && self.congestion.holds_back()
+        {
+            delivery.mark_limited(in_flight);
+        }
+    }
+
+    /// Tells the controller what has been found lost.
+    pub(super) fn report_losses(&mut self) {
+        if let Some(delivery) = &mut self.board.delivery {
+            for segment in delivery.found_lost() {
+                self.congestion.on_segment_lost(&segment);
+            }
+        }
     }
 
     /// Starts the retransmission timer anew, or stops it when nothing is
@@ -360,7 +419,8 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.recover = self.next;
         self.partial_seen = false;
-        self.urgent = true;
+        // Whoever rules recovery has the first retransmission wait for window and pace.
+        self.urgent = !self.congestion.rules_recovery || self.sack.is_none();
         self.statistics.fast_recoveries += 1;
     }
 
@@ -400,20 +460,20 @@ impl Sender {
             if self.timeouts > config.data_retries {
                 return false;
             }
+            let recovering = self.phase == Phase::Recovery;
+            let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
+            self.mark_losses_after_timeout(now);
+            self.report_losses();
             if self.timeouts == 1 {
                 // RFC 5681 equation 4; held when the same segment times out again.
-                let recovering = self.phase == Phase::Recovery;
-                let flight =
-                    if recovering { self.flight_in_recovery(config) } else { self.flight() };
                 self.congestion.on_loss(flight);
                 self.reduction_untold = true;
             }
-            self.congestion.on_timeout();
+            self.congestion.on_timeout(self.board.pipe());
             self.phase = Phase::Loss;
             self.recover = self.next;
             self.duplicates = 0;
             self.limited = 0;
-            self.mark_losses_after_timeout(now);
             self.urgent = true;
         }
         self.round_trip.back_off();

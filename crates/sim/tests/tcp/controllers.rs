@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use tidegate_core::Rate;
-use tidegate_sim::tcp::congestion::{Ack, Controller, Entry, Loss, NEW_RENO};
+use tidegate_core::{Rate, Time};
+use tidegate_sim::tcp::congestion::{Ack, Controller, Entry, Loss, LostSegment, NEW_RENO};
 
 /// A window of `SEGMENTS` and a pacing rate of `RATE` bit/s, whatever happens.
 pub(crate) fn fixed<const SEGMENTS: u64, const RATE: u64>() -> &'static Entry {
@@ -26,7 +26,7 @@ struct Fixed {
 impl Controller for Fixed {
     fn on_ack(&mut self, _: &Ack) {}
     fn on_loss(&mut self, _: &Loss) {}
-    fn on_timeout(&mut self) {}
+    fn on_timeout(&mut self, _: u64) {}
     fn on_idle(&mut self, _: u64) {}
     fn on_recovered(&mut self, _: u64) {}
 
@@ -68,6 +68,8 @@ pub(crate) enum Heard {
     Timeout,
     Idle,
     Recovered(u64),
+    Lost(LostSegment),
+    Restart(Time),
 }
 
 thread_local! {
@@ -105,9 +107,9 @@ impl Controller for PacedReno {
         self.reno.on_ecn(loss);
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, in_flight: u64) {
         note(Heard::Timeout);
-        self.reno.on_timeout();
+        self.reno.on_timeout(in_flight);
     }
 
     fn on_idle(&mut self, initial: u64) {
@@ -130,5 +132,65 @@ impl Controller for PacedReno {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.rate
+    }
+}
+
+/// A window of `SEGMENTS` that samples rates, rules recovery and is never paced. What
+/// it hears goes into the log of this thread.
+pub(crate) fn sampling<const SEGMENTS: u64>() -> &'static Entry {
+    const {
+        &Entry {
+            name: "sampling",
+            summary: "a window that never changes, with samples of the delivery rate",
+            source: "",
+            start: |start| Box::new(Sampling(SEGMENTS * start.mss)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Sampling(u64);
+
+impl Controller for Sampling {
+    fn on_ack(&mut self, ack: &Ack) {
+        note(Heard::Ack(*ack));
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        note(Heard::Loss(*loss));
+    }
+
+    fn on_timeout(&mut self, _: u64) {
+        note(Heard::Timeout);
+    }
+
+    fn on_idle(&mut self, _: u64) {}
+
+    fn on_recovered(&mut self, window: u64) {
+        note(Heard::Recovered(window));
+    }
+
+    fn on_segment_lost(&mut self, segment: &LostSegment) {
+        note(Heard::Lost(*segment));
+    }
+
+    fn on_restart(&mut self, now: Time) {
+        note(Heard::Restart(now));
+    }
+
+    fn samples_rate(&self) -> bool {
+        true
+    }
+
+    fn rules_recovery(&self) -> bool {
+        true
+    }
+
+    fn window(&self) -> u64 {
+        self.0
+    }
+
+    fn threshold(&self) -> u64 {
+        self.0
     }
 }

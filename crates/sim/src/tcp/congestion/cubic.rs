@@ -57,7 +57,7 @@ impl Controller for Cubic {
         self.window.reduce(self.curve.reduced(loss.window, loss.flight));
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _: u64) {
         self.window.collapse();
         self.curve.on_timeout();
     }

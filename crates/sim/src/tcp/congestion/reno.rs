@@ -36,7 +36,7 @@ impl Controller for Reno {
         self.0.reduce(loss.flight / 2);
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _: u64) {
         self.0.collapse();
     }
 

@@ -25,14 +25,29 @@ impl Sender {
         if config.ns3.repair_end && self.phase == Phase::Loss && offset >= self.recover {
             acked = acked.min(offset - self.recover);
         }
+        if self.congestion.rules_recovery && self.phase != Phase::Open {
+            self.on_ruled_progress(offset);
+        }
         self.tell(now, acked, taken.delivered, taken, self.phase);
-        if self.phase == Phase::Recovery {
+        if self.phase == Phase::Recovery && !self.congestion.rules_recovery {
             self.on_recovery_progress(config, now, acked);
             return;
         }
         self.restart_timer(config, now);
         if self.phase == Phase::Loss && offset >= self.recover {
             self.phase = Phase::Open;
+        }
+    }
+
+    /// The same for a controller that rules recovery: a partial acknowledgement shows
+    /// that the next segment is missing too, and the window is left alone.
+    fn on_ruled_progress(&mut self, offset: u64) {
+        if offset >= self.recover {
+            self.phase = Phase::Open;
+            self.congestion.on_recovered(self.congestion.threshold());
+        } else if self.phase == Phase::Recovery {
+            self.board.count_lost(0);
+            self.urgent = true;
         }
     }
 
@@ -85,7 +100,7 @@ impl Sender {
         let mss = u64::from(self.mss);
         self.duplicates = self.duplicates.saturating_add(1);
         match self.phase {
-            Phase::Recovery => self.congestion.window += mss,
+            Phase::Recovery => self.congestion.set_window(self.congestion.window + mss),
             // Step 2: only if more than `recover` has been acknowledged. After
             // a timeout, duplicates are likely to come from segments that were
             // sent again without need.
@@ -96,8 +111,11 @@ impl Sender {
             {
                 let delivered = if config.ns3.recovery_window { 1 } else { DUPLICATE_THRESHOLD };
                 let early = if config.ns3.recovery_window { mss } else { 0 };
+                self.board.count_lost(0);
+                self.report_losses();
                 self.enter_recovery(self.flight().saturating_sub(early));
-                self.congestion.window = self.congestion.threshold() + u64::from(delivered) * mss;
+                let inflated = self.congestion.threshold() + u64::from(delivered) * mss;
+                self.congestion.set_window(inflated);
             }
             Phase::Open | Phase::Loss => {}
         }

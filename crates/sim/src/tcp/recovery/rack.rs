@@ -306,7 +306,8 @@ impl Sender {
         let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) else { return };
         let delivered = std::mem::take(&mut rack.delivered);
         if self.phase == Phase::Recovery {
-            self.congestion.window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
+            let window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
+            self.congestion.set_window(window);
         }
     }
 

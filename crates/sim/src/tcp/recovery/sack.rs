@@ -189,21 +189,30 @@ impl Sender {
     }
 
     fn change_phase(&mut self, now: Time, acked: u64, delivered: u64, taken: Taken) {
+        if self.congestion.rules_recovery {
+            self.end_recovery();
+        }
         if acked > 0 || delivered > 0 {
             let phase = if self.has_new_loss() { Phase::Recovery } else { self.phase };
             self.tell(now, acked, delivered, taken, phase);
         }
-        if self.phase != Phase::Open && self.unacknowledged >= self.recover {
-            if self.phase == Phase::Recovery {
-                self.congestion.on_recovered(self.congestion.threshold());
-            }
-            self.phase = Phase::Open;
-            if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
-                rack.on_recovered();
-            }
-        }
+        self.end_recovery();
         if self.has_new_loss() {
             self.begin_selective_recovery();
+        }
+    }
+
+    /// Ends a recovery, or what follows a timeout, if all of it has been acknowledged.
+    fn end_recovery(&mut self) {
+        if self.phase == Phase::Open || self.unacknowledged < self.recover {
+            return;
+        }
+        if self.phase == Phase::Recovery || self.congestion.rules_recovery {
+            self.congestion.on_recovered(self.congestion.threshold());
+        }
+        self.phase = Phase::Open;
+        if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
+            rack.on_recovered();
         }
     }
 
@@ -221,7 +230,7 @@ impl Sender {
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
         self.enter_recovery(flight);
-        self.congestion.window = self.congestion.threshold();
+        self.congestion.set_window(self.congestion.threshold());
         self.begin_reduction(flight);
         if !self.board.has_awaiting() {
             self.board.mark_lost(0);
@@ -309,6 +318,7 @@ impl Sender {
             self.detect_by_time(rack, &sack.sacked, now);
         }
         self.sack = Some(sack);
+        self.report_losses();
         if self.has_new_loss() {
             self.begin_selective_recovery();
         }

@@ -104,6 +104,7 @@ impl Sender {
         index: usize,
         counted: bool,
     ) -> Outgoing {
+        self.note_restart(now);
         let record = self.board.retransmit(index, now, counted);
         self.statistics.retransmissions += 1;
         self.last_sent = now;
@@ -124,6 +125,17 @@ impl Sender {
             payload: record.payload(),
             fin: record.fin(),
             new_data: false,
+        }
+    }
+
+    /// Tells a controller that samples rates of data that leaves when nothing is in the
+    /// network because the application had nothing to send.
+    fn note_restart(&mut self, now: Time) {
+        if let Some(delivery) = &self.board.delivery
+            && delivery.is_limited()
+            && self.board.pipe() == 0
+        {
+            self.congestion.on_restart(now);
         }
     }
 
@@ -209,6 +221,7 @@ impl Sender {
             // The persist timer may be running.
             self.retransmit_at = Time::FAR_FUTURE;
         }
+        self.note_restart(now);
         let start = self.next;
         let stop = start + u64::from(payload);
         let fin = self.closing && stop == self.end && !self.fin_sent;

@@ -152,7 +152,7 @@ pub fn flow(cell: &Cell, seconds: f64) -> Result<Flow, Absent> {
         at_s: sample.at.as_seconds(),
         window: sample.congestion_window.0 as f64 / SEGMENT_BYTES,
         round_trip_ms: sample.smoothed_rtt.map_or(0.0, |span| span.as_seconds() * 1e3),
-        pacing_mbps: None,
+        pacing_mbps: sample.pacing_rate.map(|rate| rate.0 as f64 / 1e6),
         arrived_bytes: sample.arrived.0,
     });
     let delays = &run.traffic[1].delay;

@@ -11,6 +11,7 @@ use tidegate_sim::simulation;
 
 use crate::cell::Cell;
 use crate::flow::{Flow, WARM_UP_S};
+use crate::shaped;
 use crate::workload::{self, PATIENCE_S, SEGMENT_BYTES, Transfer};
 
 /// Why the simulator has no answer.
@@ -51,7 +52,7 @@ fn scenario(
     let choice: DisciplineChoice = queue.parse().map_err(|error| absent(format!("{error}")))?;
     let fifo = format!("{} B", cell.link.buffer_bytes);
     let buffer = cell.queue.buffer.unwrap_or(&fifo);
-    let (rate, delay_us) = (cell.link.rate.0, cell.link.delay.0 / 1000);
+    let delay_us = cell.link.delay.0 / 1000;
     // The probes of the kernel's sender: 64 bytes and two headers, ten a second.
     let text = format!(
         r#"title = "{cell}"
@@ -68,7 +69,6 @@ congestion = "{controller}"
 name = "access"
 from = "provider"
 to = "client"
-rate = "{rate} bit/s"
 queue = "tested"
 buffer = "{buffer}"
 back = {{ name = "up", rate = "1 Gbit/s", queue = "unbounded" }}
@@ -99,7 +99,7 @@ packet = "92 B"
     workload::write(log, &mut bytes).expect("memory does not fail");
     let scenario = file::parse(&cell.to_string(), &text, &Log(bytes))
         .map_err(|error| absent(format!("{error}")))?;
-    Ok((scenario, choice))
+    Ok((scenario, shaped::choice(choice, cell.link.rate, cell.queue.shapes)))
 }
 
 /// Takes what is compared.

@@ -52,6 +52,7 @@ impl Table {
                 "timeouts",
                 "longest_stall_s",
                 "unloaded_s",
+                "congestion",
             ],
             Table::Links => [
                 &["seed", "link", "time_s", "queue_packets", "queue_bytes", "flows_tracked"][..],
@@ -156,6 +157,7 @@ impl Recorder for RowWriter<'_> {
             row.timeouts.to_string(),
             seconds(row.longest_stall),
             maybe(row.unloaded),
+            row.congestion.unwrap_or_default().to_string(),
         ];
         let source = self.names.sources[row.traffic].as_str();
         let head = [self.contender, &self.seed, source];

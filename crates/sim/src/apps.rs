@@ -8,6 +8,7 @@
 mod clients;
 mod gateway;
 mod proxy;
+mod senders;
 mod servers;
 mod traffic;
 mod transfer;

@@ -85,6 +85,7 @@ impl DatagramFlows {
             number: u64::from(number),
             size: flow.plan.size,
             start: flow.started,
+            congestion: None,
             response: finished.then(|| flow.last_arrival.since(flow.started)),
             end: finished.then_some(flow.last_arrival),
             delivered: flow.delivered,

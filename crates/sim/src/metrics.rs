@@ -48,6 +48,8 @@ pub struct FlowRecord {
     /// When its first packet was sent (of a connection: the SYN), or would have been if
     /// fewer than [`MOST_OPEN`](crate::scenario::MOST_OPEN) transfers had been open.
     pub start: Time,
+    /// What set its congestion window, by name; `None` if it has none or never began.
+    pub congestion: Option<&'static str>,
     /// From the start to the last byte's arrival at the receiver.
     pub response: Option<Span>,
     /// When it was over: both directions of a connection finished.

@@ -5,11 +5,14 @@
 //! sizes between two of them are interpolated linearly. Beyond the largest, the
 //! slope of the last two is continued: such a flow runs at a constant rate.
 
+use std::sync::Arc;
+
 use tidegate_core::{Bytes, Span, Time};
 
 use crate::metrics::{FlowRecord, Recorder};
 use crate::scenario::{Arrivals, Scenario, SizeLaw, TrafficKind};
 use crate::simulation;
+use crate::tcp::TcpConfig;
 
 /// Sizes that are simulated: 1, 2 and 5 times a power of ten.
 const STEPS: [u64; 3] = [1, 2, 5];
@@ -61,6 +64,10 @@ impl<'a> Unloaded<'a> {
         let mut alone = self.scenario.traffic[traffic].clone();
         let mut transfer = alone.kind.transfer()?.clone();
         transfer.follow = false;
+        if !transfer.tcp.mix.is_empty() {
+            // One yardstick for all: that of `congestion`.
+            transfer.tcp = Arc::new(TcpConfig { mix: Vec::new(), ..(*transfer.tcp).clone() });
+        }
         alone.kind = TrafficKind::Transfers {
             transfer,
             arrivals: Arrivals::AtStart { count: 1 },

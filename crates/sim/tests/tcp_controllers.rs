@@ -104,9 +104,11 @@ proptest! {
             window: segments * MSS,
             threshold: threshold.map_or(u64::MAX, |segments| segments * MSS),
             slow_start_limit: 2 * MSS,
+            slow_start: None,
             now: Time::ZERO,
             round_trip: Some(Span::millis(25)),
             seed: 7,
+            selective: true,
         };
         for entry in CONTROLLERS {
             let mut one = (entry.start)(&start);

@@ -1,7 +1,7 @@
 //! Segments leave at the controller's pacing rate.
 //!
 //! The rate is one segment per millisecond unless a test says otherwise, so that
-//! the quantum is two segments: a millisecond's worth is one, and two are the least.
+//! a burst is two segments: a millisecond's worth is one, and two are the least.
 
 mod tcp;
 
@@ -46,10 +46,10 @@ fn departures(pair: &mut Pair, end: Time) -> Vec<(Time, Header)> {
     }
 }
 
-/// How many leave at the same time, and at which millisecond.
+/// How many leave at the same time, and at which microsecond.
 fn bursts(sent: &[(Time, Header)]) -> Vec<(u64, usize)> {
     let same = sent.chunk_by(|one, other| one.0 == other.0);
-    same.map(|burst| (burst[0].0.0 / MILLISECOND, burst.len())).collect()
+    same.map(|burst| (burst[0].0.0 / 1_000, burst.len())).collect()
 }
 
 /// The most that `sent` is ahead of the rate at any time, in bytes.
@@ -63,14 +63,14 @@ fn most_ahead(sent: &[(Time, Header)], rate: Rate) -> u64 {
 }
 
 /// The first ten segments leave at once when the handshake is done, at 100 ms. The
-/// rate pays for the last of them, so that the eleventh leaves a millisecond later,
-/// and from then on two leave every two milliseconds.
+/// rate pays for the burst of two that makes them ten, and from then on two leave
+/// every two milliseconds.
 #[test]
-fn a_quantum_leaves_at_a_time() {
+fn a_burst_leaves_at_a_time() {
     let mut pair = pair(&config(fixed::<1_000, RATE>())).upload(40 * MSS);
     let sent = departures(&mut pair, Time(1_000 * MILLISECOND));
-    let mut expected = vec![(100, 10)];
-    expected.extend((0..15).map(|pair| (101 + 2 * pair, 2)));
+    let mut expected = vec![(100_000, 10)];
+    expected.extend((1..16).map(|pair| (100_000 + 2_000 * pair, 2)));
     assert_eq!(bursts(&sent), expected);
     assert_eq!(pair.ends[SERVER].delivered(), 40 * MSS);
     assert_eq!(pair.ends[CLIENT].statistics().retransmissions, 0);
@@ -87,26 +87,35 @@ fn after_a_pause(congestion: &'static Entry) -> Vec<(u64, usize)> {
     bursts(&sent)
 }
 
-/// A pause makes up for one quantum's time: the quantum that is due and another one
-/// leave at once. The others follow at the rate, whatever acknowledgements do.
+/// A pause earns half a burst: the second one leaves after one millisecond instead of
+/// two. The others follow at the rate, whatever acknowledgements do.
 #[test]
-fn a_pause_earns_one_quantum() {
-    let mut expected = vec![(1_500, 4)];
-    expected.extend((1..199).map(|pair| (1_500 + 2 * pair, 2)));
+fn a_pause_earns_half_a_burst() {
+    let mut expected = vec![(1_500_000, 2)];
+    expected.extend((0..199).map(|pair| (1_501_000 + 2_000 * pair, 2)));
     assert_eq!(after_a_pause(fixed::<1_000, RATE>()), expected);
 }
 
-/// At twenty segments per millisecond a quantum is a millisecond's worth.
+/// At twenty segments per millisecond a burst is a 1 024th of a second's worth, rounded
+/// down to nineteen: 950 microseconds.
 #[test]
-fn a_quantum_is_a_millisecond() {
-    let mut expected = vec![(1_500, 40)];
-    expected.extend((1..19).map(|burst| (1_500 + burst, 20)));
+fn a_burst_is_about_a_millisecond() {
+    let mut expected = vec![(1_500_000, 19)];
+    expected.extend((0..20).map(|burst| (1_500_475 + 950 * burst, 19)));
+    expected.push((1_519_475, 1));
     assert_eq!(after_a_pause(fixed::<1_000, { 20 * RATE }>()), expected);
+}
+
+/// A window of six segments holds two bursts of three, however high the rate is.
+#[test]
+fn a_window_holds_two_bursts() {
+    let sent = after_a_pause(fixed::<6, { 20 * RATE }>());
+    assert_eq!(sent[..3], [(1_500_000, 3), (1_500_075, 3), (1_600_000, 3)]);
 }
 
 /// Thirty segments in a row are lost. What is sent again leaves at the rate too:
 /// apart from the first retransmission, which waits for nothing, no more than two
-/// quanta are ever ahead of it.
+/// bursts are ever ahead of it.
 #[test]
 fn retransmissions_are_paced() {
     let lost: Vec<u64> = (100..130).collect();
@@ -195,20 +204,20 @@ fn sent_when_late(late: Span, calls: u32) -> (u64, Span) {
     (bytes, now.since(first.expect("there were calls")))
 }
 
-/// A timer that is late by up to a quantum's time loses no rate; one that is late
-/// by three loses two in four.
+/// A timer that is late by up to half a burst's time loses no rate. One that is late by
+/// six milliseconds is credited one of them: a burst of two takes seven.
 #[test]
-fn a_late_timer_loses_no_rate_but_beyond_a_quantum() {
-    let quantum = 2 * MSS;
-    for tenths in 0..=20 {
+fn a_late_timer_loses_no_rate_but_beyond_half_a_burst() {
+    let burst = 2 * MSS;
+    for tenths in 0..=10 {
         let late = Span::micros(100 * tenths);
         let (bytes, took) = sent_when_late(late, 1_000);
         let due = Rate(RATE).volume(took).0;
-        assert!(bytes.abs_diff(due) <= 2 * quantum, "{late}: {bytes} bytes, {due} due");
+        assert!(bytes.abs_diff(due) <= 2 * burst, "{late}: {bytes} bytes, {due} due");
     }
     let (bytes, took) = sent_when_late(Span::millis(6), 1_000);
     let share = bytes as f64 / Rate(RATE).volume(took).0 as f64;
-    assert!((share - 0.5).abs() < 0.01, "{share}");
+    assert!((share - 2.0 / 7.0).abs() < 0.01, "{share}");
 }
 
 proptest! {

@@ -363,6 +363,7 @@ fn report(
         number: object.number,
         size: Some(size),
         start: asked,
+        congestion: None,
         response: completed.then(|| now.since(asked)),
         end: completed.then_some(now),
         delivered: Bytes(object.taken),

@@ -9,6 +9,7 @@ use slab::Slab;
 use tidegate_core::Bytes;
 
 use super::App;
+use super::senders::Senders;
 use super::transfer::{Asked, Transferring};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::scenario::{MOST_OPEN, NodeId, Opener, Scenario};
@@ -18,6 +19,8 @@ use crate::traffic::{self, Action, Source};
 /// The programs of all transfers and streams of datagrams.
 pub(crate) struct Traffic {
     sources: Vec<Box<dyn Source>>,
+    /// The senders of each source, if it opens transfers.
+    senders: Vec<Option<Senders>>,
     /// Transfers begun so far, by source.
     begun: Vec<u64>,
     transfers: Slab<Transferring>,
@@ -35,7 +38,12 @@ impl Traffic {
         let sources = scenario.traffic.iter().enumerate();
         let sources: Vec<_> =
             sources.map(|(index, spec)| traffic::source(spec, seed, index)).collect();
+        let senders = scenario.traffic.iter().enumerate().map(|(index, spec)| {
+            let transfer = spec.kind.transfer()?;
+            Some(Senders::new(&transfer.tcp, seed, index))
+        });
         Traffic {
+            senders: senders.collect(),
             begun: vec![0; sources.len()],
             sources,
             transfers: Slab::new(),
@@ -75,19 +83,22 @@ impl Traffic {
         let class = spec.class;
         let slot = self.transfers.vacant_entry();
         let tag = slot.key();
-        let Asked { from, to, .. } = asked;
+        let Asked { from, to, number, .. } = asked;
+        let senders = self.senders[asked.traffic as usize].as_ref();
+        let tcp = senders.expect("a source of connections").of(number);
         let connection = world.open(&Opening {
             nodes: match transfer.opened_by {
                 Opener::Sender => [from, to],
                 Opener::Receiver { .. } => [to, from],
             },
-            tcp: [transfer.tcp.clone(), transfer.tcp.clone()],
+            tcp: [tcp.clone(), tcp.clone()],
             apps: [AppId::Traffic; 2],
             class,
             tag: tag as u64,
             wanted: None,
         });
-        slot.insert(Transferring::begin(world, connection, transfer, asked));
+        let congestion = tcp.congestion;
+        slot.insert(Transferring::begin(world, connection, transfer, congestion, asked));
         if transfer.follow {
             self.followed.push(tag);
         }

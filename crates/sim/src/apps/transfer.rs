@@ -7,6 +7,7 @@ use crate::metrics::{FlowRecord, ProgressSample};
 use crate::scenario::{NodeId, Opener, Transfer};
 use crate::simulation::World;
 use crate::tcp::Endpoint;
+use crate::tcp::congestion::Entry;
 
 /// More than any run can carry, and far from overflow.
 const ENDLESS: u64 = 1 << 60;
@@ -31,6 +32,7 @@ impl Asked {
             number: self.number,
             size: self.size,
             start: self.at,
+            congestion: None,
             response: None,
             end: None,
             delivered: Bytes::ZERO,
@@ -52,6 +54,7 @@ pub(super) struct Transferring {
     /// What the opener sends first when it is the receiver of the data.
     request: Bytes,
     answered: bool,
+    congestion: &'static Entry,
     /// Whether the receiver has closed its side.
     closed: bool,
     size: Option<Bytes>,
@@ -75,6 +78,7 @@ impl Transferring {
         world: &mut World<'_>,
         connection: ConnectionId,
         transfer: &Transfer,
+        congestion: &'static Entry,
         asked: Asked,
     ) -> Transferring {
         let Asked { at, size, traffic, number, .. } = asked;
@@ -93,6 +97,7 @@ impl Transferring {
             sender,
             request,
             answered: false,
+            congestion,
             closed: false,
             size,
             traffic: traffic as usize,
@@ -178,6 +183,7 @@ impl Transferring {
             number: self.number,
             size: self.size,
             start: self.started,
+            congestion: Some(self.congestion.name),
             response: self.response,
             end: (finished && self.response.is_some()).then_some(now),
             delivered: Bytes(self.delivered - self.delivered_before),

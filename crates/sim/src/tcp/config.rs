@@ -2,7 +2,7 @@
 
 use tidegate_core::{Bytes, Span};
 
-use super::congestion::{CUBIC, Entry, NEW_RENO};
+use super::congestion::{BBR, CUBIC, Entry, NEW_RENO, SlowStart};
 use super::ns3::Ns3;
 
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
@@ -25,12 +25,19 @@ pub struct TcpConfig {
     pub mss_option: bool,
     /// Initial congestion window, in segments.
     pub initial_window: u32,
+    /// How often the SYN may be lost before the initial window is one segment: never in
+    /// RFC 5681, once in RFC 6928 section 2.
+    pub lost_syns: u32,
     /// Slow start threshold of a new connection; `None` is unlimited.
     pub initial_ssthresh: Option<Bytes>,
     /// The most segments that one acknowledgement adds to the window in slow
     /// start: 1 in RFC 5681, 2 for the byte counting of RFC 3465, which doubles
-    /// the window in each round trip even with delayed acknowledgements.
+    /// the window in each round trip even with delayed acknowledgements. Linux has no
+    /// limit.
     pub slow_start_limit: u32,
+    /// How slow start ends; `None` leaves it to the controller: by HyStart for CUBIC, as
+    /// in Linux, and with a loss for the others.
+    pub slow_start: Option<SlowStart>,
     /// Receive buffer, and so the largest window that is advertised. Above
     /// 65 535 the SYN carries the window scale option; the peer is taken to
     /// understand it.
@@ -48,6 +55,11 @@ pub struct TcpConfig {
     /// Whether the first data segment of a connection is acknowledged at once, as
     /// in ns-3; Linux does so with the first few.
     pub ack_first_segment: bool,
+    /// Whether acknowledgements are delayed as in Linux: not those of the first segments
+    /// of a connection, nor of the end of a write, and others for as long as segments
+    /// have been apart lately, from [`DelayedAck::timeout`] to 200 ms. Every other full
+    /// segment is acknowledged at once, whatever [`DelayedAck::segments`] says.
+    pub quick_acks: bool,
     /// Whether the first two duplicate acknowledgements each release new data
     /// (RFC 3042). With SACK they always do, by RFC 6675.
     pub limited_transmit: bool,
@@ -58,10 +70,19 @@ pub struct TcpConfig {
     pub rack_tlp: bool,
     /// What sets the congestion window and the pacing rate.
     pub congestion: &'static Entry,
+    /// Whether a controller without a pacing rate of its own is paced as its window says
+    /// ([`Controller::pacing_rate`](super::congestion::Controller::pacing_rate)). Linux
+    /// does so on hosts whose queue discipline is `fq`, and for applications that ask
+    /// for it (`SO_MAX_PACING_RATE`).
+    pub pacing: bool,
+    /// Which controllers transfers have instead, each with its share: a weight among the
+    /// others. Empty when all have [`congestion`](TcpConfig::congestion).
+    pub mix: Vec<(&'static Entry, u32)>,
     /// Explicit congestion notification (RFC 3168), if the peer has it.
     pub ecn: bool,
     /// Whether segments carry the timestamps option: 12 bytes in each. Their
-    /// values are not carried, so round trips are measured as they are without it.
+    /// values are not carried. A handshake is timed with them even if a SYN was lost;
+    /// other round trips are measured as they are without it.
     pub timestamps_option: bool,
     /// Whether the handshake is timed from the first SYN even when the SYN was sent
     /// again, and the initial window kept. That breaks Karn's rule, but ns-3.37
@@ -99,6 +120,7 @@ pub const PROFILES: &[(&str, &str)] = &[
         "today",
         "CUBIC, SACK, RACK-TLP, initial window 10, timeouts of 1 s at first, 200 ms at least",
     ),
+    ("today-bbr", "the settings of today with BBR"),
 ];
 
 impl TcpConfig {
@@ -109,8 +131,10 @@ impl TcpConfig {
             mss: 1_460,
             mss_option: false,
             initial_window: 2,
+            lost_syns: 0,
             initial_ssthresh: None,
             slow_start_limit: 1,
+            slow_start: None,
             receive_window: Bytes(65_535),
             initial_rto: Span::seconds(3),
             min_rto: Span::seconds(1),
@@ -118,10 +142,13 @@ impl TcpConfig {
             clock_granularity: CLOCK_GRANULARITY,
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(200) }),
             ack_first_segment: false,
+            quick_acks: false,
             limited_transmit: false,
             sack: false,
             rack_tlp: false,
             congestion: NEW_RENO,
+            pacing: false,
+            mix: Vec::new(),
             ecn: false,
             timestamps_option: false,
             time_resent_syn: false,
@@ -140,7 +167,9 @@ impl TcpConfig {
             mss: 1_448,
             mss_option: true,
             initial_window: 10,
-            slow_start_limit: 2,
+            lost_syns: 1,
+            // Whatever an acknowledgement covers.
+            slow_start_limit: u32::MAX,
             receive_window: Bytes(4 << 20),
             initial_rto: Span::seconds(1),
             min_rto: Span::millis(200),
@@ -149,6 +178,7 @@ impl TcpConfig {
             // constant delay above 200 ms would time out in every recovery.
             clock_granularity: Span::millis(200),
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(40) }),
+            quick_acks: true,
             limited_transmit: true,
             sack: true,
             rack_tlp: true,
@@ -171,6 +201,7 @@ impl TcpConfig {
         match name {
             "papers" => Some(TcpConfig::papers()),
             "today" => Some(TcpConfig::today()),
+            "today-bbr" => Some(TcpConfig { congestion: BBR, ..TcpConfig::today() }),
             _ => None,
         }
     }

@@ -14,9 +14,16 @@
 //! the controller after each event. That leaves one dynamic call per event and
 //! none per segment.
 
+mod bbr;
+mod bbr3;
 mod cubic;
+mod hystart;
+mod hystart_plus_plus;
+mod linux;
+mod linux_reno;
 mod loss_based;
 mod reno;
+mod slow_start;
 
 use std::fmt;
 
@@ -24,14 +31,20 @@ use tidegate_core::{Rate, Span, Time};
 
 use super::config::TcpConfig;
 pub use super::sender::Phase;
+pub use slow_start::SlowStart;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] = &[reno::ENTRY, cubic::ENTRY];
+pub const CONTROLLERS: &[Entry] =
+    &[reno::ENTRY, linux_reno::ENTRY, cubic::ENTRY, bbr::ENTRY, bbr3::ENTRY];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
-/// The controller of RFC 9438, which current systems use by default.
+/// Reno as Linux has it.
+pub const LINUX_RENO: &Entry = &linux_reno::ENTRY;
+/// CUBIC as Linux has it, which current systems use by default.
 pub const CUBIC: &Entry = &cubic::ENTRY;
+/// The first version of BBR, as in Linux.
+pub const BBR: &Entry = &bbr::ENTRY;
 
 /// One controller: what it is called and how a connection gets one.
 ///
@@ -86,6 +99,8 @@ pub struct Start {
     pub threshold: u64,
     /// The most that one acknowledgement adds to the window in slow start.
     pub slow_start_limit: u64,
+    /// How slow start ends, if that is not the controller's own choice.
+    pub slow_start: Option<SlowStart>,
     /// When the connection came up. A controller that
     /// [samples rates](Controller::samples_rate) starts anew then, others when the
     /// endpoint is made.
@@ -95,6 +110,9 @@ pub struct Start {
     /// Differs from connection to connection: the initial sequence number. A
     /// controller that chooses at random seeds a stream of its own with it.
     pub seed: u32,
+    /// Whether the peer reports selectively what has arrived: more than one loss per
+    /// round trip can be found then.
+    pub selective: bool,
 }
 
 /// What an acknowledgement says, after the sender has taken it in.
@@ -110,10 +128,11 @@ pub struct Ack {
     /// The round trip that it measures. It measures none if a segment that it
     /// acknowledges was sent more than once (Karn's algorithm).
     pub round_trip: Option<Span>,
-    /// `RS.rtt` of draft-ietf-ccwg-bbr: the round trip of the latest segment that it
-    /// reports, by SACK too, if that was sent once and the controller
-    /// [asks](Controller::samples_rate) for rates. With delayed acknowledgements
-    /// `round_trip` is longer: the receiver has held back what that one measures.
+    /// The round trip of the latest segment that it reports, if that was sent once:
+    /// `RS.rtt` of draft-ietf-ccwg-bbr. SACK's reports count with detection by time, and
+    /// for a controller that [asks](Controller::samples_rate) for rates. With delayed
+    /// acknowledgements `round_trip` is longer: the receiver has held back what that one
+    /// measures.
     pub latest_round_trip: Option<Span>,
     /// `SRTT` (RFC 6298), this measurement included.
     pub smoothed_round_trip: Option<Span>,
@@ -180,6 +199,8 @@ pub struct RateSample {
 /// [asks](Controller::samples_rate) for rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostSegment {
+    /// Its offset.
+    pub start: u64,
     /// Its payload in bytes.
     pub bytes: u64,
     /// Bytes in the network when it left, it included.
@@ -188,6 +209,9 @@ pub struct LostSegment {
     pub lost: u64,
     /// Whether it left while the application set the pace.
     pub app_limited: bool,
+    /// `C.delivered`: bytes that have arrived over the connection, by what shows the
+    /// loss too.
+    pub total_delivered: u64,
 }
 
 /// What the sender knows when it finds a loss or a mark.
@@ -279,6 +303,10 @@ pub trait Controller: fmt::Debug + Send {
     /// comes after all that it shows.
     fn on_segment_lost(&mut self, _: &LostSegment) {}
 
+    /// All that the latest recovery has sent again was not lost: the peer has it twice
+    /// (RFC 2883, RFC 3708). The recovery may be under way or over.
+    fn on_spurious_recovery(&mut self) {}
+
     /// Data is to be sent at this time while nothing is in the network because the
     /// application had nothing to send. It comes to a controller that
     /// [samples rates](Controller::samples_rate), with the first data too.
@@ -303,6 +331,12 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
+    /// Whether a silence halves the window for each retransmission timeout that it lasts,
+    /// as in Linux, instead of taking it back to the initial one at once.
+    fn halves_when_idle(&self) -> bool {
+        false
+    }
+
     /// How many bytes may be in the network.
     fn window(&self) -> u64;
 
@@ -311,9 +345,16 @@ pub trait Controller: fmt::Debug + Send {
     fn threshold(&self) -> u64;
 
     /// How fast segments leave, counted in payload. `None` sends as much as the
-    /// window allows at once; below 1 bit/s the rate is 1 bit/s.
+    /// window allows at once, unless [`pacing`](TcpConfig::pacing) says otherwise; below
+    /// 1 bit/s the rate is 1 bit/s.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// How many segments leave at once however low the rate is, if there are so many:
+    /// `tcp_min_tso_segs` of Linux.
+    fn least_burst(&self) -> u64 {
+        2
     }
 }
 
@@ -322,8 +363,12 @@ pub trait Controller: fmt::Debug + Send {
 pub(super) struct Congestion {
     /// The window in force, in bytes: the controller's, or a fast recovery's own.
     pub(super) window: u64,
-    /// The controller's pacing rate.
+    /// The controller's pacing rate, or one that follows the window.
     pub(super) pacing_rate: Option<Rate>,
+    /// Segments that leave at once at any rate.
+    pub(super) least_burst: u64,
+    /// Whether a controller without a rate is paced as its window says.
+    pub(super) follows_window: bool,
     /// Whether the controller sets the window in recoveries too.
     pub(super) rules_recovery: bool,
     controller: Box<dyn Controller>,
@@ -333,17 +378,18 @@ impl Congestion {
     /// A controller for segments of `mss` bytes that starts with a window of
     /// `segments`.
     pub(super) fn new(config: &TcpConfig, mss: u32, segments: u32) -> Congestion {
-        Congestion::established(config, mss, segments, Time::ZERO, None, 0)
+        Congestion::established(config, mss, segments, Time::ZERO, None, (0, config.sack))
     }
 
-    /// The same for a connection that comes up, whose handshake took `round_trip`.
+    /// The same for a connection that comes up, whose handshake took `round_trip`, and for
+    /// which `selective` acknowledgements have been agreed on.
     pub(super) fn established(
         config: &TcpConfig,
         mss: u32,
         segments: u32,
         now: Time,
         round_trip: Option<Span>,
-        seed: u32,
+        (seed, selective): (u32, bool),
     ) -> Congestion {
         let mss = u64::from(mss);
         let controller = (config.congestion.start)(&Start {
@@ -351,13 +397,22 @@ impl Congestion {
             window: mss * u64::from(segments.max(1)),
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
+            slow_start: config.slow_start,
             now,
             round_trip,
             seed,
+            selective,
         });
         let rules_recovery = controller.rules_recovery();
-        let mut congestion =
-            Congestion { window: 0, pacing_rate: None, rules_recovery, controller };
+        let follows_window = config.pacing && controller.pacing_rate().is_none();
+        let mut congestion = Congestion {
+            window: 0,
+            pacing_rate: None,
+            least_burst: 0,
+            follows_window,
+            rules_recovery,
+            controller,
+        };
         congestion.adopt();
         congestion
     }
@@ -414,6 +469,11 @@ impl Congestion {
         self.controller.on_segment_lost(segment);
     }
 
+    pub(super) fn on_spurious_recovery(&mut self) {
+        self.controller.on_spurious_recovery();
+        self.adopt();
+    }
+
     pub(super) fn on_restart(&mut self, now: Time) {
         self.controller.on_restart(now);
         if self.rules_recovery {
@@ -423,7 +483,14 @@ impl Congestion {
         }
     }
 
-    pub(super) fn on_idle(&mut self, initial: u64) {
+    /// Data is to be sent after a silence of so many retransmission timeouts.
+    pub(super) fn on_idle(&mut self, initial: u64, timeouts: u64) {
+        let initial = if self.controller.halves_when_idle() {
+            let halvings = u32::try_from(timeouts).unwrap_or(u32::MAX);
+            initial.max(self.window.checked_shr(halvings).unwrap_or(0))
+        } else {
+            initial
+        };
         self.controller.on_idle(initial);
         self.adopt();
     }
@@ -440,6 +507,49 @@ impl Congestion {
     }
 
     fn adopt_rate(&mut self) {
-        self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+        if !self.follows_window {
+            self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+            self.least_burst = self.controller.least_burst();
+        }
+    }
+
+    /// Paces what has no rate of its own: twice the window per round trip in the first
+    /// half of slow start, when the window doubles, and 1.2 times the window later
+    /// (Linux 7.3, `tcp_update_pacing_rate`). With more than a window `outstanding`
+    /// that much counts.
+    pub(super) fn follow_window(&mut self, smoothed: Option<Span>, outstanding: u64) {
+        let Some(round_trip) = smoothed else { return };
+        let doubles = self.window < self.threshold() / 2;
+        let percent = if doubles { 200 } else { 120 };
+        let bits = u128::from(self.window.max(outstanding)) * 8 * percent / 100;
+        let per_second = bits * u128::from(Span::seconds(1).0) / u128::from(round_trip.0.max(1));
+        self.pacing_rate = Some(Rate(u64::try_from(per_second).unwrap_or(u64::MAX).max(1)));
+        self.least_burst = self.controller.least_burst();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An acknowledgement of a segment, when nothing is lost.
+    pub(super) fn ack(now: Time, delay: Option<Span>, acknowledged: u64, sent: u64) -> Ack {
+        Ack {
+            now,
+            acked: 1_000,
+            delivered: 1_000,
+            round_trip: delay,
+            latest_round_trip: delay,
+            smoothed_round_trip: delay,
+            in_flight: sent - acknowledged.min(sent),
+            in_flight_before: sent - acknowledged.min(sent) + 1_000,
+            lost: 0,
+            departure: now,
+            acknowledged,
+            sent,
+            rate: None,
+            window_limited: true,
+            phase: Phase::Open,
+        }
     }
 }

@@ -135,21 +135,25 @@ impl Delivery {
         self.departures.clear();
     }
 
-    /// The segment at `index`, with `bytes` of payload, has been found lost.
-    pub(super) fn on_loss(&mut self, index: usize, bytes: u64) {
+    /// The segment at `index`, with `bytes` of payload from `start` on, has been found lost.
+    pub(super) fn on_loss(&mut self, index: usize, start: u64, bytes: u64) {
         self.lost += bytes;
         let departure = &self.departures[index];
         self.found_lost.push(LostSegment {
+            start,
             bytes,
             in_flight: departure.in_flight,
             lost: self.lost - departure.lost,
             app_limited: departure.limited,
+            total_delivered: 0,
         });
     }
 
-    /// Hands out what has been found lost since the last call.
+    /// Hands out what has been found lost since the last call, after the acknowledgement
+    /// that shows it has been measured.
     pub(super) fn found_lost(&mut self) -> impl Iterator<Item = LostSegment> {
-        self.found_lost.drain(..)
+        let total_delivered = self.delivered;
+        self.found_lost.drain(..).map(move |lost| LostSegment { total_delivered, ..lost })
     }
 
     /// With `in_flight` bytes in the network the sender has run out of data, or its

@@ -6,6 +6,7 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::config::TcpConfig;
 use super::header::{Flags, Header, Options, SequenceSpace};
+use super::quick_acks::Pace;
 use super::receiver::Receiver;
 use super::recovery::sack::Sack;
 use super::sender::{Outgoing, Sender};
@@ -162,7 +163,7 @@ impl Endpoint {
 
     /// Does what is due at `now`. May be called at any time.
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Header>) {
-        self.receiver.on_timer(now);
+        self.receiver.on_timer(now, || self.sender.round_trip.timeout(&self.config));
         if self.sender.probe_at <= now
             && let Some(probe) = self.sender.on_probe_timer(&self.config, now)
         {
@@ -270,8 +271,9 @@ impl Endpoint {
     fn establish(&mut self, now: Time, header: &Header) {
         self.state = State::Established;
         let sequence = self.receiver.next();
-        let seed = self.own.wire(0);
-        self.sender.on_established(&self.config, now, self.mss, header.window, sequence, seed);
+        let agreed = (self.mss, self.timestamps);
+        let start = (self.own.wire(0), self.sack);
+        self.sender.on_established(&self.config, now, agreed, header.window, sequence, start);
         if self.sack {
             // The first estimate is the first sample itself (RFC 6298 (2.2)).
             let handshake = self.sender.round_trip.smoothed();
@@ -332,7 +334,11 @@ impl Endpoint {
         if self.ecn {
             self.receiver.on_marks(marked && payload > 0, flags.contains(Flags::CWR));
         }
-        self.receiver.on_data(&self.config, now, start, payload, fin);
+        let ends = (fin, flags.contains(Flags::PSH));
+        self.receiver.on_data(&self.config, now, start, payload, ends, || Pace {
+            timeout: self.sender.round_trip.timeout(&self.config),
+            round_trip: self.sender.round_trip.smoothed(),
+        });
         if self.receiver.finished() {
             self.on_peer_finished();
         }
@@ -392,6 +398,9 @@ impl Endpoint {
             self.emit_acknowledgement(out);
         }
         while let Some(segment) = self.sender.next_segment(&self.config, now) {
+            if segment.payload > 0 {
+                self.receiver.on_answer(now);
+            }
             self.emit(segment, out);
         }
         if self.receiver.owes_now() {
@@ -438,7 +447,10 @@ impl Endpoint {
         let mut header = self.header(segment.start);
         header.payload = segment.payload;
         header.ecn_capable = self.ecn && segment.new_data;
-        header.flags = header.flags | Flags::CWR.when(reduced) | Flags::FIN.when(segment.fin);
+        header.flags = header.flags
+            | Flags::CWR.when(reduced)
+            | Flags::FIN.when(segment.fin)
+            | Flags::PSH.when(self.sender.ends_write(&segment));
         out.push(header);
         if segment.fin && !self.fin_sent {
             self.fin_sent = true;

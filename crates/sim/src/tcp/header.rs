@@ -35,6 +35,8 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// The connection is gone.
     pub const RST: Flags = Flags(0x04);
+    /// Ends what the application has written.
+    pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
     /// Echo of a congestion mark (RFC 3168).
@@ -68,7 +70,7 @@ impl Flags {
     /// The flags as they stand in the octet of the header; other bits are dropped.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Flags {
-        Flags(bits & 0xd7)
+        Flags(bits & 0xdf)
     }
 }
 
@@ -81,10 +83,11 @@ impl BitOr for Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Flags, &str); 6] = [
+        const NAMES: [(Flags, &str); 7] = [
             (Flags::SYN, "S"),
             (Flags::FIN, "F"),
             (Flags::RST, "R"),
+            (Flags::PSH, "P"),
             (Flags::ACK, "."),
             (Flags::ECE, "E"),
             (Flags::CWR, "W"),

@@ -65,6 +65,7 @@ mod endpoint;
 mod header;
 mod ns3;
 mod pacing;
+mod quick_acks;
 mod ranges;
 mod receiver;
 mod recovery;

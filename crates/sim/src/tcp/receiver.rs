@@ -9,6 +9,7 @@ use tidegate_core::{Span, Time};
 
 use super::config::TcpConfig;
 use super::header::{Header, SackBlock, SequenceSpace};
+use super::quick_acks::{Arrival, Pace, QuickAcks};
 use super::ranges::{Range, Ranges};
 
 /// Largest window that fits into the header of a SYN, where it is never scaled
@@ -49,6 +50,10 @@ pub(super) struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// Data segments since the last acknowledgement.
     unacknowledged: u32,
+    /// RCV.NXT as last acknowledged.
+    told: u64,
+    /// Acknowledgements as in Linux, if that is wanted.
+    quick: Option<QuickAcks>,
     owed: Owed,
     /// How much payload the application takes in all.
     readable: u64,
@@ -71,6 +76,11 @@ impl Receiver {
             fin: None,
             duplicate: None,
             unacknowledged: 0,
+            told: 0,
+            quick: config
+                .delayed_ack
+                .filter(|_| config.quick_acks)
+                .map(|delay| QuickAcks::new(delay.timeout)),
             owed: Owed::Nothing,
             readable: u64::MAX,
             echo: false,
@@ -148,7 +158,8 @@ impl Receiver {
         now: Time,
         start: u64,
         payload: u64,
-        fin: bool,
+        (fin, pushed): (bool, bool),
+        pace: impl FnOnce() -> Pace,
     ) {
         // What lies beyond the window is cut off, and with it the FIN. A bare
         // FIN is taken even at a closed window: it needs no buffer.
@@ -164,6 +175,24 @@ impl Receiver {
             self.next = end;
             self.deliver();
             self.unacknowledged += 1;
+            if let Some(quick) = &mut self.quick {
+                let arrival = Arrival {
+                    now,
+                    payload,
+                    pushed,
+                    unacknowledged: end - self.told,
+                    window: self.edge.saturating_sub(self.told),
+                    deadline: self.acknowledge_at,
+                };
+                let due = quick.due(&arrival, pace());
+                if due == now {
+                    self.owe(Owed::Now);
+                } else {
+                    self.owe(Owed::Later);
+                    self.acknowledge_at = due;
+                }
+                return;
+            }
             let at_once = config.ack_first_segment && start == 1;
             let delay =
                 config.delayed_ack.filter(|delay| self.unacknowledged < delay.segments && !at_once);
@@ -196,13 +225,13 @@ impl Receiver {
             if start < end {
                 self.stamp += 1;
                 if self.held.insert(start, end, self.stamp).1.is_none() {
-                    self.duplicate = Some((start, end));
+                    self.on_duplicate(start, end);
                 }
             }
             return self.owe(Owed::Alone);
         }
         if start < self.next.min(end) {
-            self.duplicate = Some((start, self.next.min(end)));
+            self.on_duplicate(start, self.next.min(end));
         }
         if end <= self.next {
             return self.owe(Owed::Alone);
@@ -221,6 +250,22 @@ impl Receiver {
         self.owe(if alone { Owed::Alone } else { Owed::Now });
     }
 
+    /// Data that has come in before, to be reported.
+    fn on_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+        if let Some(quick) = &mut self.quick {
+            quick.on_duplicate(self.edge.saturating_sub(self.next));
+        }
+    }
+
+    /// A segment with data of our own leaves.
+    #[inline]
+    pub(super) fn on_answer(&mut self, now: Time) {
+        if let Some(quick) = &mut self.quick {
+            quick.on_answer(now);
+        }
+    }
+
     fn owe(&mut self, owed: Owed) {
         self.owed = self.owed.max(owed);
     }
@@ -230,7 +275,7 @@ impl Receiver {
     pub(super) fn refuse(&mut self, start: u64, payload: u64) {
         let end = start + payload;
         if payload > 0 && end <= self.next {
-            self.duplicate = Some((start, end));
+            self.on_duplicate(start, end);
         }
         self.owe(Owed::Alone);
     }
@@ -249,8 +294,11 @@ impl Receiver {
     }
 
     /// The delayed acknowledgement timer, when it is due.
-    pub(super) fn on_timer(&mut self, now: Time) {
+    pub(super) fn on_timer(&mut self, now: Time, timeout: impl FnOnce() -> Span) {
         if self.acknowledge_at <= now {
+            if let Some(quick) = &mut self.quick {
+                quick.on_delayed(timeout());
+            }
             self.acknowledge_at = Time::FAR_FUTURE;
             self.owe(Owed::Now);
         }
@@ -295,6 +343,10 @@ impl Receiver {
         header.acknowledgement = space.wire(self.next);
         // After a FIN the edge may lie below RCV.NXT by one.
         header.window = self.edge.saturating_sub(self.next) as u32;
+        if let Some(quick) = &mut self.quick {
+            quick.on_acknowledged(self.owed != Owed::Nothing);
+        }
+        self.told = self.next;
         self.owed = Owed::Nothing;
         self.unacknowledged = 0;
         self.acknowledge_at = Time::FAR_FUTURE;

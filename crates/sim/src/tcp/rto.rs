@@ -14,6 +14,8 @@ const AFTER_SYN_LOSS: Span = Span::seconds(3);
 pub(super) struct RoundTrip {
     /// SRTT; zero before the first sample.
     smoothed: Span,
+    /// The least measurement; the longest of times before the first one.
+    least: Span,
     /// RTTVAR.
     variation: Span,
     /// RTO without back-off.
@@ -26,6 +28,7 @@ impl RoundTrip {
     pub(super) fn new(config: &TcpConfig) -> RoundTrip {
         RoundTrip {
             smoothed: Span::ZERO,
+            least: Span(u64::MAX),
             variation: Span::ZERO,
             timeout: config.initial_rto,
             backoff: 0,
@@ -36,6 +39,7 @@ impl RoundTrip {
     /// (end of section 5).
     #[inline]
     pub(super) fn sample(&mut self, config: &TcpConfig, round_trip: Span) {
+        self.least = self.least.min(round_trip);
         if self.smoothed == Span::ZERO {
             self.smoothed = Span(round_trip.0.max(1));
             self.variation = round_trip / 2;
@@ -76,6 +80,12 @@ impl RoundTrip {
     /// SRTT, once there has been a sample.
     pub(super) fn smoothed(&self) -> Option<Span> {
         (self.smoothed != Span::ZERO).then_some(self.smoothed)
+    }
+
+    /// The least round trip of the connection; the longest of times before one has
+    /// been measured.
+    pub(super) fn least(&self) -> Span {
+        self.least
     }
 
     #[inline]

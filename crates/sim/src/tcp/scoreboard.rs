@@ -98,6 +98,8 @@ pub(super) struct Taken {
     /// One retransmission spoils the sample (Karn's algorithm): the other segments
     /// were waiting for it at the receiver, not travelling.
     pub(super) timed: Option<Time>,
+    /// When the latest of them was sent, on the same condition.
+    pub(super) latest: Option<Time>,
     /// Bytes that no SACK block had reported before.
     pub(super) delivered: u64,
 }
@@ -197,6 +199,7 @@ impl Scoreboard {
     #[inline]
     pub(super) fn acknowledge(&mut self, offset: u64, mut delivered: impl FnMut(&Record)) -> Taken {
         let mut oldest = None;
+        let mut latest = None;
         let mut spoilt = false;
         let mut bytes = 0;
         while let Some(record) = self.records.front_mut() {
@@ -221,6 +224,7 @@ impl Scoreboard {
             // A record that SACK had reported was delivered then.
             if !record.sacked() {
                 oldest = oldest.or(Some(record.sent_at));
+                latest = Some(record.sent_at);
                 delivered(record);
             }
             if let Some(delivery) = &mut self.delivery {
@@ -234,7 +238,8 @@ impl Scoreboard {
             }
             self.records.pop_front();
         }
-        Taken { timed: if spoilt { None } else { oldest }, delivered: bytes }
+        let (timed, latest) = if spoilt { (None, None) } else { (oldest, latest) };
+        Taken { timed, latest, delivered: bytes }
     }
 
     /// Changes the flags of a record and keeps the counts.
@@ -297,7 +302,7 @@ impl Scoreboard {
         let bytes = u64::from(record.payload);
         self.lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.on_loss(index, bytes);
+            delivery.on_loss(index, record.start, bytes);
         }
     }
 

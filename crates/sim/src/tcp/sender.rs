@@ -80,7 +80,9 @@ pub(super) struct Sender {
     pub(super) reorder_at: Time,
     /// When pacing lets the next segment go, if nothing else holds it back.
     pub(super) release_at: Time,
-    /// When data was last sent, for the first time or again.
+    /// When the SYN was first sent.
+    syn_sent: Time,
+    /// When data, or the SYN, was last sent, for the first time or again.
     last_sent: Time,
     /// The offset at which recovery is over, or may begin again.
     pub(super) recover: u64,
@@ -133,6 +135,7 @@ impl Sender {
             probe_at: Time::FAR_FUTURE,
             reorder_at: Time::FAR_FUTURE,
             release_at: Time::FAR_FUTURE,
+            syn_sent: Time::ZERO,
             last_sent: Time::ZERO,
             recover: 0,
             reduced_until: 0,
@@ -180,6 +183,11 @@ impl Sender {
         self.closing = true;
     }
 
+    /// Whether a segment ends what the application has written so far.
+    pub(super) fn ends_write(&self, segment: &Outgoing) -> bool {
+        segment.start + u64::from(segment.payload) == self.end
+    }
+
     /// Payload bytes that the peer has acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         self.unacknowledged.min(self.end).saturating_sub(1)
@@ -202,8 +210,9 @@ impl Sender {
             self.timeouts = self.timeouts.max(1);
         } else {
             self.next = 1;
-            self.last_sent = now;
+            self.syn_sent = now;
         }
+        self.last_sent = now;
         self.retransmit_at = self.round_trip.deadline(config, now);
     }
 
@@ -221,26 +230,40 @@ impl Sender {
         &mut self,
         config: &TcpConfig,
         now: Time,
-        mss: u32,
+        (mss, timestamps): (u32, bool),
         window: u32,
         sequence: u64,
-        seed: u32,
+        (seed, selective): (u32, bool),
     ) {
         self.unacknowledged = 1;
         let mut initial_window = config.initial_window;
+        if self.timeouts > config.lost_syns && !config.time_resent_syn {
+            // RFC 5681 section 3.1.
+            initial_window = 1;
+        }
         if self.timeouts == 0 || config.time_resent_syn {
+            self.round_trip.sample(config, now.since(self.syn_sent));
+        } else if timestamps {
+            // They tell which SYN has been answered (RFC 7323 section 4): the last one,
+            // as long as a round trip is less than the timeout.
+            self.round_trip.forgive();
             self.round_trip.sample(config, now.since(self.last_sent));
         } else {
-            // RFC 5681 section 3.1 and RFC 6298 (5.7).
-            initial_window = 1;
+            // RFC 6298 (5.7).
             self.round_trip.syn_was_lost();
         }
         let samples_rate = self.congestion.samples_rate();
         if samples_rate || (mss, initial_window) != (self.mss, config.initial_window) {
             self.mss = mss;
             let handshake = self.round_trip.smoothed();
-            self.congestion =
-                Congestion::established(config, mss, initial_window, now, handshake, seed);
+            self.congestion = Congestion::established(
+                config,
+                mss,
+                initial_window,
+                now,
+                handshake,
+                (seed, selective),
+            );
         }
         if samples_rate {
             // Whatever is sent first follows a gap.
@@ -255,6 +278,7 @@ impl Sender {
         self.edge = 1 + self.largest_window;
         self.window_sequence = sequence;
         self.window_acknowledgement = 1;
+        self.pace_by_window();
     }
 
     /// An acceptable acknowledgement of a synchronized connection.
@@ -302,30 +326,39 @@ impl Sender {
             // A duplicate acknowledgement by RFC 5681 section 2.
             self.on_duplicate(config);
         }
+        self.pace_by_window();
+    }
+
+    /// Has the pacing rate follow the window, if the controller leaves it to that.
+    #[inline]
+    fn pace_by_window(&mut self) {
+        if self.congestion.follows_window {
+            let outstanding = self.next - self.unacknowledged;
+            self.congestion.follow_window(self.round_trip.smoothed(), outstanding);
+        }
     }
 
     /// Does what every acknowledgement of new data does, before recovery has its
     /// say. Returns how many payload bytes more it covers.
     #[inline]
-    pub(super) fn advance(
-        &mut self,
-        config: &TcpConfig,
-        now: Time,
-        offset: u64,
-        taken: Taken,
-    ) -> u64 {
+    pub(super) fn advance(&mut self, offset: u64) -> u64 {
         // The FIN, if it is covered, is not payload.
         let acked = offset.min(self.end).saturating_sub(self.unacknowledged);
         self.unacknowledged = offset;
         self.duplicates = 0;
         self.limited = 0;
         self.timeouts = 0;
+        acked
+    }
+
+    /// Takes the round trip that an acknowledgement measures, if it measures one.
+    #[inline]
+    pub(super) fn measure(&mut self, config: &TcpConfig, now: Time, taken: Taken) {
         if let Some(sent_at) = taken.timed {
             self.round_trip.sample(config, now.since(sent_at));
         } else if config.any_ack_ends_backoff {
             self.round_trip.forgive();
         }
-        acked
     }
 
     /// Tells the controller of an acknowledgement by which `acked` bytes more are
@@ -339,11 +372,11 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
-        self.report_losses();
         let (rate, latest_round_trip) = match &mut self.board.delivery {
             Some(delivery) => delivery.measure(now, delivered),
-            None => (None, None),
+            None => (None, taken.latest.map(|sent_at| now.since(sent_at))),
         };
+        self.report_losses();
         let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,
@@ -464,8 +497,10 @@ impl Sender {
             let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
             self.mark_losses_after_timeout(now);
             self.report_losses();
-            if self.timeouts == 1 {
-                // RFC 5681 equation 4; held when the same segment times out again.
+            if self.timeouts == 1 && !(recovering && self.detects_by_time()) {
+                // RFC 5681 equation 4; held when the same segment times out again. With
+                // detection by time a recovery has reduced the window for all that is
+                // outstanding (`tcp_enter_loss` of Linux).
                 self.congestion.on_loss(flight);
                 self.reduction_untold = true;
             }

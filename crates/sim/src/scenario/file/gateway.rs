@@ -141,6 +141,10 @@ fn comparison(document: &Document, data: &dyn DataFiles) -> Result<Comparison, M
     setup.sample_every = setup.sample_every.max(setup.duration / MOST_SAMPLES);
     link(&document.link, &mut setup, data)?;
     setup.tcp = Arc::new(document.tcp.over(&setup.tcp)?);
+    if let Some(mix) = &document.tcp.mix {
+        let expected = "one algorithm, as `congestion`: a gateway's connections are all alike";
+        return Err(Mistake::at(&mix.place, "a mix", expected));
+    }
     gateway(document, &mut setup)?;
     objects(document, &mut setup, data)?;
     if !document.servers.is_empty() {

@@ -245,8 +245,8 @@ pub(super) struct Back {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
-    /// 'papers': NewReno as in the simulations of the papers. 'today': CUBIC,
-    /// SACK and RACK-TLP as in a current Linux.
+    /// 'papers': NewReno as in the simulations of the papers. 'today': what a current
+    /// Linux does by default. 'today-bbr': the same with BBR.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
@@ -254,10 +254,14 @@ pub(super) struct Tcp {
     pub(super) mss_option: Option<bool>,
     /// Initial congestion window, in segments.
     pub(super) initial_window: Option<Count<1, 1_000>>,
+    /// So many lost SYNs leave the initial window as it is.
+    pub(super) lost_syns: Option<Count<0, 100>>,
     /// Slow start threshold of a new connection. Default: unlimited.
     pub(super) initial_ssthresh: Option<Text<Bytes>>,
     /// Largest number of segments that one acknowledgement adds to the window in slow start.
     pub(super) slow_start_limit: Option<Count<1, 100>>,
+    /// How slow start ends. Default: by HyStart for CUBIC, with a loss for the others.
+    pub(super) slow_start: Option<Ending>,
     /// Largest window that a receiver advertises.
     pub(super) receive_window: Option<Quantity<Bytes>>,
     /// Retransmission timeout before the first round trip has been measured.
@@ -274,6 +278,9 @@ pub(super) struct Tcp {
     pub(super) delayed_ack_timeout: Option<Quantity<Span>>,
     /// Acknowledge the first data segment of a connection at once, like ns-3.
     pub(super) ack_first_segment: Option<bool>,
+    /// Delay acknowledgements like Linux: not the first ones of a connection, nor that of
+    /// the end of a write, and others for as long as segments have been apart.
+    pub(super) quick_acks: Option<bool>,
     /// Send new data on the first two duplicate acknowledgements.
     pub(super) limited_transmit: Option<bool>,
     /// Time the handshake from the first SYN even if that was lost, like ns-3.
@@ -290,6 +297,11 @@ pub(super) struct Tcp {
     pub(super) rack_tlp: Option<At<bool>>,
     /// The algorithm that sets the congestion window.
     pub(super) congestion: Option<Congestion>,
+    /// Pace algorithms that have no rate of their own, as Linux does on hosts with `fq`.
+    pub(super) pacing: Option<bool>,
+    /// Which share of the transfers has which algorithm, instead of `congestion`: weights,
+    /// for example { cubic = 3, reno = 1 }.
+    pub(super) mix: Option<At<BTreeMap<Congestion, Count<1, 1_000_000>>>>,
     /// Explicit congestion notification.
     pub(super) ecn: Option<bool>,
     /// Segments carry the timestamps option: 12 bytes in each.
@@ -312,13 +324,29 @@ pub(super) enum Departure {
     RepairEnd,
 }
 
+/// How slow start ends.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(super) enum Ending {
+    /// With a loss, or at the threshold.
+    #[serde(rename = "classic")]
+    Classic,
+    /// When a round's acknowledgements take half a round trip, or round trips grow
+    /// (Linux, CUBIC).
+    #[serde(rename = "hystart")]
+    HyStart,
+    /// When round trips grow, after five slower rounds (RFC 9406).
+    #[serde(rename = "hystart++")]
+    HyStartPlusPlus,
+}
+
 /// A named set of TCP settings.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Profile {
     /// NewReno without SACK, initial window 2, first timeout 3 s.
     Papers,
-    /// CUBIC, SACK, RACK-TLP, initial window 10, first timeout 1 s.
+    /// What a current Linux does by default: CUBIC with HyStart, SACK, RACK-TLP, initial
+    /// window 10, quick acknowledgements.
     Today,
 }
 

@@ -5,8 +5,9 @@ use std::ops::Range;
 use tidegate_core::{Bytes, Span};
 
 use super::error::Mistake;
-use super::syntax::{Departure, Profile, Tcp};
+use super::syntax::{Departure, Ending, Profile, Tcp};
 use super::values::Quantity;
+use crate::tcp::congestion::SlowStart;
 use crate::tcp::{DelayedAck, Ns3, TcpConfig};
 
 /// The smallest segments that any host has to take (`RFC 879`: 576 less two
@@ -36,6 +37,9 @@ impl Tcp {
         }
         set(&mut config.initial_window, self.initial_window.map(|count| count.0));
         set(&mut config.slow_start_limit, self.slow_start_limit.map(|count| count.0));
+        config.slow_start = self.slow_start.map(SlowStart::from).or(config.slow_start);
+        set(&mut config.lost_syns, self.lost_syns.map(|count| count.0));
+        set(&mut config.quick_acks, self.quick_acks);
         set(&mut config.syn_retries, self.syn_retries.map(|count| count.0));
         set(&mut config.data_retries, self.data_retries.map(|count| count.0));
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));
@@ -57,7 +61,18 @@ impl Tcp {
         set(&mut config.timestamps_option, self.timestamps_option);
         config.initial_ssthresh =
             self.initial_ssthresh.map(|size| size.0).or(config.initial_ssthresh);
-        set(&mut config.congestion, self.congestion.map(|name| name.0));
+        set(&mut config.pacing, self.pacing);
+        if let Some(congestion) = self.congestion {
+            config.congestion = congestion.0;
+            config.mix.clear();
+        }
+        if let Some(mix) = &self.mix {
+            if self.congestion.is_some() {
+                let expected = "either this or `congestion`";
+                return Err(Mistake::at(&mix.place, "a mix beside `congestion`", expected));
+            }
+            config.mix = mix.value.iter().map(|(name, share)| (name.0, share.0)).collect();
+        }
         self.timeouts(&mut config)?;
         self.acknowledgements(&mut config)?;
         // Without SACK there is nothing for RACK to look at: turning SACK off in a
@@ -103,6 +118,16 @@ impl Tcp {
             None => {}
         }
         Ok(())
+    }
+}
+
+impl From<Ending> for SlowStart {
+    fn from(ending: Ending) -> SlowStart {
+        match ending {
+            Ending::Classic => SlowStart::Classic,
+            Ending::HyStart => SlowStart::HyStart,
+            Ending::HyStartPlusPlus => SlowStart::HyStartPlusPlus,
+        }
     }
 }
 

@@ -306,6 +306,7 @@ limited_transmit = true
 sack = true
 rack_tlp = true
 congestion = "cubic"
+pacing = true
 ecn = true
 timestamps_option = true
 ns3 = ["recovery_point", "repair_end"]
@@ -330,6 +331,7 @@ data_retries = 2
         sack: true,
         rack_tlp: true,
         congestion: CUBIC,
+        pacing: true,
         ecn: true,
         timestamps_option: true,
         ns3: Ns3 { recovery_window: false, recovery_point: true, repair_end: true },

@@ -7,6 +7,7 @@
 //! the place and report no more than 'did not match'.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
@@ -396,8 +397,8 @@ impl JsonSchema for Names {
     }
 }
 
-/// A congestion controller, by name.
-#[derive(Clone, Copy, Debug)]
+/// A congestion controller, by name; ordered by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Congestion(pub(super) &'static congestion::Entry);
 
 impl Congestion {
@@ -410,6 +411,18 @@ impl Congestion {
         }
         names
     };
+}
+
+impl Ord for Congestion {
+    fn cmp(&self, other: &Congestion) -> Ordering {
+        self.0.name.cmp(other.0.name)
+    }
+}
+
+impl PartialOrd for Congestion {
+    fn partial_cmp(&self, other: &Congestion) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl<'de> Deserialize<'de> for Congestion {

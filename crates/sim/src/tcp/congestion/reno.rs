@@ -17,6 +17,7 @@ struct Reno(Window);
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
         let window = &mut self.0;
+        window.search(ack);
         if !ack.may_grow() || !ack.window_limited {
             return;
         }

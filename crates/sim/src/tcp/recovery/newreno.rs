@@ -21,7 +21,8 @@ impl Sender {
         offset: u64,
         taken: Taken,
     ) {
-        let mut acked = self.advance(config, now, offset, taken);
+        let mut acked = self.advance(offset);
+        self.measure(config, now, taken);
         if config.ns3.repair_end && self.phase == Phase::Loss && offset >= self.recover {
             acked = acked.min(offset - self.recover);
         }

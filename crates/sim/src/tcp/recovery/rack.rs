@@ -71,6 +71,8 @@ pub(super) struct Rack {
     reduction: Reduction,
     /// Bytes that have arrived by what the present acknowledgement tells.
     delivered: u64,
+    /// It, or the reordering timer, has found a retransmission lost.
+    repeat_lost: bool,
 }
 
 impl Rack {
@@ -92,7 +94,13 @@ impl Rack {
             sampled: handshake.is_some(),
             reduction: Reduction::default(),
             delivered: 0,
+            repeat_lost: false,
         }
+    }
+
+    /// Whether a retransmission has been found lost since this was asked last.
+    pub(super) fn take_lost_repeat(&mut self) -> bool {
+        std::mem::take(&mut self.repeat_lost)
     }
 
     pub(super) fn on_sent(&mut self, bytes: u32) {
@@ -251,6 +259,7 @@ impl Rack {
                 Some(_) if self.is_after_latest(order) => break,
                 Some(deadline) if deadline <= now => {
                     board.mark_lost(index);
+                    self.repeat_lost = true;
                     true
                 }
                 Some(deadline) => {
@@ -291,21 +300,27 @@ impl Sender {
         self.sack.as_ref().is_some_and(|sack| sack.rack.is_some())
     }
 
-    /// A recovery begins: from now on the sender follows what is delivered.
-    pub(super) fn begin_reduction(&mut self, flight: u64) {
+    /// A recovery begins: from now on the sender follows what is delivered, until the
+    /// `window` has become the threshold. RFC 9937 reduces the flight, as its controllers
+    /// do. Linux reduces the window, as its own do; a sender that had less in flight keeps
+    /// the pace that its window allowed.
+    pub(super) fn begin_reduction(&mut self, window: u64) {
         if let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) {
-            rack.reduction = Reduction::begin(flight);
+            rack.reduction = Reduction::begin(window);
         }
     }
 
     /// Sets the window of a recovery, after an acknowledgement or the
-    /// reordering timer. `safe` as in [`Reduction::window`].
-    pub(super) fn pace_recovery(&mut self, safe: bool) {
+    /// reordering timer. `safe` as in [`Reduction::window`]; `least` bytes count as
+    /// delivered whatever has been.
+    pub(super) fn pace_recovery(&mut self, safe: bool, least: u64) {
         let (pipe, mss) = (self.board.pipe(), u64::from(self.mss));
         let threshold = self.congestion.threshold();
         let Some(rack) = self.sack.as_mut().and_then(|sack| sack.rack.as_mut()) else { return };
-        let delivered = std::mem::take(&mut rack.delivered);
-        if self.phase == Phase::Recovery {
+        let delivered = std::mem::take(&mut rack.delivered).max(least);
+        rack.repeat_lost = false;
+        // What tells of no delivery leaves the window: a loss that it shows makes room.
+        if self.phase == Phase::Recovery && delivered > 0 {
             let window = rack.reduction.window(pipe, threshold, delivered, safe, mss);
             self.congestion.set_window(window);
         }

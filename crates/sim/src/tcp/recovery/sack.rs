@@ -26,6 +26,9 @@ pub(in crate::tcp) struct Sack {
     high_retransmitted: u64,
     /// RescueRxt.
     rescued: u64,
+    /// Retransmissions of the latest recovery that the peer has not reported to be
+    /// duplicates; none when the recovery was needed, or all of that has been told.
+    needed: Option<u32>,
     /// Detection by time, if it is used.
     pub(super) rack: Option<Rack>,
 }
@@ -41,6 +44,8 @@ pub(super) struct Report {
     pub(super) has_blocks: bool,
     /// Bytes that they are the first to report.
     pub(super) delivered: u64,
+    /// When the first and the last sent of them were sent, of those that were sent once.
+    pub(super) sent: Option<(Time, Time)>,
 }
 
 impl Sack {
@@ -55,12 +60,32 @@ impl Sack {
         }
     }
 
-    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record) {
+    /// A segment is sent again, in a recovery or as a probe.
+    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record, recovering: bool) {
         self.on_sent(record.payload());
+        if recovering && let Some(count) = &mut self.needed {
+            *count += 1;
+        }
         self.high_retransmitted = self.high_retransmitted.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmission(record);
         }
+    }
+
+    /// A recovery begins, or what follows a timeout.
+    fn on_recovery(&mut self) {
+        self.needed = Some(0);
+    }
+
+    /// Takes in that a retransmission has arrived as a duplicate. Whether that was the
+    /// last one of the recovery: each of its segments had then arrived before (RFC 3708).
+    fn proves_needless(&mut self) -> bool {
+        self.needed = self.needed.and_then(|count| count.checked_sub(1));
+        let all = self.needed == Some(0);
+        if all {
+            self.needed = None;
+        }
+        all
     }
 
     /// Takes an acknowledgement's blocks in (RFC 6675 section 4, `Update`).
@@ -94,10 +119,15 @@ impl Sack {
             }
             if let (run, Some(fresh)) = self.sacked.insert(start, end, 0) {
                 let rack = &mut self.rack;
-                let delivered = &mut report.delivered;
+                let (delivered, sent) = (&mut report.delivered, &mut report.sent);
                 report.fresh |= board.sack((run.start, run.end), fresh, |record| {
                     if !record.reported() {
                         *delivered += u64::from(record.payload());
+                    }
+                    if !record.retransmitted() {
+                        let at = record.sent_at;
+                        let (first, last) = sent.unwrap_or((at, at));
+                        *sent = Some((first.min(at), last.max(at)));
                     }
                     if let Some(rack) = rack {
                         rack.on_delivered(now, record);
@@ -157,15 +187,28 @@ impl Sender {
                 }
             });
             sack.sacked.remove_below(offset);
-            if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
-                rack.on_sample();
-            }
-            acked = self.advance(config, now, offset, taken);
+            acked = self.advance(offset);
         }
         let outstanding = (self.unacknowledged, self.next);
         let report = sack.update(now, &mut self.board, outstanding, header, space);
+        if let (Some((first, last)), true) = (report.sent, sack.rack.is_some()) {
+            // With detection by time a report of SACK is a measurement too. The first
+            // segment acknowledged has the longest round trip, and the latest one says
+            // what the path is like now.
+            taken.timed = taken.timed.or(Some(first));
+            taken.latest = Some(last);
+        }
+        if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
+            rack.on_sample();
+        }
+        if progress || taken.timed.is_some() {
+            self.measure(config, now, taken);
+        }
         if report.fresh && !progress {
             self.duplicates = self.duplicates.saturating_add(1);
+        }
+        if report.duplicate.is_some() && sack.proves_needless() && !self.board.has_awaiting() {
+            self.congestion.on_spurious_recovery();
         }
         let awaiting = self.board.awaiting();
         match &mut sack.rack {
@@ -181,8 +224,13 @@ impl Sender {
         self.sack = Some(sack);
         let safe = progress && self.board.awaiting() <= awaiting;
         self.change_phase(now, acked, taken.delivered + report.delivered, taken);
-        self.pace_recovery(safe);
-        if progress {
+        self.pace_recovery(safe, 0);
+        // What was sent before the first segment outstanding was sent again says that the
+        // repair is on its way (`FLAG_SET_XMIT_TIMER` of Linux).
+        let repairing = report.sent.is_some_and(|(first, _)| {
+            self.detects_by_time() && self.board.get(0).is_some_and(|head| first < head.sent_at)
+        });
+        if progress || repairing {
             self.restart_timer(config, now);
         }
         self.schedule_probe(now);
@@ -196,6 +244,7 @@ impl Sender {
             let phase = if self.has_new_loss() { Phase::Recovery } else { self.phase };
             self.tell(now, acked, delivered, taken, phase);
         }
+        self.renew_repair();
         self.end_recovery();
         if self.has_new_loss() {
             self.begin_selective_recovery();
@@ -226,17 +275,32 @@ impl Sender {
         self.phase == Phase::Open && (self.board.has_awaiting() || by_count())
     }
 
+    /// A retransmission after a timeout has been lost too: Linux reduces the window for
+    /// it and goes on as in a fast recovery (`FLAG_LOST_RETRANS` in tcp_input), where RFC
+    /// 5681 goes on in slow start, into a queue that is still full.
+    fn renew_repair(&mut self) {
+        let rack = self.sack.as_mut().and_then(|sack| sack.rack.as_mut());
+        if rack.is_some_and(|rack| rack.take_lost_repeat())
+            && self.phase == Phase::Loss
+            && self.unacknowledged < self.recover
+        {
+            self.begin_selective_recovery();
+        }
+    }
+
     /// RFC 6675 section 5, step 4.
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
+        let window = self.congestion.window;
         self.enter_recovery(flight);
         self.congestion.set_window(self.congestion.threshold());
-        self.begin_reduction(flight);
+        self.begin_reduction(window);
         if !self.board.has_awaiting() {
             self.board.mark_lost(0);
         }
         if let Some(sack) = &mut self.sack {
             sack.high_retransmitted = self.unacknowledged;
+            sack.on_recovery();
             if let Some(rack) = &mut sack.rack {
                 rack.forget_probe();
             }
@@ -248,6 +312,7 @@ impl Sender {
         let Some(sack) = &mut self.sack else {
             return self.board.mark_all_lost();
         };
+        sack.on_recovery();
         match &mut sack.rack {
             Some(rack) => {
                 rack.mark_losses_after_timeout(&mut self.board, now, self.round_trip.smoothed());
@@ -284,7 +349,7 @@ impl Sender {
         {
             if !record.sacked() && !record.repeated() {
                 let payload = u64::from(record.payload());
-                if self.is_paced_out(now, payload, payload) {
+                if self.is_paced_out(now, payload) {
                     return None;
                 }
                 return Some(self.retransmit(config, now, index, true));
@@ -299,7 +364,7 @@ impl Sender {
             .rev()
             .find(|index| self.board.get(*index).is_some_and(|record| !record.sacked()))?;
         let high_retransmitted = sack.high_retransmitted;
-        if self.is_paced_out(now, u64::from(self.mss), 0) {
+        if self.is_paced_out(now, 0) {
             return None;
         }
         let segment = self.retransmit(config, now, last, true);
@@ -314,15 +379,18 @@ impl Sender {
     pub(in crate::tcp) fn on_reordering_timer(&mut self, now: Time) {
         self.reorder_at = Time::FAR_FUTURE;
         let Some(mut sack) = self.sack.take() else { return };
+        let awaiting = self.board.awaiting();
         if let Some(rack) = &mut sack.rack {
             self.detect_by_time(rack, &sack.sacked, now);
         }
         self.sack = Some(sack);
         self.report_losses();
-        if self.has_new_loss() {
+        let found = self.board.awaiting() > awaiting;
+        if self.has_new_loss() || found && self.phase == Phase::Loss {
             self.begin_selective_recovery();
+            // One segment counts as delivered: the timer allows one to be sent.
+            self.pace_recovery(false, u64::from(self.mss));
         }
-        self.pace_recovery(false);
         self.schedule_probe(now);
     }
 }

@@ -31,7 +31,7 @@ impl Sender {
                 return None;
             }
             let waiting = u64::from(self.board.awaiting()) * u64::from(self.mss);
-            if self.is_paced_out(now, payload, waiting) {
+            if self.is_paced_out(now, waiting) {
                 return None;
             }
             return Some(self.retransmit(config, now, index, true));
@@ -44,14 +44,14 @@ impl Sender {
         }
     }
 
-    /// Whether pacing holds back a segment of `payload` bytes, of `waiting` that
+    /// Whether pacing holds back the next segment, the first of `waiting` bytes that
     /// would be sent one after the other. If so, the release timer runs.
     #[inline]
-    pub(in crate::tcp) fn is_paced_out(&mut self, now: Time, payload: u64, waiting: u64) -> bool {
+    pub(in crate::tcp) fn is_paced_out(&mut self, now: Time, waiting: u64) -> bool {
         if self.congestion.pacing_rate.is_none() {
             return false;
         }
-        let departure = self.pacer.departure(now, payload, self.statistics.data_segments_sent);
+        let departure = self.pacer.departure(now);
         if departure <= now {
             return false;
         }
@@ -76,8 +76,9 @@ impl Sender {
         if let Some(rate) = self.congestion.pacing_rate
             && payload > 0
         {
-            let (bytes, mss) = (u64::from(payload), u64::from(self.mss));
-            self.pacer.on_sent(now, rate, bytes, mss, self.statistics.data_segments_sent);
+            let sizes = (u64::from(payload), u64::from(self.mss));
+            let (segments, least) = (self.statistics.data_segments_sent, self.round_trip.least());
+            self.pacer.on_sent(now, &self.congestion, rate, sizes, segments, least);
         }
     }
 
@@ -109,7 +110,7 @@ impl Sender {
         self.statistics.retransmissions += 1;
         self.last_sent = now;
         if let Some(sack) = &mut self.sack {
-            sack.on_retransmission(&record);
+            sack.on_retransmission(&record, self.phase != Phase::Open);
         }
         self.charge(now, record.payload());
         if index == 0 && self.detects_by_time() {
@@ -163,7 +164,7 @@ impl Sender {
             self.window_limited = true;
             return None;
         }
-        if self.is_paced_out(now, length, unsent.min(self.usable())) {
+        if self.is_paced_out(now, unsent.min(self.usable())) {
             return None;
         }
         if self.duplicates > 0 && self.phase == Phase::Open {
@@ -198,9 +199,11 @@ impl Sender {
     /// RFC 5681 section 4.1: after a timeout's time without sending, the old
     /// window says nothing about the network.
     fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
-        if now.since(self.last_sent) > self.round_trip.timeout(config) {
+        let (silence, timeout) = (now.since(self.last_sent), self.round_trip.timeout(config));
+        if silence > timeout {
             let initial = u64::from(self.mss) * u64::from(config.initial_window.max(1));
-            self.congestion.on_idle(initial);
+            // One more begun does not count.
+            self.congestion.on_idle(initial, (silence.0 - 1) / timeout.0.max(1));
         }
     }
 

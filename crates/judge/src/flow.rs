@@ -11,7 +11,7 @@ use crate::workload::Transfer;
 /// The transfer that a long flow is: more than any link here carries in the time.
 pub const ENDLESS: Transfer = Transfer { start_s: 0.0, size_bytes: 2_000_000_000 };
 /// How long it is watched.
-pub const SECONDS: f64 = 60.0;
+pub const SECONDS: f64 = 40.0;
 /// Slow start is looked at, but counts neither for goodput nor for the delay.
 pub const WARM_UP_S: f64 = 5.0;
 

@@ -111,8 +111,8 @@ fn index(kept: &Kept, outcomes: &[Outcome], flows: &str) -> String {
          In both worlds the link is a shaper's: after a pause `tbf` lets two packets go at once, which \
          a wire of the same rate would not, so the simulator's queue stands behind the same bucket of \
          tokens (CAKE's behind a shaper without a burst). Close to the capacity Linux differs from itself: \
-         the same log measured twice, a few microseconds apart, gave means that differ by 3 to 10% at 90% \
-         load, because another packet was lost. The intervals include that.\n\n\
+         one log of `fifo-10M40-90-reno`, measured with two versions of the sending program, gave means \
+         that differ by 1 to 11%, because other packets were lost. The intervals include that.\n\n\
          A figure *holds* when the 95% interval of the ratio of ours to the kernel's, paired log by log, \
          lies within the tolerance, is *out* when all of it lies outside, and *undecided* otherwise. \
          A cell is as good as its worst figure. The tolerances were stated before the first measurement.\n",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::config::TcpConfig;
 use super::header::{Flags, Header, Options, SequenceSpace};
@@ -561,6 +561,12 @@ impl Endpoint {
     #[must_use]
     pub fn congestion_window(&self) -> u64 {
         self.sender.congestion.window
+    }
+
+    /// The rate at which segments are spaced; `None` without pacing.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.sender.congestion.pacing_rate
     }
 
     /// Slow start threshold in bytes, or the largest number when there is none.

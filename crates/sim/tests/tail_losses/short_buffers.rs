@@ -24,7 +24,8 @@ impl Recorder for Lone {
 }
 
 /// A transfer in the simulator, with today's TCP and more settings for it and for
-/// the sender's own link.
+/// the sender's own link. No FIN follows the data: the kernel's sender closes later, and a
+/// segment of its own would show the loss of a tail.
 fn transfer(segments: u32, buffer_kilobytes: u32, settings: &str, access: &str) -> FlowRecord {
     let text = format!(
         r#"
@@ -45,6 +46,7 @@ fn transfer(segments: u32, buffer_kilobytes: u32, settings: &str, access: &str) 
         buffer = "{buffer_kilobytes} kB"
         [tcp]
         profile = "today"
+        separate_fin = false
         {settings}
         [[traffic.transfers]]
         name = "one"

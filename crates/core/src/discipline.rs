@@ -24,6 +24,7 @@ use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
 use crate::units::{Bytes, Rate, Time};
 
+mod allotments;
 mod attained;
 mod bidirectional;
 pub mod cake;
@@ -37,6 +38,8 @@ pub mod efd_ack;
 pub mod fifo;
 mod flow_queues;
 mod flow_state;
+mod form;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod lars;
@@ -44,8 +47,11 @@ pub mod las;
 pub mod las_ack;
 pub mod las_log;
 pub mod pie;
+mod pie_law;
+mod pie_tuning;
 mod ranked;
 pub mod red;
+mod red_settings;
 pub mod run2c;
 pub mod run2c_ack;
 pub mod scfq;
@@ -59,6 +65,8 @@ pub mod x_protect;
 
 pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
+pub use form::Form;
+pub use pie_tuning::Tuning;
 pub use two_level::Order;
 
 /// Decides the order of service and which packets to lose.

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tcp::controllers::fixed;
 use tcp::{CLIENT, Pair, SERVER};
 use tidegate_core::{Bytes, Rate, Span, Time};
-use tidegate_sim::tcp::congestion::Entry;
+use tidegate_sim::tcp::congestion::{Entry, NEW_RENO};
 use tidegate_sim::tcp::{Endpoint, Header, TcpConfig};
 
 const MSS: u64 = 1_460;
@@ -109,8 +109,39 @@ fn a_burst_is_about_a_millisecond() {
 /// A window of six segments holds two bursts of three, however high the rate is.
 #[test]
 fn a_window_holds_two_bursts() {
-    let sent = after_a_pause(fixed::<6, { 20 * RATE }>());
-    assert_eq!(sent[..3], [(1_500_000, 3), (1_500_075, 3), (1_600_000, 3)]);
+    let mut pair = pair(&config(fixed::<6, { 20 * RATE }>())).upload(30 * MSS);
+    let sent = departures(&mut pair, Time(1_000 * MILLISECOND));
+    // The first nine are not paced. The burst of the tenth is, but then the window is
+    // used, and half of the burst after a pause.
+    assert_eq!(bursts(&sent)[..4], [(100_000, 6), (200_000, 6), (300_000, 3), (300_075, 3)]);
+}
+
+/// A window of 20 segments and a round trip of 100 ms, without a rate of the controller's
+/// own. In slow start twice the window per round trip leaves, two in 5 ms; above half of the
+/// threshold 1.2 times the window. At 200 ms the first acknowledgement makes the window
+/// 21 and lets a burst go, half of which the pause has paid for, and with the tenth the
+/// window is 30.
+#[test]
+fn a_window_sets_the_pace() {
+    let sent = |threshold: Option<u64>| {
+        let config = TcpConfig {
+            pacing: true,
+            initial_window: 20,
+            initial_ssthresh: threshold.map(|segments| Bytes(segments * MSS)),
+            delayed_ack: None,
+            ..config(NEW_RENO)
+        };
+        let mut pair = pair(&config).upload(200 * MSS);
+        let sent = departures(&mut pair, Time(210 * MILLISECOND));
+        bursts(&sent)
+    };
+    let slow_start = [100_000, 105_000, 110_000, 115_000, 120_000, 125_000];
+    let mut expected: Vec<_> = slow_start.map(|at| (at, 2)).into();
+    expected[0].1 = 10;
+    expected.extend([(200_000, 2), (202_380, 2)]);
+    assert_eq!(sent(None)[..8], expected);
+    assert_eq!(sent(Some(20))[..3], [(100_000, 10), (108_333, 2), (116_666, 2)]);
+    assert_eq!(sent(Some(41))[..2], [(100_000, 10), (105_000, 2)]);
 }
 
 /// Thirty segments in a row are lost. What is sent again leaves at the rate too:
@@ -159,6 +190,10 @@ fn a_tiny_rate_only_takes_long() {
     }
 }
 
+/// When that connection has measured a round trip of 100 ms: bursts on a shorter path
+/// are longer.
+const OPEN: Time = Time(200 * MILLISECOND);
+
 /// An endpoint with an open connection and more to send than a test needs. Its
 /// retransmission timer does not matter, and its peer's window, which the SYN could
 /// not tell, is wide.
@@ -177,12 +212,12 @@ fn sender() -> Endpoint {
     server.on_segment(Time::ZERO, &up[0], false, &mut down);
     up.clear();
     client.write(MSS);
-    client.on_segment(Time::ZERO, &down[0], false, &mut up);
+    client.on_segment(Time(100 * MILLISECOND), &down[0], false, &mut up);
     down.clear();
     for header in &up {
-        server.on_segment(Time::ZERO, header, false, &mut down);
+        server.on_segment(OPEN, header, false, &mut down);
     }
-    client.on_segment(Time::ZERO, &down[0], false, &mut up);
+    client.on_segment(OPEN, &down[0], false, &mut up);
     client.write(100_000 * MSS);
     client
 }
@@ -192,9 +227,9 @@ fn sender() -> Endpoint {
 fn sent_when_late(late: Span, calls: u32) -> (u64, Span) {
     let mut client = sender();
     let mut out = Vec::new();
-    client.poll(Time::ZERO, &mut out);
+    client.poll(OPEN, &mut out);
     out.clear();
-    let (mut first, mut now) = (None, Time::ZERO);
+    let (mut first, mut now) = (None, OPEN);
     for _ in 0..calls {
         now = client.next_timer().expect("there is more to send") + late;
         first = first.or(Some(now));
@@ -226,11 +261,11 @@ proptest! {
     fn calls_in_between_change_nothing(between in prop::collection::vec(0_u64..300_000, 1..400)) {
         let mut out = Vec::new();
         let mut undisturbed = sender();
-        undisturbed.poll(Time::ZERO, &mut out);
+        undisturbed.poll(OPEN, &mut out);
         let mut other = sender();
         let mut others = Vec::new();
-        other.poll(Time::ZERO, &mut others);
-        let mut now = Time::ZERO;
+        other.poll(OPEN, &mut others);
+        let mut now = OPEN;
         for span in between {
             now += Span(span);
             while undisturbed.next_timer().is_some_and(|at| at <= now) {

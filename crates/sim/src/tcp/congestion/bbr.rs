@@ -20,8 +20,8 @@
 //! As in Linux, windows are whole segments, gains are in 256ths, and a bandwidth is in
 //! 2^-24 segments per microsecond. What Linux draws at random, the phase in which probing
 //! for bandwidth begins, comes from a stream that the connection's initial sequence number
-//! seeds. Two things are not here: the undo of reductions that prove to be wrong, of
-//! which the sender knows none, and ticks of a timer, as times are exact.
+//! seeds. Two things are not here: the undo of reductions that prove to be wrong, and
+//! ticks of a timer, as times are exact.
 
 mod aggregation;
 mod maximum;
@@ -99,7 +99,7 @@ impl Bandwidth {
     /// Bytes per second at this gain, less the margin (`bbr_rate_bytes_per_sec`).
     fn bytes_per_second(self, mss: u64, gain: u64) -> u64 {
         let gained = u128::from(self.0 * mss) * u128::from(gain) / u128::from(UNIT);
-        let scaled = gained * u128::from(10_000 * (100 - MARGIN_PERCENT)) >> Bandwidth::SHIFT;
+        let scaled = (gained * u128::from(10_000 * (100 - MARGIN_PERCENT))) >> Bandwidth::SHIFT;
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }

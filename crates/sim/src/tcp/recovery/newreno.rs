@@ -115,8 +115,8 @@ impl Sender {
                 self.board.count_lost(0);
                 self.report_losses();
                 self.enter_recovery(self.flight().saturating_sub(early));
-                let inflated = self.congestion.threshold() + u64::from(delivered) * mss;
-                self.congestion.set_window(inflated);
+                let inflation = u64::from(delivered) * mss;
+                self.congestion.set_window(self.congestion.threshold().saturating_add(inflation));
             }
             Phase::Open | Phase::Loss => {}
         }

@@ -3,7 +3,7 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test golden generated lint checks fmt bench packages pages clean compiler
+.PHONY: help demo test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -16,6 +16,9 @@ help:
 	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  build every crate from its package alone, as crates.io would'
 	@echo 'make pages   repeat the measurements of the papers, the survey and the gateways (half an hour on two cores)'
+	@echo 'make kernel-guest   measure Linux in a QEMU guest again (an hour of one core)'
+	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'
+	@echo 'make kernel-page    compare the simulator with what was measured of Linux (a minute)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler
@@ -67,6 +70,10 @@ pages: compiler
 	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
 	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
 	cargo run --release --locked --package tidegate-study --example access_point -- docs/access-point.md
+
+# For some cells only: make kernel-guest ARGUMENTS='--cells fq_codel --json'
+kernel-guest kernel-native kernel-page: compiler
+	cargo run --release --locked --package tidegate-judge -- $(@:kernel-%=%) $(ARGUMENTS)
 
 clean: compiler
 	cargo clean

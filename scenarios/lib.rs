@@ -23,6 +23,7 @@ pub const FILES: &[(&str, &[u8])] = files![
     "data/call-whatsapp.csv",
     "data/downloads.csv",
     "data/page-loads.csv",
+    "data/pages.har",
     "data/variable.down",
     "data/variable.up",
     "data/video-highway.csv",
@@ -97,7 +98,7 @@ mod tests {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let read = |path: &PathBuf| {
             let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-            ["toml", "csv", "down", "up"].contains(&extension)
+            ["toml", "csv", "har", "down", "up"].contains(&extension)
         };
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
         folders.iter().flat_map(|it| found(it)).chain(files.into_iter().filter(read)).collect()

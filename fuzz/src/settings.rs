@@ -27,6 +27,9 @@ pub(crate) fn setting(parameter: &Parameter, dial: u8, steps: Steps) -> String {
         Kind::Bytes { least, most } => format!("{} B", within(least.0, most.0, 70)),
         Kind::Amount if dial.is_multiple_of(2) => format!("{} packets", dial / 2),
         Kind::Amount => format!("{} B", within(0, u64::MAX, 70)),
+        Kind::Bandwidth { least } => {
+            format!("{} bit/s", within(least.0, 1 << 34, 200_000))
+        }
         Kind::Count { least, most } => {
             within(u64::from(*least), u64::from(*most), steps.count).to_string()
         }

@@ -4,6 +4,7 @@
 //! what its type promises.
 
 use tidegate_core::{Bytes, Time};
+use tidegate_sim::pages::RecordedPages;
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
     Capture, DeliveryTrace, FlowLog, FrameTrace, HttpLog, PageLoads, PageTable, ReadError,
@@ -79,8 +80,16 @@ pub fn http_log(input: &[u8]) {
 
 /// Page loads: HAR.
 pub fn page_load(input: &[u8]) {
-    for page in value(PageLoads::parse("file", input)).into_iter().flat_map(|loads| loads.pages) {
+    let Some(loads) = value(PageLoads::parse("file", input)) else { return };
+    for page in &loads.pages {
         assert!(page.requests.is_sorted_by_key(|request| request.at));
+        for (number, request) in page.requests.iter().enumerate() {
+            assert!(request.initiator.is_none_or(|initiator| initiator < number));
+            assert!(request.first_byte.is_none_or(|first| first <= request.took));
+        }
+    }
+    if let Some(pages) = RecordedPages::new(&[loads]) {
+        assert!(pages.count() > 0 && pages.mean_objects() >= 1.0);
     }
 }
 

@@ -317,6 +317,13 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         let goodput = Measure::named(TrafficResult::MEASURES, "long_goodput_bps");
         let columns = [Values::of(comparison, "goodput", goodput, |it| &it.traffic[index])];
         groups.push(Group::of(source.name.clone(), 3 + index, &columns));
+        let page = |heading, name| {
+            let measure = Measure::named(TrafficResult::MEASURES, name);
+            Values::of(comparison, heading, measure, |it| &it.traffic[index])
+        };
+        let columns =
+            [page("mean", "page_load_mean_s"), page("p95", "page_load_p95_s").without_interval()];
+        groups.push(Group::of(format!("pages of {}", source.name), 2, &columns));
     }
     groups.push(throughput(comparison, first));
     for (place, index) in busiest_first(first).into_iter().enumerate() {

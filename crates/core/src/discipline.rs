@@ -10,7 +10,7 @@
 //! The following rules hold for all disciplines, and the conformance suite checks
 //! them:
 //! - no packet is made, lost unseen, or changed (except for an ECN mark);
-//! - packets of one flow leave in the order in which they came;
+//! - packets of one flow with one codepoint leave in the order in which they came;
 //! - the backlog is within the buffer after every call, or no larger than before it
 //!   if the buffer was made smaller;
 //! - while there is a backlog and [`Discipline::next_ready`] returns now, a packet
@@ -24,11 +24,10 @@ use crate::packet::{Ecn, Packet};
 use crate::setting::Settings;
 use crate::units::{Bytes, Rate, Time};
 
-mod ack_filter;
+mod allotments;
 mod attained;
 mod bidirectional;
 pub mod cake;
-mod cobalt;
 pub mod codel;
 mod codel_law;
 pub mod deadlines;
@@ -39,6 +38,8 @@ pub mod efd_ack;
 pub mod fifo;
 mod flow_queues;
 mod flow_state;
+mod form;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod lars;
@@ -46,8 +47,11 @@ pub mod las;
 pub mod las_ack;
 pub mod las_log;
 pub mod pie;
+mod pie_law;
+mod pie_tuning;
 mod ranked;
 pub mod red;
+mod red_settings;
 pub mod run2c;
 pub mod run2c_ack;
 pub mod scfq;
@@ -61,6 +65,8 @@ pub mod x_protect;
 
 pub use codel_law::CodelParameters;
 pub use flow_state::Memory;
+pub use form::Form;
+pub use pie_tuning::Tuning;
 pub use two_level::Order;
 
 /// Decides the order of service and which packets to lose.

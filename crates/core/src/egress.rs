@@ -10,10 +10,10 @@
 use crate::buffer::Buffer;
 use crate::discipline::{Discipline, Loss};
 use crate::entry::Place;
+use crate::pace::Pace;
 use crate::packet::Packet;
 use crate::port::Port;
 use crate::setting::Settings;
-use crate::shaper::Pace;
 use crate::units::{Rate, Time};
 
 /// A discipline and its counters in front of a rate.
@@ -41,6 +41,7 @@ use crate::units::{Rate, Time};
 /// ```
 pub struct Egress {
     port: Port,
+    rate: Rate,
     pace: Pace,
 }
 
@@ -66,7 +67,7 @@ impl Egress {
     /// packet leaves, and then none before the end of time.
     #[must_use]
     pub fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Egress {
-        Egress { port: Port::new(discipline), pace: Pace::new(rate) }
+        Egress { port: Port::new(discipline), rate, pace: Pace::default() }
     }
 
     /// Offers a packet that has arrived at `now`; returns the packets lost because of it.
@@ -84,7 +85,7 @@ impl Egress {
             let packet = self.port.take(now);
             let ready = |at| self.port.next_ready(at);
             if let Some(packet) = packet {
-                let sent = self.pace.send(start, packet.size, ready);
+                let sent = self.pace.send(start, self.rate.transmission(packet.size), ready);
                 return Poll::Packet { packet, sent };
             }
             self.pace.queue_changed(now, ready);
@@ -111,13 +112,13 @@ impl Egress {
     /// The rate at which packets are sent.
     #[must_use]
     pub fn rate(&self) -> Rate {
-        self.pace.rate()
+        self.rate
     }
 
     /// Changes the rate from the next packet on; the packet that is being sent
     /// takes as long as before.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.pace.set_rate(rate);
+        self.rate = rate;
     }
 
     /// Gives the discipline other settings while it runs, and tells it the

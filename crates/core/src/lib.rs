@@ -47,6 +47,7 @@ mod double_ended_heap;
 pub mod egress;
 pub mod entry;
 pub mod flow_table;
+mod pace;
 pub mod packet;
 pub mod port;
 pub mod random;

@@ -89,7 +89,7 @@ impl FlowKey {
         FlowKey { destination: self.destination, ..self.source_host() }
     }
 
-    const NOTHING: FlowKey = FlowKey {
+    pub(crate) const NOTHING: FlowKey = FlowKey {
         source: [0; 16],
         destination: [0; 16],
         source_port: [0; 2],

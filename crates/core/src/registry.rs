@@ -23,6 +23,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::efd_ack::ENTRY,
     discipline::red::ENTRY,
     discipline::codel::ENTRY,
+    discipline::fq::ENTRY,
     discipline::fq_codel::ENTRY,
     discipline::pie::ENTRY,
     discipline::fq_pie::ENTRY,

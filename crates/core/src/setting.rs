@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::contract::{ContractError, Contracts};
 use crate::residual::Residual;
-use crate::units::{Amount, Bytes, Span};
+use crate::units::{Amount, Bytes, Rate, Span};
 
 /// A setting of its owner: a discipline, a request scheduler or a shaper.
 #[derive(Debug)]
@@ -44,6 +44,11 @@ pub enum Kind {
     },
     /// A number of packets or a size.
     Amount,
+    /// A rate, or the word `unlimited`.
+    Bandwidth {
+        /// Smallest.
+        least: Rate,
+    },
     /// A whole number.
     Count {
         /// Smallest.
@@ -66,6 +71,9 @@ pub enum Kind {
     Contracts,
 }
 
+/// No limit, as the value of a [`Kind::Bandwidth`].
+const UNLIMITED: &str = "unlimited";
+
 /// A value of a [`Parameter`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -75,6 +83,8 @@ pub enum Value {
     Bytes(Bytes),
     /// Of [`Kind::Amount`].
     Amount(Amount),
+    /// Of [`Kind::Bandwidth`]; nothing is no limit.
+    Bandwidth(Option<Rate>),
     /// Of [`Kind::Count`].
     Count(u32),
     /// Of [`Kind::Number`].
@@ -160,6 +170,11 @@ impl Kind {
                 text.parse().ok().filter(|size| (least..=most).contains(&size)).map(Value::Bytes)
             }
             Kind::Amount => text.parse().ok().map(Value::Amount),
+            Kind::Bandwidth { .. } if text == UNLIMITED => Some(Value::Bandwidth(None)),
+            Kind::Bandwidth { least } => {
+                let rate = text.parse().ok().filter(|rate| rate >= least);
+                rate.map(|rate| Value::Bandwidth(Some(rate)))
+            }
             Kind::Count { least, most } => {
                 text.parse().ok().filter(|count| (least..=most).contains(&count)).map(Value::Count)
             }
@@ -190,6 +205,9 @@ impl Kind {
             Kind::Amount => "a number of packets or a size, for example '20 packets' or '30 \
                              kB'"
             .into(),
+            Kind::Bandwidth { least } => {
+                format!("a rate of at least '{least}', for example '18 Mbit/s', or '{UNLIMITED}'")
+            }
             Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Switch => "on or off".into(),
@@ -207,6 +225,8 @@ impl fmt::Display for Value {
             Value::Span(span) => fmt::Display::fmt(span, f),
             Value::Bytes(size) => fmt::Display::fmt(size, f),
             Value::Amount(amount) => fmt::Display::fmt(amount, f),
+            Value::Bandwidth(Some(rate)) => fmt::Display::fmt(rate, f),
+            Value::Bandwidth(None) => f.write_str(UNLIMITED),
             Value::Count(count) => write!(f, "{count}"),
             Value::Number(number) => write!(f, "{number}"),
             Value::Switch(is_on) => f.write_str(if *is_on { "on" } else { "off" }),
@@ -304,6 +324,16 @@ impl Settings {
     pub fn amount(&self, name: &str) -> Amount {
         match self.value(name) {
             Value::Amount(amount) => *amount,
+            other => unreachable!("{name} is {other:?}"),
+        }
+    }
+
+    /// The value of a [`Kind::Bandwidth`] parameter, or nothing for no limit; panics
+    /// as [`Settings::span`].
+    #[must_use]
+    pub fn bandwidth(&self, name: &str) -> Option<Rate> {
+        match self.value(name) {
+            Value::Bandwidth(rate) => *rate,
             other => unreachable!("{name} is {other:?}"),
         }
     }

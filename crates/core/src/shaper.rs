@@ -20,19 +20,13 @@
 //! send a second's worth at once. Credit arises only while a packet waits and could
 //! leave: an idle link saves up nothing. So in any time *t* there leaves at most
 //! what the rate carries in *t* and `CREDIT`, plus the packet that crosses the end;
-//! drivers that are never late see a shaper without any burst. CAKE's shaper
-//! has the same rule without a bound (`sch_cake.c`, `cake_advance_shaper`).
+//! drivers that are never late see a shaper without any burst. CAKE's shaper in
+//! Linux has the same rule without a bound (`sch_cake.c`, `cake_advance_shaper`); here
+//! [`cake`](crate::discipline::cake) with a `bandwidth` follows this one.
 
-use crate::units::Span;
-
-mod credit;
 mod htb;
 mod paced;
 
-pub(crate) use credit::Pace;
+pub use crate::pace::CREDIT;
 pub use htb::Htb;
 pub use paced::Paced;
-
-/// The delay up to which a late poll loses nothing. A kernel whose clock ticks at
-/// 100 Hz wakes a sleeper up to 10 ms late.
-pub const CREDIT: Span = Span::millis(10);

@@ -5,6 +5,7 @@
 //! only: the same TCP over the same links, whatever the program does. A file
 //! transfer, a browser, a server and a gateway are all programs.
 
+mod browsers;
 mod clients;
 mod gateway;
 mod proxy;
@@ -16,6 +17,7 @@ mod transfer;
 use crate::connections::{Connection, ConnectionId, Over, Side};
 use crate::simulation::World;
 
+pub(crate) use browsers::Browsers;
 pub(crate) use clients::Clients;
 pub(crate) use gateway::Gateway;
 pub(crate) use proxy::Proxy;

@@ -61,6 +61,8 @@ pub(crate) enum Over {
 pub(crate) enum AppId {
     /// The sources of a scenario's traffic, on all of its hosts.
     Traffic,
+    /// The browsers of a scenario's users, and the servers that they ask.
+    Browsers,
     /// The clients that ask for pages, each on a host of its own.
     Clients,
     /// Web servers, each on a host of its own.

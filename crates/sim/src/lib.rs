@@ -12,6 +12,7 @@ pub mod kernel;
 mod lot;
 pub mod metrics;
 mod network;
+pub mod pages;
 pub mod requests;
 mod routes;
 pub mod scenario;

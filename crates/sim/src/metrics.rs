@@ -6,7 +6,7 @@
 
 pub mod run_summary;
 
-use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Span, Time};
+use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Rate, Span, Time};
 
 pub use run_summary::RunSummary;
 
@@ -130,4 +130,6 @@ pub struct ProgressSample {
     pub congestion_window: Bytes,
     /// The sender's smoothed round-trip time, once it has measured one.
     pub smoothed_rtt: Option<Span>,
+    /// The rate at which the sender spaces its segments; `None` if it does not.
+    pub pacing_rate: Option<Rate>,
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::Time;
 
 pub(crate) use self::world::{Event, World};
-use crate::apps::{App, Gateway, Traffic};
+use crate::apps::{App, Browsers, Gateway, Traffic};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
@@ -64,6 +64,7 @@ struct Simulation<'a> {
 /// The programs of a run.
 pub(crate) struct Programs<'a> {
     traffic: Traffic,
+    browsers: Browsers<'a>,
     gateway: Option<Gateway<'a>>,
 }
 
@@ -87,6 +88,7 @@ impl Programs<'_> {
     pub(crate) fn app(&mut self, app: AppId) -> &mut dyn App {
         match (app, &mut self.gateway) {
             (AppId::Traffic, _) => &mut self.traffic,
+            (AppId::Browsers, _) => &mut self.browsers,
             (_, Some(gateway)) => gateway.app(app),
             (_, None) => unreachable!("{app:?} runs with a gateway's users only"),
         }
@@ -103,11 +105,12 @@ impl<'a> Simulation<'a> {
         gateway: Option<Gateway<'a>>,
     ) -> Simulation<'a> {
         let traffic = Traffic::new(scenario, seed);
+        let browsers = Browsers::new(scenario, seed);
         let datagrams = std::iter::zip(traffic.sources(), &scenario.traffic)
             .map(|(source, spec)| DatagramFlows::new(&**source, spec.deadline.is_some()))
             .collect();
         let world = World::new(scenario, discipline, seed, unloaded, datagrams, recorder);
-        Simulation { world, programs: Programs { traffic, gateway } }
+        Simulation { world, programs: Programs { traffic, browsers, gateway } }
     }
 
     fn run(mut self, stop: &AtomicBool) -> (RunSummary, Option<Gateway<'a>>) {
@@ -129,6 +132,7 @@ impl<'a> Simulation<'a> {
         world.kernel.schedule(Time(world.scenario.warm_up.0), Event::WarmedUp);
         world.kernel.schedule(Time(world.scenario.sample_every.0), Event::Sample);
         programs.traffic.start(world);
+        programs.browsers.start(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.start(world);
         }
@@ -181,6 +185,7 @@ impl<'a> Simulation<'a> {
     fn finish(mut self, end: Time) -> (RunSummary, Option<Gateway<'a>>) {
         let Simulation { world, programs } = &mut self;
         programs.traffic.finish(world);
+        programs.browsers.finish(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.finish(world, end);
         }

@@ -51,7 +51,7 @@ pub use flow_log::{FlowLog, LoggedFlow};
 pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};
 pub use http_log::{HttpLog, LoggedReply};
-pub use page_load::{PageLoad, PageLoads, PageRequest};
+pub use page_load::{HttpVersion, PageLoad, PageLoads, PageRequest, Urgency};
 pub use page_table::{PageOutline, PageTable};
 pub use size_distribution::SizeDistribution;
 pub use sizes::{Measured, measure};

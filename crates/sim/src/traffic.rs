@@ -111,7 +111,7 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
         TrafficKind::Packets { inside, outside, capture, hosts } => {
             Box::new(packets::Packets::new(spec, *inside, *outside, capture.clone(), hosts))
         }
-        TrafficKind::Requests => Box::new(Silent),
+        TrafficKind::Pages { .. } | TrafficKind::Requests => Box::new(Silent),
     }
 }
 

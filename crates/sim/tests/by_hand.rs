@@ -54,7 +54,8 @@ const fn papers(initial_window: u64, delayed: Option<u64>) -> Tcp {
 }
 
 /// Timestamps take 12 bytes of each segment. The four options of a SYN take 20. An
-/// acknowledgement of two segments opens the window by both. Nothing is paced.
+/// acknowledgement of two segments opens the window by both. Nothing is paced. What
+/// depends on measured times is off: HyStart, and quick acknowledgements.
 const TODAY: Tcp = Tcp {
     profile: "today",
     mss: 1_448,
@@ -148,6 +149,8 @@ fn simulated(path: Path, tcp: Tcp, size: u64) -> Option<Span> {
         disciplines = ["fifo"]
         [tcp]
         profile = "{profile}"
+        slow_start = "classic"
+        quick_acks = false
         initial_window = {initial_window}
         {delayed}
         [[link]]

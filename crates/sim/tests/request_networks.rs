@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
-use tidegate_sim::requests::{Class, Demand, Outcome, Pages, ServerGroup, Setup, Way, run_way};
+use tidegate_sim::pages::Pages;
+use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Way, run_way};
 use tidegate_sim::scenario::SizeLaw;
 use tidegate_sim::scenario::file::{Folder, gateway};
 
@@ -46,7 +47,7 @@ fn completed(outcome: &Outcome) -> u64 {
 #[test]
 fn with_ecn_a_discipline_at_the_provider_marks_and_drops_fewer() {
     for (discipline, name) in [("codel", "direct"), ("fq-codel", "fifo"), ("red", "direct")] {
-        let queue = format!("queue = \"{discipline}\"");
+        let queue = format!("queue = {{ name = \"{discipline}\", ecn = \"on\" }}");
         let without = outcome(&busy(&queue), name, 1).downlink;
         let with = outcome(&busy(&format!("{queue}\n[tcp]\necn = true")), name, 1).downlink;
         assert_eq!(without.marked, 0, "{discipline} marks what cannot be marked");

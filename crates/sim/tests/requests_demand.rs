@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_core::Span;
-use tidegate_sim::requests::{
-    Demand, Outcome, Pages, RecordedPages, RequestLog, SchedulerChoice, Setup, run,
-};
+use tidegate_sim::pages::{Pages, RecordedPages};
+use tidegate_sim::requests::{Demand, Outcome, RequestLog, SchedulerChoice, Setup, run};
 use tidegate_sim::scenario::SizeLaw;
 use tidegate_sim::trace::{HttpLog, PageLoads, PageTable, SizeDistribution};
 

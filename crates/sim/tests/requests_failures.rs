@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
+use tidegate_sim::pages::{Pages, RecordedPages};
 use tidegate_sim::requests::{
-    Cbr, ClassOutcome, Demand, Outcome, Pages, Presence, RecordedPages, ServerFailures, Setup, Way,
-    run_way,
+    Cbr, ClassOutcome, Demand, Outcome, Presence, ServerFailures, Setup, Way, run_way,
 };
 use tidegate_sim::trace::{PageLoad, PageLoads, PageRequest};
 
@@ -66,6 +66,7 @@ fn pages_of(size: u64) -> Pages {
         took: Span::ZERO,
         host: "a.example".into(),
         size: Bytes(size),
+        ..PageRequest::default()
     };
     let page = PageLoad { name: "page".into(), requests: vec![request] };
     let loads = PageLoads { pages: vec![page], unknown_sizes: 0 };

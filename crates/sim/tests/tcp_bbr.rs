@@ -30,10 +30,10 @@ fn shown(pair: &mut Pair, millis: u64) -> (u64, u64, u64) {
 }
 
 /// Start-up fills the pipe by 300 ms and notices it after 500; then the drain, and the
-/// first second of probing. Tolerance: windows within 3%, and what is acknowledged within
-/// eight segments, 8 ms of the link. The kernel is ahead by six, whose receiver does not
-/// delay the first acknowledgements, and a token bucket for two packets shows it 2% more
-/// bandwidth in start-up.
+/// first second of probing. Tolerance: windows within 5%, and what is acknowledged within
+/// eight segments, 9 ms of the link. The kernel's link is a token bucket for two packets: it
+/// shows 2% more bandwidth in start-up than the link has, so that for ten rounds the window
+/// is larger by that and by as much excess.
 #[test]
 fn start_up_and_drain_are_those_of_the_kernel() {
     // Milliseconds, window, unacknowledged, acknowledged.
@@ -52,7 +52,7 @@ fn start_up_and_drain_are_those_of_the_kernel() {
     for (millis, window, unacknowledged, acknowledged) in KERNEL {
         let ours = shown(&mut pair, millis);
         let at = format!("{millis} ms: {ours:?}");
-        assert!(ours.0.abs_diff(window) * 100 <= 3 * window, "{at}");
+        assert!(ours.0.abs_diff(window) * 100 <= 5 * window, "{at}");
         assert!(ours.1.abs_diff(unacknowledged) <= 8, "{at}");
         assert!(ours.2.abs_diff(acknowledged) <= 8 * MSS, "{at}");
     }

@@ -11,7 +11,9 @@ use tcp::controllers::{Heard, paced_reno, take_log};
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::TcpConfig;
-use tidegate_sim::tcp::congestion::{Ack, CONTROLLERS, Controller, Loss, NEW_RENO, Phase, Start};
+use tidegate_sim::tcp::congestion::{
+    Ack, CONTROLLERS, Controller, Loss, NEW_RENO, Phase, SlowStart, Start,
+};
 
 const MSS: u64 = 1_460;
 
@@ -98,13 +100,18 @@ proptest! {
         events in prop::collection::vec((event(), 0_u64..100_000_000), 0..200),
         segments in 1_u64..20,
         threshold in prop::option::of(2_u64..100),
+        paced in any::<bool>(),
+        slow_start in prop::option::of(prop::sample::select(vec![
+            SlowStart::Classic, SlowStart::HyStart, SlowStart::HyStartPlusPlus,
+        ])),
     ) {
         let start = Start {
             mss: MSS,
             window: segments * MSS,
             threshold: threshold.map_or(u64::MAX, |segments| segments * MSS),
             slow_start_limit: 2 * MSS,
-            slow_start: None,
+            slow_start,
+            paced,
             now: Time::ZERO,
             round_trip: Some(Span::millis(25)),
             seed: 7,

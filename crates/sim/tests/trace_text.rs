@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::trace::{
-    DeliveryTrace, FlowLog, FrameTrace, HttpLog, LoggedFlow, PageLoads, ReadError,
+    DeliveryTrace, FlowLog, FrameTrace, HttpLog, HttpVersion, LoggedFlow, PageLoads, PageRequest,
+    ReadError,
 };
 
 /// What the error of a broken file says.
@@ -248,6 +249,81 @@ mod page_load {
         assert_eq!(took.collect::<Vec<_>>(), [Span::ZERO, Span::micros(20_500)]);
         let marked = format!("\u{feff}{ARCHIVE}");
         assert_eq!(PageLoads::parse("har", marked.as_bytes()).ok(), Some(loads));
+    }
+
+    /// The requests of an archive whose entries are these, all with a URL by number,
+    /// 10 ms apart, of 100 ms.
+    fn requests(entries: &[&str]) -> Vec<PageRequest> {
+        let entry = |(number, rest): (usize, &&str)| {
+            let size =
+                if rest.contains("\"response\"") { "" } else { r#""response": {"bodySize": 9},"# };
+            format!(
+                r#"{{"startedDateTime": "2016-01-24T14:41:45.{:03}Z", "time": 100, {size}
+                    "request": {{"url": "https://h.org/{number}"}}, {rest}}}"#,
+                number * 10
+            )
+        };
+        let entries: Vec<String> = entries.iter().enumerate().map(entry).collect();
+        let text = format!(r#"{{"log": {{"entries": [{}]}}}}"#, entries.join(","));
+        let mut loads = PageLoads::parse("har", text.as_bytes()).expect("a good archive");
+        loads.pages.remove(0).requests
+    }
+
+    #[test]
+    fn initiators_are_found_in_every_form_and_are_earlier_ones() {
+        let found = requests(&[
+            r#""_initiator": "https://h.org/1""#,
+            r#""_initiator": "https://h.org/0""#,
+            r#""_initiator": {"type": "parser", "url": "https://h.org/0"}"#,
+            r#""_initiator": {"type": "script", "stack": {"callFrames": [{"url": "https://h.org/2"}]}}"#,
+            r#""_initiator": {"type": "other"}"#,
+            r#""_initiator": [7]"#,
+        ]);
+        let found: Vec<_> = found.iter().map(|request| request.initiator).collect();
+        assert_eq!(found, [None, Some(0), Some(0), Some(2), None, None]);
+    }
+
+    #[test]
+    fn versions_and_connections_are_read_as_tools_write_them() {
+        let version = |text: &str| {
+            let entry = format!(r#""response": {{"bodySize": 1, "httpVersion": {text}}}"#);
+            requests(&[&entry])[0].version
+        };
+        for two in ["h2", "HTTP/2", "HTTP/2.0", "http/2+quic/46", "h3", "spdy/3.1", "us:", "2 2"] {
+            assert_eq!(version(&format!("\"{two}\"")), HttpVersion::Two, "{two}");
+        }
+        for one in ["\"HTTP/1.1\"", "\"http/1.0\"", "\"1.1\"", "\"\"", "null", "7"] {
+            assert_eq!(version(one), HttpVersion::One, "{one}");
+        }
+        let found = requests(&[
+            r#""connection": "443""#,
+            r#""_socket": 12"#,
+            r#""connection": "", "_socket": "4""#,
+            r#""connection": {}"#,
+        ]);
+        let found: Vec<_> = found.iter().map(|request| request.connection.as_deref()).collect();
+        assert_eq!(found, [Some("443"), Some("12"), Some("4"), None]);
+        let found = requests(&[r#""_priority": "VeryHigh""#, r#""_priority": "Low""#, r#""x": 1"#]);
+        assert_eq!(found.iter().map(|it| it.urgency.0).collect::<Vec<_>>(), [0, 3, 3]);
+    }
+
+    #[test]
+    fn the_time_of_a_server_is_what_is_left_of_waiting_after_a_round_trip() {
+        let found = requests(&[
+            r#""timings": {"connect": 30, "ssl": 20, "wait": 25, "receive": 40}"#,
+            r#""timings": {"connect": -1, "ssl": -1, "wait": 8, "receive": 2.5}"#,
+            r#""timings": {"wait": null}"#,
+            r#""timings": "soon""#,
+        ]);
+        // The handshake took 10 ms.
+        let think: Vec<_> = found.iter().map(|request| request.think).collect();
+        assert_eq!(think, [Span::millis(15), Span::ZERO, Span::ZERO, Span::ZERO]);
+        let first: Vec<_> = found.iter().map(|request| request.first_byte).collect();
+        assert_eq!(first[..2], [Some(Span::millis(60)), Some(Span::micros(97_500))]);
+        assert_eq!(first[2..], [None, None]);
+        // Without a handshake, the shortest waiting is the round trip.
+        let found = requests(&[r#""timings": {"wait": 25}"#, r#""timings": {"wait": 20}"#]);
+        assert_eq!(found[0].think, Span::millis(5));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{Centre, Estimate, Sample};
 
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
-pub use traffic::{ProgressPoint, TrafficResult};
+pub use traffic::{PageResult, ProgressPoint, TrafficResult};
 
 /// The most points of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;

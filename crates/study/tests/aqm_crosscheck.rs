@@ -30,9 +30,20 @@ const CASES: [(&str, &str, &[&str]); 3] = [
     ("pie", "pie", &["load8", "long1", "long4", "long16"]),
 ];
 
+/// A discipline in the RFC's form, which is that of ns-3, with its sizes of packets.
+fn as_in_ns3(name: &str, settings: &[(&str, &str)]) -> DisciplineChoice {
+    let sizes: &[_] = match name {
+        "codel" => &[("mtu", "1514 B")],
+        "fq-codel" => &[("mtu", "1514 B"), ("quantum", "1514 B")],
+        _ => &[],
+    };
+    let settings = [&[("form", "rfc"), ("ecn", "on")], sizes, settings].concat();
+    DisciplineChoice::new(name, None, &settings).expect("valid settings")
+}
+
 /// The figures that are beyond tolerance when the discipline has these settings.
 fn disagreements(name: &str, settings: &[(&str, &str)]) -> Vec<String> {
-    let discipline = DisciplineChoice::new(name, None, settings).expect("valid settings");
+    let discipline = as_in_ns3(name, settings);
     let (_, queue, names) =
         CASES.into_iter().find(|case| case.0 == name).expect("one of the cases");
     let workloads = WORKLOADS.iter().filter(|workload| names.contains(&workload.name));
@@ -70,7 +81,7 @@ fn is_steady(cell: &Cell) -> bool {
 fn repairs_under_fq_codel_take_as_long_as_in_ns3() {
     let disagreements = |departures| -> Vec<String> {
         let workload = &WORKLOADS[0];
-        let fq_codel = DisciplineChoice::new("fq-codel", None, &[]).expect("it is registered");
+        let fq_codel = as_in_ns3("fq-codel", &[]);
         let peer = figures::peer(workload, "fqcodel");
         let run = |seed| workload.run(&fq_codel, seed, LONG_RUN, departures);
         let ours: Vec<_> = peer.iter().map(|peer| run(peer.seed)).collect();

@@ -13,8 +13,8 @@ use tidegate_core::setting::Settings;
 use tidegate_core::shaper::CREDIT;
 use tidegate_core::units::{Amount, NANOS_PER_SECOND};
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, Dscp, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Span,
-    TcpFacts, Time,
+    Backlog, Buffer, Bytes, Discipline, Dscp, Ecn, FlowKey, Loss, LossReason, Losses, Packet, Rate,
+    Span, TcpFacts, Time,
 };
 
 /// An operation on a discipline.
@@ -111,8 +111,10 @@ impl Audited {
             (discipline.backlog(), discipline.levels().to_vec(), ready)
         };
         let before = state(self);
+        let rate = self.discipline.rate();
         self.discipline.reconfigure(self.now, settings, place);
         assert_eq!(state(self), before, "what is queued, before and after other settings");
+        self.rate_changed(rate);
         self.buffer = place.buffer;
     }
 
@@ -199,6 +201,18 @@ impl Audited {
         self.ahead = (ahead.saturating_add(price(size)), self.now);
     }
 
+    /// What has left at the rate of `before` takes as long as it would have taken: the
+    /// new rate holds for what leaves from now on.
+    fn rate_changed(&mut self, before: Option<Rate>) {
+        let (ahead, since) = self.ahead;
+        let left = before.map_or(0, |rate| {
+            let carried = i128::from(rate.0).saturating_mul(i128::from(self.now.since(since).0));
+            (ahead - carried).max(0) / i128::from(rate.0)
+        });
+        let rate = self.discipline.rate().map_or(0, |rate| i128::from(rate.0));
+        self.ahead = (left * rate, self.now);
+    }
+
     /// What is queued may leave at some time, which does not depend on when it is
     /// asked for.
     fn check_ready(&self) {
@@ -225,13 +239,14 @@ impl Audited {
     /// The senders of two packets in four understand marks, by ECT(0) or ECT(1),
     /// and a few packets arrive with a mark, so every codepoint occurs. Flows 2 and
     /// 3 are TCP, flow 3 without payload. Flow 1 belongs to class 1, flow 4 changes
-    /// between 0 and 1, and flows from 8 on have classes of their own.
+    /// between 0 and 1, and flows from 8 on have classes of their own. A flow keeps its
+    /// codepoint, for packets with others may overtake it.
     fn packet(&self, flow: u8, size: Bytes) -> Packet {
         let ecn = match self.arrivals % 32 {
             30 => Ecn::Ce,
             number => [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct][number as usize % 4],
         };
-        let dscp = Dscp::of_octet((self.arrivals << 2) as u8);
+        let dscp = CODEPOINTS[usize::from(flow) % CODEPOINTS.len()];
         let payload = if flow == 3 { 0 } else { 1_000 };
         let tcp = [2, 3].contains(&flow).then(|| self.segment(payload, size));
         let class = match flow {
@@ -294,6 +309,18 @@ impl Audited {
         }
     }
 }
+
+/// The codepoints of flows: best effort, as most are, EF, LE, none, AF41, CS1, CS6, AF21.
+const CODEPOINTS: [Dscp; 8] = [
+    Dscp::DEFAULT,
+    Dscp::EF,
+    Dscp::LE,
+    Dscp::DEFAULT,
+    Dscp::of_octet(34 << 2),
+    Dscp::of_octet(8 << 2),
+    Dscp::of_octet(48 << 2),
+    Dscp::of_octet(18 << 2),
+];
 
 /// Does the same to a discipline and its twin. `before` is called with the number of
 /// each operation, and may do to `real` what is to change nothing.

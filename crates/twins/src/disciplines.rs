@@ -14,6 +14,7 @@ mod drr;
 mod efd;
 mod efd_ack;
 mod fifo;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod lars;
@@ -25,6 +26,7 @@ mod red;
 mod run2c;
 mod run2c_ack;
 mod scfq;
+mod sfq;
 mod turns;
 mod x_protect;
 
@@ -77,6 +79,7 @@ fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<
             let when_full = if longest { WhenFull::PushOut } else { WhenFull::Refuse };
             Box::new(drr::Drr::by_flow(settings.bytes("quantum"), when_full, buffer))
         }
+        "sfq" if settings.choice("form") == "linux" => sfq::Sfq::boxed(settings, buffer, seed),
         "sfq" => {
             let (quantum, count) = (settings.bytes("quantum"), settings.count("queues"));
             Box::new(drr::Drr::by_hash(quantum, count, buffer, seed))
@@ -91,6 +94,7 @@ fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<
         })),
         "red" => red::Red::boxed(settings, buffer, seed),
         "codel" => codel::Codel::boxed(settings, place),
+        "fq" => fq::Fq::boxed(settings, buffer, seed),
         "fq-codel" => fq_codel::FqCodel::boxed(settings, place, seed),
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         "deadlines" => deadlines::Deadlines::boxed(settings, buffer),

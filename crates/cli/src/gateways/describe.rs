@@ -1,6 +1,7 @@
 //! The runs in words: the part of a gateway's report that is not a result.
 
-use tidegate_sim::requests::{Cbr, Class, Demand, Pages, ServerFailures, ServerGroup, Setup};
+use tidegate_sim::pages::Pages;
+use tidegate_sim::requests::{Cbr, Class, Demand, ServerFailures, ServerGroup, Setup};
 use tidegate_sim::scenario::file::gateway::Comparison;
 use tidegate_sim::scenario::short;
 

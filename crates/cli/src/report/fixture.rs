@@ -209,6 +209,7 @@ fn silent(name: &str) -> TrafficResult {
         loss_ratio: None,
         deadline_s: None,
         late_ratio: None,
+        pages: None,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),
         progress: Vec::new(),

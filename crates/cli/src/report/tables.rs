@@ -173,8 +173,12 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow<'_>>)> {
     for (index, name) in sources(comparison, |_| true) {
         let source = || all().map(move |it| it.traffic.get(index));
         let datagrams = source().flatten().any(|source| source.datagrams);
-        let table = if datagrams { TrafficResult::DATAGRAMS } else { TrafficResult::TRANSFERS };
-        let rows = headlines(TrafficResult::MEASURES, |it| it.tables[0] == table, source);
+        let tables = if datagrams {
+            &[TrafficResult::DATAGRAMS][..]
+        } else {
+            &[TrafficResult::TRANSFERS, TrafficResult::PAGES]
+        };
+        let rows = headlines(TrafficResult::MEASURES, |it| tables.contains(&it.tables[0]), source);
         out.push((format!("‘{name}’"), rows));
     }
     let ratios = comparison.disciplines.first().map_or(&[][..], |first| &first.ratios);
@@ -243,6 +247,7 @@ pub(super) fn detailed(comparison: &Comparison) -> Vec<Folded> {
         folded("Response times by size, finer", sizes(comparison)),
         folded("Quantiles of the distributions", Some(quantiles(comparison))),
         folded(TrafficResult::TRANSFERS, transfers(comparison)),
+        folded(TrafficResult::PAGES, pages(comparison)),
         folded(TrafficResult::DATAGRAMS, datagrams(comparison)),
         folded(LinkResult::PACKETS, links(comparison)),
         folded(LinkResult::QUEUES, queues(comparison)),
@@ -395,6 +400,23 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
             short(Quantity::Size, comparison.long_flow_bytes as f64)
         ),
         columns: headings(MEASURES, TrafficResult::TRANSFERS),
+        groups,
+    })
+}
+
+fn pages(comparison: &Comparison) -> Option<Table> {
+    const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
+    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::PAGES, source);
+    let groups = by_source(comparison, |source| source.pages.is_some(), cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-pages",
+        note: format!(
+            "Pages from their start to the last byte of their last object, and objects of at \
+             most {} from the moment at which the browser wants them, waiting for a connection \
+             included.",
+            short(Quantity::Size, comparison.short_flow_bytes as f64)
+        ),
+        columns: headings(MEASURES, TrafficResult::PAGES),
         groups,
     })
 }

@@ -3,7 +3,8 @@
 //! There is one queue in order of arrival, with the law of `codel_law.rs` at its
 //! head. What counts is not how long the queue is but how long its packets wait, so
 //! one setting serves every rate (`RFC 8289 section 3`). A packet that finds the
-//! buffer full is refused; CoDel itself needs no limit, but memory does.
+//! buffer full is refused; CoDel itself needs no limit, but memory does. Linux 7.3
+//! (`sch_codel`) and the RFC differ in the law only.
 //!
 //! The cost is O(1) per packet on average: a call may drop many packets, but each
 //! only once.
@@ -11,6 +12,7 @@
 use std::collections::VecDeque;
 
 use super::codel_law::{CodelLaw, CodelParameters};
+use super::form::Form;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
@@ -22,10 +24,17 @@ use crate::units::Time;
 pub const ENTRY: Entry = Entry {
     name: "codel",
     summary: "controlled delay: drops or marks at the head while packets wait too long",
-    source: "RFC 8289",
+    source: "Linux 7.3, RFC 8289",
     drops: Drops::Early,
-    parameters: CodelParameters::ALL,
-    fixed: &[],
+    parameters: &[
+        Form::OR_RFC,
+        CodelParameters::TARGET,
+        CodelParameters::INTERVAL,
+        CodelParameters::MTU,
+        CodelParameters::ECN,
+        CodelParameters::CE_THRESHOLD,
+    ],
+    fixed: &[Form::OR_RFC],
     build: |settings, place, _| {
         Box::new(Codel::new(CodelParameters::in_place(settings, place), place.buffer))
     },
@@ -93,31 +102,35 @@ mod tests {
     use super::*;
     use crate::discipline::trial::Trial;
     use crate::packet::Ecn;
-    use crate::units::Span;
+    use crate::units::{Rate, Span};
 
-    fn codel(ecn: bool) -> Trial<Codel> {
-        let parameters = CodelParameters { ecn, ..CodelParameters::default() };
+    fn codel(form: &str, ecn: &str) -> Trial<Codel> {
+        let settings = ENTRY.settings(&[("form", form), ("ecn", ecn), ("mtu", "1514 B")]).unwrap();
+        let parameters = CodelParameters::from_settings(&settings);
         Trial::new(Codel::new(parameters, Buffer::packets(20)))
     }
 
     #[test]
     fn drops_at_the_head_once_packets_have_waited_for_too_long_for_an_interval() {
-        let mut trial = codel(true);
-        trial.arrive_all([('a', 1_500); 20]);
-        trial.now += Span::millis(5);
-        // The first packet that waited for `target` starts the clock.
-        assert_eq!(trial.send(), Some(0));
-        trial.now += Span(99_999_999);
-        assert_eq!(trial.send(), Some(1));
-        trial.now += Span(1);
-        assert_eq!(trial.send(), Some(3));
-        assert_eq!(trial.lost(), [(2, LossReason::Early)]);
+        // In Linux the interval must have passed.
+        for (form, last) in [("rfc", 0), ("linux", 1)] {
+            let mut trial = codel(form, "on");
+            trial.arrive_all([('a', 1_500); 20]);
+            trial.now += Span::millis(5);
+            // The first packet that waited for `target` starts the clock.
+            assert_eq!(trial.send(), Some(0));
+            trial.now += Span(99_999_999 + last);
+            assert_eq!(trial.send(), Some(1));
+            trial.now += Span(1);
+            assert_eq!(trial.send(), Some(3));
+            assert_eq!(trial.lost(), [(2, LossReason::Early)]);
+        }
     }
 
     #[test]
     fn a_capable_packet_is_marked_and_sent_instead_and_the_next_is_due_as_late() {
-        for (ecn, marked, lost) in [(true, 3, 0), (false, 0, 3)] {
-            let mut trial = codel(ecn);
+        for (ecn, marked, lost) in [("on", 3, 0), ("off", 0, 3)] {
+            let mut trial = codel("rfc", ecn);
             for _ in 0..20 {
                 trial.arrive_as('a', 1_500, Ecn::Ect0);
             }
@@ -133,21 +146,49 @@ mod tests {
     #[test]
     fn a_packet_that_leaves_no_more_than_the_mtu_is_not_late_however_long_it_waited() {
         for (last, expected) in [(1_514, vec![1, 2, 3]), (1_515, vec![2, 3])] {
-            let mut trial = codel(true);
-            trial.arrive_all([('a', 1_500), ('a', last)]);
-            trial.now += Span::seconds(1);
-            // Leaves `last` bytes: the clock starts with one byte more than the mtu.
-            assert_eq!(trial.send(), Some(0));
-            trial.arrive_all([('a', 1_500), ('a', 1_500)]);
-            trial.now += Span::seconds(1);
-            // Packet 1 leaves 3000 and goes if it is late; 2 leaves 1500, 3 none.
-            assert_eq!(trial.drain(), expected, "{last}");
+            for form in ["linux", "rfc"] {
+                let mut trial = codel(form, "on");
+                trial.arrive_all([('a', 1_500), ('a', last)]);
+                trial.now += Span::seconds(1);
+                // Leaves `last` bytes: the clock starts with one byte more than the mtu.
+                assert_eq!(trial.send(), Some(0));
+                trial.arrive_all([('a', 1_500), ('a', 1_500)]);
+                trial.now += Span::seconds(1);
+                // Packet 1 leaves 3000 and goes if it is late; 2 leaves 1500, 3 none.
+                assert_eq!(trial.drain(), expected, "{last}");
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_the_threshold_every_packet_is_marked_whose_sender_understands_that() {
+        let settings = ENTRY.settings(&[("ce_threshold", "1 ms")]).unwrap();
+        let parameters = CodelParameters::from_settings(&settings);
+        let mut trial = Trial::new(Codel::new(parameters, Buffer::packets(20)));
+        for ecn in [Ecn::Ect1, Ecn::Ect1, Ecn::NotEct, Ecn::Ce] {
+            trial.arrive_as('a', 1_500, ecn);
+        }
+        trial.now += Span::millis(1);
+        assert_eq!((trial.send(), trial.marked()), (Some(0), 0));
+        trial.now += Span(1);
+        assert_eq!(trial.drain(), [1, 2, 3]);
+        assert_eq!((trial.marked(), trial.lost().len()), (1, 0));
+    }
+
+    #[test]
+    fn a_slow_link_raises_the_target_in_the_rfc_but_not_in_linux() {
+        let place = Place { buffer: Buffer::packets(20), rate: Some(Rate(1_000_000)) };
+        for (form, millis) in [("rfc", 18), ("linux", 5)] {
+            let settings = ENTRY.settings(&[("form", form)]).unwrap();
+            let target = CodelParameters::in_place(&settings, place).target;
+            // One and a half packets of 1 500 bytes take 18 ms at 1 Mbit/s.
+            assert_eq!(target, Span::millis(millis));
         }
     }
 
     #[test]
     fn a_full_buffer_refuses_the_arriving_packet() {
-        let mut trial = codel(true);
+        let mut trial = codel("linux", "on");
         trial.arrive_all([('a', 1_500); 21]);
         assert_eq!(trial.lost(), [(20, LossReason::Refused)]);
     }

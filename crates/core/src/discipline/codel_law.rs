@@ -8,24 +8,40 @@
 //! so the pressure on it grows linearly (`RFC 8289 section 3.3`). It ends with the
 //! first packet that waited for less.
 //!
-//! This is the pseudo-code of `RFC 8289 section 5`, with one state for each queue.
 //! It decides as a packet leaves and looks only at that packet's wait and at what
-//! is left in the queue, so it costs nothing at the tail. Where the pseudo-code
-//! leaves a choice:
-//! - A packet that is marked is sent, as the one packet of this call, and counts as
-//!   a drop; Linux and ns-3 do the same.
-//! - Time is in whole nanoseconds, and `interval / sqrt(n)` is rounded down to
-//!   one. (Linux and ns-3 count in 1 024 ns and approximate the square root.)
+//! is left in the queue, so it costs nothing at the tail. A packet that is marked is
+//! sent, as the one packet of this call, and counts as a drop, as in Linux and ns-3.
+//!
+//! It has one state for each queue, and two forms: the pseudo-code of `RFC 8289
+//! section 5`, and Linux 7.3 (`include/net/codel_impl.h`), which differ in this:
+//!
+//! - The root. In the form of the RFC `interval / sqrt(n)` is rounded down to a
+//!   nanosecond. Linux keeps `1 / sqrt(n)` in 16 bits and improves it by one step of
+//!   Newton's iteration whenever `n` changes. Where `n` goes up by one, that is within
+//!   a few per cent from the third drop on. Where it jumps, by what a full buffer of
+//!   FQ-CoDel has lost, the step may end anywhere, for the iteration begins outside of
+//!   where it converges and its products wrap around; they do so here too.
+//! - A call that drops 256 packets ends there, with the next drop planned from now on.
+//! - In Linux a wait is too long only after the interval, not at its very end.
+//! - `RFC 8290 section 5.2.2` raises the target where a packet takes longer than that
+//!   to send; Linux does not.
+//! - Linux can mark all packets that waited for longer than a `ce_threshold`.
+//!
+//! Linux counts time in 1 024 ns, in 32 bits, which end after 73 minutes; here it is
+//! in nanoseconds in both forms, and ends after centuries.
 
+use super::form::Form;
 use super::{LossReason, Losses};
 use crate::entry::Place;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelParameters {
+    /// Whose rules apply.
+    pub form: Form,
     /// A wait that is acceptable for a standing queue.
     pub target: Span,
     /// How long all packets must have waited for more: about a round trip.
@@ -34,6 +50,8 @@ pub struct CodelParameters {
     pub mtu: Bytes,
     /// Whether packets of senders that understand marks are marked.
     pub ecn: bool,
+    /// A wait beyond which every packet is marked that can be; zero for none.
+    pub ce_threshold: Span,
 }
 
 impl CodelParameters {
@@ -55,32 +73,41 @@ impl CodelParameters {
     };
 
     /// Registers [`CodelParameters::mtu`]. `RFC 8289 section 5.2` starts from 512
-    /// bytes and asks for the interface's own: that of Ethernet with its header.
+    /// bytes and asks for the interface's own: that of Ethernet, without the header,
+    /// which sizes do not include here. (Linux's `psched_mtu` and sizes do.)
     pub(crate) const MTU: Parameter = Parameter {
         name: "mtu",
         help: "the largest packet: a queue of no more bytes than this is left alone",
         kind: Kind::Bytes { least: Bytes(0), most: Bytes(1_000_000) },
-        default: "1514 B",
+        default: "1500 B",
     };
 
-    /// Registers [`CodelParameters::ecn`].
+    /// Registers [`CodelParameters::ecn`], which in Linux is off for CoDel and on for
+    /// FQ-CoDel.
     pub(crate) const ECN: Parameter = Parameter {
         name: "ecn",
         help: "on: packets whose senders understand marks are marked instead of dropped",
         kind: Kind::Switch,
-        default: "on",
+        default: "off",
     };
 
-    /// All four, for entries that have no others.
-    pub(crate) const ALL: &[Parameter] = &[Self::TARGET, Self::INTERVAL, Self::MTU, Self::ECN];
+    /// Registers [`CodelParameters::ce_threshold`], an option of Linux that is off.
+    pub(crate) const CE_THRESHOLD: Parameter = Parameter {
+        name: "ce_threshold",
+        help: "wait beyond which all packets are marked whose senders understand that; zero: none",
+        kind: Kind::Span { least: Span::ZERO, most: Span::seconds(60) },
+        default: "0 s",
+    };
 
-    /// The values of the four parameters.
+    /// The values of the parameters.
     pub(crate) fn from_settings(settings: &Settings) -> CodelParameters {
         CodelParameters {
+            form: Form::from_settings(settings),
             target: settings.span(Self::TARGET.name),
             interval: settings.span(Self::INTERVAL.name),
             mtu: settings.bytes(Self::MTU.name),
             ecn: settings.switch(Self::ECN.name),
+            ce_threshold: settings.span(Self::CE_THRESHOLD.name),
         }
     }
 
@@ -97,7 +124,10 @@ impl CodelParameters {
     /// What `settings` mean for a queue in this place.
     pub(crate) fn in_place(settings: &Settings, place: Place) -> CodelParameters {
         let parameters = CodelParameters::from_settings(settings);
-        place.rate.map_or(parameters, |rate| parameters.at_rate(rate))
+        match (parameters.form, place.rate) {
+            (Form::Published, Some(rate)) => parameters.at_rate(rate),
+            _ => parameters,
+        }
     }
 
     /// Tells the sender of `packet` of congestion; the packet when it still goes.
@@ -110,10 +140,14 @@ impl CodelParameters {
     }
 }
 
-impl Default for CodelParameters {
-    /// The defaults of the registered parameters: 5 ms in 100 ms, with marks.
-    fn default() -> CodelParameters {
-        CodelParameters::from_settings(&Settings::defaults(Self::ALL))
+impl CodelParameters {
+    /// Marks a packet that waited for too long for senders that want to hear of it at
+    /// once.
+    fn mark_late(&self, now: Time, packet: Packet, losses: &mut Losses) -> Option<Packet> {
+        let is_late =
+            self.ce_threshold > Span::ZERO && now.since(packet.arrived) > self.ce_threshold;
+        let is_unmarked = packet.ecn.is_markable() && packet.ecn != Ecn::Ce;
+        if is_late && is_unmarked { losses.signal(packet) } else { Some(packet) }
     }
 }
 
@@ -140,6 +174,8 @@ pub(crate) struct CodelLaw {
     count: u32,
     /// What `count` was as dropping began.
     last_count: u32,
+    /// Linux's `1 / sqrt(count)` in 2^-16.
+    inverse_root: u16,
 }
 
 /// A packet that has just been taken out.
@@ -149,13 +185,25 @@ struct Taken {
     is_late: bool,
 }
 
+/// The most packets that a call drops in Linux.
+const MOST_DROPS: u32 = 256;
+
 impl CodelLaw {
     /// The packet to send at `now`, after dropping as many as the law demands.
-    /// `pop` takes out the head and says how many bytes are left behind it.
-    ///
-    /// The last packet of a queue is never dropped, because nothing is left behind
-    /// it: while the queue holds a packet, one comes out.
+    /// `pop` takes out the head and says how many bytes are left behind it; a head
+    /// that leaves no more than the MTU is never dropped.
     pub(crate) fn dequeue(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        losses: &mut Losses,
+        pop: impl FnMut() -> Option<(Packet, u128)>,
+    ) -> Option<Packet> {
+        let packet = self.decide(parameters, now, losses, pop)?;
+        parameters.mark_late(now, packet, losses)
+    }
+
+    fn decide(
         &mut self,
         parameters: &CodelParameters,
         now: Time,
@@ -167,18 +215,23 @@ impl CodelLaw {
             if !head.is_late {
                 return Some(head.packet);
             }
-            let signalled = parameters.signal(head.packet, losses);
-            head.packet = match signalled {
-                Some(marked) => marked,
-                None => self.take(parameters, now, &mut pop)?.packet,
+            let sent = match parameters.signal(head.packet, losses) {
+                Some(marked) => Some(marked),
+                None => self.take(parameters, now, &mut pop).map(|next| next.packet),
             };
             self.start_dropping(parameters, now);
-            return Some(head.packet);
+            return sent;
         }
         self.dropping = head.is_late;
+        let mut drops = 0;
         while self.dropping && now >= self.drop_next {
-            self.count = self.count.saturating_add(1);
-            let spacing = drop_spacing(parameters.interval, self.count);
+            drops += 1;
+            if drops > MOST_DROPS && parameters.form == Form::Linux {
+                self.drop_next = now + self.spacing(parameters);
+                break;
+            }
+            self.set_count(self.count.saturating_add(1));
+            let spacing = self.spacing(parameters);
             if let Some(marked) = parameters.signal(head.packet, losses) {
                 self.drop_next += spacing;
                 return Some(marked);
@@ -211,9 +264,15 @@ impl CodelLaw {
             self.first_above = None;
             return Some(Taken { packet, is_late: false });
         }
-        let first_above = self.first_above;
-        self.first_above = Some(first_above.unwrap_or(now + parameters.interval));
-        Some(Taken { packet, is_late: first_above.is_some_and(|since| now >= since) })
+        let Some(since) = self.first_above else {
+            self.first_above = Some(now + parameters.interval);
+            return Some(Taken { packet, is_late: false });
+        };
+        let is_late = match parameters.form {
+            Form::Linux => now > since,
+            Form::Published => now >= since,
+        };
+        Some(Taken { packet, is_late })
     }
 
     /// Begins to drop. If it had stopped for less than 16 intervals, it resumes at
@@ -222,17 +281,69 @@ impl CodelLaw {
         const RECENT_INTERVALS: u64 = 16;
         self.dropping = true;
         let gained = self.count - self.last_count;
-        let recent = now.since(self.drop_next) < parameters.interval * RECENT_INTERVALS;
-        self.count = if gained > 1 && recent { gained } else { 1 };
+        // What a full buffer has lost before may have counted, but is no rate. (Linux's
+        // `drop_next` is then zero on a clock that has run for long.)
+        let has_dropped = self.last_count > 0;
+        let since = now.since(self.drop_next);
+        let recent = has_dropped && since < parameters.interval * RECENT_INTERVALS;
+        if gained > 1 && recent {
+            self.set_count(gained);
+        } else {
+            (self.count, self.inverse_root) = (1, u16::MAX);
+        }
         self.last_count = self.count;
-        self.drop_next = now + drop_spacing(parameters.interval, self.count);
+        self.drop_next = now + self.spacing(parameters);
     }
+
+    /// A full buffer has lost this many packets of the queue, which Linux counts as if
+    /// the law had dropped them (`fq_codel_drop`).
+    pub(crate) fn pushed_out(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
+    /// How many drops the rate stands for.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        self.inverse_root = newton_step(self.inverse_root, count);
+    }
+
+    /// The time from one drop to the next.
+    fn spacing(&self, parameters: &CodelParameters) -> Span {
+        match parameters.form {
+            Form::Published => drop_spacing(parameters.interval, self.count),
+            Form::Linux => {
+                // A unit of Linux's clock at least.
+                let spacing = u128::from(parameters.interval.0) * u128::from(self.inverse_root);
+                Span((spacing >> 16) as u64).max(Span(1_024))
+            }
+        }
+    }
+}
+
+/// One step of Newton's iteration from `root` towards `1 / sqrt(count)`, both in 2^-16:
+/// `root (3 - count root^2) / 2`. What is beyond 64 bits is lost, as in Linux.
+fn newton_step(root: u16, count: u32) -> u16 {
+    let root = u64::from(root) << 16;
+    let square = (root * root) >> 32;
+    let rest = (3_u64 << 32).wrapping_sub(u64::from(count) * square);
+    ((rest >> 2).wrapping_mul(root) >> 47) as u16
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::codel;
     use crate::packet::FlowKey;
+
+    fn published() -> CodelParameters {
+        let settings = codel::ENTRY.settings(&[("form", "rfc"), ("ecn", "on")]);
+        CodelParameters::from_settings(&settings.expect("they are valid"))
+    }
 
     /// A queue that never ends, of packets of 1 500 bytes that all waited for as long.
     struct Standing {
@@ -244,7 +355,7 @@ mod tests {
 
     impl Standing {
         fn new(wait: Span) -> Standing {
-            let (law, parameters) = (CodelLaw::default(), CodelParameters::default());
+            let (law, parameters) = (CodelLaw::default(), published());
             Standing { law, parameters, losses: Losses::new(), wait }
         }
 
@@ -334,6 +445,55 @@ mod tests {
             assert_eq!(queue.send(Time(start.0 + second * 1_000_000 - 1)), 0);
             assert_eq!(queue.send(Time(start.0 + second * 1_000_000)), 1);
         }
+    }
+
+    /// By hand, with 16 bits: the iteration starts with 65 535/65 536 for one drop, and
+    /// `x (3 - n x^2) / 2` gives 0.5 for two (the root is 0.7071), 0.5625 for three
+    /// (0.5774), 0.4878 for four (0.5) and 0.4415 for five (0.4472).
+    #[test]
+    fn in_linux_the_root_is_improved_by_one_step_per_drop() {
+        let mut root = u16::MAX;
+        let mut found = Vec::new();
+        for count in 2..=5 {
+            root = newton_step(root, count);
+            found.push(f64::from(root) / 65_536.0);
+        }
+        for (found, expected) in found.iter().zip([0.5, 0.5625, 0.4878, 0.4415]) {
+            assert!((found - expected).abs() < 1e-4, "{found}, not {expected}");
+        }
+        // From then on the root is right within a part in 50.
+        for count in 6..10_000 {
+            root = newton_step(root, count);
+            let exact = 1.0 / libm::sqrt(f64::from(count));
+            assert!((f64::from(root) / 65_536.0 / exact - 1.0).abs() < 0.02, "{count}: {root}");
+        }
+        // Out of reach: from a half, 65 drops make 3 - 65/4 = -53/4, of which a quarter is
+        // 2^62 - 53/16 2^32. Times a half of 2^32 that is 2^93, of which 64 bits keep
+        // nothing, less 53/32 2^64, of which they keep 11/32 2^64: 11/16 after the point.
+        assert_eq!(newton_step(1 << 15, 65), 45_056);
+        assert_eq!(45_056, 11 * 65_536 / 16);
+    }
+
+    #[test]
+    fn in_linux_drops_are_spaced_by_the_approximate_root_and_resume_with_it() {
+        let settings = codel::ENTRY.settings(&[]).unwrap();
+        let parameters = CodelParameters::from_settings(&settings);
+        let mut queue = Standing { parameters, ..Standing::new(Span::millis(20)) };
+        // Above since 1000, and late after 1100. Then 100, 50, 56.25 and 48.78 ms later each:
+        // 1201, 1251, 1307.25, 1356.03.
+        assert_eq!(queue.drops(1_000, 1_360), [1_101, 1_201, 1_251, 1_308, 1_357]);
+    }
+
+    #[test]
+    fn in_linux_a_call_drops_256_packets_at_most_and_begins_anew() {
+        let settings = codel::ENTRY.settings(&[]).unwrap();
+        let parameters = CodelParameters::from_settings(&settings);
+        let mut queue = Standing { parameters, ..Standing::new(Span::millis(20)) };
+        assert_eq!(queue.drops(1_000, 1_102), [1_101]);
+        let later = Time::ZERO + Span::seconds(60);
+        assert_eq!(queue.send(later), 256);
+        // 257 drops in all: the next is due after 100 / sqrt(257) = 6.24 ms.
+        assert_eq!(queue.drops(60_001, 60_010), [60_007]);
     }
 
     #[test]

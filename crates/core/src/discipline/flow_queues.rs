@@ -6,8 +6,8 @@
 //! of queues: the bucket to which a flow hashes, or the slot of its entry in a
 //! table. A number must be small, because queues lie in a `Vec`.
 //!
-//! [`FlowQueues::fattest`] finds the queue with the most bytes for disciplines that
-//! take a full buffer's victims from it. A heap of queues answers that question. It
+//! [`FlowQueues::fattest`] finds the queue with the most bytes, or packets, for
+//! disciplines that take a full buffer's victims from it. A heap of queues answers that question. It
 //! is built when the question is first asked, kept until nothing is queued, and
 //! then given up: a buffer that never fills up pays nothing for it, and one that
 //! does looks at every queue once each time it goes from empty to full. While the
@@ -22,17 +22,29 @@ use crate::packet::Packet;
 /// No place in a slab or heap.
 const NONE: u32 = u32::MAX;
 
+/// What makes a queue fat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    /// Bytes; among equal ones, the longer stretch of backlog.
+    Bytes,
+    /// Packets; among equal ones, the latest change.
+    Packets,
+}
+
 /// FIFO queues by number, each with a `T` that its discipline keeps for it.
 #[derive(Debug)]
 pub(crate) struct FlowQueues<T> {
+    measure: Measure,
     queues: Vec<Queue<T>>,
     /// No slab: its links lie beside it, with the same slots.
     packets: Vec<Packet>,
     links: Vec<Link>,
     free: Vec<u32>,
     backlog: Backlog,
-    /// How many times an empty queue has received a packet.
-    stretches: u64,
+    /// The bytes of the backlog, exact where those saturate.
+    bytes: u128,
+    /// How many times a queue has been given a stamp.
+    stamps: u64,
     /// Every backlogged queue, none fatter than its parent; empty unless kept.
     heap: Vec<u32>,
     heap_is_kept: bool,
@@ -46,8 +58,9 @@ struct Queue<T> {
     /// Exact for packets of any size, so that the comparison of queues is exact
     /// too.
     bytes: u128,
-    /// Which stretch of backlog this is, counted over all queues.
-    stretch: u64,
+    /// When its stretch of backlog began, or where packets are the measure when it last
+    /// changed, as a number of all such events.
+    stamp: u64,
     /// Its place in the heap.
     place: u32,
 }
@@ -55,13 +68,24 @@ struct Queue<T> {
 impl<T: Default> FlowQueues<T> {
     /// Queues without packets, as many as are asked for.
     pub(crate) fn new() -> FlowQueues<T> {
+        FlowQueues::measured_in(Measure::Bytes)
+    }
+
+    /// The same, but the fattest is that with the most packets.
+    pub(crate) fn by_packets() -> FlowQueues<T> {
+        FlowQueues::measured_in(Measure::Packets)
+    }
+
+    fn measured_in(measure: Measure) -> FlowQueues<T> {
         FlowQueues {
+            measure,
             queues: Vec::new(),
             packets: Vec::new(),
             links: Vec::new(),
             free: Vec::new(),
             backlog: Backlog::default(),
-            stretches: 0,
+            bytes: 0,
+            stamps: 0,
             heap: Vec::new(),
             heap_is_kept: false,
         }
@@ -73,9 +97,12 @@ impl<T: Default> FlowQueues<T> {
         &mut self.queue(queue).state
     }
 
-    /// What is kept for every queue that there has been so far.
-    pub(crate) fn states(&mut self) -> impl Iterator<Item = &mut T> {
-        self.queues.iter_mut().map(|queue| &mut queue.state)
+    /// Visits what is kept for every queue that there has been so far, with the bytes
+    /// of that queue.
+    pub(crate) fn each_state(&mut self, mut visit: impl FnMut(&mut T, u128)) {
+        for queue in &mut self.queues {
+            visit(&mut queue.state, queue.bytes);
+        }
     }
 
     /// Puts a packet at the end of a queue.
@@ -93,17 +120,19 @@ impl<T: Default> FlowQueues<T> {
             }
         };
         self.backlog.add(packet.size);
+        self.bytes += u128::from(packet.size.0);
         self.queue(number);
         let queue = &mut self.queues[number as usize];
         queue.list.push_back(&mut self.links, slot);
         queue.packets += 1;
         queue.bytes += u128::from(packet.size.0);
-        if queue.packets == 1 {
-            queue.stretch = self.stretches;
-            self.stretches += 1;
-            if self.heap_is_kept {
-                self.enter_heap(number);
-            }
+        let is_new = queue.packets == 1;
+        if is_new || self.measure == Measure::Packets {
+            queue.stamp = self.stamps;
+            self.stamps += 1;
+        }
+        if is_new && self.heap_is_kept {
+            self.enter_heap(number);
         }
         if self.heap_is_kept {
             self.rise(self.queues[number as usize].place);
@@ -160,12 +189,18 @@ impl<T: Default> FlowQueues<T> {
     }
 
     /// The queue with the most bytes; among equal ones, the one that has been
-    /// backlogged longest. `None` if nothing is queued.
+    /// backlogged longest. With packets as the measure: the one with the most packets;
+    /// among equal ones, the one that changed last. `None` if nothing is queued.
     pub(crate) fn fattest(&mut self) -> Option<u32> {
         if !self.heap_is_kept {
             self.build_heap();
         }
         self.heap.first().copied()
+    }
+
+    /// Bytes of all queues.
+    pub(crate) fn bytes(&self) -> u128 {
+        self.bytes
     }
 
     /// What is queued in all.
@@ -182,7 +217,7 @@ impl<T: Default> FlowQueues<T> {
                 list: List::default(),
                 packets: 0,
                 bytes: 0,
-                stretch: 0,
+                stamp: 0,
                 place: NONE,
             });
         }
@@ -198,10 +233,15 @@ impl<T: Default> FlowQueues<T> {
         queue.list.remove(&mut self.links, slot);
         queue.packets -= 1;
         queue.bytes -= u128::from(packet.size.0);
+        if self.measure == Measure::Packets {
+            queue.stamp = self.stamps;
+            self.stamps += 1;
+        }
         let place = queue.place;
         let is_empty = queue.packets == 0;
         self.free.push(slot);
         self.backlog.remove(packet.size);
+        self.bytes -= u128::from(packet.size.0);
         if self.heap_is_kept {
             if is_empty {
                 self.leave_heap(number);
@@ -274,7 +314,10 @@ impl<T: Default> FlowQueues<T> {
     fn is_fatter(&self, one: u32, other: u32) -> bool {
         let [one, other] =
             [one, other].map(|place| &self.queues[self.heap[place as usize] as usize]);
-        (one.bytes, other.stretch) > (other.bytes, one.stretch)
+        match self.measure {
+            Measure::Bytes => (one.bytes, other.stamp) > (other.bytes, one.stamp),
+            Measure::Packets => (one.packets, one.stamp) > (other.packets, other.stamp),
+        }
     }
 
     fn swap(&mut self, one: u32, other: u32) {

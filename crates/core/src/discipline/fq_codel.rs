@@ -12,14 +12,24 @@
 //! usually not the queue of the arriving packet. Among queues with equally many
 //! bytes, it is the one that has been backlogged longest.
 //!
-//! Where the RFC leaves a choice:
-//! - A turn ends when the credits reach zero, as in Linux and ns-3: section 4.2
-//!   speaks of a negative number and, in the same sentence, of a queue that has
-//!   sent at least a quantum.
-//! - Half of the packets is rounded down, but at least one. (Linux and ns-3 take
-//!   packets until half of the bytes are gone.)
-//! - CoDel looks at the bytes of its own queue, as in ns-3. In Linux it looks at
-//!   those of all queues, and so may drop the only packet of a short one.
+//! A turn ends when the credits reach zero, as in Linux and ns-3: section 4.2 speaks of
+//! a negative number and, in the same sentence, of a queue that has sent at least a
+//! quantum.
+//!
+//! Linux 7.3 (`sch_fq_codel`) and the RFC differ as the law of CoDel does
+//! (`codel_law.rs`), and in this:
+//!
+//! - CoDel leaves a queue alone while no more than a packet is left. In the RFC, as in
+//!   ns-3, that is what is left of its own queue. Linux passes the backlog of all queues,
+//!   so while others have packets a flow may lose its only one: a handshake or the last
+//!   packet of a transfer, which nothing but a timeout brings back.
+//! - What a full buffer takes is half of the packets in the RFC, rounded down, but at
+//!   least one. Linux takes packets until half of the bytes are gone, and adds their
+//!   number to the count of the queue's CoDel, which drops that much faster from then on.
+//! - A new queue that turns out to be empty while there are no old ones is forgotten at
+//!   once in Linux, and may soon be new again; in the RFC it becomes old.
+//!
+//! Linux's limit on memory is left out: the buffer may be in bytes.
 //!
 //! The cost is O(1) per packet while no packet is larger than a few quanta, except
 //! with a full buffer, where it is O(log n) in the number of queues that hold
@@ -27,6 +37,7 @@
 
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::flow_queues::FlowQueues;
+use super::form::Form;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
@@ -40,18 +51,20 @@ use crate::units::{Bytes, Time};
 pub const ENTRY: Entry = Entry {
     name: "fq-codel",
     summary: "flow queues with CoDel: equal shares, sparse flows first, each queue kept short",
-    source: "RFC 8290",
+    source: "Linux 7.3, RFC 8290",
     drops: Drops::Early,
     parameters: &[
+        Form::OR_RFC,
         FLOWS,
         QUANTUM,
         DROP_BATCH,
         CodelParameters::TARGET,
         CodelParameters::INTERVAL,
         CodelParameters::MTU,
-        CodelParameters::ECN,
+        Parameter { default: "on", ..CodelParameters::ECN },
+        CodelParameters::CE_THRESHOLD,
     ],
-    fixed: &[FLOWS],
+    fixed: &[Form::OR_RFC, FLOWS],
     build: |settings, place, seed| {
         let parameters = CodelParameters::in_place(settings, place);
         Box::new(FqCodel::new(Turns::from_settings(settings), parameters, place.buffer, seed))
@@ -66,12 +79,13 @@ const FLOWS: Parameter = Parameter {
     default: "1024",
 };
 
-/// A packet of Ethernet with its header (`RFC 8290 section 5.2`).
+/// The largest packet (`RFC 8290 section 5.2`; `psched_mtu` in Linux), of which sizes do
+/// not include the header of the link here.
 const QUANTUM: Parameter = Parameter {
     name: "quantum",
     help: "what a queue may send in one turn",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000) },
-    default: "1514 B",
+    default: "1500 B",
 };
 
 /// `RFC 8290 section 4.1`.
@@ -137,7 +151,7 @@ impl FqCodel {
             buffer,
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
-            order: SparseFirst::default(),
+            order: SparseFirst::new(parameters.form),
         }
     }
 
@@ -149,10 +163,21 @@ impl FqCodel {
     fn push_out(&mut self, room: Buffer, arriving: &Packet, losses: &mut Losses) {
         while !room.holds(self.queues.backlog()) {
             let Some(longest) = self.queues.fattest() else { return };
-            let half = self.queues.packets_of(longest) / 2;
-            for _ in 0..half.clamp(1, self.turns.drop_batch) {
-                let Some(victim) = self.queues.pop_first(longest) else { break };
+            let (packets, bytes) = (self.queues.packets_of(longest), self.queues.bytes_of(longest));
+            let mut taken = 0;
+            while let Some(victim) = self.queues.pop_first(longest) {
                 losses.push_out(victim, arriving);
+                taken += 1;
+                let is_half = match self.parameters.form {
+                    Form::Linux => self.queues.bytes_of(longest) <= bytes - bytes / 2,
+                    Form::Published => taken >= packets / 2,
+                };
+                if is_half || taken >= self.turns.drop_batch {
+                    break;
+                }
+            }
+            if self.parameters.form == Form::Linux {
+                self.queues.state(longest).pushed_out(taken);
             }
         }
     }
@@ -180,7 +205,11 @@ impl Discipline for FqCodel {
             let mut law = *self.queues.state(queue);
             let packet = law.dequeue(&self.parameters, now, losses, || {
                 let packet = self.queues.pop_first(queue)?;
-                Some((packet, self.queues.bytes_of(queue)))
+                let left = match self.parameters.form {
+                    Form::Linux => self.queues.bytes(),
+                    Form::Published => self.queues.bytes_of(queue),
+                };
+                Some((packet, left))
             });
             *self.queues.state(queue) = law;
             match packet {
@@ -214,17 +243,20 @@ mod tests {
     use crate::discipline::trial::Trial;
     use crate::units::Span;
 
-    fn trial(turns: Turns, buffer: Buffer) -> Trial<FqCodel> {
-        Trial::new(FqCodel::new(turns, CodelParameters::default(), buffer, 1))
+    fn fq_codel(given: &[(&str, &str)], packets: u32) -> Trial<FqCodel> {
+        let settings = ENTRY.settings(given).unwrap();
+        let parameters = CodelParameters::from_settings(&settings);
+        let turns = Turns::from_settings(&settings);
+        Trial::new(FqCodel::new(turns, parameters, Buffer::packets(packets), 1))
     }
 
-    fn with_quantum(bytes: u64) -> Trial<FqCodel> {
-        trial(Turns { quantum: Bytes(bytes), ..Turns::default() }, Buffer::packets(100))
+    fn with_quantum(quantum: &str) -> Trial<FqCodel> {
+        fq_codel(&[("quantum", quantum)], 100)
     }
 
     #[test]
     fn turns_are_of_equal_bytes() {
-        let mut trial = with_quantum(1_500);
+        let mut trial = with_quantum("1500 B");
         trial.arrive_all([('a', 1_500); 2]);
         trial.arrive_all([('b', 500); 6]);
         assert_eq!(trial.drain(), [0, 2, 3, 4, 1, 5, 6, 7]);
@@ -233,7 +265,7 @@ mod tests {
 
     #[test]
     fn with_a_small_quantum_small_packets_pass_large_ones() {
-        let mut trial = with_quantum(300);
+        let mut trial = with_quantum("300 B");
         trial.arrive_all([('a', 1_500); 2]);
         trial.arrive_all([('b', 100); 6]);
         // `a` owes 1200 after its first packet: four turns of 300 only pay that
@@ -243,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_sparse_flow_goes_first_but_only_once_a_round() {
-        let mut trial = with_quantum(1_514);
+        let mut trial = fq_codel(&[("quantum", "1514 B"), ("form", "rfc")], 100);
         trial.arrive_all([('a', 500); 20]);
         // Credits 1514: three packets leave 14 of it, and a fourth passes for that.
         assert_eq!([0; 4].map(|_| trial.send()), [0, 1, 2, 3].map(Some));
@@ -264,39 +296,67 @@ mod tests {
 
     #[test]
     fn a_full_buffer_halves_the_longest_queue_from_its_head() {
-        for (drop_batch, victims) in [(64, 0..4), (2, 0..2)] {
-            let mut trial = trial(Turns { drop_batch, ..Turns::default() }, Buffer::packets(12));
+        // 9 packets: half of them are 4, and half of the bytes are gone with the fifth.
+        for (form, batch, victims) in
+            [("rfc", "64", 0..4), ("rfc", "2", 0..2), ("linux", "64", 0..5), ("linux", "2", 0..2)]
+        {
+            let mut trial = fq_codel(&[("form", form), ("drop_batch", batch)], 12);
             trial.arrive_all([('a', 1_500); 9]);
             trial.arrive_all([('b', 100); 4]);
             let victims: Vec<_> = victims.map(|n| (n, LossReason::PushedOut)).collect();
-            assert_eq!(trial.lost(), victims);
+            assert_eq!(trial.lost(), victims, "{form}, {batch}");
+        }
+    }
+
+    /// Linux counts what a full buffer loses as drops of the law. The first one that
+    /// follows is due at once, and the next after 100 ms / sqrt(4), for four had been
+    /// lost before; in the RFC's form after 100 ms.
+    #[test]
+    fn in_linux_what_a_full_buffer_loses_speeds_up_the_law() {
+        for (form, count) in [("linux", 4), ("rfc", 0)] {
+            let mut trial = fq_codel(&[("form", form)], 8);
+            trial.arrive_all([('a', 1_500); 9]);
+            assert_eq!(trial.lost().len(), if form == "linux" { 5 } else { 4 });
+            let queues = &mut trial.discipline.queues;
+            let mut counts = Vec::new();
+            queues.each_state(|law, bytes| counts.extend((bytes > 0).then(|| law.count())));
+            assert_eq!(counts, [if form == "linux" { count + 1 } else { count }]);
         }
     }
 
     #[test]
     fn an_arriving_packet_that_makes_the_longest_queue_alone_is_refused() {
-        let mut trial = trial(Turns::default(), Buffer::packets(1));
+        let mut trial = fq_codel(&[], 1);
         trial.arrive_all([('a', 100), ('b', 1_500), ('b', 40)]);
         assert_eq!(trial.lost(), [(1, LossReason::Refused), (0, LossReason::PushedOut)]);
     }
 
+    /// Flow `b` has one packet queued at a time, `a` many.
     #[test]
-    fn each_queue_has_a_law_of_its_own() {
-        let mut trial = with_quantum(1_514);
-        trial.arrive_all([('a', 1_500); 18]);
-        trial.arrive_all([('b', 40); 2]);
-        trial.now = Time::ZERO + Span::millis(5);
-        assert_eq!([0; 3].map(|_| trial.send()), [0, 1, 18].map(Some));
-        trial.now = Time::ZERO + Span::millis(105);
-        // Both queues have waited for an interval, but that of `b` is short: the
-        // bytes of `a` do not count there.
-        assert_eq!([0; 2].map(|_| trial.send()), [19, 3].map(Some));
-        assert_eq!(trial.lost(), [(2, LossReason::Early)]);
+    fn in_linux_a_flow_may_lose_its_only_packet_and_in_the_rfc_it_keeps_it() {
+        for (form, sent, lost) in [
+            ("linux", vec![3, 4], vec![(2, LossReason::Early), (19, LossReason::Early)]),
+            ("rfc", vec![19, 3], vec![(2, LossReason::Early)]),
+        ] {
+            let mut trial = fq_codel(&[("form", form), ("quantum", "1514 B")], 100);
+            trial.arrive_all([('a', 1_500); 18]);
+            trial.arrive_all([('b', 40); 2]);
+            trial.now = Time::ZERO + Span::millis(5);
+            assert_eq!([0; 3].map(|_| trial.send()), [0, 1, 18].map(Some));
+            // Both queues have waited for an interval. In the RFC that of `b` is short and
+            // the bytes of `a` do not count there; in Linux they do: packet 19 goes, and
+            // then 2, as the head of `a`.
+            trial.now = Time(105_000_001);
+            assert_eq!([0; 2].map(|_| trial.send().unwrap()).to_vec(), sent, "{form}");
+            let mut found = trial.lost();
+            found.sort_unstable_by_key(|loss| loss.0);
+            assert_eq!(found, lost, "{form}");
+        }
     }
 
     #[test]
     fn debts_of_many_rounds_are_paid_back_at_once() {
-        let mut trial = with_quantum(1);
+        let mut trial = with_quantum("1 B");
         trial.arrive_all([('a', u64::MAX), ('a', 10), ('b', 5), ('b', 5)]);
         assert_eq!(trial.drain(), [0, 2, 3, 1]);
     }

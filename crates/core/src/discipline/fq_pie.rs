@@ -2,21 +2,29 @@
 //!
 //! Flows are hashed into queues, which take turns by deficit round robin; a queue
 //! that was idle goes first (`RFC 8290 section 4`, `sparse_first.rs`). Each queue
-//! has a PIE controller of its own (`RFC 8033`, see [`pie`](super::pie)), so a flow
-//! is signalled for its own delay and no other's. No RFC describes the combination:
-//! Linux and ns-3 have it, and where they differ this discipline follows RFC 8290.
+//! has a PIE controller of its own (`pie_law.rs`), so a flow is signalled for its own
+//! delay and no other's. A controller stays with its queue even while the queue is
+//! empty, and its updates continue; they are made up for when the queue is next used.
 //!
-//! - A controller stays with its queue even while the queue is empty, and its
-//!   updates continue. They are made up for when the queue is next used.
-//! - A full buffer accepts the arriving packet and then loses half of the packets
-//!   of the queue with the most bytes, at most 64, from its head (`RFC 8290 section
-//!   4.1`; ns-3 does the same). Linux refuses the arriving packet instead.
+//! No RFC describes the combination. Linux 7.3 (`sch_fq_pie`) and the form after RFC
+//! 8033 and RFC 8290, which ns-3 has too, differ as [`pie`](super::pie) does, and in:
+//!
+//! - The full buffer. In Linux it refuses the arriving packet. In the other form it
+//!   accepts the packet and then loses half of the packets of the queue with the most
+//!   bytes, at most 64, from its head (`RFC 8290 section 4.1`).
+//! - A new queue that turns out to be empty while there are no old ones. In Linux it
+//!   is forgotten at once, and may soon be new again; in the RFC it becomes old.
+//!
+//! Linux's limit on memory is left out: `sch_fq_pie` counts what exceeds it and drops
+//! nothing.
 //!
 //! The cost is O(1) per packet where packets are no larger than the quantum, and
 //! O(log n) in the number of queues once there have been losses.
 
 use super::flow_queues::FlowQueues;
-use super::pie::{Controller, Tuning};
+use super::form::Form;
+use super::pie_law::Controller;
+use super::pie_tuning::Tuning;
 use super::sparse_first::SparseFirst;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
@@ -31,19 +39,21 @@ use crate::units::{Bytes, Time};
 pub const ENTRY: Entry = Entry {
     name: "fq-pie",
     summary: "fair queues, idle ones first, each under a PIE controller of its own",
-    source: "RFC 8033, RFC 8290",
+    source: "Linux 7.3, RFC 8033, RFC 8290",
     drops: Drops::Early,
     parameters: &[
+        Form::OR_RFC,
         Tuning::TARGET,
         Tuning::UPDATE,
         Tuning::BURST,
         Tuning::ALPHA,
         Tuning::BETA,
+        Tuning::ECN,
         Tuning::ECN_THRESHOLD,
         QUANTUM,
         QUEUES,
     ],
-    fixed: &[QUEUES],
+    fixed: &[Form::OR_RFC, QUEUES],
     build: |settings, Place { buffer, .. }, seed| {
         let tuning = Tuning::from_settings(settings);
         let (quantum, queues) = (settings.bytes(QUANTUM.name), settings.count(QUEUES.name));
@@ -51,12 +61,13 @@ pub const ENTRY: Entry = Entry {
     },
 };
 
-/// An Ethernet frame (`RFC 8290 section 5.2.4`).
+/// The largest packet (`RFC 8290 section 5.2.4`; `psched_mtu` in Linux), of which
+/// sizes do not include the header of the link here.
 const QUANTUM: Parameter = Parameter {
     name: "quantum",
     help: "what a queue may send in each turn; at least the largest packet for O(1)",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000) },
-    default: "1514 B",
+    default: "1500 B",
 };
 
 /// Collisions are rare up to a hundred flows (`RFC 8290 section 5.2.5`).
@@ -97,7 +108,7 @@ impl FqPie {
             hash: FlowHash::new(seed),
             random: Stream::new(seed, ENTRY.name),
             queues: FlowQueues::new(),
-            turns: SparseFirst::default(),
+            turns: SparseFirst::new(tuning.form),
         }
     }
 
@@ -106,15 +117,15 @@ impl FqPie {
     fn push_out(&mut self, now: Time, room: Buffer, arriving: &Packet, losses: &mut Losses) {
         while !room.holds(self.queues.backlog()) {
             let Some(queue) = self.queues.fattest() else { return };
+            let queued = self.queues.bytes_of(queue);
+            self.queues.state(queue).advance(&self.tuning, now, queued);
             let batch = (self.queues.packets_of(queue) / 2).clamp(1, LARGEST_BATCH);
             for _ in 0..batch {
                 let Some(victim) = self.queues.pop_first(queue) else { return };
                 losses.push_out(victim, arriving);
             }
             if self.queues.is_empty(queue) {
-                let controller = self.queues.state(queue);
-                controller.advance(&self.tuning, now);
-                controller.emptied();
+                self.queues.state(queue).emptied();
             }
         }
     }
@@ -122,16 +133,21 @@ impl FqPie {
 
 impl Discipline for FqPie {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        // A packet larger than the whole buffer would push out everything else and
-        // still not fit.
-        if !self.buffer.has_room(Backlog::default(), packet.size) {
+        let queue = self.hash.bucket(&packet.flow, self.count);
+        let backlog = match self.tuning.form {
+            Form::Linux => self.queues.backlog(),
+            // Only a packet larger than the whole buffer is not let in at all.
+            Form::Published => Backlog::default(),
+        };
+        let queued = self.queues.bytes_of(queue);
+        let room = self.buffer.stretched_to(self.queues.backlog());
+        let has_room = self.buffer.has_room(backlog, packet.size);
+        let controller = self.queues.state(queue);
+        controller.advance(&self.tuning, now, queued);
+        if !has_room {
+            controller.lost();
             return losses.push(packet, LossReason::Refused);
         }
-        let room = self.buffer.stretched_to(self.queues.backlog());
-        let queue = self.hash.bucket(&packet.flow, self.count);
-        let queued = self.queues.bytes_of(queue);
-        let controller = self.queues.state(queue);
-        controller.advance(&self.tuning, now);
         let random = &mut self.random;
         let admitted = controller.admit(&self.tuning, packet, queued, random, losses);
         let Some(packet) = admitted else { return };
@@ -143,27 +159,23 @@ impl Discipline for FqPie {
     fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
         loop {
             let queue = self.turns.next(|_| self.quantum)?;
+            let queued = self.queues.bytes_of(queue);
             let Some(packet) = self.queues.pop_first(queue) else {
                 self.turns.found_empty(queue);
                 continue;
             };
             self.turns.spend(queue, packet.size.0.into());
-            let is_empty = self.queues.is_empty(queue);
+            let left = self.queues.bytes_of(queue);
             let controller = self.queues.state(queue);
-            controller.advance(&self.tuning, now);
-            if is_empty {
-                controller.emptied();
-            } else {
-                controller.sent(now, &packet);
-            }
+            controller.advance(&self.tuning, now, queued);
+            controller.sent(&self.tuning, now, &packet, left);
             return Some(packet);
         }
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Settings, Place { buffer, .. }: Place) {
-        for controller in self.queues.states() {
-            controller.advance(&self.tuning, now);
-        }
+        let tuning = self.tuning;
+        self.queues.each_state(|controller, queued| controller.advance(&tuning, now, queued));
         self.tuning = Tuning::from_settings(settings);
         self.quantum = settings.bytes(QUANTUM.name).0.into();
         self.buffer = buffer;
@@ -186,7 +198,11 @@ mod tests {
     use crate::units::Span;
 
     fn fq_pie(packets: u32) -> Trial<FqPie> {
-        let tuning = Tuning::from_settings(&ENTRY.settings(&[]).unwrap());
+        of_form("linux", packets)
+    }
+
+    fn of_form(form: &str, packets: u32) -> Trial<FqPie> {
+        let tuning = Tuning::from_settings(&ENTRY.settings(&[("form", form)]).unwrap());
         Trial::new(FqPie::new(tuning, Bytes(1_500), 1_024, Buffer::packets(packets), 1))
     }
 
@@ -202,7 +218,13 @@ mod tests {
 
     #[test]
     fn a_flow_is_dropped_for_its_own_delay_only() {
-        let mut trial = fq_pie(100_000);
+        for form in ["linux", "rfc"] {
+            flood(form);
+        }
+    }
+
+    fn flood(form: &str) {
+        let mut trial = of_form(form, 100_000);
         // Two packets leave each millisecond: the one that comes of `b`, and one
         // of the 20 that come of `a`.
         let mut lost = Vec::new();
@@ -220,8 +242,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_loses_half_of_the_longest_queue_from_its_head() {
-        let mut trial = fq_pie(10);
+    fn in_linux_a_full_buffer_refuses() {
+        let mut trial = fq_pie(2);
+        trial.arrive_all([('a', 1_000), ('a', 1_000), ('b', 40)]);
+        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
+        assert_eq!(trial.drain(), [0, 1]);
+    }
+
+    #[test]
+    fn in_the_rfc_a_full_buffer_loses_half_of_the_longest_queue_from_its_head() {
+        let mut trial = of_form("rfc", 10);
         trial.arrive_all([('b', 1_500), ('b', 1_500)]);
         trial.arrive_all([('a', 1_000); 8]);
         assert_eq!(trial.lost(), []);
@@ -230,14 +260,14 @@ mod tests {
         let lost = [2, 3, 4, 5].map(|handle| (handle, LossReason::PushedOut));
         assert_eq!(trial.lost(), lost);
         // A lone packet is lost when its queue is the longest.
-        let mut trial = fq_pie(1);
+        let mut trial = of_form("rfc", 1);
         trial.arrive_all([('a', 100), ('b', 200)]);
         assert_eq!(trial.lost(), [(1, LossReason::Refused)]);
     }
 
     #[test]
     fn no_more_than_64_packets_are_lost_at_once() {
-        let mut trial = fq_pie(200);
+        let mut trial = of_form("rfc", 200);
         trial.arrive_all([('a', 1_000); 201]);
         assert_eq!(trial.lost().len(), 64);
     }

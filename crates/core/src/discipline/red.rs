@@ -7,6 +7,20 @@
 //! `probability`; with `gentle` it rises further, to 1 at twice `max`. Beyond that,
 //! all packets are dropped (`Floyd 1993`; gentle: `Floyd 2000`).
 //!
+//! The defaults are those of Linux 7.3 (`sch_red`, `include/net/red.h`) with what its
+//! `tc` computes. Its form and that of the paper differ in this:
+//!
+//! - The spread, below. Linux draws one number for each gap and not one for each packet,
+//!   and spares the first packet of a congestion. The gaps are the same but for one
+//!   packet.
+//! - Beyond the thresholds Linux marks what can be marked, with `ecn`; the form of the
+//!   paper drops it (`RFC 3168 section 7`).
+//! - A full buffer restarts the spread in the paper; in Linux, chance decides first.
+//! - While the queue is idle, the average of Linux falls by a table of halvings in cells
+//!   of a power of two of microseconds, from `tc` ([`Damping`]). `tc` makes it for a clock
+//!   of 64 ns and the kernel reads it in microseconds, so the second halving comes after
+//!   hundreds of milliseconds rather than after ten.
+//!
 //! The average outlives the queue: after a burst it stays above `min` while packets
 //! find nothing queued, and to drop those would only idle the link. With `guard`,
 //! a packet therefore passes unless at least two are queued, and so does the first one
@@ -24,7 +38,10 @@
 //! counts the small packets that could have been sent meanwhile, one for each
 //! `packet_time`, and shrinks the average as if they had all found an empty queue
 //! (`Floyd 1993 section 4`). Idle time starts when the queue becomes empty, as the
-//! last packet's transmission begins.
+//! last packet's transmission begins; in Linux, when RED is asked for a packet and has
+//! none, which comes to the same. Under Linux's `tbf`, which looks before it asks, that
+//! never happens: with `idle` off, a packet that finds an empty queue moves the average
+//! as any other does.
 //!
 //! The cost is O(1) per packet. Averages and probabilities are 64-bit floats, on
 //! which only `+ - * /` and `libm::pow` are used, for the same bits on every
@@ -32,188 +49,30 @@
 
 use std::collections::VecDeque;
 
+use super::form::Form;
+use super::red_settings::{Damping, PARAMETERS, Thresholds};
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::setting::{Kind, Parameter, Settings};
-use crate::units::{Amount, Span, Time};
+use crate::setting::Settings;
+use crate::units::Time;
+
+pub use super::red_settings::Detection;
 
 /// The registry's entry for [`Red`].
 pub const ENTRY: Entry = Entry {
     name: "red",
     summary: "random early detection: random drops or marks as the average queue grows",
-    source: "Floyd 1993",
+    source: "Linux 7.3, Floyd 1993",
     drops: Drops::Early,
-    parameters: &[MIN, MAX, PROBABILITY, WEIGHT, GENTLE, GUARD, WAIT, PACKET_TIME, ECN],
-    fixed: &[],
+    parameters: PARAMETERS,
+    fixed: &[Form::OR_PAPER],
     build: |settings, Place { buffer, .. }, seed| {
         Box::new(Red::new(Detection::from_settings(settings), buffer, seed))
     },
 };
-
-/// `min_th`. A third of `max` is the rule of thumb of `Floyd 1997`.
-const MIN: Parameter = Parameter {
-    name: "min",
-    help: "average queue from which packets are dropped; zero: a third of max",
-    kind: Kind::Amount,
-    default: "0 packets",
-};
-
-/// `max_th`. A fixed one would not suit a buffer that can be set; a quarter
-/// of it leaves room for bursts, and is what Linux's `tc` takes.
-const MAX: Parameter = Parameter {
-    name: "max",
-    help: "average queue at which the probability reaches its maximum; zero: a quarter of the \
-           buffer",
-    kind: Kind::Amount,
-    default: "0 packets",
-};
-
-/// `max_p`: 1/50 in `Floyd 1993`, 1/10 in `Floyd 1997`, after more experience.
-const PROBABILITY: Parameter = Parameter {
-    name: "probability",
-    help: "share of the packets that are dropped when the average is at max",
-    kind: Kind::Number { least: 0.0, most: 1.0 },
-    default: "0.1",
-};
-
-/// `w_q` (`Floyd 1993 section 6`).
-const WEIGHT: Parameter = Parameter {
-    name: "weight",
-    help: "weight of the present queue in the average",
-    kind: Kind::Number { least: 0.0, most: 1.0 },
-    default: "0.002",
-};
-
-/// `Floyd 2000`.
-const GENTLE: Parameter = Parameter {
-    name: "gentle",
-    help: "on: between max and twice max the share rises to all; off: from max on all are dropped",
-    kind: Kind::Switch,
-    default: "on",
-};
-
-/// `nQueued > 1` and `m_old` in ns-3's `RedQueueDisc::DoEnqueue`. On by default: without
-/// it, a queue that is short and swings idles its link.
-const GUARD: Parameter = Parameter {
-    name: "guard",
-    help: "on: a packet that finds fewer than two queued passes, as in ns-2 and ns-3; off: as in \
-           Floyd 1993",
-    kind: Kind::Switch,
-    default: "on",
-};
-
-/// `Wait` of ns-3, where it is on by default. It makes drops a third as frequent for
-/// the same `probability`, so the paper's spread stays the default.
-const WAIT: Parameter = Parameter {
-    name: "wait",
-    help: "on: as many packets as one over the share pass between two drops, and then up to as \
-           many more; off: up to that many",
-    kind: Kind::Switch,
-    default: "off",
-};
-
-/// `s` of `Floyd 1993 section 4`: at 10 Mbit/s a packet of 1 250 bytes takes it.
-const PACKET_TIME: Parameter = Parameter {
-    name: "packet_time",
-    help: "sending time of a usual packet; it sets how fast the average falls while the queue is \
-           idle",
-    kind: Kind::Span { least: Span(1), most: Span::seconds(60) },
-    default: "1 ms",
-};
-
-/// Marks only where chance decides: packets that are certain to be picked are
-/// dropped, so that a sender that does not heed marks cannot fill the buffer (`RFC
-/// 3168 section 7`).
-const ECN: Parameter = Parameter {
-    name: "ecn",
-    help: "on: packets whose senders understand marks are marked instead of dropped by chance",
-    kind: Kind::Switch,
-    default: "on",
-};
-
-/// What can be set on RED.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Detection {
-    /// `min_th`; zero stands for a third of `max`.
-    pub min: Amount,
-    /// `max_th`; zero stands for a quarter of the buffer. Its unit is the one in
-    /// which the queue is measured.
-    pub max: Amount,
-    /// `max_p`.
-    pub probability: f64,
-    /// `w_q`.
-    pub weight: f64,
-    /// Whether the probability rises further up to twice `max`.
-    pub gentle: bool,
-    /// Whether a packet that finds fewer than two queued passes.
-    pub guard: bool,
-    /// Whether as many packets as one over the probability pass before the next drop.
-    pub wait: bool,
-    /// How long a usual packet takes to send.
-    pub packet_time: Span,
-    /// Whether packets of senders that understand marks are marked.
-    pub ecn: bool,
-}
-
-impl Detection {
-    fn from_settings(settings: &Settings) -> Detection {
-        Detection {
-            min: settings.amount(MIN.name),
-            max: settings.amount(MAX.name),
-            probability: settings.number(PROBABILITY.name),
-            weight: settings.number(WEIGHT.name),
-            gentle: settings.switch(GENTLE.name),
-            guard: settings.switch(GUARD.name),
-            wait: settings.switch(WAIT.name),
-            packet_time: settings.span(PACKET_TIME.name),
-            ecn: settings.switch(ECN.name),
-        }
-    }
-}
-
-impl Default for Detection {
-    /// The defaults of the registered parameters: thresholds by the buffer, a
-    /// tenth at `max`, gentle, with the guard and with marks, without waiting.
-    fn default() -> Detection {
-        Detection::from_settings(&Settings::defaults(ENTRY.parameters))
-    }
-}
-
-/// The thresholds, in packets or in bytes.
-#[derive(Clone, Copy, Debug)]
-struct Thresholds {
-    in_bytes: bool,
-    min: f64,
-    max: f64,
-}
-
-impl Thresholds {
-    /// Bytes of a packet where `min` is not given in the unit of `max`, and where
-    /// that unit changes.
-    const PACKET_BYTES: f64 = 1_500.0;
-
-    fn new(detection: &Detection, buffer: Buffer) -> Thresholds {
-        let number = |amount| match amount {
-            Amount::Packets(count) => (f64::from(count), false),
-            Amount::Bytes(size) => (size.0 as f64, true),
-        };
-        let (mut max, mut in_bytes) = number(detection.max);
-        if max == 0.0 {
-            let (limit, limit_in_bytes) = number(buffer.amount());
-            (max, in_bytes) = (limit / 4.0, limit_in_bytes);
-        }
-        let min = match number(detection.min) {
-            (0.0, _) => max / 3.0,
-            (min, min_in_bytes) if min_in_bytes == in_bytes => min,
-            (min, true) => min / Self::PACKET_BYTES,
-            (min, false) => min * Self::PACKET_BYTES,
-        };
-        Thresholds { in_bytes, min, max }
-    }
-}
 
 /// With the guard, packets are dropped early while so many are queued. It is packets
 /// also where the queue is measured in bytes: ns-2 and ns-3 then ask for two bytes,
@@ -244,6 +103,8 @@ pub struct Red {
     /// Packets since the last one dropped or marked, if chance decided about all of
     /// them; `None` while the average is below `min` or the guard lets packets pass.
     since_signal: Option<u32>,
+    /// In Linux, what the count times the probability has to reach: drawn for each gap.
+    drawn: f64,
 }
 
 impl Red {
@@ -260,14 +121,22 @@ impl Red {
             average: 0.0,
             empty_since: Time::ZERO,
             since_signal: None,
+            drawn: 0.0,
         }
     }
 
     fn update_average(&mut self, now: Time) {
-        let Detection { weight, packet_time, .. } = self.detection;
-        if self.backlog.packets == 0 {
-            let idle = now.since(self.empty_since).0 as f64 / packet_time.0 as f64;
-            self.average *= libm::pow(1.0 - weight, idle);
+        let Detection { form, idle, packet_time, .. } = self.detection;
+        let weight = self.thresholds.weight;
+        if self.backlog.packets == 0 && idle {
+            let empty = now.since(self.empty_since);
+            self.average = match form {
+                Form::Linux => Damping::new(weight, packet_time).apply(self.average, empty),
+                Form::Published => {
+                    let packets = empty.0 as f64 / packet_time.0 as f64;
+                    self.average * libm::pow(1.0 - weight, packets)
+                }
+            };
             return;
         }
         let Backlog { packets, bytes } = self.backlog;
@@ -290,10 +159,25 @@ impl Red {
         }
     }
 
+    /// Whether the gap that was drawn ends with this packet (`red_action`): the first one
+    /// after packets without a chance passes.
+    fn ends_gap(&mut self, p_b: f64) -> bool {
+        let count = self.since_signal.map_or(0, |count| count.saturating_add(1));
+        let ends = count > 0 && f64::from(count) * p_b >= self.drawn;
+        if ends || count == 0 {
+            self.drawn = self.stream.uniform();
+        }
+        self.since_signal = Some(if ends { 0 } else { count });
+        ends
+    }
+
     /// Whether chance, with the spread of `p_b`, picks this packet. One number is
     /// drawn, whatever the probability; none for the first packet under the guard, which
     /// passes and counts, as in ns-2 and ns-3.
     fn is_picked(&mut self, p_b: f64) -> bool {
+        if self.detection.form == Form::Linux {
+            return self.ends_gap(p_b);
+        }
         let count = match self.since_signal {
             Some(count) => count.saturating_add(1),
             None if self.detection.guard => {
@@ -318,27 +202,33 @@ impl Red {
 impl Discipline for Red {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
         self.update_average(now);
-        // There is no draw for a packet that has no room: it is lost anyway, and
-        // tells its sender as much as a mark.
-        if !self.buffer.has_room(self.backlog, packet.size) {
+        let has_room = self.buffer.has_room(self.backlog, packet.size);
+        // In the form of the paper there is no draw for a packet that has no room: it is
+        // lost anyway, and tells its sender as much as a mark.
+        if !has_room && self.detection.form == Form::Published {
             self.since_signal = Some(0);
             return losses.push(packet, LossReason::Refused);
         }
-        let packet = match self.verdict() {
+        let Detection { form, ecn, .. } = self.detection;
+        let (is_hit, marks) = match self.verdict() {
             Verdict::Pass => {
                 self.since_signal = None;
-                packet
+                (false, false)
             }
-            Verdict::Chance(p_b) if !self.is_picked(p_b) => packet,
-            Verdict::Chance(_) if self.detection.ecn => match losses.signal(packet) {
-                Some(marked) => marked,
-                None => return,
-            },
-            Verdict::Chance(_) | Verdict::Drop => {
-                self.since_signal = Some(0);
-                return losses.push(packet, LossReason::Early);
+            Verdict::Chance(p_b) => (self.is_picked(p_b), ecn),
+            Verdict::Drop => {
+                self.since_signal = if form == Form::Linux { None } else { Some(0) };
+                (true, ecn && form == Form::Linux)
             }
         };
+        if is_hit && !(marks && packet.ecn.is_markable()) {
+            return losses.push(packet, LossReason::Early);
+        }
+        if !has_room {
+            return losses.push(packet, LossReason::Refused);
+        }
+        let marked = if is_hit { losses.signal(packet) } else { Some(packet) };
+        let Some(packet) = marked else { return };
         self.backlog.add(packet.size);
         self.queue.push_back(packet);
     }
@@ -374,16 +264,35 @@ mod tests {
     use super::*;
     use crate::discipline::trial::Trial;
     use crate::packet::Ecn;
-    use crate::units::Bytes;
+    use crate::units::{Amount, Bytes, Span};
 
     fn red(detection: Detection, packets: u32) -> Trial<Red> {
         Trial::new(Red::new(detection, Buffer::packets(packets), 1))
     }
 
+    /// That of the paper as it came to be used: gentle, with the guard of ns-2.
     fn thresholds(min: u32, max: u32) -> Detection {
+        Detection {
+            form: Form::Published,
+            min: Amount::Packets(min),
+            max: Amount::Packets(max),
+            probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            guard: true,
+            ecn: true,
+            packet_time: Span::millis(1),
+            ..Detection::default()
+        }
+    }
+
+    fn linux(min: u32, max: u32) -> Detection {
         let (min, max) = (Amount::Packets(min), Amount::Packets(max));
         Detection { min, max, ..Detection::default() }
     }
+
+    /// A weight that leaves the average where it is.
+    const STILL: f64 = 1e-300;
 
     #[test]
     fn each_arrival_moves_the_average_towards_what_it_finds() {
@@ -428,21 +337,6 @@ mod tests {
         // 0.1 and half of the other 0.9.
         assert_eq!(verdict(true, 22.5), Verdict::Chance(0.55));
         assert_eq!(verdict(false, 15.0), Verdict::Drop);
-    }
-
-    #[test]
-    fn thresholds_that_are_not_set_follow_the_buffer() {
-        let of = |detection, buffer| {
-            let Thresholds { in_bytes, min, max } = Thresholds::new(&detection, buffer);
-            (in_bytes, min, max)
-        };
-        let (packets, bytes) = (Buffer::packets(300), Buffer::bytes(Bytes(120_000)));
-        assert_eq!(of(Detection::default(), packets), (false, 25.0, 75.0));
-        assert_eq!(of(Detection::default(), bytes), (true, 10_000.0, 30_000.0));
-        assert_eq!(of(thresholds(5, 15), bytes), (false, 5.0, 15.0));
-        assert_eq!(of(thresholds(5, 0), bytes), (true, 7_500.0, 30_000.0));
-        let min = Amount::Bytes(Bytes(3_000));
-        assert_eq!(of(Detection { min, ..thresholds(5, 15) }, packets), (false, 2.0, 15.0));
     }
 
     /// Section 4 of the paper: with `count`, the gap is uniform, not geometric.
@@ -493,7 +387,7 @@ mod tests {
     #[test]
     fn with_the_guard_nothing_is_dropped_that_finds_fewer_than_two_queued() {
         for (guard, lost) in [(true, vec![2, 3]), (false, vec![0, 1, 2, 3, 4])] {
-            let mut trial = red(Detection { guard, weight: 0.0, ..thresholds(5, 15) }, 100);
+            let mut trial = red(Detection { guard, weight: STILL, ..thresholds(5, 15) }, 100);
             trial.discipline.average = 40.0;
             trial.arrive_all([('a', 1_500); 4]);
             trial.send();
@@ -508,7 +402,7 @@ mod tests {
     /// With the guard it passes with a count of one, although chance is certain to pick.
     #[test]
     fn what_the_guard_spares_restarts_the_count() {
-        let detection = Detection { probability: 1.0, weight: 0.0, ..thresholds(5, 15) };
+        let detection = Detection { probability: 1.0, weight: STILL, ..thresholds(5, 15) };
         for (guard, counts) in
             [(true, [None, None, Some(1), Some(0)]), (false, [Some(0), Some(0), Some(0), Some(0)])]
         {
@@ -527,8 +421,8 @@ mod tests {
     #[test]
     fn the_guard_counts_packets_where_thresholds_are_in_bytes() {
         let size = |bytes| Amount::Bytes(Bytes(bytes));
-        let detection = Detection { min: size(100), max: size(200), ..Detection::default() };
-        let mut trial = red(Detection { weight: 0.0, ..detection }, 100);
+        let detection = Detection { min: size(100), max: size(200), ..thresholds(0, 0) };
+        let mut trial = red(Detection { weight: STILL, ..detection }, 100);
         trial.discipline.average = 500.0;
         trial.arrive_all([('a', 1_500), ('a', 40), ('a', 40)]);
         assert_eq!(trial.lost(), [(2, LossReason::Early)]);
@@ -561,6 +455,62 @@ mod tests {
             let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();
             assert_eq!(trial.lost(), lost);
         }
+    }
+
+    /// Uniform on 1 to 10 for a tenth, after one that is spared.
+    #[test]
+    fn gaps_of_linux_are_uniform_and_its_first_packet_passes() {
+        const GAPS: u32 = 90_000;
+        let mut red = red(linux(5, 15), 100).discipline;
+        assert!(!red.is_picked(1.0) && red.is_picked(1.0));
+        let mut times = [0_u32; 11];
+        for _ in 0..GAPS {
+            let gap = (1..).find(|_| red.is_picked(0.1)).unwrap();
+            times[gap] += 1;
+        }
+        assert_eq!(times[0], 0);
+        for (gap, times) in times.iter().enumerate().skip(1) {
+            // Five standard deviations of a count with probability 1/10.
+            let off = times.abs_diff(GAPS / 10);
+            assert!(off < 450, "{times} gaps of {gap}");
+        }
+    }
+
+    #[test]
+    fn from_max_on_linux_drops_all_or_marks_what_can_be_marked() {
+        for (ecn, lost) in [(false, vec![0, 1, 2]), (true, vec![2])] {
+            let mut trial = red(Detection { ecn, weight: STILL, ..linux(5, 15) }, 100);
+            trial.discipline.average = 15.0;
+            trial.discipline.detection.idle = false;
+            trial.arrive_as('a', 1_500, Ecn::Ect0);
+            trial.arrive_as('a', 1_500, Ecn::Ect1);
+            trial.arrive('a', 1_500);
+            let lost: Vec<_> = lost.into_iter().map(|n| (n, LossReason::Early)).collect();
+            assert_eq!(trial.lost(), lost);
+            assert_eq!(trial.discipline.since_signal, None);
+        }
+    }
+
+    #[test]
+    fn without_idle_an_empty_queue_moves_the_average_as_any_length_does() {
+        for (idle, expected) in [(true, 512.0), (false, 960.0)] {
+            let mut trial = red(Detection { idle, weight: 1.0 / 16.0, ..linux(5, 15) }, 100);
+            trial.discipline.average = 1_024.0;
+            trial.now += Span::millis(100);
+            trial.arrive('a', 1_500);
+            assert_eq!(trial.discipline.average.to_bits(), f64::to_bits(expected));
+        }
+    }
+
+    #[test]
+    fn in_linux_chance_decides_before_the_full_buffer_refuses() {
+        let mut trial = red(Detection { weight: STILL, ..linux(1, 60) }, 2);
+        trial.discipline.average = 30.0;
+        trial.discipline.detection.idle = false;
+        trial.arrive_all([('a', 100); 3]);
+        // The first is spared; the number drawn is above 3 * 0.02 * 29/59.
+        assert_eq!(trial.lost(), [(2, LossReason::Refused)]);
+        assert_eq!(trial.discipline.since_signal, Some(2));
     }
 
     #[test]

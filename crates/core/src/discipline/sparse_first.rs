@@ -6,6 +6,8 @@
 //! that has used up its credits gets another quantum and goes to the end of the old
 //! list. A new queue that turns out to be empty goes there too, and only then
 //! leaves: otherwise a queue could be new again and again, and starve the old ones.
+//! In Linux (7.3, `sch_fq_codel`, `sch_fq_pie`) it leaves at once while there are no
+//! old ones to starve.
 //!
 //! The quantum may differ from turn to turn, and may be small compared with a
 //! packet. Whole rounds in which all old queues only gather credits are then
@@ -13,10 +15,12 @@
 //! and O(1) on average as long as queues do not wait for many rounds.
 
 use super::flow_queues::Rotation;
+use super::form::Form;
 
 /// Queues by number in the order of their turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SparseFirst {
+    form: Form,
     new: Rotation,
     old: Rotation,
     old_queues: u32,
@@ -40,6 +44,18 @@ enum List {
 }
 
 impl SparseFirst {
+    /// No queues yet.
+    pub(crate) fn new(form: Form) -> SparseFirst {
+        SparseFirst {
+            form,
+            new: Rotation::default(),
+            old: Rotation::default(),
+            old_queues: 0,
+            turns: Vec::new(),
+            active: 0,
+        }
+    }
+
     /// Queues that have turns: those with packets, and a few that were just emptied.
     pub(crate) fn active(&self) -> usize {
         self.active
@@ -51,6 +67,7 @@ impl SparseFirst {
     }
 
     /// Whether the queue has been through a quantum since it became active.
+    #[cfg(test)]
     pub(crate) fn is_old(&self, queue: u32) -> bool {
         self.turns.get(queue as usize).is_some_and(|turn| turn.list == List::Old)
     }
@@ -66,6 +83,19 @@ impl SparseFirst {
         self.turns[queue as usize] = Turn { credits: quantum(), list: List::New };
         self.new.push_back(queue);
         self.active += 1;
+    }
+
+    /// The same for a queue that has to wait behind all old ones: plain round robin.
+    pub(crate) fn arrived_last(&mut self, queue: u32, quantum: i128) {
+        if !self.is_active(queue) {
+            self.arrived(queue, || quantum);
+            self.age(queue);
+        }
+    }
+
+    /// The old queue whose turn it is.
+    pub(crate) fn first_old(&self) -> Option<u32> {
+        self.old.first()
     }
 
     /// The queue to take a packet from, if any has turns. A queue that has to wait
@@ -94,11 +124,14 @@ impl SparseFirst {
 
     /// The queue, which [`SparseFirst::next`] has given, turned out to be empty.
     pub(crate) fn found_empty(&mut self, queue: u32) {
-        if self.turns[queue as usize].list == List::New {
+        if self.turns[queue as usize].list == List::Old {
+            self.old.remove(queue);
+            self.old_queues -= 1;
+        } else if self.form == Form::Linux && self.old_queues == 0 {
+            self.new.remove(queue);
+        } else {
             return self.age(queue);
         }
-        self.old.remove(queue);
-        self.old_queues -= 1;
         self.turns[queue as usize].list = List::None;
         self.active -= 1;
     }
@@ -147,6 +180,7 @@ mod tests {
     /// Queues of packet sizes, served as the RFC's text says, turn by turn.
     #[derive(Default)]
     struct Plain {
+        is_linux: bool,
         new: VecDeque<u32>,
         old: VecDeque<u32>,
         credits: [i128; 5],
@@ -174,7 +208,7 @@ mod tests {
                     continue;
                 }
                 let Some(size) = self.packets[at].pop_front() else {
-                    if is_new {
+                    if is_new && !(self.is_linux && self.old.is_empty()) {
                         self.old.push_back(queue);
                     }
                     continue;
@@ -191,8 +225,11 @@ mod tests {
         fn turns_are_those_of_lists_walked_through_one_by_one(
             operations in prop::collection::vec(prop::option::of((0..5_u32, 0..5_000_i128)), 0..200),
             quanta in prop::array::uniform5(1..2_000_i128),
+            is_linux in any::<bool>(),
         ) {
-            let (mut plain, mut real) = (Plain::default(), SparseFirst::default());
+            let form = if is_linux { Form::Linux } else { Form::Published };
+            let mut plain = Plain { is_linux, ..Plain::default() };
+            let mut real = SparseFirst::new(form);
             let mut packets: [VecDeque<i128>; 5] = Default::default();
             for operation in operations {
                 let Some((queue, size)) = operation else {
@@ -220,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_was_idle_goes_first_but_only_for_a_quantum() {
-        let mut turns = SparseFirst::default();
+        let mut turns = SparseFirst::new(Form::Published);
         let serve = |turns: &mut SparseFirst, size| {
             let queue = turns.next(|_| 1_500).unwrap();
             turns.spend(queue, size);
@@ -237,7 +274,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_waits_for_a_round_before_it_can_be_new_again() {
-        let mut turns = SparseFirst::default();
+        let mut turns = SparseFirst::new(Form::Published);
         turns.arrived(0, || 1_500);
         turns.spend(0, 1_500);
         turns.arrived(1, || 1_500);
@@ -253,9 +290,37 @@ mod tests {
         assert!(!turns.is_active(1) && turns.active() == 1);
     }
 
+    /// A queue that comes back while others are new waits for them in either form; in
+    /// Linux it has a fresh quantum, for there were no old queues when it went.
+    #[test]
+    fn in_linux_an_empty_queue_leaves_at_once_unless_old_ones_wait() {
+        for (form, is_active) in [(Form::Linux, false), (Form::Published, true)] {
+            let mut turns = SparseFirst::new(form);
+            turns.arrived(0, || 1_500);
+            turns.arrived(1, || 1_500);
+            turns.spend(0, 1_500);
+            turns.spend(1, 1_500);
+            assert_eq!(turns.next(|_| 1_500), Some(0));
+            // Both have become old, so 2 does too when it is found empty.
+            turns.arrived(2, || 1_500);
+            assert_eq!(turns.next(|_| 1_500), Some(2));
+            turns.found_empty(2);
+            assert!(turns.is_old(2));
+            for queue in [0, 1, 2] {
+                assert_eq!(turns.next(|_| 1_500), Some(queue));
+                turns.found_empty(queue);
+            }
+            turns.arrived(0, || 1_500);
+            turns.arrived(1, || 1_500);
+            assert_eq!(turns.next(|_| 1_500), Some(0));
+            turns.found_empty(0);
+            assert_eq!(turns.is_active(0), is_active);
+        }
+    }
+
     #[test]
     fn a_debt_of_any_size_is_paid_at_once() {
-        let mut turns = SparseFirst::default();
+        let mut turns = SparseFirst::new(Form::Published);
         for queue in [0, 1] {
             turns.arrived(queue, || 1);
             turns.spend(queue, i128::from(u64::MAX));

@@ -18,9 +18,9 @@
 //! Tokens are counted in bits times nanoseconds, so that filling is exact. O(n) in
 //! the classes per packet.
 
-use super::credit::Credit;
 use crate::discipline::{Backlog, Discipline, Losses};
 use crate::entry::Place;
+use crate::pace::Credit;
 use crate::packet::Packet;
 use crate::setting::Settings;
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};

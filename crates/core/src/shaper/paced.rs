@@ -5,9 +5,9 @@
 //! the queue build up here and not there, as far as senders slow down in time.
 //! The shaper cannot help packets that the provider has lost or delayed.
 
-use super::Pace;
 use crate::discipline::{Backlog, Discipline, Level, Losses};
 use crate::entry::Place;
+use crate::pace::Pace;
 use crate::packet::Packet;
 use crate::setting::Settings;
 use crate::units::{Rate, Time};
@@ -33,6 +33,7 @@ use crate::units::{Rate, Time};
 /// ```
 pub struct Paced {
     discipline: Box<dyn Discipline>,
+    rate: Rate,
     pace: Pace,
 }
 
@@ -41,13 +42,13 @@ impl Paced {
     /// none before the end of time.
     #[must_use]
     pub fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
-        Paced { discipline, pace: Pace::new(rate) }
+        Paced { discipline, rate, pace: Pace::default() }
     }
 
     /// Changes the rate from the next packet on; the packet that is being sent takes as
     /// long as before. The discipline learns about it when it is reconfigured.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.pace.set_rate(rate);
+        self.rate = rate;
     }
 }
 
@@ -62,7 +63,7 @@ impl Discipline for Paced {
         let packet = self.discipline.dequeue(now, losses);
         let ready = |at| self.discipline.next_ready(at);
         match &packet {
-            Some(packet) => drop(self.pace.send(start, packet.size, ready)),
+            Some(packet) => drop(self.pace.send(start, self.rate.transmission(packet.size), ready)),
             None => self.pace.queue_changed(now, ready),
         }
         packet
@@ -70,7 +71,7 @@ impl Discipline for Paced {
 
     /// The settings are those of the discipline that is held back.
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
-        let place = Place { rate: Some(self.pace.rate()), ..place };
+        let place = Place { rate: Some(self.rate), ..place };
         self.discipline.reconfigure(now, settings, place);
     }
 
@@ -91,7 +92,6 @@ impl Discipline for Paced {
     }
 
     fn rate(&self) -> Option<Rate> {
-        let rate = self.pace.rate();
-        Some(self.discipline.rate().map_or(rate, |inner| inner.min(rate)))
+        Some(self.discipline.rate().map_or(self.rate, |inner| inner.min(self.rate)))
     }
 }

@@ -74,6 +74,12 @@ pub(crate) fn value(parameter: &'static Parameter) -> BoxedStrategy<String> {
             within(0, u64::MAX, 8_000).prop_map(|size| format!("{size} B")),
         ]
         .boxed(),
+        // From one packet a minute to a thousand a millisecond.
+        Kind::Bandwidth { least } => prop_oneof![
+            1 => Just("unlimited".to_owned()),
+            2 => within(least.0, 1 << 34, 20_000_000).prop_map(|bits| format!("{bits} bit/s")),
+        ]
+        .boxed(),
         Kind::Count { least, most } => within(u64::from(*least), u64::from(*most), 40)
             .prop_map(|count| count.to_string())
             .boxed(),

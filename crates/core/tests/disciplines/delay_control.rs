@@ -69,30 +69,48 @@ fn millis(range: std::ops::Range<u64>) -> BoxedStrategy<String> {
     range.prop_map(|millis| format!("{millis} ms")).boxed()
 }
 
+/// One of a few words.
+fn word(words: &'static [&'static str]) -> BoxedStrategy<String> {
+    select(words).prop_map(String::from).boxed()
+}
+
 /// The parameters that PIE has also where it is one of many.
-fn pie_values() -> [(&'static str, BoxedStrategy<String>); 4] {
+fn pie_values(form: &'static str) -> Vec<(&'static str, BoxedStrategy<String>)> {
     let threshold = (0.0..1.0).prop_map(|share: f64| share.to_string()).boxed();
     let (target, update, burst) = (millis(1..20), millis(1..20), millis(0..60));
-    [("target", target), ("update", update), ("burst", burst), ("ecn_threshold", threshold)]
+    vec![
+        ("form", Just(form.to_owned()).boxed()),
+        ("target", target),
+        ("update", update),
+        ("burst", burst),
+        ("ecn", Just("on".to_owned()).boxed()),
+        ("ecn_threshold", threshold),
+    ]
 }
 
 #[test]
 fn pie_agrees_with_its_twin_at_moderate_probabilities() {
-    let (early, marked) = early_and_marked("pie", &pie_values());
-    assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
+    for form in ["linux", "rfc"] {
+        let (early, marked) = early_and_marked("pie", &pie_values(form));
+        assert!(early > 100 && marked > 100, "{form}: {early} with early losses, {marked} marks");
+    }
 }
 
 #[test]
 fn fq_pie_agrees_with_its_twin_at_moderate_probabilities() {
-    let (early, marked) = early_and_marked("fq-pie", &pie_values());
-    assert!(early > 100 && marked > 50, "{early} cases with early losses, {marked} with marks");
+    for form in ["linux", "rfc"] {
+        let (early, marked) = early_and_marked("fq-pie", &pie_values(form));
+        assert!(early > 100 && marked > 50, "{form}: {early} with early losses, {marked} marks");
+    }
 }
 
 #[test]
 fn cake_agrees_with_its_twin_at_moderate_delays() {
     let rtt = (2..200_u64).prop_map(|millis| format!("{millis} ms")).boxed();
-    let filter = select(&["off", "on", "aggressive"][..]).prop_map(String::from).boxed();
-    let (early, marked) = early_and_marked("cake", &[("rtt", rtt), ("ack_filter", filter)]);
+    let filter = word(&["off", "on", "aggressive"]);
+    let bandwidth = word(&["unlimited", "1 Mbit/s", "12 Mbit/s"]);
+    let given = [("rtt", rtt), ("ack_filter", filter), ("bandwidth", bandwidth)];
+    let (early, marked) = early_and_marked("cake", &given);
     assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
 }
 
@@ -101,14 +119,21 @@ fn number(range: std::ops::Range<f64>) -> BoxedStrategy<String> {
 }
 
 fn switch() -> BoxedStrategy<String> {
-    select(&["on", "off"][..]).prop_map(String::from).boxed()
+    word(&["on", "off"])
 }
 
 #[test]
 fn codel_agrees_with_its_twin_while_it_is_dropping() {
-    let given = [("target", millis(1..20)), ("interval", millis(1..60))];
-    for name in ["codel", "fq-codel"] {
-        let (early, marked) = early_and_marked(name, &given);
+    let given = [
+        ("form", word(&["linux", "rfc"])),
+        ("target", millis(1..20)),
+        ("interval", millis(1..60)),
+        ("ecn", Just("on".to_owned()).boxed()),
+        ("ce_threshold", millis(0..40)),
+        ("drop_batch", word(&["4", "64"])),
+    ];
+    for (name, given) in [("codel", &given[..5]), ("fq-codel", &given)] {
+        let (early, marked) = early_and_marked(name, given);
         assert!(early > 100 && marked > 100, "{name}: {early} with early losses, {marked} marks");
     }
 }
@@ -121,6 +146,9 @@ fn red_agrees_with_its_twin_between_its_thresholds() {
     let (early, marked) = early_and_marked(
         "red",
         &[
+            ("form", word(&["linux", "paper"])),
+            ("idle", switch()),
+            ("ecn", switch()),
             ("min", packets(0..20)),
             ("max", packets(0..60)),
             ("probability", number(0.0..0.5)),

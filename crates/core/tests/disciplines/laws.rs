@@ -266,7 +266,7 @@ proptest! {
 }
 
 /// The disciplines without a time or size of their own: active queue management
-/// has constants, logarithms do not scale, and neither does what the audit's
+/// has constants, the bands of `fq` too, logarithms do not scale, and neither does what the audit's
 /// segments acknowledge.
 fn scale_free() -> Vec<&'static Entry> {
     let free =
@@ -274,7 +274,7 @@ fn scale_free() -> Vec<&'static Entry> {
     DISCIPLINES.iter().filter(free).collect()
 }
 
-const HAVE_A_SCALE: [&str; 5] = ["las-log", "lars", "las-ack", "run2c-ack", "efd-ack"];
+const HAVE_A_SCALE: [&str; 6] = ["fq", "las-log", "lars", "las-ack", "run2c-ack", "efd-ack"];
 
 fn scaled_value(parameter: &Parameter, settings: &Settings, times: u64, sizes: u64) -> String {
     match settings.value(parameter.name) {

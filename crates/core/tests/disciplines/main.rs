@@ -4,6 +4,7 @@
 //! A new discipline is picked up from the registry; it needs a twin and a page.
 
 mod acknowledgements;
+mod cake;
 mod conformance;
 mod delay_control;
 mod fairness;

@@ -347,6 +347,7 @@ mod tests {
             arrived: Bytes(packets * 1_000),
             congestion_window: Bytes(1_000),
             smoothed_rtt: None,
+            pacing_rate: None,
         };
         let seen = [(610, 100), (640, 400), (660, 600), (680, 600), (710, 600), (720, 5_000)];
         let samples: Vec<_> = seen.iter().map(sample).collect();

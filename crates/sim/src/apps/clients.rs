@@ -15,9 +15,9 @@ use self::presence::Visitor;
 use super::App;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::FlowRecord;
+use crate::pages::{Loading, Turns};
 use crate::requests::{
-    Asker, ClassOutcome, Ending, Fate, Hosts, Loading, SMALL, Setup, Sizes, Unfinished, Wanted,
-    Whereabouts,
+    Asker, ClassOutcome, Ending, Fate, Hosts, SMALL, Setup, Sizes, Unfinished, Wanted, Whereabouts,
 };
 use crate::scenario::NodeId;
 use crate::simulation::World;
@@ -32,8 +32,8 @@ pub(crate) struct Clients<'a> {
     askers: Vec<Asker>,
     visitors: Vec<Visitor>,
     sizes: Sizes,
-    /// Pages on their way, with their askers.
-    pages: BTreeMap<u64, (usize, Loading)>,
+    /// Pages on their way.
+    pages: BTreeMap<u64, Page>,
     begun: u64,
     /// Objects on their way, by number.
     objects: BTreeMap<u64, Object>,
@@ -46,6 +46,13 @@ pub(crate) struct Clients<'a> {
     /// Payload that has arrived for each class.
     received: Vec<Bytes>,
     longest_silence: Span,
+}
+
+/// A page on its way to an asker.
+struct Page {
+    asker: usize,
+    loading: Loading,
+    turns: Turns,
 }
 
 /// Why a client acts.
@@ -123,10 +130,11 @@ impl<'a> Clients<'a> {
             return;
         }
         let servers = self.servers.len();
-        let page = self.askers[asker].page(self.setup, &self.sizes, servers);
+        let (plan, servers) = self.askers[asker].page(self.setup, &self.sizes, servers);
+        let turns = Turns::new(&plan, servers.into_iter());
         let number = self.begun;
         self.begun += 1;
-        self.pages.insert(number, (asker, page));
+        self.pages.insert(number, Page { asker, loading: Loading::new(plan), turns });
         self.go_on(world, number);
         if !self.askers[asker].waits_for_pages() {
             self.plan_page(world, asker);
@@ -135,8 +143,8 @@ impl<'a> Clients<'a> {
 
     /// Asks for the objects of a page that have become due, and plans the next ones.
     fn go_on(&mut self, world: &mut World<'_>, page: u64) {
-        while let Some((_, loading)) = self.pages.get_mut(&page)
-            && let Some((object, gap)) = loading.next_due()
+        while let Some(state) = self.pages.get_mut(&page)
+            && let Some((object, gap)) = state.loading.next_due()
         {
             if gap > Span::ZERO {
                 self.wake_at(world, world.now() + gap, Alarm::Due { page, object });
@@ -147,15 +155,18 @@ impl<'a> Clients<'a> {
     }
 
     fn ask_if_possible(&mut self, world: &mut World<'_>, page: u64, object: usize) {
-        if self.pages.get_mut(&page).is_some_and(|(_, loading)| loading.ask(object)) {
+        let Some(Page { loading, turns, .. }) = self.pages.get_mut(&page) else { return };
+        if turns.ask(loading, object) {
             self.ask(world, page, object);
         }
     }
 
     /// An object of a page has arrived, or never will: the page continues without it.
     fn over(&mut self, world: &mut World<'_>, (page, object): (u64, usize)) {
-        let Some((asker, loading)) = self.pages.get_mut(&page) else { return };
-        let (asker, next) = (*asker, loading.over(object));
+        let Some(Page { asker, loading, turns }) = self.pages.get_mut(&page) else { return };
+        let asker = *asker;
+        loading.over(object);
+        let next = turns.over(loading, object);
         if loading.is_over() {
             self.pages.remove(&page);
             if self.askers[asker].waits_for_pages() {
@@ -173,8 +184,9 @@ impl<'a> Clients<'a> {
 
     /// Opens a connection, to the gateway or to the server, and sends a request.
     fn ask(&mut self, world: &mut World<'_>, page: u64, number_of_page: usize) {
-        let Some((asker, loading)) = self.pages.get(&page) else { return };
-        let (asker, (size, server)) = (*asker, loading.object(number_of_page));
+        let Some(Page { asker, loading, turns }) = self.pages.get(&page) else { return };
+        let planned = loading.object(number_of_page);
+        let (asker, size, server) = (*asker, planned.size, turns.server(planned));
         let fate = self.askers[asker].fate(&self.setup.failures, size);
         let (class, client) = (self.askers[asker].class, self.askers[asker].client);
         let now = world.now();
@@ -239,7 +251,13 @@ impl<'a> Clients<'a> {
             if object.wanted.fate == Fate::Answered {
                 self.longest_silence = self.longest_silence.max(silent);
             }
+            let (page, number) = object.page;
+            let state = self.pages.get_mut(&page);
+            if state.is_some_and(|state| state.loading.arrived(number, delivered)) {
+                self.go_on(world, page);
+            }
         }
+        let Some(object) = self.objects.get(&number) else { return };
         if is_reset {
             self.end(world, number, Ending::Reset, None);
         } else if delivered >= object.wanted.size.0 {

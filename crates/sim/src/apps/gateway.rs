@@ -41,7 +41,9 @@ impl<'a> Gateway<'a> {
             (AppId::Clients, _) => &mut self.clients,
             (AppId::Servers, _) => &mut self.servers,
             (AppId::Proxy, Some(proxy)) => proxy,
-            (AppId::Proxy | AppId::Traffic, _) => unreachable!("{app:?} is not of this gateway"),
+            (AppId::Proxy | AppId::Traffic | AppId::Browsers, _) => {
+                unreachable!("{app:?} is not of this gateway")
+            }
         }
     }
 

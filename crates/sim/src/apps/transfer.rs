@@ -165,6 +165,7 @@ impl Transferring {
             arrived: Bytes(arrived),
             congestion_window: Bytes(sender.congestion_window()),
             smoothed_rtt: sender.smoothed_rtt(),
+            pacing_rate: sender.pacing_rate(),
         }
     }
 

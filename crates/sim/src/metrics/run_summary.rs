@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use tidegate_core::{Bytes, Counters, Span, Time};
 
 use super::{FlowRecord, LinkSample, ProgressSample};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TrafficKind};
 
 /// Bins of the response-by-size curve, per factor of ten in size.
 pub const BINS_PER_DECADE: usize = 4;
@@ -147,6 +147,12 @@ pub struct TrafficSummary {
     pub long_goodputs: Vec<f64>,
     /// The longest time without progress of any long flow.
     pub longest_stall: Span,
+    /// Pages that began, for sources that load pages.
+    pub pages: u64,
+    /// From the start of a page to its last object, of those that were complete.
+    pub page_loads: Times,
+    /// Response times of the short objects of its pages.
+    pub short_objects: Times,
 }
 
 impl TrafficSummary {
@@ -284,7 +290,8 @@ impl RunSummary {
         source.started += 1;
         source.completed += u64::from(row.end.is_some());
         source.delivered += row.delivered;
-        if !scenario.traffic[row.traffic].kind.is_transfers() {
+        let kind = &scenario.traffic[row.traffic].kind;
+        if !kind.is_transfers() {
             // A flow of datagrams takes as long as its sender wants: what the
             // queue does to it is the delay and the loss of its packets.
             return;
@@ -302,6 +309,9 @@ impl RunSummary {
         self.all.add(row);
         if size <= scenario.short_flow {
             self.short.add(row);
+            if let (TrafficKind::Pages { .. }, Some(response)) = (kind, row.response) {
+                source.short_objects.record(response);
+            }
         }
         if let (Some(response), Some(_)) = (row.response, row.end) {
             let bin = &mut self.bins[bin_of(size)];

@@ -6,13 +6,14 @@
 //! at the log's times.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Span, Stream, Time};
 
 use super::failures::{Fate, ServerFailures};
-use super::pages::{Loading, Pages, Plan};
 use super::setup::{Class, Demand, Setup};
+use crate::pages::{Pages, Plan};
 use crate::scenario::SizeLaw;
 use crate::scenario::sizes::Sampler;
 use crate::trace::HttpLog;
@@ -187,34 +188,43 @@ impl Asker {
         matches!(self.demand, Demand::Closed { .. })
     }
 
-    /// Draws a page, each host of which is one of this many `servers`.
-    pub(crate) fn page(&mut self, setup: &Setup, sizes: &Sizes, servers: usize) -> Loading {
+    /// Draws a page, and the server of each of its hosts, one of this many `servers`.
+    pub(crate) fn page(
+        &mut self,
+        setup: &Setup,
+        sizes: &Sizes,
+        servers: usize,
+    ) -> (Arc<Plan>, Vec<usize>) {
         let stream = &mut self.stream;
         if self.turn.is_some() {
             let server = stream.index(servers);
-            return Loading::new(Plan::at_once(vec![self.logged]), std::iter::once(server));
+            return (Arc::new(Plan::at_once(vec![self.logged])), vec![server]);
         }
         let plan = match &self.pages {
             Pages::Drawn => return drawn(setup.objects, sizes, servers, stream),
             Pages::Outlined(table) => {
-                let page = table.pages[stream.index(table.pages.len())];
-                Plan::outlined(page, stream, |stream| sizes.draw(stream))
+                Arc::new(Plan::outlined(table, stream, |stream| sizes.draw(stream)))
             }
             Pages::Recorded(pages) => pages.draw(stream),
         };
-        let hosts = plan.hosts;
-        Loading::new(plan, (0..hosts).map(|_| stream.index(servers)))
+        let servers = plan.hosts.iter().map(|_| stream.index(servers)).collect();
+        (plan, servers)
     }
 }
 
 /// A page of `objects` on average, each from one of so many `servers`.
-fn drawn(objects: f64, sizes: &Sizes, servers: usize, stream: &mut Stream) -> Loading {
+fn drawn(
+    objects: f64,
+    sizes: &Sizes,
+    servers: usize,
+    stream: &mut Stream,
+) -> (Arc<Plan>, Vec<usize>) {
     let count = (stream.exponential() * objects).round().max(1.0) as usize;
     // A mean of one is one, always.
     let count = if objects > 1.0 { count } else { 1 };
     let object = |_| (sizes.draw(stream), stream.index(servers));
     let (sizes, hosts): (Vec<_>, Vec<_>) = (0..count).map(object).unzip();
-    Loading::new(Plan::at_once(sizes), hosts.into_iter())
+    (Arc::new(Plan::at_once(sizes)), hosts)
 }
 
 /// Sizes of objects.

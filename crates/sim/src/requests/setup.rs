@@ -10,7 +10,7 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use super::demand::RequestLog;
 use super::failures::{Presence, ServerFailures};
-use super::pages::Pages;
+use crate::pages::Pages;
 use crate::scenario::{DisciplineChoice, SizeLaw, WirelessCell};
 use crate::tcp::TcpConfig;
 

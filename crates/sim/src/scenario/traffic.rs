@@ -6,7 +6,10 @@ use std::{fmt, slice};
 
 use tidegate_core::{Bytes, Rate};
 
-use super::{Arrivals, FrameSending, GreedyProfile, NodeId, Pauses, SizeLaw, Transfer, WebProfile};
+use super::{
+    Arrivals, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw, Transfer,
+    WebProfile,
+};
 use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
@@ -39,6 +42,14 @@ pub enum TrafficKind {
         transfer: Transfer,
         /// The session's structure.
         profile: WebProfile,
+    },
+    /// Pages of objects, as browsers load them over connections that carry many
+    /// responses. Each receiver is a user.
+    Pages {
+        /// How connections are made.
+        transfer: Transfer,
+        /// What is loaded, when and how.
+        profile: PageProfile,
     },
     /// UDP datagrams of one size at a constant rate, for the whole time.
     Cbr {
@@ -97,11 +108,14 @@ impl TrafficKind {
     pub fn is_transfers(&self) -> bool {
         matches!(
             self,
-            TrafficKind::Transfers { .. } | TrafficKind::Web { .. } | TrafficKind::Requests
+            TrafficKind::Transfers { .. }
+                | TrafficKind::Web { .. }
+                | TrafficKind::Pages { .. }
+                | TrafficKind::Requests
         )
     }
 
-    /// The transfer that a source of connections makes.
+    /// The transfer that a source makes which has a connection for each.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match self {
             TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
@@ -114,9 +128,9 @@ impl TrafficKind {
     /// Between whom packets go.
     pub(crate) fn ends(&self) -> (&[NodeId], &[NodeId]) {
         match self {
-            TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
-                (&transfer.from, &transfer.to)
-            }
+            TrafficKind::Transfers { transfer, .. }
+            | TrafficKind::Web { transfer, .. }
+            | TrafficKind::Pages { transfer, .. } => (&transfer.from, &transfer.to),
             TrafficKind::Cbr { from, to, .. }
             | TrafficKind::Frames { from, to, .. }
             | TrafficKind::Greedy { from, to, .. } => (slice::from_ref(from), slice::from_ref(to)),
@@ -147,6 +161,7 @@ impl fmt::Display for TrafficKind {
                 profile.between_sessions,
                 profile.sizes
             ),
+            TrafficKind::Pages { profile, .. } => profile.fmt(f),
             TrafficKind::Cbr { rate, packet, .. } => write!(f, "{rate} in datagrams of {packet}"),
             TrafficKind::Frames { trace, sending, .. } => {
                 let packets = sending.packet.map_or("each a packet".into(), |packet| {

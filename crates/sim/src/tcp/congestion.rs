@@ -101,6 +101,9 @@ pub struct Start {
     pub slow_start_limit: u64,
     /// How slow start ends, if that is not the controller's own choice.
     pub slow_start: Option<SlowStart>,
+    /// Whether segments are paced although the controller sets no rate: what a train of
+    /// acknowledgements says depends on it.
+    pub paced: bool,
     /// When the connection came up. A controller that
     /// [samples rates](Controller::samples_rate) starts anew then, others when the
     /// endpoint is made.
@@ -398,6 +401,7 @@ impl Congestion {
             threshold: config.initial_ssthresh.map_or(u64::MAX, |bytes| bytes.0),
             slow_start_limit: mss * u64::from(config.slow_start_limit.max(1)),
             slow_start: config.slow_start,
+            paced: config.pacing,
             now,
             round_trip,
             seed,

@@ -12,7 +12,8 @@
 //! gone, and nothing else held that back.
 //!
 //! The notes stand in a queue beside the scoreboard's records, one for each and in the same
-//! order. Only a controller that wants samples pays for them.
+//! order. Only a controller that wants samples pays for them; what they take stays out of
+//! line, so that the others have no more than a test for them.
 
 use std::collections::VecDeque;
 
@@ -100,6 +101,7 @@ impl Delivery {
     /// A segment leaves for the first time, and with it `in_flight` bytes are in the
     /// network. Nothing was outstanding before the `first` one: what arrives from now
     /// on takes its time from now on.
+    #[inline(never)]
     pub(super) fn on_sent(&mut self, now: Time, in_flight: u64, first: bool) {
         if first {
             self.first_sent = now;
@@ -109,11 +111,13 @@ impl Delivery {
     }
 
     /// The segment at `index` leaves again.
+    #[inline(never)]
     pub(super) fn on_sent_again(&mut self, index: usize, in_flight: u64) {
         self.departures[index] = self.departure(in_flight);
     }
 
     /// The segment at `index` has arrived, which nothing had reported before.
+    #[inline(never)]
     pub(super) fn on_arrival(&mut self, index: usize, record: &Record) {
         if self.newest.is_none_or(|newest| sent_after(record.order, newest.order)) {
             self.newest = Some(Newest {
@@ -136,6 +140,7 @@ impl Delivery {
     }
 
     /// The segment at `index`, with `bytes` of payload from `start` on, has been found lost.
+    #[inline(never)]
     pub(super) fn on_loss(&mut self, index: usize, start: u64, bytes: u64) {
         self.lost += bytes;
         let departure = &self.departures[index];
@@ -169,6 +174,7 @@ impl Delivery {
 
     /// What an acknowledgement that tells of `delivered` bytes more measures: a rate,
     /// and the round trip of the latest segment among them if that was sent once.
+    #[inline(never)]
     pub(super) fn measure(
         &mut self,
         now: Time,

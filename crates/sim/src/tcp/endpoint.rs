@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::config::TcpConfig;
 use super::header::{Flags, Header, Options, SequenceSpace};
@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// The application sends nothing after what it has written.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sender.close(&self.config);
     }
 
     /// Sets whether the application reads what comes in. It does until told
@@ -119,6 +119,14 @@ impl Endpoint {
     /// stops.
     pub fn read_up_to(&mut self, total: u64) {
         self.receiver.read_up_to(total);
+    }
+
+    /// Bytes that the application has written and that no window lets go now: what
+    /// waits in the socket. A program that decides late what to send next keeps this
+    /// small, as Linux's `TCP_NOTSENT_LOWAT` lets it.
+    #[must_use]
+    pub fn held_back(&self) -> u64 {
+        self.sender.held_back()
     }
 
     /// How many bytes of payload the application reads in all, as last set.
@@ -553,6 +561,12 @@ impl Endpoint {
     #[must_use]
     pub fn congestion_window(&self) -> u64 {
         self.sender.congestion.window
+    }
+
+    /// The rate at which segments are spaced; `None` without pacing.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.sender.congestion.pacing_rate
     }
 
     /// Slow start threshold in bytes, or the largest number when there is none.

@@ -40,15 +40,16 @@
 //! avoidance, fast retransmit and restart after idle (RFC 5681); NewReno
 //! (RFC 6582); limited transmit (RFC 3042); SACK and D-SACK (RFC 2018, 2883,
 //! 6675); RACK-TLP (RFC 8985); retransmission timeouts (RFC 6298); ECN
-//! (RFC 3168); CUBIC (RFC 9438); BBR, with samples of the delivery rate, and pacing as
-//! in Linux; delayed acknowledgements, window probes and silly window avoidance
-//! (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries that
+//! (RFC 3168); Reno, CUBIC, HyStart, BBR, pacing and quick acknowledgements as in
+//! Linux; HyStart++ (RFC 9406); delayed acknowledgements, window probes and silly window
+//! avoidance (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries that
 //! prove needless (RFC 3708) are told to the controller, of which BBR version 3 undoes
-//! what it has reduced.
+//! what it has reduced; where nothing is reordered there is next to nothing to undo.
 //!
 //! # Structure
 //! `endpoint` is the connection's state machine and builds headers; `receiver`
-//! and `sender` are the halves, which share nothing. The sender keeps the
+//! and `sender` are the halves, which share nothing; `quick_acks` tells the receiver
+//! when Linux acknowledges. The sender keeps the
 //! outstanding segments in a `scoreboard`, which `recovery` marks. A controller
 //! in [`congestion`] hears of acknowledgements and losses, and never sees the
 //! board; `delivery` measures rates for those that want them, and `pacing` turns

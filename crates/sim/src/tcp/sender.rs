@@ -104,6 +104,8 @@ pub(super) struct Sender {
     pub(super) urgent: bool,
     /// The application has closed.
     closing: bool,
+    /// The FIN does not leave with data: what was written before it is leaving at once.
+    fin_apart: bool,
     fin_sent: bool,
     /// All that is outstanding was sent into a closed window.
     pub(super) probing: bool,
@@ -147,6 +149,7 @@ impl Sender {
             window_limited: false,
             urgent: false,
             closing: false,
+            fin_apart: false,
             fin_sent: false,
             probing: false,
             partial_seen: false,
@@ -179,7 +182,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self, config: &TcpConfig) {
+        self.fin_apart = config.separate_fin && !self.closing;
         self.closing = true;
     }
 
@@ -242,12 +246,12 @@ impl Sender {
             initial_window = 1;
         }
         if self.timeouts == 0 || config.time_resent_syn {
-            self.round_trip.sample(config, now.since(self.syn_sent));
+            self.round_trip.sample(config, now.since(self.syn_sent), (1, 1));
         } else if timestamps {
             // They tell which SYN has been answered (RFC 7323 section 4): the last one,
             // as long as a round trip is less than the timeout.
             self.round_trip.forgive();
-            self.round_trip.sample(config, now.since(self.last_sent));
+            self.round_trip.sample(config, now.since(self.last_sent), (1, 1));
         } else {
             // RFC 6298 (5.7).
             self.round_trip.syn_was_lost();
@@ -355,7 +359,8 @@ impl Sender {
     #[inline]
     pub(super) fn measure(&mut self, config: &TcpConfig, now: Time, taken: Taken) {
         if let Some(sent_at) = taken.timed {
-            self.round_trip.sample(config, now.since(sent_at));
+            let offsets = (self.unacknowledged, self.next);
+            self.round_trip.sample(config, now.since(sent_at), offsets);
         } else if config.any_ack_ends_backoff {
             self.round_trip.forgive();
         }

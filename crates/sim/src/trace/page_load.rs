@@ -1,15 +1,27 @@
 //! Page loads of a browser, from HTTP Archives (HAR 1.x): which objects a page
-//! requests, when, from which host, and how large the replies are.
+//! requests, when, from which host, how large the replies are, and as far as the
+//! archive says what discovered an object and which connection carried it.
 //!
 //! The size is `response.bodySize`, the bytes that crossed the network after
 //! compression. A reply whose size the browser did not know (-1, or nothing) is
 //! left out and counted: `content.size` is the size before compression and would be
 //! several times too large for text.
+//!
+//! Tools differ in what they add to HAR. `connection` or WebPagetest's `_socket` names
+//! the connection; `_initiator` is the address of what discovered the object, as a text
+//! (WebPagetest, chrome-har) or inside a table (Chrome). These and the `timings` are
+//! hints: one that is missing, or of an unknown form, is as if it were not there.
+//!
+//! The time of the server is not recorded as such. It is what is left of
+//! `timings.wait` after one round trip, and the round trip to a host is the shortest of
+//! its TCP handshakes (`connect` without `ssl`), or its shortest `wait` where no
+//! handshake is recorded: an error of one round trip at most.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use tidegate_core::{Bytes, Span, Time};
 
 use super::ReadError;
@@ -35,7 +47,7 @@ pub struct PageLoad {
 }
 
 /// One request of a page load.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageRequest {
     /// When it was made, counted from the page's first request.
     pub at: Time,
@@ -46,6 +58,44 @@ pub struct PageRequest {
     pub host: String,
     /// Size of the reply's body; zero for redirections and cached objects.
     pub size: Bytes,
+    /// Size of the request, headers included, if the archive says.
+    pub request: Option<Bytes>,
+    /// From the request to the first byte of the reply, if the archive says.
+    pub first_byte: Option<Span>,
+    /// Of that, the time of the server.
+    pub think: Span,
+    /// The number of the request, among those of the page, whose reply made the
+    /// browser ask for this one: always an earlier one.
+    pub initiator: Option<usize>,
+    /// The version of HTTP.
+    pub version: HttpVersion,
+    /// The connection that carried it, in the words of the archive.
+    pub connection: Option<String>,
+    /// The urgency that the browser gave it, from 0, the most urgent, to 7
+    /// (RFC 9218 section 4.1).
+    pub urgency: Urgency,
+}
+
+/// How HTTP uses its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HttpVersion {
+    /// One response at a time on each connection (RFC 9112).
+    #[default]
+    One,
+    /// Many responses at a time on one connection (RFC 9113, and SPDY and RFC 9114
+    /// likewise).
+    Two,
+}
+
+/// The urgency of a request, from 0, the most urgent, to 7 (RFC 9218 section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Urgency(pub u8);
+
+impl Default for Urgency {
+    /// That of a request that says nothing.
+    fn default() -> Urgency {
+        Urgency(3)
+    }
 }
 
 /// The part of an archive that is read.
@@ -72,11 +122,28 @@ struct Entry {
     request: Request,
     #[serde(default)]
     response: Option<Response>,
+    #[serde(default)]
+    timings: Value,
+    #[serde(default)]
+    connection: Value,
+    #[serde(default, rename = "_socket")]
+    socket: Value,
+    #[serde(default, rename = "_initiator")]
+    initiator: Value,
+    #[serde(default, rename = "_priority")]
+    priority: Value,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Request {
     url: String,
+    #[serde(default)]
+    http_version: Value,
+    #[serde(default)]
+    headers_size: Value,
+    #[serde(default)]
+    body_size: Value,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +152,76 @@ struct Response {
     /// Some tools write whole numbers as 1234.0.
     #[serde(default)]
     body_size: Option<f64>,
+    #[serde(default)]
+    http_version: Value,
+}
+
+/// Milliseconds of a part of a request, where it took any.
+fn part(timings: &Value, name: &str) -> Option<Span> {
+    let millis = timings.get(name)?.as_f64().filter(|millis| *millis >= 0.0)?;
+    Some(Span::from_seconds(millis / 1e3))
+}
+
+/// A number of bytes, where it is known.
+fn size(value: &Value) -> Option<Bytes> {
+    // `as` saturates.
+    value.as_f64().filter(|bytes| *bytes > 0.0).map(|bytes| Bytes(bytes as u64))
+}
+
+/// A name, which some tools write as a number.
+fn name(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+impl Entry {
+    /// From the request to the first byte of the reply.
+    fn first_byte(&self, took: Span) -> Option<Span> {
+        let receiving = part(&self.timings, "receive")?;
+        Some(Span(took.0.saturating_sub(receiving.0)))
+    }
+
+    /// The time of a TCP handshake, if this request waited for one.
+    fn handshake(&self) -> Option<Span> {
+        let connecting = part(&self.timings, "connect")?;
+        let securing = part(&self.timings, "ssl").unwrap_or_default();
+        Some(Span(connecting.0.saturating_sub(securing.0))).filter(|span| *span > Span::ZERO)
+    }
+
+    fn initiator(&self) -> Option<&str> {
+        let of_script = || self.initiator.pointer("/stack/callFrames/0/url");
+        let found = self.initiator.get("url").or_else(of_script).unwrap_or(&self.initiator);
+        found.as_str()
+    }
+
+    fn version(&self) -> HttpVersion {
+        let of_response = self.response.as_ref().and_then(|it| it.http_version.as_str());
+        let of_request = self.request.http_version.as_str();
+        let written = of_response.or(of_request).unwrap_or_default().to_lowercase();
+        let number = written.strip_prefix("http/").unwrap_or(&written);
+        let multiplexes = ["2", "3", "h2", "h3", "spdy", "quic"];
+        // WebPagetest of 2016 takes the version from the first header, and that of
+        // HTTP/2 is `:status:` or `:scheme:`, of which it keeps the end.
+        if multiplexes.iter().any(|it| number.starts_with(it)) || number.ends_with(':') {
+            HttpVersion::Two
+        } else {
+            HttpVersion::One
+        }
+    }
+
+    /// Chrome's words for its priorities, as it sends them to servers.
+    fn urgency(&self) -> Urgency {
+        match self.priority.as_str().unwrap_or_default() {
+            "VeryHigh" => Urgency(0),
+            "High" => Urgency(1),
+            "Medium" => Urgency(2),
+            "VeryLow" => Urgency(4),
+            _ => Urgency::default(),
+        }
+    }
 }
 
 fn unix_nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
@@ -128,39 +265,92 @@ impl PageLoads {
 
 /// Sorts requests into their pages.
 fn pages(entries: Vec<Entry>) -> PageLoads {
+    let round_trips = round_trips(&entries);
     let mut unknown_sizes = 0;
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut pages: Vec<PageLoad> = Vec::new();
-    // The times of each page's requests; the page holds them in the same order.
-    let mut starts: Vec<Vec<i128>> = Vec::new();
-    for entry in entries {
-        let size = entry.response.and_then(|response| response.body_size);
+    // Of each page, the time and the entry of each request.
+    let mut found: Vec<Vec<(i128, Entry, Bytes)>> = Vec::new();
+    for mut entry in entries {
+        let size = entry.response.as_ref().and_then(|response| response.body_size);
         let Some(size) = size.filter(|size| *size >= 0.0) else {
             unknown_sizes += 1;
             continue;
         };
-        let name = entry.pageref.unwrap_or_default();
+        let name = entry.pageref.take().unwrap_or_default();
         let index = *names.entry(name.clone()).or_insert_with(|| {
             pages.push(PageLoad { name, requests: Vec::new() });
-            starts.push(Vec::new());
+            found.push(Vec::new());
             pages.len() - 1
         });
         // Sizes are whole, and `as` saturates.
-        let size = Bytes(size as u64);
-        let host = host(&entry.request.url);
-        // Some tools write -1 for a request that was never answered.
-        let took = Span::from_seconds(entry.time.unwrap_or_default().max(0.0) / 1e3);
-        pages[index].requests.push(PageRequest { at: Time::ZERO, took, host, size });
-        starts[index].push(entry.started_date_time);
+        found[index].push((entry.started_date_time, entry, Bytes(size as u64)));
     }
-    for (page, starts) in pages.iter_mut().zip(starts) {
-        let first = starts.iter().min().copied().unwrap_or_default();
-        for (request, start) in page.requests.iter_mut().zip(starts) {
-            request.at = Time(u64::try_from(start - first).unwrap_or(u64::MAX));
+    for (page, mut found) in pages.iter_mut().zip(found) {
+        found.sort_by_key(|(start, ..)| *start);
+        let first = found.first().map_or(0, |(start, ..)| *start);
+        // The latest request for each address so far.
+        let mut asked: HashMap<&str, usize> = HashMap::new();
+        for (number, (start, entry, size)) in found.iter().enumerate() {
+            let initiator = entry.initiator().and_then(|url| asked.get(url)).copied();
+            page.requests.push(entry.request(*start - first, *size, initiator, &round_trips));
+            asked.insert(&entry.request.url, number);
         }
-        page.requests.sort_by_key(|request| request.at);
     }
     PageLoads { pages, unknown_sizes }
+}
+
+/// The round trip to each host.
+fn round_trips(entries: &[Entry]) -> HashMap<String, Span> {
+    let mut handshakes: HashMap<String, Span> = HashMap::new();
+    let mut waits: HashMap<String, Span> = HashMap::new();
+    for entry in entries {
+        let samples = [(&mut handshakes, entry.handshake()), (&mut waits, entry.wait())];
+        for (shortest, sample) in samples {
+            if let Some(sample) = sample {
+                let shortest = shortest.entry(host(&entry.request.url)).or_insert(sample);
+                *shortest = sample.min(*shortest);
+            }
+        }
+    }
+    waits.extend(handshakes);
+    waits
+}
+
+impl Entry {
+    /// The time from the end of the request to the reply.
+    fn wait(&self) -> Option<Span> {
+        part(&self.timings, "wait")
+    }
+
+    /// The request, made `after` so many nanoseconds of the page.
+    fn request(
+        &self,
+        after: i128,
+        size: Bytes,
+        initiator: Option<usize>,
+        round_trips: &HashMap<String, Span>,
+    ) -> PageRequest {
+        // Some tools write -1 for a request that was never answered.
+        let took = Span::from_seconds(self.time.unwrap_or_default().max(0.0) / 1e3);
+        let host = host(&self.request.url);
+        let (wait, round_trip) = (self.wait().unwrap_or_default(), round_trips.get(&host));
+        let body = self::size(&self.request.body_size).unwrap_or_default();
+        PageRequest {
+            at: Time(u64::try_from(after).unwrap_or(u64::MAX)),
+            took,
+            size,
+            request: self::size(&self.request.headers_size)
+                .map(|headers| Bytes(headers.0.saturating_add(body.0))),
+            first_byte: self.first_byte(took),
+            think: Span(wait.0.saturating_sub(round_trip.map_or(0, |round_trip| round_trip.0))),
+            initiator,
+            version: self.version(),
+            connection: name(&self.connection).or_else(|| name(&self.socket)),
+            urgency: self.urgency(),
+            host,
+        }
+    }
 }
 
 /// The host of `scheme://user@host:port/path`, in lower case.

@@ -17,11 +17,12 @@
 //! A repair begins with one segment. Each that arrives lets one go for itself and one
 //! because all goes well (RFC 9937): 1, 2, 4 in as many round trips. So repair(m)
 //! is the least number r of round trips with 2^r - 1 >= m, less R/2. The threshold of
-//! 0.7 of the flight is never in the way.
+//! 0.7 of the window is never in the way.
 
-use tidegate_core::Span;
+use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 
+use crate::tcp::{CLIENT, Fate, Pair, SERVER};
 use crate::twin::predict;
 use crate::{Case, MOST, Outcome, Path, simulate};
 
@@ -111,6 +112,32 @@ fn no_pattern_needs_a_timeout_or_sends_in_vain() {
             let outcome = simulate(case, &config, path);
             assert!(keeps_the_laws(case, outcome), "{case}: {outcome:?}");
         }
+    }
+}
+
+/// An application writes one segment and closes, and the segment is lost. It left after
+/// the handshake, at R. A FIN of its own arrives, its report comes at 2R, and R/4 later
+/// the segment is sent again, as Linux does it. A FIN in the segment is lost with it:
+/// after R + 200 ms, the timeout of one segment.
+#[test]
+fn a_fin_apart_shows_the_loss_of_the_only_segment() {
+    let quarter = ROUND_TRIP / 4;
+    for (apart, expected) in [(true, quarter * 11), (false, quarter * 10 + Span::millis(200))] {
+        let config = TcpConfig { separate_fin: apart, ..settings() };
+        let mut lost = false;
+        let mut pair = Pair::new(config.clone(), config).deciding(move |_, header, _| {
+            let lose = header.payload > 0 && !std::mem::replace(&mut lost, header.payload > 0);
+            if lose { Fate::Lose } else { Fate::Pass }
+        });
+        pair.traced = false;
+        pair.delay = PATH.one_way;
+        pair.ends[CLIENT].write(1_448);
+        pair.ends[CLIENT].close();
+        pair.poll(CLIENT);
+        while pair.ends[SERVER].delivered() < 1_448 {
+            assert!(pair.step(Time::FAR_FUTURE), "the segment never arrives");
+        }
+        assert_eq!(pair.now.since(Time::ZERO), expected, "apart: {apart}");
     }
 }
 

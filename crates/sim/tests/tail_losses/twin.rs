@@ -1,6 +1,8 @@
 //! What RFC 8985 (detection by time, tail loss probes), RFC 9937 (how fast a recovery
 //! sends) and RFC 6298 (the timeout) make of a burst of which a part is lost once:
-//! as the RFCs say it, with every segment looked at for every acknowledgement.
+//! as the RFCs say it, with every segment looked at for every acknowledgement. As in
+//! Linux, a loss reduces the window and not the flight, and the window grows before
+//! that if more than half of it is in use.
 //!
 //! The path takes the same time for everything, the receiver acknowledges each
 //! segment, all segments are full, and the window lets the whole burst go. So every
@@ -9,7 +11,7 @@
 
 use tidegate_core::{Span, Time};
 
-use crate::{Case, Outcome};
+use crate::{Case, MOST, Outcome};
 
 /// `TLP.max_ack_delay`, and the least that the timeout is above SRTT: Linux has
 /// 200 ms for both.
@@ -36,6 +38,8 @@ struct Sender {
     flying: Vec<(Time, usize, u32)>,
     /// The latest transmission that has arrived.
     latest: u32,
+    /// The congestion window before a recovery.
+    window: u64,
     recovery: Option<Recovery>,
     probe_at: Option<Time>,
     reorder_at: Option<Time>,
@@ -47,10 +51,12 @@ struct Sender {
 /// RFC 9937, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Recovery {
-    flight: u64,
+    window: u64,
     threshold: u64,
     delivered: u64,
     sent: u64,
+    /// What may be in the network.
+    allowed: u64,
 }
 
 impl Sender {
@@ -139,6 +145,9 @@ impl Sender {
             self.timeout_at = now + self.timeout();
         }
         let found = self.detect(now);
+        if progress && found == 0 && self.window < 2 * self.segments.len() as u64 * self.mss {
+            self.window += self.mss;
+        }
         self.repair(now, self.mss, progress && found == 0);
         self.schedule_probe(now);
     }
@@ -150,29 +159,33 @@ impl Sender {
     }
 
     /// Sends lost segments again as fast as RFC 9937 section 6.2 allows.
-    fn repair(&mut self, now: Time, delivered: u64, safe: bool) {
+    fn repair(&mut self, now: Time, mut delivered: u64, safe: bool) {
         if self.recovery.is_none() && self.segments.iter().any(|segment| segment.lost) {
-            // RFC 9438 section 4.6: 0.7 of what is outstanding, at least two segments.
-            let flight = (self.segments.len() - self.acknowledged()) as u64 * self.mss;
-            let threshold = (flight * 7 / 10).max(2 * self.mss);
-            self.recovery = Some(Recovery { flight, threshold, ..Recovery::default() });
+            // 717 1 024ths of the window, in whole segments, at least two.
+            let window = self.window;
+            let threshold = (window / self.mss * 717 / 1_024).max(2) * self.mss;
+            self.recovery = Some(Recovery { window, threshold, ..Recovery::default() });
+            // The timer that begins a recovery counts as a delivery.
+            delivered = delivered.max(self.mss);
         }
         let Some(mut recovery) = self.recovery else { return };
-        recovery.delivered += delivered;
-        let in_network = self.in_network();
-        let more = if in_network > recovery.threshold {
-            let share = (recovery.delivered * recovery.threshold).div_ceil(recovery.flight);
-            share.saturating_sub(recovery.sent)
-        } else {
-            let conserved = recovery.delivered.saturating_sub(recovery.sent).max(delivered);
-            let growth = if safe { self.mss } else { 0 };
-            (conserved + growth).min(recovery.threshold - in_network)
-        };
-        let first = if recovery.sent == 0 { self.mss } else { 0 };
-        let window = in_network + more.max(first);
+        if delivered > 0 {
+            recovery.delivered += delivered;
+            let in_network = self.in_network();
+            let more = if in_network > recovery.threshold {
+                let share = (recovery.delivered * recovery.threshold).div_ceil(recovery.window);
+                share.saturating_sub(recovery.sent)
+            } else {
+                let conserved = recovery.delivered.saturating_sub(recovery.sent).max(delivered);
+                let growth = if safe { self.mss } else { 0 };
+                (conserved + growth).min(recovery.threshold - in_network)
+            };
+            let first = if recovery.sent == 0 { self.mss } else { 0 };
+            recovery.allowed = in_network + more.max(first);
+        }
         let mss = self.mss;
         while let Some(index) = self.segments.iter().position(|segment| segment.lost)
-            && self.in_network() + mss <= window
+            && self.in_network() + mss <= recovery.allowed
         {
             recovery.sent += mss;
             self.transmit(index, now, true);
@@ -193,6 +206,7 @@ pub(crate) fn predict(case: Case, one_way: Span, mss: u32) -> Option<Outcome> {
         transmissions: 0,
         flying: Vec::new(),
         latest: 0,
+        window: u64::from(MOST * mss),
         recovery: None,
         probe_at: None,
         reorder_at: None,

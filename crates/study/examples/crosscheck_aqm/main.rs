@@ -34,15 +34,24 @@ use tidegate_sim::scenario::DisciplineChoice;
 use figures::{Cell, Verdict};
 use workload::{WORKLOADS, Workload};
 
-/// Our discipline, as on the command line, and ns-3's name for it. FIFO shows what
+/// RED as ns-3 has it, in the form of the paper.
+macro_rules! red {
+    () => {
+        "red:form=paper:min=5 packets:max=15 packets:probability=0.1:weight=0.002:gentle=on:\
+         guard=on:packet_time=1ms:ecn=on"
+    };
+}
+
+/// Our discipline, as on the command line, and ns-3's name for it: ns-3 has the forms of
+/// the RFCs and of the paper, and counts the header of the link. FIFO shows what
 /// difference TCP makes.
 const DISCIPLINES: [(&str, &str); 6] = [
     ("fifo", "fifo"),
-    ("codel", "codel"),
-    ("fq-codel", "fqcodel"),
-    ("pie", "pie"),
-    ("red:min=5 packets:max=15 packets", "red"),
-    ("red:min=5 packets:max=15 packets:wait=on", "red-wait"),
+    ("codel:form=rfc:mtu=1514B:ecn=on", "codel"),
+    ("fq-codel:form=rfc:quantum=1514B:mtu=1514B:ecn=on", "fqcodel"),
+    ("pie:form=rfc:ecn=on", "pie"),
+    (concat!(red!(), ":wait=off"), "red"),
+    (concat!(red!(), ":wait=on"), "red-wait"),
 ];
 
 /// As long as `benches/ns3/run-aqm.sh` runs transfers without end.

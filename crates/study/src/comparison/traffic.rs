@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
-use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::{Scenario, TrafficKind};
 
 use super::{DelayResult, DistributionPoint, distribution, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
@@ -39,12 +39,34 @@ pub struct TrafficResult {
     /// Datagrams that arrived after the deadline or never, divided by those that were due.
     #[serde(default)]
     pub late_ratio: Option<Sample>,
+    /// Of a source of pages, how they loaded; not written of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageResult>,
     /// One-way delay of datagrams.
     pub delay: DelayResult,
     /// Distribution of that delay, all runs together.
     pub delay_distribution: Vec<DistributionPoint>,
     /// Progress of its followed flows in the first run, one flow after the other.
     pub progress: Vec<ProgressPoint>,
+}
+
+/// The pages of a source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageResult {
+    /// Pages that began, all runs together.
+    pub started: u64,
+    /// Pages all of whose objects arrived, all runs together.
+    pub completed: u64,
+    /// Mean time from the start of a page to the last byte of its last object.
+    pub load_mean_s: Option<Sample>,
+    /// Median of that.
+    pub load_median_s: Option<Sample>,
+    /// 95th percentile of that.
+    pub load_p95_s: Option<Sample>,
+    /// Mean response time of its short objects, from the moment at which each is due.
+    pub short_mean_s: Option<Sample>,
+    /// 95th percentile of that.
+    pub short_p95_s: Option<Sample>,
 }
 
 /// The progress of a followed flow.
@@ -61,6 +83,8 @@ pub struct ProgressPoint {
 impl TrafficResult {
     /// The detailed table of sources of transfers.
     pub const TRANSFERS: Table = "Sources of transfers";
+    /// The detailed table of sources of pages.
+    pub const PAGES: Table = "Sources of pages";
     /// The detailed table of sources of datagrams.
     pub const DATAGRAMS: Table = "Sources of datagrams";
 
@@ -119,6 +143,51 @@ impl TrafficResult {
             better: Better::Less,
             tables: &[Self::TRANSFERS],
             value: |it| Value::Sample(it.longest_stall_s.as_ref()),
+        },
+        Measure {
+            name: "page_load_mean_s",
+            heading: "Page, mean",
+            headline: Some("Time of a page, mean"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.load_mean_s.as_ref())),
+        },
+        Measure {
+            name: "page_load_median_s",
+            heading: "Median",
+            headline: Some("Time of a page, median"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.load_median_s.as_ref())),
+        },
+        Measure {
+            name: "page_load_p95_s",
+            heading: "95th percentile",
+            headline: Some("Time of a page, 95th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.load_p95_s.as_ref())),
+        },
+        Measure {
+            name: "short_object_mean_s",
+            heading: "Short object, mean",
+            headline: Some("Time of a short object, mean"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.short_mean_s.as_ref())),
+        },
+        Measure {
+            name: "short_object_p95_s",
+            heading: "95th percentile",
+            headline: Some("Time of a short object, 95th percentile"),
+            quantity: Quantity::Time,
+            better: Better::Less,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.short_p95_s.as_ref())),
         },
         Measure {
             name: "loss_ratio",
@@ -224,10 +293,35 @@ impl TrafficResult {
             loss_ratio: mean(&loss),
             deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
             late_ratio: mean(&TrafficSummary::late_ratio),
+            pages: PageResult::of(scenario, index, runs),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),
             progress: progress(runs[0], index),
         }
+    }
+}
+
+impl PageResult {
+    fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> Option<PageResult> {
+        if !matches!(scenario.traffic[index].kind, TrafficKind::Pages { .. }) {
+            return None;
+        }
+        let sources = || runs.iter().map(|run| &run.traffic[index]);
+        let mean = |of: fn(&TrafficSummary) -> &Times| {
+            sample(Centre::Mean, runs, |run| of(&run.traffic[index]).mean())
+        };
+        let quantile = |of: fn(&TrafficSummary) -> &Times, fraction| {
+            sample(Centre::Median, runs, |run| of(&run.traffic[index]).quantile(fraction))
+        };
+        Some(PageResult {
+            started: sources().map(|source| source.pages).sum(),
+            completed: sources().map(|source| source.page_loads.count()).sum(),
+            load_mean_s: mean(|source| &source.page_loads),
+            load_median_s: quantile(|source| &source.page_loads, 0.5),
+            load_p95_s: quantile(|source| &source.page_loads, 0.95),
+            short_mean_s: mean(|source| &source.short_objects),
+            short_p95_s: quantile(|source| &source.short_objects, 0.95),
+        })
     }
 }
 

@@ -1,38 +1,60 @@
-//! CAKE over plain lists: a map of queues, whose hosts' loads are counted anew each
-//! time, and a COBALT that steps through everything that decays.
+//! CAKE over plain lists: tins by lists of codepoints, a map of queues in each, whose
+//! hosts' loads are counted anew each time, and a shaper that goes through all that was
+//! ever sent.
 //!
 //! It shares with the real one the hash, the stream of random numbers, credits in
 //! 2^-16 of a byte, and that an interval over a root is rounded down.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use tidegate_core::entry::Place;
 use tidegate_core::flow_table::FlowHash;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Stream, Time,
+    Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Rate, Stream, Time,
 };
 
-use super::turns::Turns;
+use crate::shapers::paced::{Line, nanos};
+
+mod cobalt;
+
+use cobalt::{Cobalt, Parameters};
 
 pub(super) struct Cake {
     buffer: Buffer,
     random: Stream,
     hash: FlowHash,
-    interval: u64,
-    isolation: &'static str,
-    ack_filter: &'static str,
-    lanes: BTreeMap<u32, Lane>,
-    turns: Turns,
+    settings: Settings,
+    tins: Vec<Tin>,
+    turn: usize,
     refills: u64,
+    line: Line,
+}
+
+struct Tin {
+    rate: Option<u64>,
+    cobalt: Parameters,
+    clock: u128,
+    quantum: i128,
+    deficit: i128,
+    lanes: BTreeMap<u32, Lane>,
+    sparse: Vec<u32>,
+    busy: Vec<u32>,
+    decaying: Vec<u32>,
 }
 
 #[derive(Clone, Default)]
 struct Lane {
     owner: Option<FlowKey>,
+    /// What its hosts are taken from.
+    key: Option<FlowKey>,
     packets: Vec<Packet>,
     is_shared: bool,
+    credits: i128,
+    /// Whether it counts for its hosts.
+    counts: bool,
     cobalt: Cobalt,
     /// The number of its last arrival at an empty queue among all such arrivals.
     refill: u64,
@@ -44,74 +66,212 @@ impl Lane {
     }
 }
 
-impl Cake {
-    pub(super) fn boxed(settings: &Settings, buffer: Buffer, seed: u64) -> Box<dyn Discipline> {
-        Box::new(Cake {
-            buffer,
-            random: Stream::new(seed, "cake"),
-            hash: FlowHash::new(seed),
-            interval: settings.span("rtt").0,
-            isolation: settings.choice("isolation"),
-            ack_filter: settings.choice("ack_filter"),
+impl Tin {
+    fn new(settings: &Settings, share: u64, rate: Option<u64>) -> Tin {
+        Tin {
+            rate,
+            cobalt: Parameters::new(settings.span("rtt").0, rate),
+            clock: 0,
+            quantum: share.into(),
+            deficit: 0,
             lanes: BTreeMap::new(),
-            turns: Turns::default(),
-            refills: 0,
-        })
-    }
-
-    fn flow(&self, packet: &Packet) -> FlowKey {
-        match self.isolation {
-            "hosts" => FlowKey::new(
-                (packet.flow.source().ip(), 0).into(),
-                (packet.flow.destination().ip(), 0).into(),
-                0,
-            ),
-            _ => packet.flow,
+            sparse: Vec::new(),
+            busy: Vec::new(),
+            decaying: Vec::new(),
         }
     }
 
-    /// What a queue gets for a turn: less, the more old queues with packets its
-    /// source or destination has.
-    fn quantum(&self, old: &[u32], number: u32) -> i128 {
-        let owner = |number: &u32| self.lanes[number].owner.expect("it has turns");
-        let busy = |same: &dyn Fn(&FlowKey) -> bool| {
-            let is_busy =
-                |other: &&u32| !self.lanes[*other].packets.is_empty() && same(&owner(other));
-            old.iter().filter(is_busy).count()
+    fn lists(&mut self) -> [&mut Vec<u32>; 3] {
+        [&mut self.sparse, &mut self.busy, &mut self.decaying]
+    }
+
+    fn leave(&mut self, queue: u32) {
+        self.lists().into_iter().for_each(|list| list.retain(|other| *other != queue));
+    }
+
+    fn is_idle(&self, queue: u32) -> bool {
+        ![&self.sparse, &self.busy, &self.decaying].iter().any(|list| list.contains(&queue))
+    }
+
+    fn has_turns(&self) -> bool {
+        !self.sparse.is_empty() || !self.busy.is_empty()
+    }
+
+    fn packets(&self) -> usize {
+        self.lanes.values().map(|lane| lane.packets.len()).sum()
+    }
+
+    fn lane(&mut self, queue: u32) -> &mut Lane {
+        self.lanes.entry(queue).or_default()
+    }
+
+    /// What a queue gets for a turn: less, the more busy queues its source or
+    /// destination has.
+    fn share(&self, isolation: &str, queue: u32) -> i128 {
+        let key = self.lanes[&queue].key.expect("it has had a packet");
+        let busy = |host: fn(FlowKey) -> IpAddr| {
+            let same = |lane: &&Lane| lane.counts && lane.key.map(host) == Some(host(key));
+            self.lanes.values().filter(same).count()
         };
-        let own = owner(&number);
-        let by_source = busy(&|other| other.source().ip() == own.source().ip());
-        let by_destination = busy(&|other| other.destination().ip() == own.destination().ip());
-        let load = match self.isolation {
+        let by_source = busy(|key| key.source().ip());
+        let by_destination = busy(|key| key.destination().ip());
+        let load = match isolation {
             "triple-isolate" => by_source.max(by_destination),
             "dual-srchost" => by_source,
             "dual-dsthost" => by_destination,
             _ => 1,
         };
-        1_514 * 65_536 / load.max(1) as i128
+        let bytes = self.rate.map_or(1_514, |rate| (rate / 8 / 4_096).clamp(300, 1_514));
+        i128::from(bytes) * 65_536 / load.max(1) as i128
     }
 
-    fn lane_of(&self, flow: FlowKey) -> (u32, bool) {
+    /// The queue to look at.
+    fn next(&mut self, isolation: &str, looks: bool) -> u32 {
+        if looks && !self.decaying.is_empty() {
+            return self.decaying[0];
+        }
+        loop {
+            let is_sparse = !self.sparse.is_empty();
+            let queue = if is_sparse { self.sparse[0] } else { self.busy[0] };
+            if self.lanes[&queue].credits > 0 {
+                return queue;
+            }
+            self.leave(queue);
+            self.busy.push(queue);
+            let lane = self.lane(queue);
+            lane.counts |= is_sparse && !lane.packets.is_empty();
+            let share = self.share(isolation, queue);
+            self.lane(queue).credits += share;
+            // A packet of 2^64 bytes takes as many rounds: those after which still
+            // nobody has credits are made up for.
+            if !is_sparse && self.busy.iter().all(|queue| self.lanes[queue].credits <= 0) {
+                let shares: Vec<i128> =
+                    self.busy.iter().map(|queue| self.share(isolation, *queue)).collect();
+                let credits = self.busy.iter().map(|queue| self.lanes[queue].credits);
+                let rounds = credits.zip(&shares).map(|(credits, share)| -credits / share).min();
+                for (queue, share) in self.busy.clone().iter().zip(shares) {
+                    self.lane(*queue).credits += rounds.expect("one is busy") * share;
+                }
+            }
+        }
+    }
+}
+
+/// The tin of a codepoint, by lists.
+fn tin_of(scheme: &str, dscp: u8) -> usize {
+    let lists: &[(usize, &[u8])] = match scheme {
+        "besteffort" => &[],
+        "precedence" => return usize::from(dscp >> 3),
+        "diffserv3" => &[(1, &[1, 8]), (2, &[4, 44, 46, 48, 56])],
+        "diffserv4" => &[
+            (1, &[1, 8]),
+            (2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]),
+            (3, &[32, 40, 44, 46, 48, 56]),
+        ],
+        _ => &[
+            (0, &[1]),
+            (1, &[2, 8, 10, 12, 14]),
+            (3, &[24, 26, 28, 30, 34, 36, 38]),
+            (4, &[4, 18, 20, 22]),
+            (5, &[16]),
+            (6, &[32, 40, 44, 46]),
+            (7, &[48, 56]),
+        ],
+    };
+    let listed = lists.iter().find(|(_, codepoints)| codepoints.contains(&dscp));
+    listed.map_or(if scheme == "diffserv8" { 2 } else { 0 }, |(tin, _)| *tin)
+}
+
+/// Parts of the rate and of a round, of a whole.
+fn shares(scheme: &str, whole: u64) -> Vec<u64> {
+    let part = |divisor: u64| whole / divisor;
+    match scheme {
+        "besteffort" => vec![whole],
+        "diffserv3" => vec![whole, part(16), part(4)],
+        "diffserv4" => vec![whole, part(16), part(2), part(4)],
+        _ => {
+            let seven_eighths = |rest: &u64| Some((u128::from(*rest) * 7 / 8) as u64);
+            std::iter::successors(Some(whole), seven_eighths).take(8).collect()
+        }
+    }
+}
+
+impl Cake {
+    pub(super) fn boxed(settings: &Settings, buffer: Buffer, seed: u64) -> Box<dyn Discipline> {
+        let scheme = settings.choice("tins");
+        let whole = match scheme {
+            "besteffort" => 65_535,
+            "diffserv3" | "diffserv4" => 1_024,
+            _ => 256,
+        };
+        let rates = settings.bandwidth("bandwidth").map(|rate| shares(scheme, rate.0));
+        let tin = |(number, share): (usize, u64)| {
+            let rate = rates.as_ref().map(|rates| rates[number].max(512));
+            Tin::new(settings, share, rate)
+        };
+        Box::new(Cake {
+            buffer,
+            random: Stream::new(seed, "cake"),
+            hash: FlowHash::new(seed),
+            settings: settings.clone(),
+            tins: shares(scheme, whole).into_iter().enumerate().map(tin).collect(),
+            turn: 0,
+            refills: 0,
+            line: Line::default(),
+        })
+    }
+
+    fn isolation(&self) -> &'static str {
+        self.settings.choice("isolation")
+    }
+
+    fn flow(&self, packet: &Packet) -> FlowKey {
+        let nobody = IpAddr::from([0_u16; 8]);
+        let source = packet.flow.source().ip();
+        let destination = packet.flow.destination().ip();
+        let (source, destination) = match self.isolation() {
+            "hosts" => (source, destination),
+            "srchost" => (source, nobody),
+            "dsthost" => (nobody, destination),
+            "flowblind" => (nobody, nobody),
+            _ => return packet.flow,
+        };
+        FlowKey::new((source, 0).into(), (destination, 0).into(), 0)
+    }
+
+    fn charge(&self, size: Bytes) -> Bytes {
+        let size = size.0.saturating_add(self.settings.bytes("overhead").0);
+        let size = u128::from(size.max(self.settings.bytes("mpu").0));
+        let carried = match self.settings.choice("framing") {
+            "atm" => size.div_ceil(48) * 53,
+            "ptm" => size + size.div_ceil(64),
+            _ => size,
+        };
+        Bytes(u64::try_from(carried).unwrap_or(u64::MAX))
+    }
+
+    /// The queue for a packet, whether it becomes that of the packet's flow, and
+    /// whether it is shared from now on.
+    fn lane_of(&self, tin: &Tin, flow: FlowKey) -> (u32, bool, bool) {
         let first = (self.hash.of(&flow) >> 54) as u32;
         let set = first / 8 * 8;
         let ways: Vec<u32> = (0..8).map(|way| set + (first % 8 + way) % 8).collect();
-        let active = self.turns.active();
-        let is = |way: &u32, what: &dyn Fn(&Lane) -> bool| self.lanes.get(way).is_some_and(what);
+        let is = |way: &u32, what: &dyn Fn(&Lane) -> bool| tin.lanes.get(way).is_some_and(what);
         let own = ways.iter().find(|way| is(way, &|lane| lane.owner == Some(flow)));
-        let free = ways.iter().find(|way| !active.contains(way));
+        let has_packets = is(&first, &|lane| !lane.packets.is_empty());
+        let free = ways.iter().find(|way| tin.is_idle(**way));
         match (own, free) {
-            (Some(own), _) => (*own, false),
-            (None, _) if is(&first, &|lane| lane.is_shared) => (first, true),
-            (None, Some(free)) => (*free, false),
-            (None, None) => (first, true),
+            (Some(own), _) => (*own, tin.is_idle(*own), false),
+            (None, _) if has_packets && is(&first, &|lane| lane.is_shared) => (first, false, true),
+            (None, Some(free)) => (*free, true, false),
+            (None, None) => (first, !has_packets, has_packets),
         }
     }
 
     /// The index of the acknowledgement that goes when `packet` comes.
-    fn superseded(&self, number: u32, packet: &Packet) -> Option<usize> {
+    fn superseded(&self, queued: &[Packet], packet: &Packet) -> Option<usize> {
         let newer = packet.tcp.filter(|facts| !facts.syn)?.acknowledgement?;
-        let packets = self.lanes[&number].packets.iter().take(64).enumerate();
-        let superseded = packets.filter(|(_, queued)| {
+        let superseded = queued.iter().take(64).enumerate().filter(|(_, queued)| {
             let Some(facts) = queued.tcp.filter(|facts| facts.plain) else { return false };
             let ahead = |older: u32| newer.wrapping_sub(older).cast_signed() > 0;
             queued.flow == packet.flow
@@ -119,7 +279,7 @@ impl Cake {
                 && facts.acknowledgement.is_some_and(ahead)
         });
         let places: Vec<usize> = superseded.map(|(place, _)| place).collect();
-        let least = match self.ack_filter {
+        let least = match self.settings.choice("ack_filter") {
             "off" => return None,
             "on" => 2,
             _ => 1,
@@ -134,16 +294,45 @@ impl Cake {
         }
     }
 
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.tins.iter().flat_map(|tin| tin.lanes.values())
+    }
+
     fn packets(&self) -> usize {
-        self.lanes.values().map(|lane| lane.packets.len()).sum()
+        self.lanes().map(|lane| lane.packets.len()).sum()
     }
 
     fn bytes(&self) -> u128 {
-        self.lanes.values().map(Lane::bytes).sum()
+        self.lanes().map(Lane::bytes).sum()
     }
 
-    fn lane(&mut self, number: u32) -> &mut Lane {
-        self.lanes.entry(number).or_default()
+    /// The tin to be served.
+    fn next_tin(&mut self, now: Time) -> usize {
+        let now = u128::from(now.0);
+        let with_turns: Vec<usize> =
+            (0..self.tins.len()).filter(|tin| self.tins[*tin].has_turns()).collect();
+        if self.tins[0].rate.is_some() {
+            let clock = |tin: &usize| self.tins[*tin].clock;
+            let below = with_turns.iter().rev().find(|tin| clock(tin) <= now);
+            let soonest = with_turns.iter().rev().min_by_key(|tin| clock(tin));
+            return *below.or(soonest).expect("there is a packet");
+        }
+        loop {
+            for _ in 0..self.tins.len() {
+                let tin = &mut self.tins[self.turn];
+                if tin.has_turns() && tin.deficit >= 0 {
+                    return self.turn;
+                }
+                tin.deficit += if tin.deficit <= 0 { tin.quantum } else { 0 };
+                self.turn = (self.turn + 1) % self.tins.len();
+            }
+            let rounds = |tin: &usize| (-self.tins[*tin].deficit).max(0) / self.tins[*tin].quantum;
+            let rounds = with_turns.iter().map(rounds).min().expect("there is a packet");
+            for tin in &mut self.tins {
+                let takes = if tin.deficit <= 0 { 1 - tin.deficit / tin.quantum } else { 0 };
+                tin.deficit += takes.min(rounds) * tin.quantum;
+            }
+        }
     }
 }
 
@@ -152,62 +341,76 @@ impl Discipline for Cake {
         if self.is_over(1, packet.size.0.into()) {
             return losses.push(packet, LossReason::Refused);
         }
-        let flow = self.flow(&packet);
-        let (number, is_shared) = self.lane_of(flow);
-        if !self.turns.active().contains(&number) {
-            let lane = self.lane(number);
-            if lane.owner != Some(flow) {
-                *lane = Lane { owner: Some(flow), ..Lane::default() };
-            }
-            let quantum = self.quantum(self.turns.old(), number);
-            self.turns.arrived(number, quantum);
+        let number = tin_of(self.settings.choice("tins"), packet.dscp.number());
+        let (flow, isolation, refill) = (self.flow(&packet), self.isolation(), self.refills);
+        let (queue, is_claimed, is_shared) = self.lane_of(&self.tins[number], flow);
+        let queued = self.tins[number].lane(queue).packets.clone();
+        let superseded = self.superseded(&queued, &packet);
+        let tin = &mut self.tins[number];
+        if tin.packets() == 0 {
+            tin.clock = tin.clock.max(u128::from(now.0));
         }
-        let superseded = self.superseded(number, &packet);
-        let (interval, refill) = (self.interval, self.refills);
-        let lane = self.lane(number);
+        let (was_sparse, was_busy) = (tin.sparse.contains(&queue), tin.busy.contains(&queue));
+        let lane = tin.lane(queue);
+        if is_claimed {
+            (lane.owner, lane.key) = (Some(flow), Some(packet.flow));
+        }
+        lane.is_shared = is_shared || lane.is_shared && !lane.packets.is_empty();
         if lane.packets.is_empty() {
-            lane.cobalt.decay(interval, now.0);
             lane.refill = refill;
         }
-        lane.is_shared |= is_shared;
+        lane.counts |= was_busy;
         lane.packets.push(packet);
         if let Some(place) = superseded {
             losses.push(lane.packets.remove(place), LossReason::Superseded);
         }
+        if !was_sparse && !was_busy {
+            tin.leave(queue);
+            let share = tin.share(isolation, queue);
+            tin.lane(queue).credits = share;
+            tin.sparse.push(queue);
+        }
         self.refills += 1;
         while self.is_over(self.packets(), self.bytes()) {
-            let lanes = self.lanes.values_mut().filter(|lane| !lane.packets.is_empty());
-            let longest = lanes.max_by_key(|lane| (lane.bytes(), std::cmp::Reverse(lane.refill)));
-            let longest = longest.expect("an empty buffer is not full");
+            let lanes = self.tins.iter_mut().flat_map(|tin| {
+                let cobalt = tin.cobalt;
+                tin.lanes.values_mut().map(move |lane| (lane, cobalt))
+            });
+            let (longest, cobalt) = lanes
+                .filter(|(lane, _)| !lane.packets.is_empty())
+                .max_by_key(|(lane, _)| (lane.bytes(), std::cmp::Reverse(lane.refill)))
+                .expect("an empty buffer is not full");
             losses.push_out(longest.packets.remove(0), &packet);
-            longest.cobalt.overflow(interval, now.0);
-            if longest.packets.is_empty() {
-                longest.cobalt.empty_since = now.0;
-                longest.is_shared = false;
-            }
+            longest.cobalt.overflow(cobalt, now.0);
         }
+        self.line.call(now, None, self.packets() > 0);
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
+        self.line.times().1.filter(|due| *due <= now)?;
+        let isolation = self.isolation();
+        let mut looks = true;
         loop {
-            let mut turns = std::mem::take(&mut self.turns);
-            let number = turns.next(|old, number| self.quantum(old, number));
-            self.turns = turns;
-            let number = number?;
-            if self.lanes[&number].packets.is_empty() {
-                self.turns.found_empty(number);
+            let number = self.next_tin(now);
+            let tin = &mut self.tins[number];
+            let queue = tin.next(isolation, looks);
+            looks = false;
+            let cobalt = tin.cobalt;
+            let lane = tin.lane(queue);
+            if lane.packets.is_empty() {
+                lane.cobalt.found_empty(cobalt, now.0);
+                lane.counts = false;
+                let is_at_rest = lane.cobalt.is_at_rest(now.0);
+                tin.leave(queue);
+                if !is_at_rest {
+                    tin.decaying.push(queue);
+                }
                 continue;
             }
-            let interval = self.interval;
-            let lane = self.lanes.get_mut(&number).expect("it has packets");
             let sent = loop {
                 let packet = lane.packets.remove(0);
                 let is_last = lane.packets.is_empty();
-                if is_last {
-                    lane.cobalt.empty_since = now.0;
-                    lane.is_shared = false;
-                }
-                let verdict = lane.cobalt.judge(interval, now.0, &packet, &mut self.random);
+                let verdict = lane.cobalt.judge(cobalt, now.0, &packet, &mut self.random);
                 if verdict.drop && !is_last {
                     losses.push(packet, LossReason::Early);
                 } else if verdict.mark {
@@ -216,7 +419,23 @@ impl Discipline for Cake {
                     break packet;
                 }
             };
-            self.turns.spend(number, i128::from(sent.size.0) * 65_536);
+            let size = self.charge(sent.size);
+            let tin = &mut self.tins[number];
+            tin.lane(queue).credits -= i128::from(size.0) * 65_536;
+            match tin.rate {
+                None => tin.deficit -= i128::from(size.0),
+                Some(rate) => {
+                    let end = |from: u128| {
+                        (from + nanos(size, Rate(rate)).min(u64::MAX.into())).min(u64::MAX.into())
+                    };
+                    let now = u128::from(now.0);
+                    let is_behind = tin.clock < now;
+                    tin.clock = if is_behind { end(tin.clock) } else { tin.clock.max(end(now)) };
+                }
+            }
+            let rate = self.settings.bandwidth("bandwidth");
+            let takes = rate.map_or(0, |rate| nanos(size, rate));
+            self.line.call(now, Some(takes), self.packets() > 0);
             return Some(sent);
         }
     }
@@ -225,98 +444,21 @@ impl Discipline for Cake {
         // A twin is only ever set to what it is set to already.
     }
 
+    fn next_ready(&self, now: Time) -> Option<Time> {
+        self.line.times().1.map(|due| due.max(now))
+    }
+
     fn backlog(&self) -> Backlog {
         let bytes = u64::try_from(self.bytes()).unwrap_or(u64::MAX);
         Backlog { packets: self.packets() as u32, bytes: Bytes(bytes) }
     }
 
+    fn rate(&self) -> Option<Rate> {
+        self.settings.bandwidth("bandwidth")
+    }
+
     fn flows_tracked(&self) -> usize {
-        self.turns.active().len()
-    }
-}
-
-/// What to do with a packet; one that must not be dropped may still be marked.
-struct Verdict {
-    drop: bool,
-    mark: bool,
-}
-
-/// CoDel whose count goes up and down, and BLUE in 4 096 x 2^20 steps.
-#[derive(Clone, Default)]
-struct Cobalt {
-    count: u64,
-    above: bool,
-    next: u64,
-    blue: u64,
-    blue_at: u64,
-    empty_since: u64,
-}
-
-impl Cobalt {
-    /// Nanoseconds from one signal to the next.
-    fn gap(&self, interval: u64) -> u64 {
-        // The largest number whose square, times the count, is within the interval's.
-        let fits = |gap: u128| {
-            gap * gap * u128::from(self.count.max(1)) <= u128::from(interval) * u128::from(interval)
-        };
-        // An interval of an hour has 42 bits.
-        let bits = (0..42).rev().map(|bit| 1_u128 << bit);
-        bits.fold(0, |gap, bit| if fits(gap | bit) { gap | bit } else { gap }) as u64
-    }
-
-    fn judge(&mut self, interval: u64, now: u64, packet: &Packet, random: &mut Stream) -> Verdict {
-        let due = self.count > 0 && self.next <= now;
-        let waited_long = now - packet.arrived.0 > interval / 20;
-        if waited_long && !self.above {
-            self.next = now.saturating_add(self.gap(interval));
-        }
-        self.above = waited_long;
-        if waited_long && self.count == 0 {
-            self.count = 1;
-        }
-        let signal = due && waited_long;
-        if signal {
-            self.count = (self.count + 1).min(u64::from(u32::MAX));
-            self.next = self.next.saturating_add(self.gap(interval));
-        } else if due {
-            self.unwind(interval, now);
-        }
-        let can_be_marked = packet.ecn.is_markable();
-        let struck = self.blue > 0 && random.bits() >> 32 < self.blue;
-        let drop = struck || signal && !can_be_marked;
-        if self.count == 0 {
-            self.next = now.saturating_add(interval);
-        } else if !drop {
-            self.next = self.next.max(now);
-        }
-        Verdict { drop, mark: signal && can_be_marked }
-    }
-
-    fn unwind(&mut self, interval: u64, now: u64) {
-        while self.count > 0 && self.next <= now {
-            self.count -= 1;
-            self.next = self.next.saturating_add(self.gap(interval));
-        }
-    }
-
-    fn overflow(&mut self, interval: u64, now: u64) {
-        if now - self.blue_at > interval / 20 {
-            self.blue = (self.blue + (1 << 24)).min(1 << 32);
-            self.blue_at = now;
-        }
-        self.above = true;
-        self.next = now;
-        self.count = self.count.max(1);
-    }
-
-    /// While the queue was empty, until `now`.
-    fn decay(&mut self, interval: u64, now: u64) {
-        self.above = false;
-        self.unwind(interval, now);
-        let mut step = u128::from(self.blue_at.max(self.empty_since)) + u128::from(interval / 20);
-        while self.blue > 0 && step <= u128::from(now) {
-            self.blue = self.blue.saturating_sub(1 << 20);
-            step += u128::from(interval / 20);
-        }
+        let lists = |tin: &Tin| tin.sparse.len() + tin.busy.len() + tin.decaying.len();
+        self.tins.iter().map(lists).sum()
     }
 }

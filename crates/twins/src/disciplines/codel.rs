@@ -1,4 +1,5 @@
-//! CoDel, derived from a record of its queue (RFC 8289 section 5).
+//! CoDel, derived from a record of its queue (RFC 8289 section 5), or with Linux's
+//! root derived from all numbers that it was ever improved for.
 //!
 //! Where the real one keeps five variables, this one keeps every packet that was
 //! ever taken out and every time that it dropped, and derives the answers from
@@ -9,21 +10,22 @@ use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, LossReason, Losses, Packet, Rate, Span, Time,
+    Backlog, Buffer, Bytes, Discipline, Ecn, LossReason, Losses, Packet, Rate, Span, Time,
 };
 
 /// One queue with CoDel at its head.
 pub(super) struct Codel {
     buffer: Buffer,
     rules: Rules,
-    record: Record,
+    law: Law,
     queue: Vec<Packet>,
 }
 
 impl Codel {
     pub(super) fn boxed(settings: &Settings, place: Place) -> Box<dyn Discipline> {
-        let (rules, record) = (Rules::new(settings, place.rate), Record::default());
-        Box::new(Codel { buffer: place.buffer, rules, record, queue: Vec::new() })
+        let rules = Rules::new(settings, place.rate);
+        let law = Law::new(&rules);
+        Box::new(Codel { buffer: place.buffer, rules, law, queue: Vec::new() })
     }
 }
 
@@ -41,7 +43,7 @@ impl Discipline for Codel {
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
-        self.record.dequeue(&self.rules, &mut self.queue, now, losses)
+        self.law.dequeue(&self.rules, &mut self.queue, 0, now, losses)
     }
 
     fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
@@ -65,26 +67,31 @@ pub(super) fn backlog(queue: &[Packet]) -> Backlog {
 /// What the settings say.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
+    pub(super) is_linux: bool,
     target: Span,
     interval: Span,
     mtu: u128,
     ecn: bool,
+    ce_threshold: Span,
 }
 
 impl Rules {
     pub(super) fn new(settings: &Settings, rate: Option<Rate>) -> Rules {
         // The time of one and a half packets of the mtu, in 128 bits and rounded up
         // and down where the real one does.
-        let packets = rate.map_or(0, |rate| {
+        let is_linux = settings.choice("form") == "linux";
+        let packets = rate.filter(|_| !is_linux).map_or(0, |rate| {
             let bit_nanos = u128::from(settings.bytes("mtu").0) * 8_000_000_000;
             bit_nanos.div_ceil(u128::from(rate.0)) * 3 / 2
         });
         let packets = Span(u64::try_from(packets).expect("slower than any rate that is tried"));
         Rules {
+            is_linux,
             target: settings.span("target").max(packets),
             interval: settings.span("interval"),
             mtu: u128::from(settings.bytes("mtu").0),
             ecn: settings.switch("ecn"),
+            ce_threshold: settings.span("ce_threshold"),
         }
     }
 
@@ -111,6 +118,161 @@ impl Rules {
             }
         }
         fits
+    }
+}
+
+/// The law of one queue, in either form.
+pub(super) enum Law {
+    Rfc(Record),
+    Linux(Vars),
+}
+
+impl Law {
+    pub(super) fn new(rules: &Rules) -> Law {
+        if rules.is_linux { Law::Linux(Vars::default()) } else { Law::Rfc(Record::default()) }
+    }
+
+    /// What leaves `queue` at `now`, while other queues hold this many bytes.
+    pub(super) fn dequeue(
+        &mut self,
+        rules: &Rules,
+        queue: &mut Vec<Packet>,
+        elsewhere: u128,
+        now: Time,
+        losses: &mut Losses,
+    ) -> Option<Packet> {
+        let packet = match self {
+            Law::Rfc(record) => record.dequeue(rules, queue, now, losses),
+            Law::Linux(vars) => vars.dequeue(rules, queue, elsewhere, now, losses),
+        }?;
+        let waited = now.0 - packet.arrived.0;
+        let wanted = rules.ce_threshold.0 > 0 && waited > rules.ce_threshold.0;
+        match packet.ecn {
+            Ecn::Ect0 | Ecn::Ect1 if wanted => losses.signal(packet),
+            _ => Some(packet),
+        }
+    }
+
+    /// A full buffer has lost so many packets of the queue.
+    pub(super) fn pushed_out(&mut self, packets: u32) {
+        if let Law::Linux(vars) = self {
+            vars.count = vars.count.saturating_add(packets);
+        }
+    }
+}
+
+/// Linux's `codel_vars`.
+#[derive(Default)]
+pub(super) struct Vars {
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    /// The counts for which the root was improved since it was last one.
+    improved_for: Vec<u32>,
+    first_above_time: Option<Time>,
+    drop_next: Time,
+}
+
+impl Vars {
+    /// `1 / sqrt(count)` in 2^-16: Newton's steps from the start, in 64 bits of 128.
+    fn root(&self) -> u64 {
+        const WORD: u128 = 1 << 64;
+        self.improved_for.iter().fold(0xffff, |root, count| {
+            let x = u128::from(root) * 65_536;
+            let square = x * x / (1 << 32);
+            let rest = (3 * (1 << 32) + WORD * (1 << 32) - u128::from(*count) * square) % WORD;
+            let next = (rest / 4 * x) % WORD / (1 << 31) / 65_536;
+            (next % 65_536) as u64
+        })
+    }
+
+    fn after(&self, rules: &Rules, time: Time) -> Time {
+        let spacing = u128::from(rules.interval.0) * u128::from(self.root()) / 65_536;
+        let then = u128::from(time.0) + spacing.max(1_024);
+        Time(u64::try_from(then).unwrap_or(u64::MAX))
+    }
+
+    fn should_drop(
+        &mut self,
+        rules: &Rules,
+        packet: Option<Packet>,
+        backlog: u128,
+        now: Time,
+    ) -> bool {
+        let above = packet
+            .is_some_and(|packet| now.since(packet.arrived) >= rules.target && backlog > rules.mtu);
+        match self.first_above_time {
+            _ if !above => self.first_above_time = None,
+            None => self.first_above_time = Some(now + rules.interval),
+            Some(time) => return now > time,
+        }
+        false
+    }
+
+    fn dequeue(
+        &mut self,
+        rules: &Rules,
+        queue: &mut Vec<Packet>,
+        elsewhere: u128,
+        now: Time,
+        losses: &mut Losses,
+    ) -> Option<Packet> {
+        let take = |queue: &mut Vec<Packet>| (!queue.is_empty()).then(|| queue.remove(0));
+        let mut head = take(queue);
+        let mut late = self.should_drop(rules, head, bytes(queue) + elsewhere, now);
+        if head.is_none() || self.dropping && !late {
+            self.dropping = false;
+            return head;
+        }
+        if !self.dropping {
+            if !late {
+                return head;
+            }
+            head = rules.tell(head?, losses).or_else(|| {
+                let next = take(queue);
+                self.should_drop(rules, next, bytes(queue) + elsewhere, now);
+                next
+            });
+            let delta = self.count - self.lastcount;
+            let since = now.0.saturating_sub(self.drop_next.0);
+            let recent = u128::from(since) < 16 * u128::from(rules.interval.0);
+            if delta > 1 && recent && self.lastcount > 0 {
+                self.count = delta;
+                self.improved_for.push(delta);
+            } else {
+                self.count = 1;
+                self.improved_for.clear();
+            }
+            self.dropping = true;
+            self.lastcount = self.count;
+            self.drop_next = self.after(rules, now);
+            return head;
+        }
+        for drops in 1.. {
+            if !late {
+                self.dropping = false;
+                break;
+            }
+            if now < self.drop_next {
+                break;
+            }
+            if drops == 257 {
+                self.drop_next = self.after(rules, now);
+                break;
+            }
+            self.count += 1;
+            self.improved_for.push(self.count);
+            if let Some(marked) = rules.tell(head?, losses) {
+                self.drop_next = self.after(rules, self.drop_next);
+                return Some(marked);
+            }
+            head = take(queue);
+            late = self.should_drop(rules, head, bytes(queue) + elsewhere, now);
+            if late {
+                self.drop_next = self.after(rules, self.drop_next);
+            }
+        }
+        head
     }
 }
 

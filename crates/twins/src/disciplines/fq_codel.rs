@@ -12,12 +12,11 @@ use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Time};
 
-use super::codel::{Record, Rules, backlog, bytes};
+use super::codel::{Law, Rules, backlog, bytes};
 
-#[derive(Default)]
 struct Queue {
     packets: Vec<Packet>,
-    record: Record,
+    law: Law,
     credits: i128,
     /// When it was last empty, as a number that grows with every packet.
     empty_at: u64,
@@ -107,7 +106,9 @@ impl Discipline for FqCodel {
             return losses.push(packet, LossReason::Refused);
         }
         let number = self.hash.bucket(&packet.flow, self.flows);
-        let queue = self.queues.entry(number).or_default();
+        let law = Law::new(&self.rules);
+        let fresh = || Queue { packets: Vec::new(), law, credits: 0, empty_at: 0 };
+        let queue = self.queues.entry(number).or_insert_with(fresh);
         self.arrivals += 1;
         if queue.packets.is_empty() {
             queue.empty_at = self.arrivals;
@@ -122,7 +123,16 @@ impl Discipline for FqCodel {
             let longest = longest
                 .max_by_key(|queue| (bytes(&queue.packets), std::cmp::Reverse(queue.empty_at)))
                 .expect("something is queued");
-            let batch = (longest.packets.len() / 2).min(self.drop_batch as usize).max(1);
+            let half = if self.rules.is_linux {
+                // So many that half of the bytes, rounded down, are gone.
+                let half = bytes(&longest.packets) / 2;
+                let is_half = |taken: &usize| bytes(&longest.packets[..*taken]) >= half;
+                (1..=longest.packets.len()).find(is_half).expect("all are at least half")
+            } else {
+                longest.packets.len() / 2
+            };
+            let batch = half.min(self.drop_batch as usize).max(1);
+            longest.law.pushed_out(batch as u32);
             for victim in longest.packets.drain(..batch) {
                 losses.push_out(victim, &packet);
             }
@@ -132,15 +142,19 @@ impl Discipline for FqCodel {
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         loop {
             let number = self.next()?;
+            let all = bytes(&self.all());
             let queue = self.queues.get_mut(&number).expect("it is listed");
-            let sent = queue.record.dequeue(&self.rules, &mut queue.packets, now, losses);
+            let elsewhere = all - bytes(&queue.packets);
+            let sent = queue.law.dequeue(&self.rules, &mut queue.packets, elsewhere, now, losses);
             if let Some(packet) = sent {
                 queue.credits -= i128::from(packet.size.0);
                 return Some(packet);
             }
             if self.new.first() == Some(&number) {
                 self.new.remove(0);
-                self.old.push(number);
+                if !(self.rules.is_linux && self.old.is_empty()) {
+                    self.old.push(number);
+                }
             } else {
                 self.old.retain(|other| *other != number);
             }

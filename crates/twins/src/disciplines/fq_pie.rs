@@ -14,6 +14,7 @@ use super::pie::Law;
 use super::turns::Turns;
 
 pub(super) struct FqPie {
+    is_linux: bool,
     buffer: Buffer,
     random: Stream,
     hash: FlowHash,
@@ -40,7 +41,9 @@ impl Queue {
 
 impl FqPie {
     pub(super) fn boxed(settings: &Settings, buffer: Buffer, seed: u64) -> Box<dyn Discipline> {
+        let is_linux = settings.choice("form") == "linux";
         Box::new(FqPie {
+            is_linux,
             buffer,
             random: Stream::new(seed, "fq-pie"),
             hash: FlowHash::new(seed),
@@ -48,7 +51,7 @@ impl FqPie {
             quantum: settings.bytes("quantum").0.into(),
             fresh: Law::new(settings),
             queues: BTreeMap::new(),
-            turns: Turns::default(),
+            turns: Turns::new(is_linux),
             refills: 0,
         })
     }
@@ -61,11 +64,7 @@ impl FqPie {
         self.queues.values().map(Queue::bytes).sum()
     }
 
-    fn is_over(&self, more: Option<Bytes>) -> bool {
-        let (packets, bytes) = match more {
-            Some(size) => (1, u128::from(size.0)),
-            None => (self.packets(), self.bytes()),
-        };
+    fn is_over(&self, packets: usize, bytes: u128) -> bool {
         match self.buffer.amount() {
             Amount::Packets(limit) => packets > limit as usize,
             Amount::Bytes(limit) => bytes > u128::from(limit.0),
@@ -75,40 +74,38 @@ impl FqPie {
 
 impl Discipline for FqPie {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        if self.is_over(Some(packet.size)) {
-            return losses.push(packet, LossReason::Refused);
-        }
         let number = self.hash.bucket(&packet.flow, self.count);
+        let size = u128::from(packet.size.0);
+        let is_full = match self.is_linux {
+            true => self.is_over(self.packets() + 1, self.bytes() + size),
+            false => self.is_over(1, size),
+        };
         let fresh = || Queue { law: self.fresh.clone(), packets: Vec::new(), refill: 0 };
         let queue = self.queues.entry(number).or_insert_with(fresh);
-        queue.law.tick_until(now);
-        let mut packet = packet;
-        if queue.law.is_hit(queue.bytes(), &mut self.random) {
-            if !queue.law.marks() {
-                return losses.push(packet, LossReason::Early);
-            }
-            match losses.signal(packet) {
-                Some(marked) => packet = marked,
-                None => return,
-            }
+        queue.law.tick_until(now, queue.bytes());
+        if is_full {
+            queue.law.forget_sum();
+            return losses.push(packet, LossReason::Refused);
         }
+        let bytes = queue.bytes();
+        let Some(packet) = queue.law.admit(packet, bytes, &mut self.random, losses) else { return };
         if queue.packets.is_empty() {
             queue.refill = self.refills;
             self.refills += 1;
         }
         queue.packets.push(packet);
         self.turns.arrived(number, self.quantum);
-        while self.is_over(None) {
+        while self.is_over(self.packets(), self.bytes()) {
             let queues = self.queues.values_mut().filter(|queue| !queue.packets.is_empty());
             let longest =
                 queues.max_by_key(|queue| (queue.bytes(), std::cmp::Reverse(queue.refill)));
             let longest = longest.expect("an empty buffer is not full");
+            longest.law.tick_until(now, longest.bytes());
             for _ in 0..(longest.packets.len() / 2).clamp(1, 64) {
                 losses.push_out(longest.packets.remove(0), &packet);
             }
-            if let Some(last) = losses.as_slice().last().filter(|_| longest.packets.is_empty()) {
-                longest.law.tick_until(now);
-                longest.law.sample(now, last.packet, true);
+            if longest.packets.is_empty() {
+                longest.law.emptied();
             }
         }
     }
@@ -121,9 +118,9 @@ impl Discipline for FqPie {
                 self.turns.found_empty(number);
                 continue;
             }
+            queue.law.tick_until(now, queue.bytes());
             let packet = queue.packets.remove(0);
-            queue.law.tick_until(now);
-            queue.law.sample(now, packet, queue.packets.is_empty());
+            queue.law.sample(now, packet, queue.bytes());
             self.turns.spend(number, packet.size.0.into());
             return Some(packet);
         }

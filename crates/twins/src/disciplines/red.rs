@@ -1,5 +1,5 @@
 //! RED with the average derived from all arrivals (Floyd 1993, figure 2), and the
-//! guard and the wait of ns-3.
+//! guard and the wait of ns-3; or as in Linux, with what its `tc` computes.
 //!
 //! It shares with the real one the stream of random numbers, one of which is drawn
 //! for each packet about which chance decides; that sizes add up to at most 2^64 -
@@ -8,13 +8,13 @@
 use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
-use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Stream, Time};
+use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Packet, Span, Stream, Time};
 
 /// What an arriving packet found.
 enum Found {
     Length(f64),
-    /// An empty queue, and for how many packets' time.
-    Idle(f64),
+    /// An empty queue, and for how long.
+    Idle(Span),
 }
 
 /// What came of it.
@@ -27,6 +27,7 @@ enum Outcome {
 }
 
 pub(super) struct Red {
+    is_linux: bool,
     buffer: Buffer,
     min: f64,
     max: f64,
@@ -36,8 +37,11 @@ pub(super) struct Red {
     gentle: bool,
     guard: bool,
     wait: bool,
+    idle: bool,
     packet_time: f64,
     ecn: bool,
+    /// Linux: the number drawn for the present gap.
+    drawn: f64,
     random: Stream,
     arrivals: Vec<(Found, Outcome)>,
     queue: Vec<Packet>,
@@ -55,17 +59,24 @@ impl Red {
         let min = settings.amount("min");
         let min = if is_zero(min) { max / 3.0 } else { size(min, in_bytes) };
         Box::new(Red {
+            is_linux: settings.choice("form") == "linux",
             buffer,
             min,
             max,
             in_bytes,
             probability: settings.number("probability"),
-            weight: settings.number("weight"),
+            weight: match settings.number("weight") {
+                0.0 if in_bytes => weight(min / 1_000.0, max / 1_000.0),
+                0.0 => weight(min, max),
+                given => given,
+            },
             gentle: settings.switch("gentle"),
             guard: settings.switch("guard"),
             wait: settings.switch("wait"),
+            idle: settings.switch("idle"),
             packet_time: settings.span("packet_time").0 as f64,
             ecn: settings.switch("ecn"),
+            drawn: 0.0,
             random: Stream::new(seed, "red"),
             arrivals: Vec::new(),
             queue: Vec::new(),
@@ -78,8 +89,28 @@ impl Red {
         let founds = self.arrivals.iter().map(|(found, _)| found).chain([found]);
         founds.fold(0.0, |average, found| match found {
             Found::Length(length) => average + self.weight * (length - average),
-            Found::Idle(packets) => average * libm::pow(1.0 - self.weight, *packets),
+            Found::Idle(time) if self.is_linux => self.damped(average, *time),
+            Found::Idle(time) => {
+                average * libm::pow(1.0 - self.weight, time.0 as f64 / self.packet_time)
+            }
         })
+    }
+
+    /// Linux's table, written out for each use: 256 cells of so many microseconds that 31
+    /// halvings take fewer than 512 of them.
+    fn damped(&self, average: f64, time: Span) -> f64 {
+        let rate = -libm::log(1.0 - self.weight) / (self.packet_time / 64.0);
+        let cell =
+            (0..32).map(|log| 1_u64 << log).find(|cell| 31.0 / rate / (*cell as f64) < 512.0);
+        let cell = cell.unwrap_or(1 << 32);
+        let mut table: Vec<f64> =
+            (0..256).map(|i| libm::floor((i * cell) as f64 * rate).min(31.0)).collect();
+        (table[0], table[255]) = (0.0, 31.0);
+        let micros = (time.0 / 1_000).min(255 * cell);
+        match table[(micros / cell) as usize] {
+            0.0 => average - average * (micros as f64 / cell as f64).min(0.5),
+            halvings => average / libm::pow(2.0, halvings),
+        }
     }
 
     /// `count` of figure 2 as it is for the next packet about which chance decides.
@@ -96,6 +127,97 @@ impl Red {
     }
 }
 
+impl Red {
+    fn decide(
+        &mut self,
+        packet: Packet,
+        has_room: bool,
+        p_b: f64,
+        by_chance: bool,
+        losses: &mut Losses,
+    ) -> Outcome {
+        if !has_room {
+            losses.push(packet, LossReason::Refused);
+            return Outcome::Signalled;
+        }
+        if !by_chance && p_b == 0.0 {
+            self.queue.push(packet);
+            return Outcome::Spared;
+        }
+        if by_chance {
+            let is_first = matches!(self.arrivals.last(), None | Some((_, Outcome::Spared)));
+            let passed = self.count() * p_b;
+            let p_a = match (self.wait, passed) {
+                (true, ..1.0) => 0.0,
+                (true, 1.0..2.0) => p_b / (2.0 - passed),
+                (false, ..1.0) => p_b / (1.0 - passed),
+                _ => 1.0,
+            };
+            if self.guard && is_first || self.random.uniform() >= p_a {
+                self.queue.push(packet);
+                return Outcome::Passed;
+            }
+            if self.ecn {
+                self.queue.extend(losses.signal(packet));
+                return Outcome::Signalled;
+            }
+        }
+        losses.push(packet, LossReason::Early);
+        Outcome::Signalled
+    }
+
+    /// `red_enqueue` and `red_action`: packets about which chance had no say, for the
+    /// average was low or too high, are `Spared`.
+    fn decide_as_linux(
+        &mut self,
+        packet: Packet,
+        has_room: bool,
+        p_b: f64,
+        by_chance: bool,
+        losses: &mut Losses,
+    ) -> Outcome {
+        let mut is_hit = p_b == 1.0 && !by_chance;
+        let mut outcome = Outcome::Spared;
+        if by_chance {
+            let before = self.arrivals.iter().rev().map(|(_, outcome)| *outcome);
+            let count = before.take_while(|outcome| *outcome == Outcome::Passed).count();
+            // The packet that was signalled is none of them; the first that passes is.
+            let after_signal = self.arrivals.iter().rev().nth(count);
+            let after_signal = matches!(after_signal, Some((_, Outcome::Signalled)));
+            let count = count as f64 + f64::from(u8::from(after_signal));
+            is_hit = count > 0.0 && count * p_b >= self.drawn;
+            outcome = if is_hit { Outcome::Signalled } else { Outcome::Passed };
+            if is_hit || count == 0.0 {
+                self.drawn = self.random.uniform();
+            }
+        }
+        let is_marked = is_hit && self.ecn && packet.ecn.is_markable();
+        if is_hit && !is_marked {
+            losses.push(packet, LossReason::Early);
+        } else if !has_room {
+            losses.push(packet, LossReason::Refused);
+        } else if is_marked {
+            self.queue.extend(losses.signal(packet));
+        } else {
+            self.queue.push(packet);
+        }
+        outcome
+    }
+}
+
+/// `tc`'s weight: the largest power of a half with which (2 min + max) / 3 packets into an
+/// empty queue keep the average within min.
+fn weight(min: f64, max: f64) -> f64 {
+    let burst = libm::floor((2.0 * min + max) / 3.0).max(1.0);
+    let mut weight = 0.5;
+    while (1.0 - libm::pow(1.0 - weight, burst)) / weight < burst + 1.0 - min
+        && weight > 1.0 / f64::from(1_u32 << 31)
+    {
+        weight /= 2.0;
+    }
+    weight
+}
+
 /// An amount as a number of bytes or of packets, of 1 500 bytes each.
 fn size(amount: Amount, in_bytes: bool) -> f64 {
     match (amount, in_bytes) {
@@ -108,8 +230,8 @@ fn size(amount: Amount, in_bytes: bool) -> f64 {
 
 impl Discipline for Red {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        let found = if self.queue.is_empty() {
-            Found::Idle(now.since(self.empty_since).0 as f64 / self.packet_time)
+        let found = if self.queue.is_empty() && self.idle {
+            Found::Idle(now.since(self.empty_since))
         } else if self.in_bytes {
             Found::Length(self.backlog.bytes.0 as f64)
         } else {
@@ -134,35 +256,10 @@ impl Discipline for Red {
         } else {
             (1.0, false)
         };
-        let outcome = if !has_room {
-            losses.push(packet, LossReason::Refused);
-            Outcome::Signalled
-        } else if by_chance {
-            let is_first = matches!(self.arrivals.last(), None | Some((_, Outcome::Spared)));
-            let passed = self.count() * p_b;
-            let p_a = match (self.wait, passed) {
-                (true, ..1.0) => 0.0,
-                (true, 1.0..2.0) => p_b / (2.0 - passed),
-                (false, ..1.0) => p_b / (1.0 - passed),
-                _ => 1.0,
-            };
-            if self.guard && is_first || self.random.uniform() >= p_a {
-                self.queue.push(packet);
-                Outcome::Passed
-            } else {
-                if self.ecn {
-                    self.queue.extend(losses.signal(packet));
-                } else {
-                    losses.push(packet, LossReason::Early);
-                }
-                Outcome::Signalled
-            }
-        } else if p_b == 0.0 {
-            self.queue.push(packet);
-            Outcome::Spared
+        let outcome = if self.is_linux {
+            self.decide_as_linux(packet, has_room, p_b, by_chance, losses)
         } else {
-            losses.push(packet, LossReason::Early);
-            Outcome::Signalled
+            self.decide(packet, has_room, p_b, by_chance, losses)
         };
         if self.queue.last().is_some_and(|last| last.handle == packet.handle) {
             self.backlog.add(packet.size);

@@ -6,18 +6,20 @@ use std::collections::BTreeMap;
 /// Numbered queues in the order of their turns.
 #[derive(Default)]
 pub(super) struct Turns {
+    /// A new queue that is empty leaves at once where no old ones wait, as in Linux.
+    leaves_at_once: bool,
     new: Vec<u32>,
     old: Vec<u32>,
     credits: BTreeMap<u32, i128>,
 }
 
 impl Turns {
-    pub(super) fn active(&self) -> Vec<u32> {
-        [&self.new[..], &self.old[..]].concat()
+    pub(super) fn new(leaves_at_once: bool) -> Turns {
+        Turns { leaves_at_once, ..Turns::default() }
     }
 
-    pub(super) fn old(&self) -> &[u32] {
-        &self.old
+    pub(super) fn active(&self) -> Vec<u32> {
+        [&self.new[..], &self.old[..]].concat()
     }
 
     pub(super) fn arrived(&mut self, queue: u32, quantum: i128) {
@@ -54,7 +56,7 @@ impl Turns {
     pub(super) fn found_empty(&mut self, queue: u32) {
         let was_new = self.new.contains(&queue);
         self.leave(queue);
-        if was_new {
+        if was_new && !(self.leaves_at_once && self.old.is_empty()) {
             self.old.push(queue);
         }
     }

@@ -9,20 +9,53 @@ use super::start;
 pub(crate) struct Paced {
     discipline: Box<dyn Discipline>,
     rate: Rate,
-    calls: Vec<Call>,
+    line: Line,
 }
+
+/// What is known of a link: everything that was done to it.
+#[derive(Default)]
+pub(crate) struct Line(Vec<Call>);
 
 struct Call {
     now: Time,
-    /// What was sent, and the rate then.
-    sent: Option<(Bytes, Rate)>,
+    /// For how many nanoseconds the link sends what was taken then.
+    sent: Option<u128>,
     /// Whether something was queued afterwards.
     waits: bool,
 }
 
+impl Line {
+    pub(crate) fn call(&mut self, now: Time, sent: Option<u128>, waits: bool) {
+        self.0.push(Call { now, sent, waits });
+    }
+
+    /// When the last bit of all that was sent has left, and when the next packet
+    /// could have left: something has been queued since, and the link is free.
+    pub(crate) fn times(&self) -> (Time, Option<Time>) {
+        let (mut free, mut waits_since) = (Time::ZERO, None);
+        for call in &self.0 {
+            if let Some(nanos) = call.sent {
+                let due = free.max(waits_since.expect("what is sent has waited"));
+                let end = u128::from(start(due, call.now).0).saturating_add(nanos);
+                free = Time(u64::try_from(end).unwrap_or(u64::MAX));
+            }
+            waits_since = call.waits.then_some(waits_since.unwrap_or(call.now));
+        }
+        (free, waits_since.map(|since| free.max(since)))
+    }
+}
+
+/// For how many nanoseconds a link of this rate sends a packet.
+pub(crate) fn nanos(size: Bytes, rate: Rate) -> u128 {
+    match u128::from(rate.0) {
+        0 => u128::MAX,
+        rate => (u128::from(size.0) * 8_000_000_000).div_ceil(rate),
+    }
+}
+
 impl Paced {
     pub(crate) fn new(discipline: Box<dyn Discipline>, rate: Rate) -> Paced {
-        Paced { discipline, rate, calls: Vec::new() }
+        Paced { discipline, rate, line: Line::default() }
     }
 
     /// Changes the rate for what is sent from now on.
@@ -31,35 +64,14 @@ impl Paced {
     }
 
     fn call(&mut self, now: Time, sent: Option<Bytes>) {
-        let sent = sent.map(|size| (size, self.rate));
         let waits = self.discipline.backlog().packets > 0;
-        self.calls.push(Call { now, sent, waits });
+        self.line.call(now, sent.map(|size| nanos(size, self.rate)), waits);
     }
 
-    /// When the last bit of all that was sent has left, and when the next packet
-    /// could have left: something has been queued since, and the link is free.
+    /// The times of its [`Line`].
     pub(crate) fn times(&self) -> (Time, Option<Time>) {
-        let (mut free, mut waits_since) = (Time::ZERO, None);
-        for call in &self.calls {
-            if let Some((size, rate)) = call.sent {
-                let due = free.max(waits_since.expect("what is sent has waited"));
-                free = end(start(due, call.now), size, rate);
-            }
-            waits_since = call.waits.then_some(waits_since.unwrap_or(call.now));
-        }
-        (free, waits_since.map(|since| free.max(since)))
+        self.line.times()
     }
-}
-
-/// When the last bit has left of a packet whose first leaves at `start`.
-fn end(start: Time, size: Bytes, rate: Rate) -> Time {
-    let bit_nanos = u128::from(size.0) * 8_000_000_000;
-    let nanos = match u128::from(rate.0) {
-        0 => u128::MAX,
-        rate => bit_nanos.div_ceil(rate),
-    };
-    let end = u128::from(start.0).saturating_add(nanos);
-    Time(u64::try_from(end).unwrap_or(u64::MAX))
 }
 
 impl Discipline for Paced {

@@ -66,7 +66,7 @@ impl Clients<'_> {
         if present {
             askers.into_iter().for_each(|asker| self.plan_page(world, asker));
         } else {
-            self.pages.retain(|_, (asker, _)| !askers.contains(asker));
+            self.pages.retain(|_, page| !askers.contains(&page.asker));
             let of_user = self.objects.iter().filter(|(_, object)| askers.contains(&object.asker));
             let given_up: Vec<u64> = of_user.map(|(number, _)| *number).collect();
             for object in given_up {

@@ -43,16 +43,16 @@ use super::data::{DataFiles, Folder, load_text};
 use super::disciplines;
 use super::error::Mistake;
 use super::tcp::within;
-use super::traffic::size_law;
+use super::traffic::{pages, size_law};
 use super::values::{At, Quantity};
 use super::{ScenarioError, schema_of};
+use crate::pages::Pages;
 use crate::requests::{
-    self, Demand, Pages, Presence, RecordedPages, RequestLog, ServerFailures, ServerGroup, Setup,
-    Way,
+    self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Way,
 };
 use crate::scenario::SizeLaw;
 use crate::scenario::nearest::expectation;
-use crate::trace::{HttpLog, PageLoads, PageTable};
+use crate::trace::HttpLog;
 
 /// What is compared when the file does not say.
 const WAYS: [&str; 5] = ["msf", "paper", "fifo", "htb", "direct"];
@@ -338,24 +338,7 @@ fn classes(document: &Document, data: &dyn DataFiles) -> Result<Vec<requests::Cl
 fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, Mistake> {
     let place = &written.place;
     let demand = demand(written, data)?;
-    let pages = match (&written.page_table, &written.recorded) {
-        (None, None) => Pages::Drawn,
-        (Some(file), None) => {
-            let expected = "a CSV file with objects, body_bytes and hosts";
-            Pages::Outlined(Arc::new(load_text(data, file, expected, PageTable::parse)?))
-        }
-        (None, Some(files)) => {
-            let load = |file| load_text(data, file, "an HTTP Archive (HAR)", PageLoads::parse);
-            let loads = files.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-            let pages = RecordedPages::new(&loads).ok_or_else(|| {
-                Mistake::at(&files.place, "archives without an object", "pages with a known size")
-            })?;
-            Pages::Recorded(Arc::new(pages))
-        }
-        (Some(_), Some(files)) => {
-            return Err(Mistake::at(&files.place, "page_table and recorded", "one of them"));
-        }
-    };
+    let pages = pages(written.page_table.as_ref(), written.recorded.as_ref(), data)?;
     if let (Demand::Log(_), Some(log)) = (&demand, &written.log)
         && !matches!(pages, Pages::Drawn)
     {

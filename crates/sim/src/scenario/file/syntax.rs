@@ -14,13 +14,15 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
 mod greedy;
+mod pages;
 mod traffic;
 
 use super::values::{
-    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Quantity, Seeds, Text,
-    WifiRate,
+    At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Profile, Quantity, Seeds,
+    Text, WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
+pub(super) use pages::{Order, PageSource, Protocol};
 pub(super) use traffic::{
     CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
@@ -246,7 +248,8 @@ pub(super) struct Back {
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': what a current
-    /// Linux does by default. 'today-bbr': the same with BBR.
+    /// Linux does by default. 'today-bbr': the same with BBR. 'mix': CUBIC and BBR, as a
+    /// census of servers has found them.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
@@ -272,6 +275,9 @@ pub(super) struct Tcp {
     pub(super) max_rto: Option<Quantity<Span>>,
     /// Smallest difference of round trips that the clock can measure.
     pub(super) clock_granularity: Option<Text<Span>>,
+    /// RTTVAR is the largest deviation within a round trip and falls once per round trip,
+    /// like in Linux.
+    pub(super) rttvar_per_round: Option<bool>,
     /// Acknowledge at once when this many segments have arrived; 1 acknowledges each.
     pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,
     /// Acknowledge at the latest this long after the first of them.
@@ -304,6 +310,9 @@ pub(super) struct Tcp {
     pub(super) mix: Option<At<BTreeMap<Congestion, Count<1, 1_000_000>>>>,
     /// Explicit congestion notification.
     pub(super) ecn: Option<bool>,
+    /// The FIN leaves in a segment of its own when all that was written could be sent at
+    /// once, like where writing and closing are two calls.
+    pub(super) separate_fin: Option<bool>,
     /// Segments carry the timestamps option: 12 bytes in each.
     pub(super) timestamps_option: Option<bool>,
     /// So many retransmissions of a SYN before giving up.
@@ -337,17 +346,6 @@ pub(super) enum Ending {
     /// When round trips grow, after five slower rounds (RFC 9406).
     #[serde(rename = "hystart++")]
     HyStartPlusPlus,
-}
-
-/// A named set of TCP settings.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Profile {
-    /// NewReno without SACK, initial window 2, first timeout 3 s.
-    Papers,
-    /// What a current Linux does by default: CUBIC with HyStart, SACK, RACK-TLP, initial
-    /// window 10, quick acknowledgements.
-    Today,
 }
 
 /// A size law: exactly one of these.

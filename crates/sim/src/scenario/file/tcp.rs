@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate_core::{Bytes, Span};
 
 use super::error::Mistake;
-use super::syntax::{Departure, Ending, Profile, Tcp};
+use super::syntax::{Departure, Ending, Tcp};
 use super::values::Quantity;
 use crate::tcp::congestion::SlowStart;
 use crate::tcp::{DelayedAck, Ns3, TcpConfig};
@@ -25,8 +25,7 @@ impl Tcp {
     pub(super) fn over(&self, surrounding: &TcpConfig) -> Result<TcpConfig, Mistake> {
         let mut config = match self.profile {
             None => surrounding.clone(),
-            Some(Profile::Papers) => TcpConfig::papers(),
-            Some(Profile::Today) => TcpConfig::today(),
+            Some(profile) => TcpConfig::profile(profile.0).expect("every listed profile exists"),
         };
         if let Some(mss) = &self.mss {
             let size = within(mss, Bytes(MSS.start), Bytes(MSS.end - 1))?;
@@ -39,7 +38,9 @@ impl Tcp {
         set(&mut config.slow_start_limit, self.slow_start_limit.map(|count| count.0));
         config.slow_start = self.slow_start.map(SlowStart::from).or(config.slow_start);
         set(&mut config.lost_syns, self.lost_syns.map(|count| count.0));
+        set(&mut config.rttvar_per_round, self.rttvar_per_round);
         set(&mut config.quick_acks, self.quick_acks);
+        set(&mut config.separate_fin, self.separate_fin);
         set(&mut config.syn_retries, self.syn_retries.map(|count| count.0));
         set(&mut config.data_retries, self.data_retries.map(|count| count.0));
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));

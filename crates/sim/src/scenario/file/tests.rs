@@ -283,7 +283,7 @@ fn the_access_link_is_what_somebody_would_write_out() {
 #[test]
 fn tcp_settings_go_over_the_profile() {
     use crate::scenario::TrafficKind;
-    use crate::tcp::congestion::CUBIC;
+    use crate::tcp::congestion::{CUBIC, SlowStart};
     use crate::tcp::{DelayedAck, Ns3, TcpConfig};
 
     let text = RIGHT.replacen(
@@ -295,6 +295,11 @@ mss_option = true
 initial_window = 3
 initial_ssthresh = "64 kB"
 slow_start_limit = 4
+slow_start = "hystart++"
+lost_syns = 2
+quick_acks = true
+rttvar_per_round = true
+separate_fin = true
 receive_window = "43 kB"
 initial_rto = "2 s"
 min_rto = "500 ms"
@@ -321,6 +326,11 @@ data_retries = 2
         initial_window: 3,
         initial_ssthresh: Some(Bytes(64_000)),
         slow_start_limit: 4,
+        slow_start: Some(SlowStart::HyStartPlusPlus),
+        lost_syns: 2,
+        quick_acks: true,
+        rttvar_per_round: true,
+        separate_fin: true,
         receive_window: Bytes(43_000),
         initial_rto: Span::seconds(2),
         min_rto: Span::millis(500),

@@ -1,6 +1,7 @@
 //! Sources of traffic: senders, receivers, amounts and sizes.
 
 mod datagrams;
+mod pages;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use crate::scenario::{
 use crate::tcp::TcpConfig;
 use crate::trace::flow_log::FlowLog;
 use crate::trace::size_distribution::SizeDistribution;
+
+pub(super) use self::pages::pages;
 
 /// IPv4 and TCP headers without options.
 const HEADERS: u64 = 40;
@@ -112,7 +115,7 @@ impl Reader<'_> {
             Ok(Arrivals::Poisson { per_second })
         };
         let arrivals = if let Some(load) = &source.load {
-            poisson(per_second_of(load.value.0, &sizes, &transfer.tcp))?
+            poisson(per_second_of(load.value.0, mean(&sizes), &transfer.tcp))?
         } else if let Some(per_second) = &source.per_second {
             poisson(per_second.0)?
         } else if let Some(count) = &source.count {
@@ -150,7 +153,7 @@ impl Reader<'_> {
         let place = given.into_iter().flatten().next().unwrap_or(&source.place);
         let between_sessions = match (&source.load, &source.between_sessions) {
             (Some(load), _) => {
-                let objects_per_second = per_second_of(load.value.0, &sizes, &transfer.tcp);
+                let objects_per_second = per_second_of(load.value.0, mean(&sizes), &transfer.tcp);
                 Span::from_seconds(per_session / objects_per_second)
             }
             (None, Some(between)) => between.value.0,
@@ -314,14 +317,18 @@ fn one_of(
     }
 }
 
-/// The number of transfers a second that make up `load` on the wire: each
+/// The mean of sizes in bytes, infinite without an end.
+fn mean(sizes: &SizeLaw) -> f64 {
+    sizes.mean().unwrap_or(f64::INFINITY)
+}
+
+/// The number of transfers a second, of so many bytes on average, that make up `load` on the wire: each
 /// counts as its payload in full packets, that is
 /// `mean size x packet / segment`.
-fn per_second_of(load: Rate, sizes: &SizeLaw, tcp: &TcpConfig) -> f64 {
+fn per_second_of(load: Rate, mean: f64, tcp: &TcpConfig) -> f64 {
     let segment = f64::from(tcp.mss);
     let options = if tcp.timestamps_option { TIMESTAMPS } else { 0 };
     let packet = segment + (HEADERS + options) as f64;
-    let mean = sizes.mean().unwrap_or(f64::INFINITY);
     load.0 as f64 / (8.0 * mean * packet / segment)
 }
 
@@ -337,14 +344,9 @@ mod tests {
 
     #[test]
     fn load_counts_full_packets() {
-        let sizes = SizeLaw::Constant(Bytes(14_600));
-        assert!(
-            (per_second_of(Rate(12_000_000), &sizes, &TcpConfig::papers()) - 100.0).abs() < 1e-9
-        );
-        let sizes = SizeLaw::Constant(Bytes(14_480));
-        assert!(
-            (per_second_of(Rate(12_000_000), &sizes, &TcpConfig::today()) - 100.0).abs() < 1e-9
-        );
+        let rate = Rate(12_000_000);
+        assert!((per_second_of(rate, 14_600.0, &TcpConfig::papers()) - 100.0).abs() < 1e-9);
+        assert!((per_second_of(rate, 14_480.0, &TcpConfig::today()) - 100.0).abs() < 1e-9);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpecte
 use tidegate_core::setting::Kind;
 use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
 
+use crate::tcp::PROFILES;
 use crate::tcp::congestion::{self, CONTROLLERS};
 
 /// A value and its place, in bytes from the start of the file.
@@ -446,6 +447,38 @@ impl JsonSchema for Congestion {
         });
         json_schema!({
             "description": "What sets the congestion window.",
+            "oneOf": known.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A named set of TCP settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Profile(pub(super) &'static str);
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Profile, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = PROFILES.iter().find(|(known, _)| *known == name);
+        known.map(|(name, _)| Profile(name)).ok_or_else(|| {
+            let known: Vec<_> = PROFILES.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let known = known.join(", ");
+            de::Error::custom(format!("unknown variant `{name}`, expected one of {known}"))
+        })
+    }
+}
+
+impl JsonSchema for Profile {
+    fn schema_name() -> Cow<'static, str> {
+        "Profile".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = PROFILES.iter().map(|(name, meaning)| {
+            json_schema!({ "description": meaning, "type": "string", "const": name })
+        });
+        json_schema!({
+            "description": "A named set of TCP settings.",
             "oneOf": known.collect::<Vec<_>>(),
         })
     }

@@ -1,4 +1,4 @@
-//! HyStart as Linux has it in CUBIC (Linux 7.3, tcp_cubic; Ha and Rhee 2011).
+//! HyStart as Linux has it in CUBIC (Linux 7.3, tcp_cubic; Ha 2011).
 //!
 //! It looks at two things in each round trip of a slow start. The first is how long the
 //! acknowledgements of a round keep coming without a gap: when they do so for half of
@@ -30,6 +30,9 @@ const MOST_BURST_TIME: Span = Span::millis(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
+    /// Pacing spreads what is sent over half a round trip, so that a train is only one
+    /// when it lasts for a whole one.
+    paced: bool,
     /// `LOW_WINDOW` in bytes.
     low_window: u64,
     /// `delay_min`: the least round trip of the connection.
@@ -49,8 +52,9 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(mss: u64) -> HyStart {
+    pub(super) fn new(mss: u64, paced: bool) -> HyStart {
         HyStart {
+            paced,
             low_window: LOW_WINDOW * mss,
             least: None,
             found: false,
@@ -83,7 +87,8 @@ impl HyStart {
         }
         if ack.now.since(self.train) <= GAP {
             self.train = ack.now;
-            let most = (least + burst_time(window, ack.smoothed_round_trip)) / 2;
+            let whole = least + burst_time(window, ack.smoothed_round_trip);
+            let most = if self.paced { whole } else { whole / 2 };
             self.found = ack.now.since(self.round_start) > most;
         }
         self.round_least = self.round_least.min(delay);
@@ -125,16 +130,19 @@ mod tests {
 
     /// Round trip of 40 ms, acknowledgements 1.2 ms apart, as at 10 Mbit/s. A window of 20
     /// is acknowledged from 40 ms on; half of 40 ms and a burst's millisecond are over
-    /// after 20.5 ms, so with the 18th further acknowledgement, at 21.6 ms.
+    /// after 20.5 ms, so with the 18th further acknowledgement, at 21.6 ms. Paced segments
+    /// need 41 ms, and the 35th.
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
-        let mut search = HyStart::new(MSS);
-        let ended = (0..20).find(|at| {
-            let now = Time::ZERO + Span::millis(40) + Span::micros(1_200) * *at;
-            let ack = ack(now, Some(Span::millis(40)), (1 + at) * MSS + 1, 100 * MSS);
-            search.ends(&ack, (20 + at) * MSS, true)
-        });
-        assert_eq!(ended, Some(18));
+        for (paced, end) in [(false, 18), (true, 35)] {
+            let mut search = HyStart::new(MSS, paced);
+            let ended = (0..40).find(|at| {
+                let now = Time::ZERO + Span::millis(40) + Span::micros(1_200) * *at;
+                let ack = ack(now, Some(Span::millis(40)), (1 + at) * MSS + 1, 100 * MSS);
+                search.ends(&ack, (20 + at) * MSS, true)
+            });
+            assert_eq!(ended, Some(end), "paced: {paced}");
+        }
     }
 
     /// Acknowledgements 2.4 ms apart are no train. Each round trip of a round is 5 ms
@@ -142,7 +150,7 @@ mod tests {
     #[test]
     fn a_rise_by_more_than_an_eighth_ends_slow_start_after_eight_samples() {
         for (rise, end) in [(Span::micros(5_001), Some(9)), (Span::millis(5), None)] {
-            let mut search = HyStart::new(MSS);
+            let mut search = HyStart::new(MSS, false);
             let acks = (0..20).map(|at| {
                 let now = Time::ZERO + Span::micros(2_400) * at;
                 let rise = if at == 0 { Span::ZERO } else { rise };
@@ -151,13 +159,13 @@ mod tests {
                 ack(now, Some(Span::millis(40) + rise), at * MSS + 1, sent)
             });
             let ended = acks.map(|ack| search.ends(&ack, 20 * MSS, true)).position(|ends| ends);
-            assert_eq!(ended, end.map(|at: usize| at + 1), "{rise:?}");
+            assert_eq!(ended, end, "{rise:?}");
         }
     }
 
     #[test]
     fn a_small_window_is_not_searched() {
-        let mut search = HyStart::new(MSS);
+        let mut search = HyStart::new(MSS, false);
         for at in 0..40 {
             let now = Time::ZERO + Span::millis(1) * at;
             let ack = ack(now, Some(Span::millis(10)), MSS, 100 * MSS);

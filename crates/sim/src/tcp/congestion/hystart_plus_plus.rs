@@ -15,7 +15,7 @@ const SAMPLES: u32 = 8;
 const GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const ROUNDS: u32 = 5;
-/// `L`: the most segments that one acknowledgement adds, without pacing.
+/// `L`: the most segments that one acknowledgement adds, unless segments are paced.
 const LIMIT: u64 = 8;
 
 /// Conservative slow start.
@@ -38,11 +38,16 @@ pub(super) struct HyStartPlusPlus {
     /// `rttSampleCount`.
     samples: u32,
     conservative: Option<Conservative>,
+    paced: bool,
     /// Only the first slow start is searched (section 4.3).
     stopped: bool,
 }
 
 impl HyStartPlusPlus {
+    pub(super) fn new(paced: bool) -> HyStartPlusPlus {
+        HyStartPlusPlus { paced, ..HyStartPlusPlus::default() }
+    }
+
     pub(super) fn ends(&mut self, ack: &Ack) -> bool {
         if self.stopped {
             return false;
@@ -80,7 +85,7 @@ impl HyStartPlusPlus {
     }
 
     pub(super) fn growth(&self, acked: u64, mss: u64) -> u64 {
-        let whole = acked.min(LIMIT * mss);
+        let whole = if self.paced { acked } else { acked.min(LIMIT * mss) };
         if self.conservative.is_some() { whole / GROWTH_DIVISOR } else { whole }
     }
 
@@ -138,7 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn no_acknowledgement_adds_more_than_eight_segments() {
-        assert_eq!(HyStartPlusPlus::default().growth(20 * MSS, MSS), 8 * MSS);
+    fn without_pacing_no_acknowledgement_adds_more_than_eight_segments() {
+        assert_eq!(HyStartPlusPlus::new(false).growth(20 * MSS, MSS), 8 * MSS);
+        assert_eq!(HyStartPlusPlus::new(true).growth(20 * MSS, MSS), 20 * MSS);
     }
 }

@@ -48,7 +48,7 @@ impl Window {
             credit: 0,
             slow_start_limit: start.slow_start_limit,
             usage: Usage::default(),
-            search: Search::new(start.slow_start.unwrap_or(slow_start), start.mss),
+            search: Search::new(start, slow_start),
         }
     }
 

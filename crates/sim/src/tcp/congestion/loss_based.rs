@@ -27,7 +27,7 @@ impl Window {
             threshold: start.threshold,
             mss: start.mss,
             slow_start_limit: start.slow_start_limit,
-            search: Search::new(start.slow_start.unwrap_or(SlowStart::Classic), start.mss),
+            search: Search::new(start, SlowStart::Classic),
         }
     }
 

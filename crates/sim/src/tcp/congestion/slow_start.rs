@@ -5,9 +5,9 @@
 //! the queue begins to grow. [`HyStart`] is what Linux does in CUBIC,
 //! [`HyStartPlusPlus`] is RFC 9406, and a classic slow start ends with a loss.
 
-use super::Ack;
 use super::hystart::HyStart;
 use super::hystart_plus_plus::HyStartPlusPlus;
+use super::{Ack, Start};
 
 /// How a slow start ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,14 @@ pub(super) enum Search {
 }
 
 impl Search {
-    pub(super) fn new(kind: SlowStart, mss: u64) -> Search {
-        match kind {
+    /// The controller's `own` choice holds if the configuration leaves it.
+    pub(super) fn new(start: &Start, own: SlowStart) -> Search {
+        match start.slow_start.unwrap_or(own) {
             SlowStart::Classic => Search::Classic,
-            SlowStart::HyStart => Search::HyStart(HyStart::new(mss)),
-            SlowStart::HyStartPlusPlus => Search::HyStartPlusPlus(HyStartPlusPlus::default()),
+            SlowStart::HyStart => Search::HyStart(HyStart::new(start.mss, start.paced)),
+            SlowStart::HyStartPlusPlus => {
+                Search::HyStartPlusPlus(HyStartPlusPlus::new(start.paced))
+            }
         }
     }
 

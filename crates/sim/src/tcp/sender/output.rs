@@ -146,11 +146,15 @@ impl Sender {
         self.window_limited = false;
         let unsent = self.end.saturating_sub(self.next);
         if unsent == 0 {
-            // The FIN alone is no data, and no window applies to it.
-            return (self.closing && !self.fin_sent).then(|| self.send(config, now, 0));
+            // The FIN alone is no data, and the peer's window does not apply to it. Apart
+            // from the data before it, it waits for a place as in Linux.
+            let waits = self.fin_apart && self.board.pipe() >= self.congestion.window;
+            let due = self.closing && !self.fin_sent && !waits;
+            return due.then(|| self.send(config, now, 0));
         }
         let length = u64::from(self.next_length());
         if length == 0 {
+            self.fin_apart = false;
             if self.board.is_empty() && self.retransmit_at == Time::FAR_FUTURE {
                 // The persist timer.
                 self.retransmit_at = self.round_trip.deadline(config, now);
@@ -162,6 +166,8 @@ impl Sender {
         }
         if self.board.pipe() + length > self.congestion.window + self.extra() {
             self.window_limited = true;
+            // What is left waits, and the FIN behind it.
+            self.fin_apart = false;
             return None;
         }
         if self.is_paced_out(now, unsent.min(self.usable())) {
@@ -178,6 +184,13 @@ impl Sender {
     /// Bytes of new data that fit into the peer's window.
     pub(super) fn usable(&self) -> u64 {
         self.edge.saturating_sub(self.next)
+    }
+
+    /// Payload that is written, and that neither window lets go now.
+    pub(in crate::tcp) fn held_back(&self) -> u64 {
+        let window = self.congestion.window + self.extra();
+        let room = window.saturating_sub(self.board.pipe()).min(self.usable());
+        self.end.saturating_sub(self.next).saturating_sub(room)
     }
 
     /// Payload of the next new segment by the peer's window alone. Zero means that
@@ -227,7 +240,8 @@ impl Sender {
         self.note_restart(now);
         let start = self.next;
         let stop = start + u64::from(payload);
-        let fin = self.closing && stop == self.end && !self.fin_sent;
+        let fin =
+            self.closing && stop == self.end && !self.fin_sent && (payload == 0 || !self.fin_apart);
         self.fin_sent |= fin;
         self.next = stop + u64::from(fin);
         self.board.push(now, start, payload as u16, fin);

@@ -8,6 +8,7 @@ use super::super::error::Mistake;
 use super::super::traffic::Reader;
 use super::super::values::{At, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
+use super::pages::PageSource;
 use super::{Sizes, Tcp, Transfers};
 use crate::scenario::TrafficSpec;
 
@@ -21,6 +22,10 @@ pub(in crate::scenario::file) struct Traffic {
     /// Web sessions: pages of objects, each object a transfer of its own.
     #[serde(default)]
     pub(in crate::scenario::file) web: Vec<At<WebSource>>,
+    /// Pages of objects, as browsers load them over connections that carry many
+    /// responses.
+    #[serde(default)]
+    pub(in crate::scenario::file) pages: Vec<At<PageSource>>,
     /// Datagrams of one size at a constant rate, like those of a call.
     #[serde(default)]
     pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
@@ -40,8 +45,8 @@ type Read<'a> = (&'a At<String>, usize, TrafficSpec);
 
 impl Traffic {
     /// What there is to choose from.
-    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.cbr]], [[traffic.frames]], \
-         [[traffic.greedy]] or [[traffic.packets]]";
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.pages]], [[traffic.cbr]], \
+         [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
     pub(in crate::scenario::file) fn read(
@@ -54,6 +59,9 @@ impl Traffic {
         }
         for source in &self.web {
             sources.push((&source.name, source.place.start, reader.web(source)?));
+        }
+        for source in &self.pages {
+            sources.push((&source.name, source.place.start, reader.pages(source)?));
         }
         for source in &self.cbr {
             sources.push((&source.name, source.place.start, reader.cbr(source)?));

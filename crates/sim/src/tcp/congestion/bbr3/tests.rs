@@ -25,6 +25,7 @@ fn start() -> Start {
         threshold: u64::MAX,
         slow_start_limit: 2 * MSS,
         slow_start: None,
+        paced: false,
         now: Time::ZERO,
         round_trip: Some(Span::millis(100)),
         seed: 1,

@@ -17,7 +17,7 @@ const REACH: usize = 64;
 
 /// What may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AckFilter {
+pub(super) enum AckFilter {
     /// One of two that could go: an older one always stays beside the new one.
     Conservative,
     /// Also the only one that could go.
@@ -26,7 +26,7 @@ pub(crate) enum AckFilter {
 
 impl AckFilter {
     /// The slot of the packet among those `queued` that `new` supersedes.
-    pub(crate) fn superseded<'a>(
+    pub(super) fn superseded<'a>(
         self,
         new: &Packet,
         queued: impl Iterator<Item = (u32, &'a Packet)>,

@@ -1,0 +1,315 @@
+//! What is compared: each cell is a link, a queue, a load and a controller.
+//!
+//! The tolerances stand here, and stood here before anything was measured.
+
+use std::fmt;
+
+use tidegate_core::{Rate, Span};
+use tidegate_sim::tcp::congestion;
+
+/// What a cell asks about, and how closely the simulator has to agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Do senders behave as Linux's do? The queue is a FIFO.
+    Senders,
+    /// Do queues behave as Linux's do? The senders use CUBIC.
+    Queues,
+}
+
+/// How far a figure of the simulator may be from the kernel's, as a part of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// For the mean of a size class.
+    pub mean: f64,
+    /// For its median; `None` if it is not judged.
+    pub median: Option<f64>,
+    /// For its 95th percentile.
+    pub p95: f64,
+}
+
+impl Question {
+    /// Every question, in the order of the page.
+    pub const ALL: [Question; 2] = [Question::Senders, Question::Queues];
+
+    /// How closely the simulator has to agree.
+    #[must_use]
+    pub fn tolerance(self) -> Tolerance {
+        match self {
+            Question::Senders => Tolerance { mean: 0.1, median: Some(0.1), p95: 0.1 },
+            Question::Queues => Tolerance { mean: 0.1, median: None, p95: 0.25 },
+        }
+    }
+}
+
+/// For one long flow: of goodput, and of the queueing delay's mean and quantiles.
+pub const GOODPUT_TOLERANCE: f64 = 0.03;
+/// The same for the delay in the queue.
+pub const DELAY_TOLERANCE: f64 = 0.1;
+
+/// An access link and the path behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Of IP packets.
+    pub rate: Rate,
+    /// One way, without the queue.
+    pub delay: Span,
+    /// What a FIFO in front of it holds.
+    pub buffer_bytes: u64,
+}
+
+impl Link {
+    const fn new(megabits: u64, round_trip_ms: u64, buffer_kb: u64) -> Link {
+        Link {
+            rate: Rate(megabits * 1_000_000),
+            delay: Span::micros(round_trip_ms * 500),
+            buffer_bytes: buffer_kb * 1000,
+        }
+    }
+}
+
+impl fmt::Display for Link {
+    /// `10M40`: megabits a second, and milliseconds there and back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}M{}", self.rate.0 / 1_000_000, self.delay.0 * 2 / 1_000_000)
+    }
+}
+
+/// The link of the queues, and of long flows.
+pub const USUAL_LINK: Link = Link::new(10, 40, 150);
+
+/// A queue by both its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// As cells are called.
+    pub name: &'static str,
+    /// As `tc` says it; `RATE` and `LIMIT` stand for the link's.
+    pub kernel: &'static str,
+    /// As `--disciplines` says it.
+    pub ours: &'static str,
+    /// The room that the kernel's has by default, as scenarios say it; `None` is the
+    /// link's buffer.
+    pub buffer: Option<&'static str>,
+    /// The kernel's module, if it has one.
+    pub module: Option<&'static str>,
+    /// It sends at the link's rate by itself; the others stand under `tbf`.
+    pub shapes: bool,
+}
+
+/// First in, first out, and the end is cut off.
+const FIFO: Queue = Queue {
+    name: "fifo",
+    kernel: "bfifo limit LIMIT",
+    ours: "fifo",
+    buffer: None,
+    module: None,
+    shapes: false,
+};
+
+/// Every other queue with the defaults of the kernel, and of `tc`.
+const QUEUES: [Queue; 9] = [
+    Queue {
+        name: "pie",
+        kernel: "pie",
+        ours: "pie",
+        buffer: Some("1000 packets"),
+        module: Some("sch_pie"),
+        shapes: false,
+    },
+    Queue {
+        name: "codel",
+        kernel: "codel",
+        ours: "codel",
+        buffer: Some("1000 packets"),
+        module: Some("sch_codel"),
+        shapes: false,
+    },
+    // By default `tc` takes thresholds of a quarter of the limit and a third of that,
+    // a greatest probability of 2%, and from these a weight of 1/32.
+    Queue {
+        name: "red",
+        kernel: "red limit 400000 avpkt 1000 bandwidth RATE",
+        ours: "red:probability=0.02:max=100 kB:min=33333 B:gentle=off:weight=0.03125:packet_time=0.8 ms",
+        buffer: Some("400 kB"),
+        module: Some("sch_red"),
+        shapes: false,
+    },
+    Queue {
+        name: "fq_codel",
+        kernel: "fq_codel",
+        ours: "fq-codel",
+        buffer: Some("10240 packets"),
+        module: None,
+        shapes: false,
+    },
+    Queue {
+        name: "fq_pie",
+        kernel: "fq_pie",
+        ours: "fq-pie",
+        buffer: Some("10240 packets"),
+        module: Some("sch_fq_pie"),
+        shapes: false,
+    },
+    Queue {
+        name: "sfq",
+        kernel: "sfq",
+        ours: "sfq",
+        buffer: Some("127 packets"),
+        module: Some("sch_sfq"),
+        shapes: false,
+    },
+    Queue {
+        name: "fq",
+        kernel: "fq",
+        ours: "fq",
+        buffer: Some("10000 packets"),
+        module: Some("sch_fq"),
+        shapes: false,
+    },
+    Queue {
+        name: "cake",
+        kernel: "cake bandwidth RATE raw",
+        ours: "cake",
+        buffer: Some("4 MB"),
+        module: Some("sch_cake"),
+        shapes: true,
+    },
+    Queue {
+        name: "cake-flows",
+        kernel: "cake bandwidth RATE raw besteffort flows",
+        ours: "cake",
+        buffer: Some("4 MB"),
+        module: Some("sch_cake"),
+        shapes: true,
+    },
+];
+
+/// The controllers of the kernel, each with the names under which the simulator may
+/// have it, the best match first.
+const CONTROLLERS: [(&str, &[&str]); 3] =
+    [("reno", &["reno", "newreno"]), ("cubic", &["cubic"]), ("bbr", &["bbr"])];
+
+/// A link, a queue, a load and a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What it asks.
+    pub question: Question,
+    /// Where.
+    pub link: Link,
+    /// The queue in front of the link.
+    pub queue: Queue,
+    /// Offered bits, in percent of the link's.
+    pub load_percent: u32,
+    /// The kernel's name of the senders' controller.
+    pub controller: &'static str,
+}
+
+impl fmt::Display for Cell {
+    /// `fifo-10M40-90-cubic`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cell { queue, link, load_percent, controller, .. } = self;
+        write!(f, "{}-{link}-{load_percent}-{controller}", queue.name)
+    }
+}
+
+impl Cell {
+    /// The load as a part of the rate.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        f64::from(self.load_percent) / 100.0
+    }
+
+    /// The simulator's name of the controller; `None` if it has none.
+    #[must_use]
+    pub fn ours(&self) -> Option<&'static str> {
+        ours(self.controller)
+    }
+}
+
+/// The simulator's name of a controller of the kernel; `None` if it has none.
+#[must_use]
+pub fn ours(controller: &str) -> Option<&'static str> {
+    let (_, names) = CONTROLLERS.iter().find(|(kernel, _)| *kernel == controller)?;
+    names.iter().copied().find(|name| congestion::Entry::named(name).is_some())
+}
+
+/// The kernel's controllers.
+pub fn controllers() -> impl Iterator<Item = &'static str> {
+    CONTROLLERS.iter().map(|(kernel, _)| *kernel)
+}
+
+/// Every cell, in the order of the page.
+#[must_use]
+pub fn cells() -> Vec<Cell> {
+    // Buffers of 3, 4, 1.2, 0.2 and 4.9 bandwidth-delay products.
+    let senders = [
+        (USUAL_LINK, 60),
+        (USUAL_LINK, 90),
+        (Link::new(5, 100, 250), 70),
+        (Link::new(20, 20, 60), 80),
+        (Link::new(50, 150, 190), 80),
+        (Link::new(2, 30, 37), 110),
+    ];
+    let mut cells = Vec::new();
+    for (link, load_percent) in senders {
+        cells.extend(controllers().map(|controller| Cell {
+            question: Question::Senders,
+            link,
+            queue: FIFO,
+            load_percent,
+            controller,
+        }));
+    }
+    for queue in QUEUES {
+        cells.extend([60, 90, 110].map(|load_percent| Cell {
+            question: Question::Queues,
+            link: USUAL_LINK,
+            queue,
+            load_percent,
+            controller: "cubic",
+        }));
+    }
+    cells
+}
+
+/// The cell of one long flow on a FIFO, with `controller`.
+#[must_use]
+pub fn long_flow(controller: &'static str) -> Cell {
+    Cell {
+        question: Question::Senders,
+        link: USUAL_LINK,
+        queue: FIFO,
+        load_percent: 100,
+        controller,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_cell_has_a_name_of_its_own() {
+        let cells = cells();
+        let names: BTreeSet<String> = cells.iter().map(ToString::to_string).collect();
+        assert_eq!(names.len(), cells.len());
+        assert!(names.contains("fifo-10M40-90-cubic"));
+    }
+
+    #[test]
+    fn the_links_cover_what_was_asked_for() {
+        let links: Vec<Link> = cells().iter().map(|cell| cell.link).collect();
+        let products: Vec<f64> = links
+            .iter()
+            .map(|link| {
+                let product = link.rate.0 as f64 / 8.0 * 2.0 * link.delay.as_seconds();
+                link.buffer_bytes as f64 / product
+            })
+            .collect();
+        assert!(products.iter().any(|product| *product < 0.3));
+        assert!(products.iter().any(|product| *product > 4.0));
+        assert!(links.iter().any(|link| link.rate == Rate(2_000_000)));
+        assert!(links.iter().any(|link| link.rate == Rate(50_000_000)));
+    }
+}

@@ -1,0 +1,319 @@
+//! What the command line asks for.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use clap::{Args, Parser, Subcommand};
+use tidegate_judge::agent;
+use tidegate_judge::cell::{self, Cell, Question};
+use tidegate_judge::figures::{self, Row};
+use tidegate_judge::flow::{self, Flow};
+use tidegate_judge::guest::{Guest, GuestError, Job};
+use tidegate_judge::kept::{self, Kept, Manifest};
+use tidegate_judge::native::{self, NativeError};
+use tidegate_judge::page;
+use tidegate_judge::workload::{self, Transfer};
+
+/// The folder of what the guest measured, and of what the machine's own kernel did.
+const GUEST: &str = "guest";
+const NATIVE: &str = "native";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate-judge guest                        measures every cell in a guest with Debian's kernel
+  tidegate-judge guest --cells fq_codel       only the cells with this in their name
+  tidegate-judge page                         writes docs/kernel from the kept figures
+  tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
+
+/// The same transfers through Linux and through the simulator.
+#[derive(Parser)]
+#[command(name = "tidegate-judge", after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Measures Debian's kernel in a guest and rewrites the kept figures.
+    Guest {
+        #[command(flatten)]
+        which: Which,
+        /// Where the guest's kernel is kept once it is fetched.
+        #[arg(long, value_name = "FOLDER", default_value = "target/kernel-guest")]
+        cache: PathBuf,
+    },
+    /// Measures this machine's own kernel, in real time, and rewrites its kept figures.
+    ///
+    /// It has reno, cubic and often bbr, but few queues: only cells with a FIFO are
+    /// measured.
+    Native {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Simulates what was measured and writes the pages that compare both.
+    Page {
+        /// The folder of the kept figures.
+        #[arg(long, value_name = "FOLDER", default_value = kept::FOLDER)]
+        kept: PathBuf,
+        /// The folder of the pages.
+        #[arg(long, value_name = "FOLDER", default_value = "docs/kernel")]
+        out: PathBuf,
+    },
+    /// Prints a log of transfers: start_s,size_bytes.
+    Log {
+        /// The link's rate in Mbit/s.
+        megabits: u64,
+        /// The load in percent.
+        load: u32,
+        /// The log's number.
+        number: u64,
+    },
+    /// The receiving agent: reads all that comes, until the sender's last probe.
+    #[command(hide = true)]
+    Sink {
+        /// Where it listens.
+        address: SocketAddrV4,
+    },
+    /// The sending agent.
+    #[command(hide = true)]
+    Send {
+        /// The transfers.
+        log: PathBuf,
+        /// The sink's address.
+        to: SocketAddrV4,
+        /// The sender's own address.
+        from: Ipv4Addr,
+        /// The congestion controller.
+        controller: String,
+        /// How long it stays.
+        seconds: f64,
+        /// `yes`: look at the state of connections.
+        watches: String,
+    },
+}
+
+/// What is measured, and where the figures go.
+#[derive(Args)]
+struct Which {
+    /// Only cells whose names contain this; long flows are called `long-<controller>`.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    cells: String,
+    /// The number of logs for each cell.
+    #[arg(long, value_name = "NUMBER", default_value_t = 4)]
+    logs: u64,
+    /// The folder of the kept figures.
+    #[arg(long, value_name = "FOLDER", default_value = kept::FOLDER)]
+    out: PathBuf,
+    /// Also writes every transfer here: id,size_bytes,start_s,response_s for each log.
+    #[arg(long, value_name = "FOLDER")]
+    transfers: Option<PathBuf>,
+    /// Prints the figures of each cell as a line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is measured in one go.
+enum Part {
+    /// The transfers of a cell.
+    Transfers(Cell),
+    /// One long flow.
+    Flow(Cell),
+}
+
+impl Part {
+    /// Everything whose name contains `text`.
+    fn all(text: &str) -> Vec<Part> {
+        let flows = cell::controllers().map(|name| Part::Flow(cell::long_flow(name)));
+        let transfers = cell::cells().into_iter().map(Part::Transfers);
+        flows.chain(transfers).filter(|part| part.name().contains(text)).collect()
+    }
+
+    fn cell(&self) -> &Cell {
+        let (Part::Transfers(cell) | Part::Flow(cell)) = self;
+        cell
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Part::Transfers(cell) => cell.to_string(),
+            Part::Flow(cell) => format!("long-{}", cell.controller),
+        }
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate-judge: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
+    match task {
+        Task::Guest { which, cache } => guest(&which, &cache)?,
+        Task::Native { which } => native(&which)?,
+        Task::Page { kept, out } => {
+            let folder = kept.join(GUEST);
+            let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
+            let kept = Kept::open(&kept, GUEST)?.ok_or(missing)?;
+            page::write(&kept, &out, |name| eprintln!("{name}"))?;
+        }
+        Task::Log { megabits, load, number } => {
+            let rate = tidegate_core::Rate(megabits * 1_000_000);
+            let transfers = workload::transfers(rate, f64::from(load) / 100.0, number);
+            workload::write(&transfers, io::stdout())?;
+        }
+        Task::Sink { address } => agent::sink(address, io::stdout())?,
+        Task::Send { log, to, from, controller, seconds, watches } => {
+            let watches = watches == "yes";
+            let order =
+                agent::Order { log: &log, to, from, controller: &controller, seconds, watches };
+            agent::send(&order, io::stdout())?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures in the guest, and keeps what was measured after each part.
+fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
+    let guest = match Guest::prepare(cache) {
+        Err(GuestError::Skipped(reason)) => {
+            println!("SKIP the kernel in a guest: {reason}");
+            return Ok(());
+        }
+        guest => guest?,
+    };
+    let command = "make kernel-guest";
+    let mut kept = Kept::renew(&which.out, GUEST, manifest(&guest.release, command)?)?;
+    let parts = Part::all(&which.cells);
+    for (number, part) in parts.iter().enumerate() {
+        let begun = Instant::now();
+        match part {
+            Part::Transfers(cell) => {
+                let logs = logs(cell, which.logs);
+                let job =
+                    Job { cell, logs: &logs, seconds: None, sender_queue: None, watches: false };
+                let events = guest.measure(&job)?;
+                let responses: Vec<_> = events
+                    .iter()
+                    .zip(&logs)
+                    .map(|(events, log)| flow::responses(events, log.len()))
+                    .collect();
+                keep(which, &mut kept, cell, &logs, &responses)?;
+            }
+            Part::Flow(cell) => {
+                let logs = [vec![flow::ENDLESS]];
+                let seconds = Some(flow::SECONDS);
+                let job = Job { cell, logs: &logs, seconds, sender_queue: None, watches: true };
+                let events = guest.measure(&job)?;
+                kept.put_flow(cell.controller, Flow::of_events(&events[0], cell.link));
+            }
+        }
+        kept.save()?;
+        report(number, parts.len(), part, begun);
+    }
+    Ok(())
+}
+
+/// Measures on this machine, and keeps what was measured after each part.
+fn native(which: &Which) -> Result<(), NativeError> {
+    let manifest = manifest(&native::release()?, "make kernel-native")?;
+    let mut kept = Kept::renew(&which.out, NATIVE, manifest)?;
+    let mut parts = Part::all(&which.cells);
+    parts.retain(|part| part.cell().question == Question::Senders);
+    for (number, part) in parts.iter().enumerate() {
+        let begun = Instant::now();
+        if let Err(error) = native_part(which, &mut kept, part) {
+            let NativeError::Missing(reason) = error else { return Err(error) };
+            println!("SKIP {} on this machine's kernel: {reason}", part.name());
+            continue;
+        }
+        kept.save()?;
+        report(number, parts.len(), part, begun);
+    }
+    Ok(())
+}
+
+/// Measures a part on this machine.
+fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), NativeError> {
+    match part {
+        Part::Transfers(cell) => {
+            let logs = logs(cell, which.logs);
+            let mut responses = Vec::new();
+            for log in &logs {
+                let events = native::measure(cell, log, None, false)?;
+                responses.push(flow::responses(&events, log.len()));
+            }
+            keep(which, kept, cell, &logs, &responses)?;
+        }
+        Part::Flow(cell) => {
+            let events = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
+            kept.put_flow(cell.controller, Flow::of_events(&events, cell.link));
+        }
+    }
+    Ok(())
+}
+
+/// Says how far a measurement has come.
+fn report(number: usize, all: usize, part: &Part, begun: Instant) {
+    eprintln!("{}/{all} {} {} s", number + 1, part.name(), begun.elapsed().as_secs());
+}
+
+/// The logs of a cell, from the first.
+fn logs(cell: &Cell, count: u64) -> Vec<Vec<Transfer>> {
+    (1..=count).map(|log| workload::transfers(cell.link.rate, cell.load(), log)).collect()
+}
+
+/// Keeps the figures of a cell, and shows what is asked for.
+fn keep(
+    which: &Which,
+    kept: &mut Kept,
+    cell: &Cell,
+    logs: &[Vec<Transfer>],
+    responses: &[Vec<Option<f64>>],
+) -> io::Result<()> {
+    let name = cell.to_string();
+    let mut rows: Vec<Row> = Vec::new();
+    for (number, (log, responses)) in (1..).zip(logs.iter().zip(responses)) {
+        rows.extend(figures::condense(&name, number, log, responses));
+        if let Some(folder) = &which.transfers {
+            write_transfers(&folder.join(&name), number, log, responses)?;
+        }
+    }
+    if which.json {
+        println!("{}", serde_json::to_string(&rows)?);
+    }
+    kept.put_rows(&name, rows);
+    Ok(())
+}
+
+/// Writes each transfer of a log.
+fn write_transfers(
+    folder: &Path,
+    log: u64,
+    transfers: &[Transfer],
+    responses: &[Option<f64>],
+) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut text = String::from("id,size_bytes,start_s,response_s\n");
+    for (id, (transfer, response)) in transfers.iter().zip(responses).enumerate() {
+        let response = response.map_or(String::new(), |seconds| format!("{seconds:.6}"));
+        let Transfer { size_bytes, start_s } = transfer;
+        text += &format!("{id},{size_bytes},{start_s},{response}\n");
+    }
+    std::fs::write(folder.join(format!("{log}.csv")), text)
+}
+
+/// How today's figures come about.
+fn manifest(kernel: &str, command: &str) -> io::Result<Manifest> {
+    let date = Command::new("date").args(["-u", "+%F"]).output()?;
+    let date = String::from_utf8_lossy(&date.stdout).trim().to_owned();
+    Ok(Manifest { kernel: kernel.into(), command: command.into(), date })
+}

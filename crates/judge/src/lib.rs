@@ -1,0 +1,16 @@
+//! The kernel as judge: the same transfers through Linux and through the simulator.
+#![cfg(target_os = "linux")]
+
+pub mod agent;
+pub mod cell;
+pub mod figures;
+pub mod flow;
+pub mod guest;
+pub mod kept;
+pub mod native;
+pub mod page;
+mod plot;
+mod shaped;
+pub mod simulated;
+pub mod verdict;
+pub mod workload;

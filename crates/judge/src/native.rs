@@ -1,0 +1,263 @@
+//! The native bed: the machine's own kernel, in real time.
+//!
+//! ```text
+//! sender --- path --- provider --- access --- client
+//! ```
+//!
+//! Each host is a thread in a network namespace of its own. The path is a TUN device at
+//! each end and two threads between them that hold each packet for the delay, exactly;
+//! the access is a `veth` with `tbf` over the cell's queue. Nothing needs to be cleaned
+//! up: a namespace ends with the process.
+//!
+//! This takes root's rights, `/dev/net/tun`, `ip`, `tc` and `tbf`. Packets are some tens
+//! of microseconds late, which is as well as threads are woken; on a machine that is
+//! busy with other things it is more, and the guest is the better judge.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::gettid;
+use tappers::{AddAddressV4, Interface, Tun};
+
+use crate::agent::{self, Event, Order};
+use crate::cell::Cell;
+use crate::guest::{BURST_BYTES, queue_words, shaped_rate};
+use crate::workload::{self, PATIENCE_S, Transfer};
+
+const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const PROVIDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// A part of the network: this much of an address belongs to it.
+const NETWORK_BITS: u8 = 24;
+/// The largest IP packet.
+const LARGEST_PACKET: usize = 65_535;
+/// Packets that a device holds for the thread that reads it: the path loses none.
+const DEVICE_PACKETS: &str = "5000";
+/// Nothing is remembered of earlier connections.
+const SETTINGS: [(&str, &str); 2] =
+    [("ipv4/tcp_no_metrics_save", "1"), ("ipv4/ip_local_port_range", "10000 64999")];
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    /// This machine lacks something; what.
+    #[error("{0}")]
+    Missing(String),
+    /// Something that should work did not.
+    #[error("the native bed: {0}")]
+    Io(#[from] io::Error),
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread in a network namespace of its own.
+struct Host {
+    jobs: mpsc::Sender<Job>,
+    thread: i32,
+}
+
+impl Host {
+    fn new() -> Result<Host, NativeError> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let (ready, opened) = mpsc::channel();
+        thread::spawn(move || {
+            hurry();
+            let entered = unshare(CloneFlags::CLONE_NEWNET).map(|()| gettid().as_raw());
+            let works = entered.is_ok();
+            if ready.send(entered).is_ok() && works {
+                queue.iter().for_each(|job| job());
+            }
+        });
+        let thread = opened
+            .recv()
+            .expect("the thread answers before it ends")
+            .map_err(|error| NativeError::Missing(format!("a network namespace: {error}")))?;
+        let host = Host { jobs, thread };
+        host.words("ip", "link set lo up")?;
+        Ok(host)
+    }
+
+    /// Has this host do something, and returns where its result comes out.
+    fn begin<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> mpsc::Receiver<T> {
+        let (done, result) = mpsc::channel();
+        // Whoever no longer waits does not want the result.
+        let job = move || drop(done.send(job()));
+        self.jobs.send(Box::new(job)).expect("the host lives as long as its bed");
+        result
+    }
+
+    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        self.begin(job).recv().expect("the job does not panic")
+    }
+
+    /// Runs a program of one line on this host.
+    fn words(&self, program: &'static str, line: &str) -> Result<(), NativeError> {
+        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let output =
+            self.run(move || Command::new(program).args(&words).stdin(Stdio::null()).output());
+        let failed = |reason: &str| NativeError::Missing(format!("{program} {line}: {reason}"));
+        let output = output.map_err(|error| failed(&error.to_string()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(failed(String::from_utf8_lossy(&output.stderr).trim()))
+    }
+
+    /// Writes a setting below `/proc/sys/net`.
+    fn set(&self, setting: &str, value: &'static str) -> Result<(), NativeError> {
+        let path = format!("/proc/sys/net/{setting}");
+        Ok(self.run(move || fs::write(path, value))?)
+    }
+
+    /// This host's end of the path.
+    fn device(&self, address: Ipv4Addr) -> Result<Tun, NativeError> {
+        let device = self.run(move || {
+            let mut device = Tun::new_named(Interface::new("path")?)?;
+            let mut request = AddAddressV4::new(address);
+            request.set_netmask(NETWORK_BITS);
+            device.add_addr(request)?;
+            device.set_up()?;
+            io::Result::Ok(device)
+        });
+        let device =
+            device.map_err(|error| NativeError::Missing(format!("a TUN device: {error}")))?;
+        self.words("ip", &format!("link set path txqueuelen {DEVICE_PACKETS}"))?;
+        Ok(device)
+    }
+}
+
+/// Has the calling thread run before all that is ordinary. It works without, but a
+/// busy machine then makes packets late.
+fn hurry() {
+    let thread = gettid().to_string();
+    let _ =
+        Command::new("chrt").args(["--reset-on-fork", "--fifo", "--pid", "1", &thread]).output();
+}
+
+/// Carries what comes out of `source` to `target`, for as long as the process lives.
+fn carry(source: &Arc<Tun>, target: &Arc<Tun>, delay: Duration) {
+    let (flying, arriving) = mpsc::channel::<(Instant, Vec<u8>)>();
+    let (source, target) = (source.clone(), target.clone());
+    thread::spawn(move || {
+        hurry();
+        let mut buffer = [0; LARGEST_PACKET];
+        while let Ok(length) = source.recv(&mut buffer) {
+            if flying.send((Instant::now() + delay, buffer[..length].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        hurry();
+        for (due, packet) in arriving {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            if target.send(&packet).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// The three hosts of a cell.
+struct Bed {
+    sender: Host,
+    client: Host,
+    /// It only forwards, but must not end before the others.
+    _provider: Host,
+}
+
+impl Bed {
+    fn new(cell: &Cell) -> Result<Bed, NativeError> {
+        let (sender, provider, client) = (Host::new()?, Host::new()?, Host::new()?);
+        for host in [&sender, &client] {
+            for (setting, value) in SETTINGS {
+                host.set(setting, value)?;
+            }
+        }
+        provider.set("ipv4/ip_forward", "1")?;
+        let near = Arc::new(sender.device(SENDER)?);
+        let far = Arc::new(provider.device(PROVIDER)?);
+        let delay = Duration::from_nanos(cell.link.delay.0);
+        carry(&near, &far, delay);
+        carry(&far, &near, delay);
+        let peer = client.thread;
+        provider
+            .words("ip", &format!("link add access type veth peer name access netns {peer}"))?;
+        for (host, address) in [(&provider, "192.0.2.1/24"), (&client, "192.0.2.2/24")] {
+            host.words("ip", &format!("address add {address} dev access"))?;
+            host.words("ip", "link set access up")?;
+        }
+        sender.words("ip", "route add default dev path")?;
+        client.words("ip", "route add default via 192.0.2.1")?;
+        let rate = shaped_rate(cell);
+        provider.words(
+            "tc",
+            &format!(
+                "qdisc add dev access root handle 1: tbf rate {rate}bit burst {BURST_BYTES} \
+                 limit 15140"
+            ),
+        )?;
+        let queue = queue_words(cell);
+        provider.words("tc", &format!("qdisc add dev access parent 1:1 handle 10: {queue}"))?;
+        Ok(Bed { sender, client, _provider: provider })
+    }
+}
+
+/// The kernel's release.
+///
+/// # Errors
+/// When `/proc` is not there.
+pub fn release() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned())
+}
+
+/// Sends a log through the machine's kernel, and returns what the agents saw.
+/// `seconds` is how long the sender stays; `None`: until transfers had time to end.
+///
+/// # Errors
+/// When the machine lacks something that this takes.
+pub fn measure(
+    cell: &Cell,
+    log: &[Transfer],
+    seconds: Option<f64>,
+    watches: bool,
+) -> Result<Vec<Event>, NativeError> {
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    if !known.split_whitespace().any(|name| name == cell.controller) {
+        return Err(NativeError::Missing(format!("this kernel has no {}", cell.controller)));
+    }
+    let bed = Bed::new(cell)?;
+    let name = format!("tidegate-log-{}-{}", std::process::id(), gettid());
+    let path = std::env::temp_dir().join(name);
+    workload::write(log, fs::File::create(&path)?)?;
+    let last = log.last().map_or(0.0, |transfer| transfer.start_s);
+    let seconds = seconds.unwrap_or(last + PATIENCE_S);
+    let to = SocketAddrV4::new(CLIENT, 9000);
+    let sink = bed.client.begin(move || {
+        let mut lines = Vec::new();
+        agent::sink(to, &mut lines).map(|()| lines)
+    });
+    let (log_path, controller) = (path.clone(), cell.controller);
+    let sent = bed.sender.run(move || {
+        let log: &Path = &log_path;
+        let order = Order { log, to, from: SENDER, controller, seconds, watches };
+        let mut lines = Vec::new();
+        agent::send(&order, &mut lines).map(|()| lines)
+    });
+    fs::remove_file(&path)?;
+    let mut lines = sent?;
+    lines.extend(sink.recv().expect("the sink ends after the last probe")?);
+    let text = String::from_utf8_lossy(&lines).into_owned();
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}

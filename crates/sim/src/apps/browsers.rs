@@ -1,0 +1,557 @@
+//! Browsers and the servers that they ask: pages over connections that carry many
+//! responses.
+//!
+//! Each receiver of a source of pages is a user with a browser. A page names its
+//! objects and what each waits for ([`crate::pages`]); the browser finds a connection
+//! for each object that is due. Over HTTP/1.1 that is one without a request, a new one
+//! if there are fewer than six to the host, or the first that becomes free. Over HTTP/2
+//! it is the one to the host, opened by the first object. Connections stay open between
+//! pages. The browser closes those that have had nothing to do for the keep-alive time;
+//! that in reality servers close them, too, matters only when a request crosses their
+//! FIN, and is left out. So are name resolution, the resumption of TLS sessions, caches,
+//! and HTTP/3, whose objects come over HTTP/2.
+//!
+//! A host is one of the source's servers, the same for all users of a run. A page that
+//! begins while another one is loading shares its connections, as a second tab does.
+
+mod books;
+mod carrier;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use slab::Slab;
+use tidegate_core::{Bytes, Span, Stream, Time};
+
+use self::books::Trouble;
+use self::carrier::{Came, Carrier, Heard, Request};
+use super::App;
+use super::senders::Senders;
+use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
+use crate::pages::{AT_ONCE, Loading, Pages, Plan};
+use crate::scenario::sizes::Sampler;
+use crate::scenario::{
+    FrameOrder, NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec,
+    Transfer, Visits,
+};
+use crate::simulation::World;
+use crate::trace::HttpVersion;
+
+/// The browsers of a run, and the servers that they ask.
+pub(crate) struct Browsers<'a> {
+    users: Vec<User<'a>>,
+    pages: Slab<Page>,
+    objects: Slab<Object>,
+    carriers: Slab<Carried>,
+    /// The reasons for which it is woken.
+    alarms: Slab<Alarm>,
+    /// The senders of each source of pages: every host has one of them.
+    senders: Vec<Option<Senders>>,
+    /// Objects of each source so far.
+    asked: Vec<u64>,
+    /// Connections so far.
+    opened: u64,
+    /// Connections whose browser has written something that TCP has not looked at.
+    written: Vec<ConnectionId>,
+    seed: u64,
+}
+
+/// Why it acts.
+#[derive(Clone, Copy, Debug)]
+enum Alarm {
+    /// A user asks for a page.
+    Page { user: usize },
+    /// An object is due.
+    Due { page: usize, object: usize },
+    /// A server has a response.
+    Thought { carrier: usize, serial: u64, request: Request },
+    /// A connection may have had nothing to do for too long.
+    Idle { carrier: usize, serial: u64, given: u64 },
+}
+
+/// A user of a source.
+struct User<'a> {
+    source: usize,
+    spec: &'a TrafficSpec,
+    transfer: &'a Transfer,
+    profile: &'a PageProfile,
+    node: NodeId,
+    sizes: Sampler,
+    stream: Stream,
+    /// The connections to each host, or those that hosts share.
+    pools: BTreeMap<Place, Pool>,
+}
+
+/// Whereto a connection leads: a host, or one of those that hosts share, by number.
+type Place = (u32, HttpVersion);
+
+/// The connections of a user to one place.
+#[derive(Default)]
+struct Pool {
+    carriers: Vec<usize>,
+    /// Objects that wait for a free connection.
+    waiting: VecDeque<usize>,
+}
+
+/// A page on its way.
+struct Page {
+    user: usize,
+    began: Time,
+    loading: Loading,
+    /// Whether an object of it was given up.
+    broken: bool,
+}
+
+/// An object on its way.
+struct Object {
+    page: usize,
+    /// Its number in the page, and within its source.
+    number: usize,
+    of_source: u64,
+    size: Bytes,
+    asked: Time,
+    taken: u64,
+    moved: Time,
+    longest_stall: Span,
+    carrier: Option<usize>,
+    /// What its connection had lost and repeated before it came there.
+    before: Trouble,
+}
+
+/// A connection with the place that it leads to.
+struct Carried {
+    carrier: Carrier,
+    user: usize,
+    place: Place,
+    /// What sets the congestion window, by name.
+    congestion: &'static str,
+}
+
+impl<'a> Browsers<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, seed: u64) -> Browsers<'a> {
+        let mut users = Vec::new();
+        for (source, spec) in scenario.traffic.iter().enumerate() {
+            let TrafficKind::Pages { transfer, profile } = &spec.kind else { continue };
+            users.extend(transfer.to.iter().enumerate().map(|(number, node)| User {
+                source,
+                spec,
+                transfer,
+                profile,
+                node: *node,
+                sizes: Sampler::new(&profile.sizes),
+                stream: Stream::new(seed, &format!("{} user {number}", spec.name)),
+                pools: BTreeMap::new(),
+            }));
+        }
+        let senders = scenario.traffic.iter().enumerate().map(|(source, spec)| match &spec.kind {
+            TrafficKind::Pages { transfer, .. } => Some(Senders::new(&transfer.tcp, seed, source)),
+            _ => None,
+        });
+        Browsers {
+            users,
+            pages: Slab::new(),
+            objects: Slab::new(),
+            carriers: Slab::new(),
+            alarms: Slab::new(),
+            senders: senders.collect(),
+            asked: vec![0; scenario.traffic.len()],
+            opened: 0,
+            written: Vec::new(),
+            seed,
+        }
+    }
+
+    fn wake_at(&mut self, world: &mut World<'_>, at: Time, alarm: Alarm) {
+        let number = self.alarms.insert(alarm) as u64;
+        world.wake(AppId::Browsers, at, number);
+    }
+
+    // Pages.
+
+    fn plan_page(&mut self, world: &mut World<'_>, user: usize) {
+        let state = &mut self.users[user];
+        let (Visits::Every(mean) | Visits::After(mean)) = state.profile.visits;
+        let at = world.now().max(state.spec.start) + state.stream.exponential_span(mean);
+        if at < state.spec.stop {
+            self.wake_at(world, at, Alarm::Page { user });
+        }
+    }
+
+    fn begin_page(&mut self, world: &mut World<'_>, user: usize) {
+        let state = &mut self.users[user];
+        let plan = state.draw();
+        let began = world.now();
+        if world.is_measured(began) {
+            world.summary.traffic[state.source].pages += 1;
+        }
+        let page = Page { user, began, loading: Loading::new(plan), broken: false };
+        let page = self.pages.insert(page);
+        if let Visits::Every(_) = self.users[user].profile.visits {
+            self.plan_page(world, user);
+        }
+        self.go_on(world, page);
+    }
+
+    /// Asks for the objects of a page that have become due, and plans the next ones.
+    fn go_on(&mut self, world: &mut World<'_>, page: usize) {
+        while let Some((object, gap)) = self.pages[page].loading.next_due() {
+            if gap > Span::ZERO {
+                self.wake_at(world, world.now() + gap, Alarm::Due { page, object });
+            } else {
+                self.ask(world, page, object);
+            }
+        }
+    }
+
+    /// All objects of a page have arrived, or never will.
+    fn end_page(&mut self, world: &mut World<'_>, page: usize) {
+        let Page { user, began, broken, .. } = self.pages.remove(page);
+        if world.is_measured(began) && !broken {
+            let took = world.now().since(began);
+            world.summary.traffic[self.users[user].source].page_loads.record(took);
+        }
+        if let Visits::After(_) = self.users[user].profile.visits {
+            self.plan_page(world, user);
+        }
+    }
+
+    // Objects.
+
+    /// An object is due: it goes to a connection, or waits for one.
+    fn ask(&mut self, world: &mut World<'_>, page: usize, number: usize) {
+        let Page { user, loading, .. } = &self.pages[page];
+        let (user, planned, site) = (*user, loading.object(number), loading.site(number));
+        let state = &mut self.users[user];
+        let place = match state.profile.protocol {
+            Protocol::Http10 | Protocol::Http11 => (site, HttpVersion::One),
+            Protocol::Http2 => (planned.shared, HttpVersion::Two),
+            Protocol::Recorded => match planned.version {
+                HttpVersion::One => (site, HttpVersion::One),
+                HttpVersion::Two => (planned.shared, HttpVersion::Two),
+            },
+        };
+        let source = state.source;
+        let now = world.now();
+        let object = self.objects.insert(Object {
+            page,
+            number,
+            of_source: self.asked[source],
+            size: planned.size,
+            asked: now,
+            taken: 0,
+            moved: now,
+            longest_stall: Span::ZERO,
+            carrier: None,
+            before: Trouble::default(),
+        });
+        self.asked[source] += 1;
+        let pool = state.pools.entry(place).or_default();
+        let (most, free) = match place.1 {
+            HttpVersion::Two => (1, pool.carriers.first().copied()),
+            HttpVersion::One => {
+                let is_free = |it: &&usize| self.carriers[**it].carrier.objects.is_empty();
+                (AT_ONCE as usize, pool.carriers.iter().find(is_free).copied())
+            }
+        };
+        if let Some(carrier) = free {
+            self.give(world, carrier, object);
+        } else if pool.carriers.len() < most {
+            let carrier = self.open(world, user, place);
+            self.give(world, carrier, object);
+        } else {
+            pool.waiting.push_back(object);
+        }
+    }
+
+    /// Opens a connection to a place.
+    fn open(&mut self, world: &mut World<'_>, user: usize, place: Place) -> usize {
+        let User { transfer, profile, node, spec, source, .. } = self.users[user];
+        let senders = self.senders[source].as_ref().expect("it has pages");
+        let tcp = senders.of(u64::from(place.0));
+        let slot = self.carriers.vacant_entry();
+        let servers = &transfer.from;
+        let mut stream = Stream::new(self.seed, &format!("{} host {}", spec.name, place.0));
+        let connection = world.open(&Opening {
+            nodes: [node, servers[stream.index(servers.len())]],
+            tcp: [tcp.clone(), tcp.clone()],
+            apps: [AppId::Browsers; 2],
+            class: spec.class,
+            tag: slot.key() as u64,
+            wanted: None,
+        });
+        let end = world.end(connection, Side::Opener).expect("it was opened just now");
+        let order = match place.1 {
+            HttpVersion::One => FrameOrder::RoundRobin,
+            HttpVersion::Two => profile.order,
+        };
+        let carrier = Carrier::open(connection, self.opened, order, profile.handshakes, end);
+        self.opened += 1;
+        let key = slot.key();
+        let congestion = tcp.congestion.name;
+        slot.insert(Carried { carrier, user, place, congestion });
+        self.users[user].pools.entry(place).or_default().carriers.push(key);
+        self.written.push(connection);
+        key
+    }
+
+    /// The browser sends the request for an object over a connection, or will when the
+    /// handshake is over.
+    fn give(&mut self, world: &mut World<'_>, key: usize, object: usize) {
+        let Carried { carrier, user, .. } = &mut self.carriers[key];
+        let state = &mut self.objects[object];
+        let planned = self.pages[state.page].loading.object(state.number);
+        let connection = world.connections.live(carrier.connection);
+        let connection = connection.expect("what is in a pool is open");
+        state.carrier = Some(key);
+        state.before = Trouble::of(connection);
+        let Opener::Receiver { request } = self.users[*user].transfer.opened_by else {
+            unreachable!("browsers open connections")
+        };
+        let request = Request {
+            object,
+            size: planned.request.unwrap_or(request).0,
+            response: planned.size.0,
+            think: planned.think,
+            urgency: planned.urgency.0,
+        };
+        carrier.ask(request, connection.endpoint(Side::Opener));
+        self.written.push(carrier.connection);
+    }
+
+    /// So many bytes more of an object have arrived.
+    fn take(&mut self, world: &mut World<'_>, object: usize, bytes: u64) {
+        let now = world.now();
+        let state = &mut self.objects[object];
+        state.taken += bytes;
+        state.longest_stall = state.longest_stall.max(now.since(state.moved));
+        state.moved = now;
+        let page = state.page;
+        if state.taken == state.size.0 {
+            self.end_object(world, object, true, None);
+        } else if self.pages[page].loading.arrived(state.number, state.taken) {
+            self.go_on(world, page);
+        }
+    }
+
+    /// An object has arrived, or never will; with its connection if that has ended.
+    fn end_object(
+        &mut self,
+        world: &mut World<'_>,
+        object: usize,
+        complete: bool,
+        connection: Option<&mut Connection>,
+    ) {
+        self.report(world, object, complete, connection);
+        let Object { page, number, carrier, .. } = self.objects.remove(object);
+        if let Some(key) = carrier.filter(|key| self.carriers.contains(*key)) {
+            self.carriers[key].carrier.objects.remove(&object);
+            self.free(world, key);
+        }
+        let state = &mut self.pages[page];
+        state.broken |= !complete;
+        state.loading.over(number);
+        if state.loading.is_over() {
+            self.end_page(world, page);
+        } else {
+            self.go_on(world, page);
+        }
+    }
+
+    /// A connection may have become free: another object gets it, or it waits for one.
+    fn free(&mut self, world: &mut World<'_>, key: usize) {
+        let Carried { carrier, user, place, .. } = &self.carriers[key];
+        if !carrier.objects.is_empty() {
+            return;
+        }
+        let (user, place) = (*user, *place);
+        let (serial, given) = (carrier.serial, carrier.given);
+        let profile = self.users[user].profile;
+        let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
+        if profile.protocol == Protocol::Http10 {
+            let next = pool.waiting.pop_front();
+            self.close(world, key);
+            if let Some(next) = next {
+                let carrier = self.open(world, user, place);
+                self.give(world, carrier, next);
+            }
+        } else if let Some(next) = pool.waiting.pop_front() {
+            self.give(world, key, next);
+        } else {
+            let alarm = Alarm::Idle { carrier: key, serial, given };
+            self.wake_at(world, world.now() + profile.keep_alive, alarm);
+        }
+    }
+
+    /// The browser closes a connection that has nothing to do.
+    fn close(&mut self, world: &mut World<'_>, key: usize) {
+        let Carried { carrier, user, place, .. } = &self.carriers[key];
+        let pool = self.users[*user].pools.get_mut(place).expect("a connection is in its pool");
+        pool.carriers.retain(|it| *it != key);
+        if let Some(end) = world.end(carrier.connection, Side::Opener) {
+            end.close();
+            self.written.push(carrier.connection);
+        }
+    }
+
+    // Ends of connections.
+
+    /// Payload has arrived at the browser.
+    fn come(&mut self, world: &mut World<'_>, id: ConnectionId, key: usize) {
+        // What an object's end lets others do may take the connection away.
+        while let Some(carried) = self.carriers.get_mut(key)
+            && let Some(end) = world.end(id, Side::Opener)
+        {
+            let delivered = end.delivered();
+            match carried.carrier.come(delivered, end) {
+                Some(Came::Flight) => self.written.push(id),
+                Some(Came::Object(object, bytes)) => self.take(world, object, bytes),
+                None => break,
+            }
+        }
+    }
+
+    /// Payload or an acknowledgement has arrived at the server; returns whether it has
+    /// written or closed.
+    fn hear(&mut self, world: &mut World<'_>, id: ConnectionId, key: usize) -> bool {
+        let now = world.now();
+        let Some(end) = world.connections.live(id).map(|it| it.endpoint(Side::Acceptor)) else {
+            return false;
+        };
+        let carrier = &mut self.carriers[key].carrier;
+        let delivered = end.delivered();
+        let mut acts = false;
+        let mut thinks = Vec::new();
+        while let Some(heard) = carrier.hear(delivered, end) {
+            match heard {
+                Heard::Request(request) if request.think > Span::ZERO => thinks.push(request),
+                Heard::Request(request) => carrier.respond(request),
+                Heard::Flight => acts = true,
+            }
+        }
+        acts |= carrier.fill(end);
+        if end.peer_finished() {
+            end.close();
+            acts = true;
+        }
+        let serial = carrier.serial;
+        for request in thinks {
+            let alarm = Alarm::Thought { carrier: key, serial, request };
+            self.wake_at(world, now + request.think, alarm);
+        }
+        acts
+    }
+
+    /// Has TCP look at what browsers have written; returns whether that was to be done
+    /// at the connection `here`, which the caller does.
+    fn send(&mut self, world: &mut World<'_>, here: Option<ConnectionId>) -> bool {
+        let mut is_here = false;
+        for connection in self.written.drain(..) {
+            if Some(connection) == here {
+                is_here = true;
+            } else {
+                world.act(connection, Side::Opener);
+            }
+        }
+        is_here
+    }
+}
+
+impl User<'_> {
+    /// The next page that it asks for.
+    fn draw(&mut self) -> Arc<Plan> {
+        let User { sizes, stream, .. } = self;
+        match &self.profile.pages {
+            Pages::Recorded(pages) => pages.draw(stream),
+            Pages::Outlined(table) => {
+                let size = |stream: &mut Stream| sizes.draw(stream).unwrap_or(Bytes(1));
+                Plan::outlined(table, stream, size).into()
+            }
+            Pages::Drawn => Plan::at_once(vec![sizes.draw(stream).unwrap_or(Bytes(1))]).into(),
+        }
+    }
+}
+
+impl App for Browsers<'_> {
+    fn start(&mut self, world: &mut World<'_>) {
+        for user in 0..self.users.len() {
+            self.plan_page(world, user);
+        }
+    }
+
+    fn on_wake(&mut self, world: &mut World<'_>, number: u64) {
+        match self.alarms.remove(number as usize) {
+            Alarm::Page { user } => self.begin_page(world, user),
+            Alarm::Due { page, object } => self.ask(world, page, object),
+            Alarm::Thought { carrier, serial, request } => {
+                let carried = self.carriers.get_mut(carrier);
+                let Some(Carried { carrier, .. }) = carried else { return };
+                if carrier.serial == serial
+                    && let Some(end) = world.end(carrier.connection, Side::Acceptor)
+                {
+                    carrier.respond(request);
+                    carrier.fill(end);
+                    world.act(carrier.connection, Side::Acceptor);
+                }
+            }
+            Alarm::Idle { carrier: key, serial, given } => {
+                let is_same =
+                    |it: &&Carried| (it.carrier.serial, it.carrier.given) == (serial, given);
+                if self.carriers.get(key).filter(is_same).is_some() {
+                    self.close(world, key);
+                }
+            }
+        }
+        self.send(world, None);
+    }
+
+    fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
+        let Some(connection) = world.connections.live(id) else { return false };
+        let key = connection.tag as usize;
+        match side {
+            Side::Acceptor => self.hear(world, id, key),
+            Side::Opener => {
+                self.come(world, id, key);
+                self.send(world, Some(id))
+            }
+        }
+    }
+
+    fn on_over(
+        &mut self,
+        world: &mut World<'_>,
+        connection: &mut Connection,
+        side: Side,
+        _over: Over,
+    ) {
+        // Both ends are here: one of them does what is to be done.
+        if side == Side::Acceptor {
+            return;
+        }
+        let key = connection.tag as usize;
+        let Carried { carrier, user, place, .. } = self.carriers.remove(key);
+        let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
+        pool.carriers.retain(|it| *it != key);
+        // TCP has given it up, and with it what it was to carry.
+        for object in &carrier.objects {
+            self.objects[*object].carrier = None;
+        }
+        for object in carrier.objects {
+            self.end_object(world, object, false, Some(connection));
+        }
+        self.reopen(world, user, place);
+        self.send(world, None);
+    }
+}
+
+impl Browsers<'_> {
+    /// Objects that wait for a connection where none is left get new ones.
+    fn reopen(&mut self, world: &mut World<'_>, user: usize, place: Place) {
+        while let Some(pool) = self.users[user].pools.get_mut(&place)
+            && pool.carriers.len() < AT_ONCE as usize
+            && let Some(next) = pool.waiting.pop_front()
+        {
+            let carrier = self.open(world, user, place);
+            self.give(world, carrier, next);
+        }
+    }
+}

@@ -305,8 +305,7 @@ fn pages_begin_alike_under_every_discipline_and_a_seed_gives_the_same_run() {
 #[test]
 fn objects_of_connections_that_tcp_gives_up_are_reported_and_the_page_goes_on() {
     let link = format!("{EMPTY}\nloss = 0.6");
-    let what =
-        "pause = \"1 s\"\ntcp = { syn_retries = 0, data_retries = 1 }\nprotocol = \"http1.1\"";
+    let what = "pause = \"1 s\"\ntcp = { syn_retries = 0, linear_syn_timeouts = 0, data_retries = 1 }\nprotocol = \"http1.1\"";
     let scenario = scenario(&many(), &link, what);
     let (seen, summary) = run(&scenario, "fifo", 1);
     let (whole, broken): (Vec<&FlowRecord>, Vec<_>) =

@@ -173,8 +173,8 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow<'_>>)> {
     for (index, name) in sources(comparison, |_| true) {
         let source = || all().map(move |it| it.traffic.get(index));
         let datagrams = source().flatten().any(|source| source.datagrams);
-        let tables = if datagrams {
-            &[TrafficResult::DATAGRAMS][..]
+        let tables: &[measure::Table] = if datagrams {
+            &[TrafficResult::DATAGRAMS]
         } else {
             &[TrafficResult::TRANSFERS, TrafficResult::PAGES]
         };

@@ -234,7 +234,7 @@ impl Damping {
         const UNIT_NANOS: f64 = 64.0;
         let rate = -libm::log(1.0 - weight) / (packet_time.0 as f64 / UNIT_NANOS);
         let span = Self::MOST_HALVINGS / rate;
-        let fits = |cell: &u32| span / libm::ldexp(1.0, *cell as i32) < 512.0;
+        let fits = |cell: &u32| span / libm::ldexp(1.0, cell.cast_signed()) < 512.0;
         Damping { rate, cell: (0..32).find(fits).unwrap_or(32) }
     }
 
@@ -252,7 +252,7 @@ impl Damping {
         if halvings > 0.0 {
             return libm::ldexp(average, -(halvings as i32));
         }
-        let share = micros as f64 / libm::ldexp(1.0, self.cell as i32);
+        let share = micros as f64 / libm::ldexp(1.0, self.cell.cast_signed());
         average - average * share.min(0.5)
     }
 }

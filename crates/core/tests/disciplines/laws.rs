@@ -266,8 +266,8 @@ proptest! {
 }
 
 /// The disciplines without a time or size of their own: active queue management
-/// has constants, the bands of `fq` too, logarithms do not scale, and neither does what the audit's
-/// segments acknowledge.
+/// has constants, and so have the bands of `fq`; logarithms do not scale, and neither
+/// does what the audit's segments acknowledge.
 fn scale_free() -> Vec<&'static Entry> {
     let free =
         |entry: &&Entry| entry.drops == Drops::WhenFull && !HAVE_A_SCALE.contains(&entry.name);

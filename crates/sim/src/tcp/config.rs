@@ -104,8 +104,12 @@ pub struct TcpConfig {
     pub any_ack_ends_backoff: bool,
     /// In what the recovery without SACK departs from the RFCs as ns-3.37 does.
     pub ns3: Ns3,
-    /// How often a SYN is sent again before the connection is given up.
+    /// How often a SYN is sent again before the connection is given up, besides those
+    /// of [`linear_syn_timeouts`](TcpConfig::linear_syn_timeouts).
     pub syn_retries: u32,
+    /// How many timeouts of a SYN leave the timeout as it is before it doubles each time.
+    /// The answer to a SYN backs off from the first.
+    pub linear_syn_timeouts: u32,
     /// How many timeouts in a row without progress the connection survives.
     pub data_retries: u32,
 }
@@ -172,6 +176,7 @@ impl TcpConfig {
             any_ack_ends_backoff: false,
             ns3: Ns3::default(),
             syn_retries: SYN_RETRIES,
+            linear_syn_timeouts: 0,
             data_retries: DATA_RETRIES,
         }
     }
@@ -185,6 +190,8 @@ impl TcpConfig {
             mss_option: true,
             initial_window: 10,
             lost_syns: 1,
+            // `tcp_syn_linear_timeouts` of Linux.
+            linear_syn_timeouts: 4,
             // Whatever an acknowledgement covers.
             slow_start_limit: u32::MAX,
             receive_window: Bytes(4 << 20),

@@ -184,7 +184,7 @@ impl Endpoint {
             let goes_on = match self.state {
                 State::SynSent | State::SynReceived => {
                     self.syn_due = true;
-                    self.sender.on_syn_timeout(&self.config)
+                    self.sender.on_syn_timeout(&self.config, self.state == State::SynReceived)
                 }
                 _ => self.sender.on_timeout(&self.config, now),
             };

@@ -95,7 +95,7 @@ impl RoundTrip {
         let known = self.deviation / 4;
         let difference = Span(self.smoothed.0.abs_diff(round_trip.0));
         if difference <= known {
-            self.deviation = self.deviation - (known - difference);
+            self.deviation -= known - difference;
         } else {
             let damping = if round_trip < self.smoothed { 8 } else { 1 };
             self.deviation += (difference - known) / damping;

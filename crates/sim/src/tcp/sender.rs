@@ -220,12 +220,16 @@ impl Sender {
         self.retransmit_at = self.round_trip.deadline(config, now);
     }
 
-    /// The SYN timer has run out; `false` means to give up.
-    pub(super) fn on_syn_timeout(&mut self, config: &TcpConfig) -> bool {
+    /// The timer of the SYN, or of the `answer` to one, has run out; `false` means to give
+    /// up.
+    pub(super) fn on_syn_timeout(&mut self, config: &TcpConfig, answer: bool) -> bool {
+        let linear = if answer { 0 } else { config.linear_syn_timeouts };
         self.timeouts += 1;
         self.statistics.timeouts += 1;
-        self.round_trip.back_off();
-        self.timeouts <= config.syn_retries
+        if self.timeouts > linear {
+            self.round_trip.back_off();
+        }
+        self.timeouts <= config.syn_retries + linear
     }
 
     /// The handshake is complete: our SYN has been acknowledged by a segment

@@ -111,6 +111,21 @@ fn retries_come_to_an_end() {
     assert!(broken.ends[SERVER].has_failed());
 }
 
+/// With four linear timeouts, as in Linux, a timeout of 3 s sends SYNs at 0, 3, 6, 9, 12
+/// and 15 s, and the fifth doubles it: 21 s.
+#[test]
+fn the_first_timeouts_of_a_syn_are_linear() {
+    let config = TcpConfig { linear_syn_timeouts: 4, syn_retries: 2, ..plain(2) };
+    let mut silent = pair(&config).transfer(MSS).deciding(|_, _, _| Fate::Lose);
+    silent.run_until(millis(20_999));
+    assert_eq!(silent.ends[CLIENT].statistics().segments_sent, 6);
+    silent.run();
+    assert_eq!(silent.ends[CLIENT].statistics().segments_sent, 7);
+    assert!(silent.ends[CLIENT].has_failed());
+    // 6 s after the fifth retransmission, and 12 s after the sixth.
+    assert_eq!(silent.now, millis(33_000));
+}
+
 /// RFC 9293 section 3.8.6.1. The server's application does not read, and its
 /// buffer takes 4 segments. At 300 ms the window is closed; probes of one byte
 /// go out after 1, 2 and 4 s and are refused. The application reads at 8 s:

@@ -8,7 +8,7 @@ use super::*;
 use crate::packet::{Dscp, TcpFacts};
 
 /// The parameter and what it is set to, and a buffer of so many packets.
-fn cake(parameter: Parameter, value: &str, packets: u32) -> Cake {
+fn cake(parameter: &Parameter, value: &str, packets: u32) -> Cake {
     let settings = ENTRY.settings(&[(parameter.name, value)]).expect("it is a value");
     Cake::new(&settings, Buffer::packets(packets), 1)
 }
@@ -23,7 +23,7 @@ fn packet(handle: u64, flow: FlowKey) -> Packet {
 
 /// Packets that each flow has sent of 1 200, while all are backlogged.
 fn shares(isolation: &str, flows: &[FlowKey]) -> Vec<usize> {
-    let (mut cake, mut losses) = (cake(ISOLATION, isolation, 100_000), Losses::new());
+    let (mut cake, mut losses) = (cake(&ISOLATION, isolation, 100_000), Losses::new());
     for round in 0..1_200 {
         for flow in flows {
             cake.enqueue(Time::ZERO, packet(round, *flow), &mut losses);
@@ -68,7 +68,7 @@ fn hosts_get_equal_shares_and_so_do_the_flows_of_each() {
 
 #[test]
 fn a_flow_that_was_idle_goes_first() {
-    let (mut cake, mut losses) = (cake(ISOLATION, "triple-isolate", 100), Losses::new());
+    let (mut cake, mut losses) = (cake(&ISOLATION, "triple-isolate", 100), Losses::new());
     for handle in 0..10 {
         cake.enqueue(Time::ZERO, packet(handle, key(1, 1, 1)), &mut losses);
     }
@@ -81,7 +81,7 @@ fn a_flow_that_was_idle_goes_first() {
 
 #[test]
 fn a_full_buffer_loses_the_head_of_the_longest_queue() {
-    let (mut cake, mut losses) = (cake(ISOLATION, "triple-isolate", 3), Losses::new());
+    let (mut cake, mut losses) = (cake(&ISOLATION, "triple-isolate", 3), Losses::new());
     for (handle, port) in [(0, 1), (1, 2), (2, 2), (3, 1)] {
         cake.enqueue(Time::ZERO, packet(handle, key(1, 1, port)), &mut losses);
     }
@@ -92,7 +92,7 @@ fn a_full_buffer_loses_the_head_of_the_longest_queue() {
 
 #[test]
 fn an_acknowledgement_supersedes_one_in_its_queue_and_does_not_empty_it() {
-    let (mut cake, mut losses) = (cake(ACK_FILTER, "aggressive", 100), Losses::new());
+    let (mut cake, mut losses) = (cake(&ACK_FILTER, "aggressive", 100), Losses::new());
     for number in 1..=3 {
         let facts = TcpFacts {
             sequence: 1,
@@ -119,7 +119,7 @@ fn crowd(cake: &Cake) -> Vec<FlowKey> {
 
 #[test]
 fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
-    let (mut cake, mut losses) = (cake(ISOLATION, "triple-isolate", 100), Losses::new());
+    let (mut cake, mut losses) = (cake(&ISOLATION, "triple-isolate", 100), Losses::new());
     let crowd = crowd(&cake);
     for (flow, active) in crowd.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 8]) {
         cake.enqueue(Time::ZERO, packet(0, *flow), &mut losses);
@@ -133,7 +133,7 @@ proptest! {
     fn flows_that_crowd_a_set_stay_in_order(
         operations in prop::collection::vec(prop::option::of(0..12_usize), 0..400),
     ) {
-        let mut cake = cake(ISOLATION, "triple-isolate", 60);
+        let mut cake = cake(&ISOLATION, "triple-isolate", 60);
         let crowd = crowd(&cake);
         let mut losses = Losses::new();
         let mut latest = BTreeMap::new();
@@ -151,7 +151,7 @@ proptest! {
 
 #[test]
 fn a_queue_is_its_flows_for_an_interval_and_then_nothing_is_left_of_it() {
-    let (mut cake, mut losses) = (cake(ISOLATION, "triple-isolate", 100), Losses::new());
+    let (mut cake, mut losses) = (cake(&ISOLATION, "triple-isolate", 100), Losses::new());
     for handle in 0..50 {
         let host = (handle % 50) as u8;
         cake.enqueue(Time::ZERO, packet(handle, key(host, host % 5, 1)), &mut losses);

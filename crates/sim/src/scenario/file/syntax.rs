@@ -315,8 +315,10 @@ pub(super) struct Tcp {
     pub(super) separate_fin: Option<bool>,
     /// Segments carry the timestamps option: 12 bytes in each.
     pub(super) timestamps_option: Option<bool>,
-    /// So many retransmissions of a SYN before giving up.
+    /// So many retransmissions of a SYN before giving up, besides the linear ones.
     pub(super) syn_retries: Option<Count<0, 100>>,
+    /// How many timeouts of a SYN leave the timeout as it is before it doubles.
+    pub(super) linear_syn_timeouts: Option<Count<0, 100>>,
     /// So many timeouts in a row without progress before giving up.
     pub(super) data_retries: Option<Count<0, 1_000>>,
 }

@@ -42,6 +42,7 @@ impl Tcp {
         set(&mut config.quick_acks, self.quick_acks);
         set(&mut config.separate_fin, self.separate_fin);
         set(&mut config.syn_retries, self.syn_retries.map(|count| count.0));
+        set(&mut config.linear_syn_timeouts, self.linear_syn_timeouts.map(|count| count.0));
         set(&mut config.data_retries, self.data_retries.map(|count| count.0));
         set(&mut config.clock_granularity, self.clock_granularity.map(|span| span.0));
         set(&mut config.mss_option, self.mss_option);

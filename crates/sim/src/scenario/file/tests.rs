@@ -297,6 +297,7 @@ initial_ssthresh = "64 kB"
 slow_start_limit = 4
 slow_start = "hystart++"
 lost_syns = 2
+linear_syn_timeouts = 3
 quick_acks = true
 rttvar_per_round = true
 separate_fin = true
@@ -328,6 +329,7 @@ data_retries = 2
         slow_start_limit: 4,
         slow_start: Some(SlowStart::HyStartPlusPlus),
         lost_syns: 2,
+        linear_syn_timeouts: 3,
         quick_acks: true,
         rttvar_per_round: true,
         separate_fin: true,

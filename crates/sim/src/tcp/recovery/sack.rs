@@ -280,7 +280,7 @@ impl Sender {
     /// 5681 goes on in slow start, into a queue that is still full.
     fn renew_repair(&mut self) {
         let rack = self.sack.as_mut().and_then(|sack| sack.rack.as_mut());
-        if rack.is_some_and(|rack| rack.take_lost_repeat())
+        if rack.is_some_and(Rack::take_lost_repeat)
             && self.phase == Phase::Loss
             && self.unacknowledged < self.recover
         {

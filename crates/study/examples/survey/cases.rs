@@ -37,19 +37,25 @@ const MEASURED: [(&str, &str); 4] = [
     ("recorded page load (capture)", "survey/capture.toml"),
 ];
 
-pub(crate) const TODAY: &str = "Today's TCP (CUBIC, SACK, RACK-TLP, initial window 10)";
+pub(crate) const TODAY: &str = "Today's TCP (CUBIC and what else Linux does by default)";
+pub(crate) const MIX: &str = "A mix of senders (CUBIC 36, BBR 22)";
+pub(crate) const BBR: &str = "Today's TCP with BBR";
 pub(crate) const PAPERS: &str = "The papers' TCP (NewReno, initial window 2)";
 pub(crate) const REAL: &str = "Measured traffic and links, today's TCP";
+
+/// Senders, and their profile.
+const SENDERS: [(&str, &str); 4] =
+    [(TODAY, "today"), (MIX, "mix"), (BBR, "today-bbr"), (PAPERS, "papers")];
 
 /// Every case.
 pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     let base = std::fs::read_to_string(path(BASE))
         .map_err(|reason| ScenarioError::Unreadable { file: BASE.into(), reason })?;
     let mut cases = Vec::new();
-    for (group, profile) in [(TODAY, "today"), (PAPERS, "papers")] {
+    for (group, profile) in SENDERS {
         for (name, changes) in VARIANTS {
-            // The papers' TCP has no ECN.
-            if group == PAPERS && name == "with ECN" {
+            // The papers' TCP has no ECN, and BBR does not answer it.
+            if group != TODAY && name == "with ECN" {
                 continue;
             }
             let mut text = base.clone();

@@ -3,36 +3,50 @@
 use tidegate_twins::pages;
 
 use super::DISCIPLINES;
+use super::cases::{BBR, MIX, REAL, TODAY};
 use super::figures::{CaseResult, FIGURES};
 
-/// A column: its head, the beginning of the case's name, and the figure.
-type Column = (&'static str, &'static str, &'static str);
+/// A column: its head, the group and the beginning of the name of the case, and the
+/// figure.
+type Column = (&'static str, &'static str, &'static str, &'static str);
 
 const BASE: [Column; 8] = [
-    ("short transfers, mean", "base", "short_mean_s"),
-    ("95% below", "base", "short_p95_s"),
-    ("bulk, each", "base", "bulk_goodput_bit_s"),
-    ("longest stall", "base", "bulk_stall_s"),
-    ("call, 95% below", "base", "call_delay_p95_s"),
-    ("call lost", "base", "call_loss"),
-    ("stream lost", "base", "stream_loss"),
-    ("flows tracked", "base", "flows_tracked"),
+    ("short transfers, mean", TODAY, "base", "short_mean_s"),
+    ("95% below", TODAY, "base", "short_p95_s"),
+    ("bulk, each", TODAY, "base", "bulk_goodput_bit_s"),
+    ("longest stall", TODAY, "base", "bulk_stall_s"),
+    ("call, 95% below", TODAY, "base", "call_delay_p95_s"),
+    ("call lost", TODAY, "base", "call_loss"),
+    ("stream lost", TODAY, "base", "stream_loss"),
+    ("flows tracked", TODAY, "base", "flows_tracked"),
 ];
 const MEASURED: [Column; 7] = [
-    ("household: short", "household", "short_mean_s"),
-    ("call delay", "household", "call_delay_p95_s"),
-    ("office: short", "office", "short_mean_s"),
-    ("call lost", "office", "call_loss"),
-    ("cellular: short", "cellular", "short_mean_s"),
-    ("call delay", "cellular", "call_delay_p95_s"),
-    ("page load lost", "recorded", "stream_loss"),
+    ("household: short", REAL, "household", "short_mean_s"),
+    ("call delay", REAL, "household", "call_delay_p95_s"),
+    ("office: short", REAL, "office", "short_mean_s"),
+    ("call lost", REAL, "office", "call_loss"),
+    ("cellular: short", REAL, "cellular", "short_mean_s"),
+    ("call delay", REAL, "cellular", "call_delay_p95_s"),
+    ("page load lost", REAL, "recorded", "stream_loss"),
 ];
-/// Those of the second table.
+/// Short transfers and calls by who sends.
+const BY_SENDER: [Column; 8] = [
+    ("short transfers: today", TODAY, "base", "short_mean_s"),
+    ("mix", MIX, "base", "short_mean_s"),
+    ("BBR", BBR, "base", "short_mean_s"),
+    ("at 80% of load: today", TODAY, "load 80%", "short_mean_s"),
+    ("mix", MIX, "load 80%", "short_mean_s"),
+    ("BBR", BBR, "load 80%", "short_mean_s"),
+    ("call, 95% below: today", TODAY, "base", "call_delay_p95_s"),
+    ("BBR", BBR, "base", "call_delay_p95_s"),
+];
+/// Those of the table of measured traffic.
 const FEWER: [&str; 8] = ["fifo", "efd", "las", "lars", "fq-codel", "fq-pie", "cake", "pie"];
 
 /// `page` with the tables that follow from the results.
 pub(crate) fn with_tables(page: &str, results: &[CaseResult]) -> String {
     let page = pages::with_table(page, "The base case", &table(&BASE, &DISCIPLINES, results));
+    let page = pages::with_table(&page, "By sender", &table(&BY_SENDER, &DISCIPLINES, results));
     pages::with_table(&page, "Measured traffic", &table(&MEASURED, &FEWER, results))
 }
 
@@ -51,8 +65,9 @@ fn table(columns: &[Column], disciplines: &[&str], results: &[CaseResult]) -> St
 }
 
 /// A mean or median over seeds, to two digits or three.
-fn cell((_, case, column): &Column, discipline: usize, results: &[CaseResult]) -> String {
-    let result = results.iter().find(|result| result.name.starts_with(case));
+fn cell((_, group, case, column): &Column, discipline: usize, results: &[CaseResult]) -> String {
+    let of_case = |result: &&CaseResult| result.group == *group && result.name.starts_with(case);
+    let result = results.iter().find(of_case);
     let result = result.expect("the survey has every case of its guide");
     let figure = FIGURES.iter().position(|figure| figure.column == *column);
     let figure = figure.expect("the survey has every figure of its guide");

@@ -27,9 +27,9 @@ use tidegate_study::experiment::{self, Forget};
 use figures::{CaseResult, FIGURES};
 
 /// Those of the papers first, then fair queueing, then what manages queues.
-pub(crate) const DISCIPLINES: [&str; 12] = [
-    "fifo", "efd", "las", "lars", "run2c", "scfq", "fq-codel", "fq-pie", "cake", "codel", "pie",
-    "red",
+pub(crate) const DISCIPLINES: [&str; 13] = [
+    "fifo", "efd", "las", "lars", "run2c", "scfq", "fq", "fq-codel", "fq-pie", "cake", "codel",
+    "pie", "red",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -20,8 +20,9 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
          the best value down to the first that is beaten.\n\n| figure | differences up to this do not matter |\n| --- | ---: |\n{}",
         FIGURES.iter().map(matters).collect::<String>()
     );
+    let all: Vec<&CaseResult> = results.iter().collect();
     text.push_str("\n## Wins\n\n");
-    text.push_str(&wins(results));
+    text.push_str(&wins(&all));
     let mut groups: Vec<&str> = Vec::new();
     for result in results {
         if !groups.contains(&result.group) {
@@ -29,8 +30,9 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
         }
     }
     for group in groups {
-        text.push_str(&format!("\n## {group}\n"));
-        for result in results.iter().filter(|result| result.group == group) {
+        let cases: Vec<&CaseResult> = all.iter().copied().filter(|it| it.group == group).collect();
+        text.push_str(&format!("\n## {group}\n\n{}", wins(&cases)));
+        for result in cases {
             text.push_str(&format!("\n### {}\n\n{}", result.name, table(result)));
         }
     }
@@ -42,7 +44,7 @@ fn matters(figure: &Figure) -> String {
 }
 
 /// For each figure, how many cases each discipline wins.
-fn wins(results: &[CaseResult]) -> String {
+fn wins(results: &[&CaseResult]) -> String {
     let mut text = head("figure (cases)", DISCIPLINES.iter().copied());
     for (index, figure) in FIGURES.iter().enumerate() {
         let measured = results.iter().filter(|result| result.has(index));

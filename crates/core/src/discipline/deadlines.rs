@@ -3,10 +3,10 @@
 //! Real-time flows have contracts: each packet is on the wire within its flow's
 //! deadline, as long as the flow keeps to its arrival curve. A policer at the
 //! entrance ensures that, so a flow that sends too much harms no other. Excess
-//! packets are dropped, or continue as best effort until a packet comes behind them
-//! that keeps to the curve: it cannot wait for them, and they are lost. So excess
-//! takes nothing from what was promised, whatever was sent before: a packet is real
-//! time if it keeps to the curve together with the real-time packets before it. A
+//! packets are dropped, or continue as best effort. A packet of their 5-tuple that
+//! keeps to the curve does not wait for them: if its turn comes first, they are lost.
+//! So excess takes nothing from what was promised, whatever was sent before: a packet
+//! is real time if it keeps to the curve together with the real-time packets before it. A
 //! flow that keeps to its curve by itself from some instant on loses less after that
 //! than the largest burst of its curve and one packet. In symbols, let n be a packet
 //! that comes at t, later than that instant T, and is excess because of the real-time
@@ -39,8 +39,9 @@
 //! counts as one of that size.
 //!
 //! The cost is O(log n) for n queued packets, and a look at every contract for each
-//! arrival. A real-time packet that finds excess of its own 5-tuple costs a look at
-//! all best effort; such packets are no more than the curve allows.
+//! arrival. A real-time packet that leaves before excess of its own 5-tuple which came
+//! earlier costs a look at all best effort; such packets are no more than the curve
+//! allows.
 
 use std::sync::Arc;
 
@@ -123,7 +124,7 @@ const BURST: Parameter = Parameter {
 const EXCESS: Parameter = Parameter {
     name: "excess",
     help: "what happens to real-time packets beyond their flow's arrival curve; 'demote' makes \
-           them best effort until a packet comes that keeps to the curve",
+           them best effort until a packet that came later has to leave before them",
     kind: Kind::Choice(&["demote", DROP]),
     default: "demote",
 };
@@ -153,8 +154,8 @@ impl Assignment for WhenIdle {
 /// What becomes of packets beyond their flow's arrival curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// They go on as best effort until a packet of their 5-tuple comes that keeps
-    /// to the curve, and are lost then.
+    /// They go on as best effort, and are lost when a packet of their 5-tuple that
+    /// keeps to the curve leaves before them.
     Demote,
     /// They are lost.
     Drop,
@@ -176,7 +177,7 @@ pub struct Deadlines {
     excess: Excess,
     buffer: Buffer,
     /// By deadline.
-    real_time: RankedQueue<Time>,
+    real_time: RankedQueue<Time, Kept>,
     /// By finish tag, all but the head.
     best_effort: RankedQueue<Tag, Sender>,
     head: Option<Head>,
@@ -203,26 +204,50 @@ struct Head {
     sender: Sender,
 }
 
+/// Where a real-time packet belongs.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    flow: FlowId,
+    /// Its number among the packets of its 5-tuple.
+    number: u64,
+}
+
 /// Where a best-effort packet belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Sender {
     flow: FlowId,
+    /// Its number among the packets of its 5-tuple.
+    number: u64,
     /// Whether it is of a real-time flow.
     is_promised: bool,
+    /// The latest deadline of the real-time packets of its 5-tuple that it found.
+    after: Time,
 }
 
 /// What is known of a 5-tuple with packets in the queue.
 #[derive(Debug, Default)]
 struct Flow {
+    /// Packets that have joined.
+    joined: u64,
     real_time: u32,
     /// Best-effort packets of real-time flows.
     excess: u32,
+    /// No packet of the excess has a lower number.
+    oldest_excess: u64,
     /// Best-effort packets of others.
     unpromised: u32,
     /// The latest deadline of its real-time packets.
     latest: Time,
     /// The last tag of its best-effort packets.
     tag: Tag,
+}
+
+impl Flow {
+    /// The number of a packet that joins.
+    fn number(&mut self) -> u64 {
+        self.joined += 1;
+        self.joined
+    }
 }
 
 impl Deadlines {
@@ -272,9 +297,10 @@ impl Deadlines {
         }
         let deadline = now + promise;
         let (id, flow) = self.flows.join(&packet.flow);
+        let kept = Kept { flow: id, number: flow.number() };
         flow.real_time += 1;
         flow.latest = flow.latest.max(deadline);
-        self.real_time.insert(deadline, packet, id);
+        self.real_time.insert(deadline, packet, kept);
         self.levels[Self::REAL_TIME].backlog.add(packet.size);
         self.levels[Self::REAL_TIME].enqueued += 1;
     }
@@ -293,7 +319,12 @@ impl Deadlines {
             },
             None => (1, None),
         };
+        let number = flow.number();
+        if is_promised && flow.excess == 0 {
+            flow.oldest_excess = number;
+        }
         *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) += 1;
+        let after = if flow.real_time > 0 { flow.latest } else { Time::ZERO };
         let share = (Tag::from(packet.size.0) << 32) / Tag::from(weight);
         // Behind its 5-tuple's packets in any case, with whatever contract they came.
         let before = last.as_deref().copied().unwrap_or(0).max(flow.tag).max(self.virtual_time);
@@ -301,7 +332,7 @@ impl Deadlines {
         if let Some(last) = last {
             *last = flow.tag;
         }
-        self.best_effort.insert(flow.tag, packet, Sender { flow: id, is_promised });
+        self.best_effort.insert(flow.tag, packet, Sender { flow: id, number, is_promised, after });
         self.levels[Self::BEST_EFFORT].backlog.add(packet.size);
         self.levels[Self::BEST_EFFORT].enqueued += 1;
         self.choose_head(now);
@@ -318,7 +349,7 @@ impl Deadlines {
         self.virtual_time = rank;
         let earliest = self.assignment.assign(now, packet.size.max(SMALLEST_PACKET));
         let state = self.flows.state(sender.flow);
-        let before = if state.real_time > 0 { state.latest } else { Time::ZERO };
+        let before = if state.real_time > 0 { sender.after } else { Time::ZERO };
         let (deadline, is_put_off) = (earliest.max(before), before > earliest);
         self.head = Some(Head { deadline, is_put_off, packet, sender });
     }
@@ -329,33 +360,38 @@ impl Deadlines {
         last.or_else(|| self.head.take().map(|head| (head.packet, head.sender)))
     }
 
-    /// Loses the excess of the 5-tuple that is in the way of one of its real-time
-    /// packets.
-    fn give_up_excess(&mut self, now: Time, flow: FlowId, losses: &mut Losses) {
-        let sender = Sender { flow, is_promised: true };
+    /// Loses the excess that `sent`, a real-time packet of its 5-tuple, has overtaken.
+    fn lose_overtaken(&mut self, sent: Kept, losses: &mut Losses) {
+        let flow = self.flows.state(sent.flow);
+        if flow.excess == 0 || flow.oldest_excess > sent.number {
+            return;
+        }
+        flow.oldest_excess = sent.number;
+        let overtaken = |sender: Sender| {
+            sender.flow == sent.flow && sender.is_promised && sender.number < sent.number
+        };
         let mut lose = |packet: Packet| {
-            self.flows.state(flow).excess -= 1;
-            self.flows.leave(flow);
+            self.flows.state(sent.flow).excess -= 1;
+            self.flows.leave(sent.flow);
             self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
             losses.push(packet, LossReason::Excess);
         };
-        if let Some(head) = self.head.take_if(|head| head.sender == sender) {
+        if let Some(head) = self.head.take_if(|head| overtaken(head.sender)) {
             lose(head.packet);
         }
-        self.best_effort.take_flow(sender, lose);
-        self.choose_head(now);
+        self.best_effort.take_out(overtaken, lose);
     }
 
-    fn leave_real_time(&mut self, id: FlowId, packet: &Packet) {
-        self.flows.state(id).real_time -= 1;
-        self.flows.leave(id);
+    fn leave_real_time(&mut self, flow: FlowId, packet: &Packet) {
+        self.flows.state(flow).real_time -= 1;
+        self.flows.leave(flow);
         self.levels[Self::REAL_TIME].backlog.remove(packet.size);
     }
 
-    fn leave_best_effort(&mut self, Sender { flow: id, is_promised }: Sender, packet: &Packet) {
-        let flow = self.flows.state(id);
-        *(if is_promised { &mut flow.excess } else { &mut flow.unpromised }) -= 1;
-        self.flows.leave(id);
+    fn leave_best_effort(&mut self, sender: Sender, packet: &Packet) {
+        let flow = self.flows.state(sender.flow);
+        *(if sender.is_promised { &mut flow.excess } else { &mut flow.unpromised }) -= 1;
+        self.flows.leave(sender.flow);
         self.levels[Self::BEST_EFFORT].backlog.remove(packet.size);
     }
 }
@@ -376,7 +412,6 @@ impl Discipline for Deadlines {
             Service::BestEffort { .. } => None,
         });
         let known = self.flows.find(&packet.flow);
-        let excess = known.as_ref().and_then(|(id, flow)| (flow.excess > 0).then_some(*id));
         if let Some((contract, deadline)) = promise
             && known.is_none_or(|(_, flow)| flow.unpromised == 0)
         {
@@ -386,9 +421,6 @@ impl Discipline for Deadlines {
             }
             let policer = self.policers[contract].as_mut().expect("a promise has a policer");
             if policer.admit(now, packet.size.max(SMALLEST_PACKET)) {
-                if let Some(flow) = excess {
-                    self.give_up_excess(now, flow, losses);
-                }
                 return self.enqueue_real_time(now, packet, deadline, losses);
             }
             if self.excess == Excess::Drop {
@@ -401,7 +433,7 @@ impl Discipline for Deadlines {
         self.enqueue_best_effort(now, packet, contract);
     }
 
-    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         let best_effort = self.head.as_ref().map(|head| head.deadline);
         let real_time = self.real_time.first_rank();
         let best_effort_first = match (best_effort, real_time) {
@@ -418,7 +450,10 @@ impl Discipline for Deadlines {
             head.packet
         } else {
             let next = self.real_time.pop_first()?;
-            self.leave_real_time(next.flow, &next.packet);
+            self.lose_overtaken(next.flow, losses);
+            self.leave_real_time(next.flow.flow, &next.packet);
+            // If the head was overtaken, another takes its place.
+            self.choose_head(now);
             next.packet
         };
         self.busy_until = now.max(self.busy_until) + self.contracts.link.transmission(packet.size);

@@ -87,14 +87,12 @@ impl<R: Copy + Ord, E: Copy> RankedQueue<R, E> {
         self.order.pop_greatest().map(|place| self.take(place))
     }
 
-    /// Takes out all packets of a flow, in their order. This looks at every packet.
-    pub(crate) fn take_flow(&mut self, flow: E, mut each: impl FnMut(Packet))
-    where
-        E: PartialEq,
-    {
+    /// Takes out all packets whose entry is `taken`, in their order. This looks at every
+    /// packet.
+    pub(crate) fn take_out(&mut self, taken: impl Fn(E) -> bool, mut each: impl FnMut(Packet)) {
         let RankedQueue { order, slots, free, backlog, .. } = self;
-        let is_of = |place: &Place<R>| slots[place.slot as usize].1 == flow;
-        order.take_out(is_of, |place| {
+        let is_taken = |place: &Place<R>| taken(slots[place.slot as usize].1);
+        order.take_out(is_taken, |place| {
             let packet = slots[place.slot as usize].0;
             free.push(place.slot);
             backlog.remove(packet.size);

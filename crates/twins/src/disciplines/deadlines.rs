@@ -50,6 +50,9 @@ struct Record {
     deadline: Option<Time>,
     /// Whether that is later than assigned.
     put_off: bool,
+    /// Of best effort, the latest deadline of the real-time packets of its 5-tuple that
+    /// it found.
+    after: Time,
     tag: u128,
     queued: bool,
 }
@@ -164,8 +167,8 @@ impl Deadlines {
         self.virtual_time = tag;
         self.history.push((now, packet.size));
         let assigned = self.deadline(now);
-        let own = self.queued().filter(|r| r.real_time && r.packet.flow == packet.flow);
-        let before = own.filter_map(|record| self.due(record)).max().unwrap_or(Time::ZERO);
+        let waits = self.queued().any(|r| r.real_time && r.packet.flow == packet.flow);
+        let before = if waits { self.records[next].after } else { Time::ZERO };
         self.records[next].deadline = Some(assigned.max(before));
         self.records[next].put_off = before > assigned;
     }
@@ -224,6 +227,7 @@ impl Discipline for Deadlines {
             real_time: false,
             deadline: None,
             put_off: false,
+            after: Time::ZERO,
             tag: 0,
             queued: true,
         };
@@ -232,12 +236,6 @@ impl Discipline for Deadlines {
                 return losses.push(packet, LossReason::Refused);
             }
             if contract.is_some_and(|contract| self.conforms(now, contract, packet.size)) {
-                for record in self.records.iter_mut().filter(|r| r.queued && of_flow(r)) {
-                    record.queued = false;
-                    losses.push(record.packet, LossReason::Excess);
-                }
-                self.forget_flows();
-                self.choose_head(now);
                 while !self.buffer.has_room(self.backlog(), packet.size) {
                     let victim = (0..self.records.len())
                         .filter(|i| self.records[*i].queued && !self.records[*i].real_time)
@@ -258,13 +256,15 @@ impl Discipline for Deadlines {
         if !self.buffer.has_room(self.backlog(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
+        let found = self.queued().filter(|r| r.real_time && r.packet.flow == packet.flow);
+        record.after = found.filter_map(|r| self.due(r)).max().unwrap_or(Time::ZERO);
         record.tag = self.tag(&packet, contract);
         self.flow_tags.insert(packet.flow, record.tag);
         self.records.push(record);
         self.choose_head(now);
     }
 
-    fn dequeue(&mut self, now: Time, _losses: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         // Real time comes before best effort with the same deadline.
         let next = (0..self.records.len())
             .filter(|i| self.records[*i].queued)
@@ -273,6 +273,17 @@ impl Discipline for Deadlines {
             .2;
         self.records[next].queued = false;
         let packet = self.records[next].packet;
+        if self.records[next].real_time {
+            let is_promised = |r: &Record| !r.real_time && self.promise(r.contract).is_some();
+            let overtaken: Vec<usize> = (0..next)
+                .filter(|i| self.records[*i].queued && is_promised(&self.records[*i]))
+                .filter(|i| self.records[*i].packet.flow == packet.flow)
+                .collect();
+            for index in overtaken {
+                self.records[index].queued = false;
+                losses.push(self.records[index].packet, LossReason::Excess);
+            }
+        }
         if self.scheme == Some(Scheme::Tight) && self.records[next].put_off {
             self.history.push((now, packet.size));
         }

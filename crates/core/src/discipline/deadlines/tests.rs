@@ -113,11 +113,30 @@ fn a_packet_that_keeps_to_its_curve_is_real_time_whatever_came_before() {
     // 250 B are left 1 ms later.
     trial.now += Span::millis(1);
     arrive(&mut trial, CALLS, 'a', &[251, 250]);
-    assert_eq!(queued(&trial), [2, 2]);
-    let lost = [1, 2, 3, 6].map(|number| (number, LossReason::Excess));
-    assert_eq!(trial.lost(), lost);
-    assert_eq!(trial.discipline.flows_tracked(), 2);
-    assert_eq!(trial.drain(), [4, 5, 0, 7]);
+    assert_eq!(queued(&trial), [2, 6]);
+    // The excess waits for the first, which is due at 20 ms, and not for the last,
+    // which is due at 21 and came after it.
+    assert_eq!(trial.drain(), [0, 1, 4, 2, 5, 3, 6, 7]);
+    assert_eq!(trial.lost(), []);
+}
+
+#[test]
+fn excess_is_lost_when_a_real_time_packet_overtakes_it() {
+    let mut trial = trial(Excess::Demote, 50);
+    // Tags 1000 and, behind it, 2000.
+    trial.arrive_all(('b'..='u').map(|flow| (flow, 1_000)));
+    // Due at 20 ms; then excess with tags 2000 and 3000.
+    arrive(&mut trial, CALLS, 'a', &[1_000; 3]);
+    // Due at 21 ms; more excess behind it.
+    trial.now += Span::millis(1);
+    arrive(&mut trial, CALLS, 'a', &[250, 100]);
+    assert_eq!(queued(&trial), [2, 23]);
+    // 18 packets of best effort are due before 20 ms. With the next one, best effort
+    // has 19 kB since 0 and is due at 21.3 ms.
+    let order: Vec<u64> = (0..18).chain([20, 23, 18, 19, 24]).collect();
+    assert_eq!(trial.drain(), order);
+    assert_eq!(trial.lost(), [21, 22].map(|number| (number, LossReason::Excess)));
+    assert_eq!(trial.discipline.flows_tracked(), 0);
 }
 
 #[test]
@@ -129,8 +148,9 @@ fn behind_a_packet_of_its_5_tuple_without_a_promise_none_is_kept() {
     assert_eq!(trial.send(), Some(0));
     // It is now, and was not used up.
     arrive(&mut trial, CALLS, 'a', &[1_000]);
-    assert_eq!(queued(&trial), [1, 0]);
-    assert_eq!(trial.lost(), [1, 2].map(|number| (number, LossReason::Excess)));
+    assert_eq!(queued(&trial), [1, 2]);
+    assert_eq!(trial.drain(), [1, 2, 3]);
+    assert_eq!(trial.lost(), []);
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub fn write(transfers: &[Transfer], to: impl io::Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 ///
 /// # Errors
 /// Those of the reader, and of lines that are no transfers.

@@ -12,7 +12,7 @@
 //!   turn brings `quantum`. What it has left when it empties stays its own; after
 //!   `refill_delay` without packets, that is raised to a quantum.
 //! - There are three bands, by the three levels to which Linux maps the codepoint of a
-//!   forwarded packet: [`band`]. A band is served until it has used up its own quantum,
+//!   forwarded packet: `band`. A band is served until it has used up its own quantum,
 //!   or has no packets, and then the next one: 9, 3 and 1 times 64 KiB.
 //! - A queue moves to the band of its last packet only as it becomes old, and every
 //!   queue begins in the first band, wherever its packets belong: this is what `sch_fq`

@@ -17,7 +17,7 @@
 //!   paper drops it (`RFC 3168 section 7`).
 //! - A full buffer restarts the spread in the paper; in Linux, chance decides first.
 //! - While the queue is idle, the average of Linux falls by a table of halvings in cells
-//!   of a power of two of microseconds, from `tc` ([`Damping`]). `tc` makes it for a clock
+//!   of a power of two of microseconds, from `tc` (`Damping`). `tc` makes it for a clock
 //!   of 64 ns and the kernel reads it in microseconds, so the second halving comes after
 //!   hundreds of milliseconds rather than after ten.
 //!

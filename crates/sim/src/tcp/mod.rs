@@ -44,8 +44,8 @@
 //! Linux; HyStart++ (RFC 9406); delayed acknowledgements, window probes and silly window
 //! avoidance (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries that
 //! prove needless (RFC 3708) are told to the controller, of which BBR version 3 undoes
-//! what it has reduced. Timeouts that come too early are not found out (RFC 5682), which
-//! matters behind a queue of many seconds: there, Linux sends less again.
+//! what it has reduced. Timeouts that come too early are not found out (RFC 5682), as
+//! they may behind a queue of many seconds.
 //!
 //! # Structure
 //! `endpoint` is the connection's state machine and builds headers; `receiver`

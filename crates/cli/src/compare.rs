@@ -17,7 +17,7 @@ use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::rows::{Names, Table};
-use crate::{describe, report, summary_csv, table};
+use crate::{describe, output, report, summary_csv, table};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.from {
@@ -101,7 +101,7 @@ impl Compared for Scenario {
     }
 
     fn text(summary: &Comparison) -> String {
-        table::of(summary)
+        table::of(summary, output::width(table::WIDTH))
     }
 
     fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {

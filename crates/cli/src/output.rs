@@ -15,6 +15,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// How many columns a line may have: those of the terminal, or `most` where there is none.
+pub(crate) fn width(most: usize) -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    terminal.map_or(most, |(terminal_size::Width(columns), _)| usize::from(columns).min(most))
+}
+
 /// Writes `value` as JSON to standard output.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&json(value))

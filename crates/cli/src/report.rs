@@ -20,7 +20,7 @@ mod summary;
 mod tables;
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 

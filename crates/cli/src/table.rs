@@ -1,5 +1,8 @@
-//! The table on the terminal: one row for each discipline, in at most
-//! [`WIDTH`] columns, readable without colour.
+//! The table on the terminal: one row for each discipline, as wide as the reader has
+//! room for, readable without colour.
+//!
+//! What is most important comes first into the room that there is. With less than
+//! [`WIDTH`] columns, medians stand without their intervals, which are the widest cells.
 
 use std::fmt::Write as _;
 
@@ -10,8 +13,8 @@ use tidegate_study::comparison::{
 use tidegate_study::measure::{Measure, Quantity, Value};
 use tidegate_study::{Centre, Estimate, Sample};
 
-/// Nothing is wider than this.
-const WIDTH: usize = 100;
+/// Nothing is wider than this, and everything that has an interval shows it.
+pub(crate) const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 20;
 /// The heading over calls and replays together.
@@ -21,7 +24,7 @@ const THROUGHPUT: &str = "throughput";
 /// Between two columns, and between two groups of them.
 const GAP: usize = 2;
 
-/// Columns under one heading. Columns that do not fit are left out, the least important first.
+/// Columns under one heading. Those that do not fit beside more important ones are left out.
 struct Group {
     heading: String,
     importance: usize,
@@ -47,20 +50,16 @@ struct Values {
     of: Vec<Option<Estimate>>,
 }
 
-/// The table of a comparison.
-pub(crate) fn of(comparison: &Comparison) -> String {
-    let all = groups(comparison);
+/// The table of a comparison in at most `width` columns; the label and the most important
+/// group are there in any case.
+pub(crate) fn of(comparison: &Comparison, width: usize) -> String {
+    let width = width.min(WIDTH);
+    let all = groups(comparison, width == WIDTH);
     let count = all.len();
-    let mut kept = all;
     let labels: Vec<String> = comparison.disciplines.iter().map(label).collect();
     let label_width =
         labels.iter().map(|label| label.chars().count()).max().unwrap_or(0).max("discipline".len());
-    while label_width + kept.iter().map(|group| GAP + group.width()).sum::<usize>() > WIDTH {
-        let Some(least) = (0..kept.len()).max_by_key(|index| kept[*index].importance) else {
-            break;
-        };
-        kept.remove(least);
-    }
+    let kept = fitting(all, width.saturating_sub(label_width));
     let mut text = String::new();
     let state = if comparison.partial { " (PARTIAL: runs are missing)" } else { "" };
     let _ = writeln!(text, "{}{state}\n", comparison.title);
@@ -72,8 +71,25 @@ pub(crate) fn of(comparison: &Comparison) -> String {
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    notes(&mut text, comparison, &kept, kept.len() < count);
+    notes(&mut text, comparison, &kept, kept.len() < count, width);
     text
+}
+
+/// The groups that have room in `width` columns, in their order: the most important one,
+/// and each next one that still fits.
+fn fitting(groups: Vec<Group>, width: usize) -> Vec<Group> {
+    let mut by_importance: Vec<usize> = (0..groups.len()).collect();
+    by_importance.sort_by_key(|index| groups[*index].importance);
+    let mut left = width;
+    let mut fits = vec![false; groups.len()];
+    for (place, index) in by_importance.into_iter().enumerate() {
+        let needed = GAP + groups[index].width();
+        fits[index] = place == 0 || needed <= left;
+        if fits[index] {
+            left = left.saturating_sub(needed);
+        }
+    }
+    std::iter::zip(groups, fits).filter_map(|(group, fits)| fits.then_some(group)).collect()
 }
 
 fn label(discipline: &DisciplineResult) -> String {
@@ -99,7 +115,13 @@ fn heading(text: &mut String, groups: &[Group], label_width: usize) {
     }
 }
 
-fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out: bool) {
+fn notes(
+    text: &mut String,
+    comparison: &Comparison,
+    groups: &[Group],
+    left_out: bool,
+    width: usize,
+) {
     let shows = |heading| {
         groups.iter().flat_map(|group| &group.columns).any(|column| column.heading == heading)
     };
@@ -138,15 +160,23 @@ fn notes(text: &mut String, comparison: &Comparison, groups: &[Group], left_out:
     }
     let _ = writeln!(text);
     let mut line = String::new();
+    // A note that fits starts no line in the middle of another one.
+    let fits = |line: &str, more: &str| line.chars().count() + 1 + more.chars().count() <= width;
     for note in notes {
-        if !line.is_empty() && line.chars().count() + 1 + note.chars().count() > WIDTH {
+        if !line.is_empty() && !fits(&line, &note) {
             let _ = writeln!(text, "{line}");
             line.clear();
         }
-        if !line.is_empty() {
-            line.push(' ');
+        for word in note.split(' ') {
+            if !line.is_empty() && !fits(&line, word) {
+                let _ = writeln!(text, "{line}");
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
         }
-        line.push_str(&note);
     }
     let _ = writeln!(text, "{line}");
 }
@@ -284,7 +314,8 @@ fn estimate(value: Value<'_>) -> Option<Estimate> {
     value.sample().map(Sample::estimate).or_else(|| value.count().and_then(of_count))
 }
 
-fn groups(comparison: &Comparison) -> Vec<Group> {
+/// The groups of columns; with `wide`, medians with their intervals.
+fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
     let Some(first) = comparison.disciplines.first() else { return Vec::new() };
     let short = tidegate_core::Bytes(comparison.short_flow_bytes);
     let class = |heading, name| {
@@ -305,8 +336,9 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
         )
     };
     let mut groups = vec![transfers.then(response).flatten()];
+    let delay = Values::worst(comparison, "p95", "delay_p95_s");
     let mut datagrams = vec![
-        Values::worst(comparison, "p95", "delay_p95_s"),
+        Values { interval: wide, ..delay },
         Values::worst(comparison, "lost", "loss_ratio").without_interval(),
     ];
     if first.traffic.iter().any(|source| source.deadline_s.is_some()) {
@@ -325,7 +357,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
             [page("mean", "page_load_mean_s"), page("p95", "page_load_p95_s").without_interval()];
         groups.push(Group::of(format!("pages of {}", source.name), 2, &columns));
     }
-    groups.push(throughput(comparison, first));
+    groups.push(throughput(comparison, first, wide));
     for (place, index) in busiest_first(first).into_iter().enumerate() {
         let link = |heading, name| {
             let measure = Measure::named(LinkResult::MEASURES, name);
@@ -344,7 +376,7 @@ fn groups(comparison: &Comparison) -> Vec<Group> {
 
 /// The throughput of each source of transfers, where there are several, and
 /// with two of them the ratio: the shared queue decides which of them wins.
-fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group> {
+fn throughput(comparison: &Comparison, first: &DisciplineResult, wide: bool) -> Option<Group> {
     let throughput = Measure::named(TrafficResult::MEASURES, "throughput_bps");
     let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);
     let mut columns: Vec<Values> = sources
@@ -355,8 +387,8 @@ fn throughput(comparison: &Comparison, first: &DisciplineResult) -> Option<Group
     match &first.ratios[..] {
         [] => return None,
         [_] => {
-            columns
-                .push(Values::of(comparison, "ratio", &RatioResult::MEASURE, |it| &it.ratios[0]));
+            let ratio = Values::of(comparison, "ratio", &RatioResult::MEASURE, |it| &it.ratios[0]);
+            columns.push(Values { interval: wide, ..ratio });
         }
         _ => {}
     }
@@ -372,4 +404,25 @@ fn busiest_first(discipline: &DisciplineResult) -> Vec<usize> {
         (0..discipline.links.len()).filter(|index| discipline.links[*index].tested).collect();
     tested.sort_by(|one, other| used(other).total_cmp(&used(one)));
     tested
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WIDTH, of};
+    use crate::report::fixture;
+
+    #[test]
+    fn the_table_is_as_wide_as_the_window_and_the_most_important_stays() {
+        let comparison = fixture::comparison(8, 10);
+        for width in 50..=WIDTH + 20 {
+            let table = of(&comparison, width);
+            let widest = table.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width.min(WIDTH)), "{width}:\n{table}");
+            assert!(table.contains("flows up to"), "{table}");
+        }
+        assert!(of(&comparison, 80).contains("pages of web"), "{}", of(&comparison, 80));
+        assert_eq!(of(&comparison, WIDTH), of(&comparison, 200));
+        // Of a window that nothing fits into, the rows still have their labels.
+        assert!(of(&comparison, 5).contains("\nlas"));
+    }
 }

@@ -41,6 +41,7 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
         figures.push(response_by_size(comparison));
         figures.push(distributions::short_transfers(comparison));
     }
+    figures.extend(distributions::page_loads(comparison));
     figures.extend(shares::throughput(comparison));
     figures.extend(shares::loss(comparison));
     figures.extend(series::queues(comparison));

@@ -3,7 +3,7 @@
 
 use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkPoint,
-    LinkResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
+    LinkResult, PageResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
 };
 use tidegate_study::{Centre, Estimate, Sample};
 
@@ -224,6 +224,17 @@ fn web(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
         fairness: noise.mean(0.6 / temper.large, runs),
         long_goodput_bps: noise.mean(2.1e6 / temper.large, runs),
         longest_stall_s: noise.median(2.2 * temper.large, runs),
+        pages: Some(PageResult {
+            started: 640,
+            completed: 633,
+            loaded_ratio: noise.mean(0.99, runs),
+            load_mean_s: noise.mean(5.1 * temper.short, runs),
+            load_median_s: noise.median(4.2 * temper.short, runs),
+            load_p95_s: noise.median(13.0 * temper.short, runs),
+            short_mean_s: noise.mean(0.16 * temper.short, runs),
+            short_p95_s: noise.median(0.4 * temper.short, runs),
+            load_distribution: distribution(0.8, 4.3 * temper.short),
+        }),
         ..silent("web")
     }
 }

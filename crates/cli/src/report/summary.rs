@@ -104,6 +104,10 @@ fn alone(baseline: &DisciplineResult) -> Summary {
                 }
             });
         }
+        if let Some(mean) = source.pages.as_ref().and_then(|pages| pages.load_mean_s.as_ref()) {
+            let time = short(Quantity::Time, mean.estimate().value);
+            tell(format!("pages of ‘{name}’ take {time} on average"));
+        }
         if let Some(rate) = source.long_goodput_bps.as_ref().filter(|_| !source.datagrams) {
             let stall = source.longest_stall_s.as_ref().map(|stall| stall.estimate().value);
             let stall = stall
@@ -128,6 +132,7 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
         if before.datagrams || after.datagrams {
             said.datagrams(before, after);
         } else {
+            said.pages(before, after);
             said.long_transfers(before, after);
         }
     }
@@ -188,12 +193,33 @@ impl Said {
             }
             (_, None) => {}
         }
-        let unfinished =
-            |class: &ClassResult| 1.0 - class.completed as f64 / class.started.max(1) as f64;
-        if after.completed > 0 && (unfinished(before) - unfinished(after)).abs() >= UNFINISHED {
-            let change = pair(Quantity::Share, unfinished(after), "instead of", unfinished(before));
-            self.say(Verdict::Told, format!("{change} of the short transfers remain unfinished"));
+        let counts = [before, after].map(|class| (class.completed, class.started));
+        self.unfinished("the short transfers", counts);
+    }
+
+    /// Tells which parts of `what` have not finished, of how many, if that differs.
+    fn unfinished(&mut self, what: &str, counts: [(u64, u64); 2]) {
+        let [before, after] =
+            counts.map(|(completed, started)| 1.0 - completed as f64 / started.max(1) as f64);
+        if counts[1].0 > 0 && (before - after).abs() >= UNFINISHED {
+            let change = pair(Quantity::Share, after, "instead of", before);
+            self.say(Verdict::Told, format!("{change} of {what} remain unfinished"));
         }
+    }
+
+    fn pages(&mut self, before: &TrafficResult, after: &TrafficResult) {
+        let [Some(before), Some(pages)] = [before, after].map(|source| source.pages.as_ref())
+        else {
+            return;
+        };
+        let what = format!("pages of ‘{}’", after.name);
+        if let (Some(was), Some(is)) = (&before.load_mean_s, &pages.load_mean_s) {
+            let verdict = verdict(was, is, Better::Less);
+            let [was, is] = values(was, is);
+            self.say(verdict, response(&what, verdict, was, is));
+        }
+        let counts = [before, pages].map(|pages| (pages.completed, pages.started));
+        self.unfinished(&format!("the {what}"), counts);
     }
 
     fn datagrams(&mut self, before: &TrafficResult, after: &TrafficResult) {

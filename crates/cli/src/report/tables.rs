@@ -357,6 +357,14 @@ fn quantiles(comparison: &Comparison) -> Table {
     };
     let mut groups =
         vec![group("Response time of short transfers".into(), &|d| d.short_distribution.clone())];
+    groups.extend(sources(comparison, |source| source.pages.is_some()).into_iter().map(
+        |(index, name)| {
+            group(format!("Time of a page of ‘{name}’"), &|d| {
+                let pages = d.traffic.get(index).and_then(|source| source.pages.as_ref());
+                pages.map(|pages| pages.load_distribution.clone()).unwrap_or_default()
+            })
+        },
+    ));
     groups.extend(sources(comparison, |source| source.datagrams).into_iter().map(
         |(index, name)| {
             group(format!("Delay of ‘{name}’"), &|d| {

@@ -57,6 +57,9 @@ pub struct PageResult {
     pub started: u64,
     /// Pages all of whose objects arrived, all runs together.
     pub completed: u64,
+    /// Pages all of whose objects arrived, divided by those that began.
+    #[serde(default)]
+    pub loaded_ratio: Option<Sample>,
     /// Mean time from the start of a page to the last byte of its last object.
     pub load_mean_s: Option<Sample>,
     /// Median of that.
@@ -67,6 +70,9 @@ pub struct PageResult {
     pub short_mean_s: Option<Sample>,
     /// 95th percentile of that.
     pub short_p95_s: Option<Sample>,
+    /// Distribution of the times of pages, all runs together.
+    #[serde(default)]
+    pub load_distribution: Vec<DistributionPoint>,
 }
 
 /// The progress of a followed flow.
@@ -170,6 +176,15 @@ impl TrafficResult {
             better: Better::Less,
             tables: &[Self::PAGES],
             value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.load_p95_s.as_ref())),
+        },
+        Measure {
+            name: "pages_loaded_ratio",
+            heading: "Loaded",
+            headline: Some("Pages that loaded"),
+            quantity: Quantity::Share,
+            better: Better::More,
+            tables: &[Self::PAGES],
+            value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.loaded_ratio.as_ref())),
         },
         Measure {
             name: "short_object_mean_s",
@@ -313,14 +328,22 @@ impl PageResult {
         let quantile = |of: fn(&TrafficSummary) -> &Times, fraction| {
             sample(Centre::Median, runs, |run| of(&run.traffic[index]).quantile(fraction))
         };
+        let loaded = |run: &RunSummary| {
+            let source = &run.traffic[index];
+            (source.pages > 0).then(|| source.page_loads.count() as f64 / source.pages as f64)
+        };
+        let mut pooled = Times::default();
+        sources().for_each(|source| pooled.merge(&source.page_loads));
         Some(PageResult {
             started: sources().map(|source| source.pages).sum(),
             completed: sources().map(|source| source.page_loads.count()).sum(),
+            loaded_ratio: sample(Centre::Mean, runs, loaded),
             load_mean_s: mean(|source| &source.page_loads),
             load_median_s: quantile(|source| &source.page_loads, 0.5),
             load_p95_s: quantile(|source| &source.page_loads, 0.95),
             short_mean_s: mean(|source| &source.short_objects),
             short_p95_s: quantile(|source| &source.short_objects, 0.95),
+            load_distribution: distribution(&pooled),
         })
     }
 }

@@ -24,6 +24,29 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
     })
 }
 
+/// Times of the pages of each source of them.
+pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
+    let found = sources(comparison, |source| source.pages.is_some());
+    let draw = |(index, name): &(usize, &str)| {
+        let chart = chart(comparison, ["Time of a page", "Pages loaded"], |discipline| {
+            let pages = discipline.traffic.get(*index).and_then(|source| source.pages.as_ref());
+            pages.map_or(&[], |pages| &pages.load_distribution)
+        });
+        let caption = format!(
+            "The part of the loaded pages of ‘{name}’ that took no longer than the time below, \
+             from their start to the last byte of their last object; all seeds together. Further \
+             left is better. Pages that were not complete at the end are not in it; the table of \
+             pages has their part.{}",
+            not_drawn(&chart.lines)
+        );
+        let title = format!("Times of the pages of ‘{name}’");
+        figure(comparison, id("pages", name), title, caption, &chart, || {
+            format!("No page of ‘{name}’ was complete.")
+        })
+    };
+    found.iter().map(draw).collect()
+}
+
 /// One-way delays of each source of datagrams.
 pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
     let found = sources(comparison, |source| source.datagrams);

@@ -1,6 +1,6 @@
 //! The wording, case by case.
 
-use tidegate_study::comparison::Comparison;
+use tidegate_study::comparison::{Comparison, PageResult};
 use tidegate_study::{Centre, Sample};
 
 use super::{Better, Verdict, of, verdict};
@@ -146,6 +146,41 @@ fn unfinished_short_transfers() {
             for ((discipline, counts), mean) in disciplines.zip(means) {
                 (discipline.short.started, discipline.short.completed) = counts;
                 discipline.short.mean_s = mean;
+            }
+        });
+        assert_eq!(sentence, expected);
+    }
+}
+
+#[test]
+fn pages() {
+    for (means, loaded, expected) in [
+        (
+            [estimate(10.2, 0.5), estimate(5.1, 0.3)],
+            [639, 638],
+            "pages of ‘web’ finish 2 times sooner (5.1 instead of 10 s).",
+        ),
+        (
+            [estimate(5.1, 0.01), estimate(5.1, 0.01)],
+            [640, 560],
+            "pages of ‘web’ take the same time (5.1 s); 13% instead of 0% of the pages of ‘web’ \
+             remain unfinished.",
+        ),
+        (
+            [estimate(5.1, 3.0), estimate(4.1, 3.0)],
+            [640, 640],
+            "no clear difference in the response time of pages of ‘web’.",
+        ),
+        ([None, None], [0, 0], "no measured value can be compared."),
+    ] {
+        let sentence = said(|comparison| {
+            let pages = fixture::comparison(1, 4).disciplines[0].traffic[0].pages.clone().unwrap();
+            let disciplines = comparison.disciplines.iter_mut().zip(samples(means));
+            for ((discipline, mean), completed) in disciplines.zip(loaded) {
+                let pages = PageResult { load_mean_s: mean, completed, ..pages.clone() };
+                let mut web = discipline.traffic[1].clone();
+                (web.name, web.pages) = ("web".into(), Some(pages));
+                discipline.traffic.insert(0, web);
             }
         });
         assert_eq!(sentence, expected);
@@ -304,6 +339,7 @@ fn long_transfers_and_their_stalls() {
 fn the_baseline_is_told_in_numbers() {
     let sentence = of(&fixture::comparison(2, 5))[0].sentence().replace('\u{a0}', " ");
     assert!(sentence.starts_with("fifo: short transfers take "), "{sentence}");
+    assert!(sentence.contains("pages of ‘web’ take "), "{sentence}");
     assert!(sentence.contains("95 of 100 packets of ‘call’ arrive within "), "{sentence}");
     assert!(sentence.contains("long transfers of ‘backup’ run at "), "{sentence}");
 }

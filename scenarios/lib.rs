@@ -1,14 +1,14 @@
 //! The scenarios, flows, gateways and measured traffic that Tidegate is shipped with.
 //!
 //! Every file of the folder that a program reads is here, under its path in the folder,
-//! so that a scenario's references to other files (`../data/web-objects.csv`) mean the
+//! so that a scenario's references to other files (`../data/pages.har`) mean the
 //! same on disk and in a program. The crate knows no format and depends on nothing.
 //!
 //! ```
 //! let scenario = tidegate_scenarios::text("links/household.toml").expect("it is shipped");
-//! assert!(scenario.contains("../data/web-objects.csv"));
-//! let sizes = tidegate_scenarios::beside("links/household.toml", "../data/web-objects.csv");
-//! assert!(sizes.is_some_and(|csv| csv.starts_with(b"#")));
+//! assert!(scenario.contains("../data/pages.har"));
+//! let pages = tidegate_scenarios::beside("links/household.toml", "../data/pages.har");
+//! assert!(pages.is_some_and(|har| har.starts_with(b"{")));
 //! ```
 
 /// Pairs of path and content.

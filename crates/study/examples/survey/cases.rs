@@ -31,8 +31,8 @@ const VARIANTS: [Variant; 9] = [
 
 /// Name, heading and file of links with measured traffic.
 const MEASURED: [(&str, &str); 4] = [
-    ("household (measured Web objects)", "links/household.toml"),
-    ("office (measured Web objects and downloads)", "links/office.toml"),
+    ("household (recorded pages over HTTP/2)", "links/household.toml"),
+    ("office (recorded pages over HTTP/2, measured downloads)", "links/office.toml"),
     ("cellular (measured capacity and Web objects)", "links/cellular.toml"),
     ("recorded page load (capture)", "survey/capture.toml"),
 ];

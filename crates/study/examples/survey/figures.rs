@@ -22,7 +22,7 @@ pub(crate) struct Figure {
     pub(crate) value: fn(&Scenario, &RunSummary) -> Option<f64>,
 }
 
-pub(crate) const FIGURES: [Figure; 9] = [
+pub(crate) const FIGURES: [Figure; 10] = [
     Figure {
         name: "short transfers, mean response",
         column: "short_mean_s",
@@ -42,6 +42,16 @@ pub(crate) const FIGURES: [Figure; 9] = [
         centre: Centre::Median,
         matters: 0.005,
         value: |_, run| run.short.response.quantile(0.95),
+    },
+    Figure {
+        name: "pages over HTTP/2, mean time",
+        column: "page_mean_s",
+        unit: "ms",
+        scale: 1e3,
+        better: Better::Less,
+        centre: Centre::Mean,
+        matters: 0.05,
+        value: |_, run| run.traffic.iter().find_map(|source| source.page_loads.mean()),
     },
     Figure {
         name: "bulk transfers, goodput each",

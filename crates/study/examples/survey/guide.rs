@@ -20,10 +20,12 @@ const BASE: [Column; 8] = [
     ("stream lost", TODAY, "base", "stream_loss"),
     ("flows tracked", TODAY, "base", "flows_tracked"),
 ];
-const MEASURED: [Column; 7] = [
+const MEASURED: [Column; 9] = [
     ("household: short", REAL, "household", "short_mean_s"),
+    ("page", REAL, "household", "page_mean_s"),
     ("call delay", REAL, "household", "call_delay_p95_s"),
     ("office: short", REAL, "office", "short_mean_s"),
+    ("page", REAL, "office", "page_mean_s"),
     ("call lost", REAL, "office", "call_loss"),
     ("cellular: short", REAL, "cellular", "short_mean_s"),
     ("call delay", REAL, "cellular", "call_delay_p95_s"),

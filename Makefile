@@ -15,7 +15,7 @@ help:
 	@echo 'make fmt     format the code'
 	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  build every crate from its package alone, as crates.io would'
-	@echo 'make pages   repeat the measurements of the papers, the survey and the gateways (half an hour on two cores)'
+	@echo 'make pages   repeat the measurements of the papers, the survey, multiplexed pages and the gateways (half an hour on two cores)'
 	@echo 'make kernel-guest   measure Linux in a QEMU guest again (an hour of one core)'
 	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'
 	@echo 'make kernel-page    compare the simulator with what was measured of Linux (a minute)'
@@ -68,6 +68,7 @@ packages: compiler
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
 	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
+	cargo run --release --locked --package tidegate-study --example multiplexed -- docs/comparison.md
 	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
 	cargo run --release --locked --package tidegate-study --example access_point -- docs/access-point.md
 

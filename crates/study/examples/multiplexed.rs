@@ -1,22 +1,25 @@
 //! Small responses that share connections: recorded pages beside other traffic of a link
-//! that is full, with a connection for each response, over HTTP/1.1 and over HTTP/2.
+//! that is full, with a connection for each response, over HTTP/1.1 and over HTTP/2, from
+//! senders with CUBIC and with BBR.
 //!
 //! ```text
-//! cargo run --release -p tidegate-study --example multiplexed -- 10
+//! cargo run --release -p tidegate-study --example multiplexed -- docs/comparison.md
 //! ```
 //!
-//! The argument is the number of seeds. All protocols and disciplines load the same
-//! pages at the same times, so they are compared seed by seed: a figure is a mean over
-//! seeds, and behind a difference stands half the width of its 95% interval.
-//! `docs/comparison.md` gives the results.
+//! writes the table of that page and prints everything, over ten seeds. All protocols,
+//! senders and disciplines load the same pages at the same times, so they are compared seed
+//! by seed: a figure is a mean over seeds, and behind a difference stands half the width of
+//! its 95% interval.
 
 use std::error::Error;
+use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::file;
 use tidegate_study::experiment::{self, Forget};
 use tidegate_study::{Centre, Sample};
+use tidegate_twins::pages;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/links");
 
@@ -24,10 +27,11 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/links
 /// so that all can be complete.
 const SCENARIO: &str = r#"
 title = "Pages on a full link"
+seeds = 10
 duration = "180 s"
 warm_up = "5 s"
 disciplines = [
-    "fifo", "drr", "scfq", "fq-codel", "cake", "las", "las-log", "lars", "run2c", "efd",
+    "fifo", "drr", "scfq", "fq", "fq-codel", "cake", "las", "las-log", "lars", "run2c", "efd",
 ]
 [access]
 hosts = 5
@@ -50,6 +54,9 @@ from = "servers"
 to = "host5"
 request = "400 B"
 "#;
+
+/// Who sends, and the profile of TCP.
+const SENDERS: [(&str, &str); 2] = [("CUBIC, as in Linux", "today"), ("BBR", "today-bbr")];
 
 /// What they are beside, and the keys of it.
 const BESIDE: [(&str, &str); 2] = [
@@ -82,38 +89,98 @@ const MEASURES: [Measure; 3] = [
     ("Pages, mean", |run| run.traffic[0].page_loads.mean()),
 ];
 
+/// The way in the first place less that in the second is what multiplexing costs.
+const MULTIPLEXING: (usize, usize) = DIFFERENCES[2];
+
+/// All runs, by the way of carrying responses.
+type Runs = [Vec<RunSummary>; WAYS.len()];
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let seeds = std::env::args().nth(1).ok_or("how many seeds?")?;
-    for (beside, keys) in BESIDE {
-        println!("# Beside {beside}\n");
-        let scenario = format!("seeds = {seeds}\n{SCENARIO}{keys}\n");
-        let ways = WAYS.iter().map(|(_, keys)| runs(&scenario, keys));
-        let ways: Vec<_> = ways.collect::<Result<_, _>>()?;
-        let mut labels: Vec<&str> = Vec::new();
-        for run in &ways[0] {
-            if !labels.contains(&run.discipline.as_str()) {
-                labels.push(&run.discipline);
+    let path = std::env::args().nth(1).ok_or("usage: multiplexed PAGE")?;
+    let page = fs::read_to_string(&path)?;
+    let mut guide = Vec::new();
+    for (place, (beside, keys)) in BESIDE.into_iter().enumerate() {
+        for (sender, profile) in SENDERS {
+            println!("# {sender}, beside {beside}\n");
+            let runs = runs(&format!("{SCENARIO}{keys}\n[tcp]\nprofile = \"{profile}\"\n"))?;
+            print(&runs);
+            if place == 0 {
+                guide.push(runs);
             }
         }
-        MEASURES.iter().for_each(|measure| compare(*measure, &ways, &labels));
-        println!("Pages complete of those begun, objects, and the other traffic in Mbit/s\n");
-        heading(&WAYS.map(|(name, _)| name));
-        for label in &labels {
-            let cells: Vec<String> = ways.iter().map(|runs| counts(runs, label)).collect();
-            println!("| {label} | {} |", cells.join(" | "));
-        }
-        println!();
     }
+    let [today, bbr] = &guide[..] else { unreachable!("there are two senders") };
+    let page =
+        pages::with_table(&page, "Connections that carry many responses", &table(today, bbr));
+    fs::write(path, page)?;
     Ok(())
 }
 
-/// All runs of one way of carrying responses.
-fn runs(scenario: &str, keys: &str) -> Result<Vec<RunSummary>, Box<dyn Error>> {
-    let text = scenario.replacen("recorded =", &format!("{keys}\nrecorded ="), 1);
-    let scenario = file::parse("multiplexed", &text, &file::Folder(FOLDER.into()))?;
-    let threads = std::thread::available_parallelism()?.get();
-    let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
-    Ok(runs)
+/// All runs of a scenario.
+fn runs(scenario: &str) -> Result<Runs, Box<dyn Error>> {
+    let mut all = Runs::default();
+    for (runs, (_, keys)) in std::iter::zip(&mut all, WAYS) {
+        let text = scenario.replacen("recorded =", &format!("{keys}\nrecorded ="), 1);
+        let scenario = file::parse("multiplexed", &text, &file::Folder(FOLDER.into()))?;
+        let threads = std::thread::available_parallelism()?.get();
+        let Ok(done) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
+        *runs = done;
+    }
+    Ok(all)
+}
+
+/// The disciplines, in their order.
+fn labels(ways: &Runs) -> Vec<&str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for run in &ways[0] {
+        if !labels.contains(&run.discipline.as_str()) {
+            labels.push(&run.discipline);
+        }
+    }
+    labels
+}
+
+/// The table of the guide: small objects, and what multiplexing costs them by sender.
+fn table(today: &Runs, bbr: &Runs) -> String {
+    let less = "HTTP/2 less HTTP/1.1";
+    let head = ["", WAYS[0].0, WAYS[1].0, WAYS[2].0, less, "BBR: HTTP/1.1", "HTTP/2", less];
+    let rule = " ---: |".repeat(head.len() - 1);
+    let mut text = format!("| {} |\n| --- |{rule}\n", head.join(" | ").trim_start());
+    let (http2, http1) = MULTIPLEXING;
+    for label in labels(today) {
+        let of = |runs: &Runs, way: usize| sample(&runs[way], label, MEASURES[0].1);
+        let mean =
+            |runs, way| of(runs, way).map(|it| format!("{:.0} ms", it.estimate().value * 1e3));
+        let apart = |runs| {
+            let less = of(runs, http2)?.less(&of(runs, http1)?)?;
+            Some(format!("{} ms", less.text(1e3, 0)))
+        };
+        let cells = [
+            mean(today, 0),
+            mean(today, http1),
+            mean(today, http2),
+            apart(today),
+            mean(bbr, http1),
+            mean(bbr, http2),
+            apart(bbr),
+        ];
+        let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".into()));
+        text.push_str(&format!("| `{label}` | {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+/// Every measure, and how much was carried.
+fn print(ways: &Runs) {
+    let labels = labels(ways);
+    MEASURES.iter().for_each(|measure| compare(*measure, ways, &labels));
+    println!("Pages complete of those begun, objects, and the other traffic in Mbit/s\n");
+    heading(&WAYS.map(|(name, _)| name));
+    for label in &labels {
+        let cells: Vec<String> = ways.iter().map(|runs| counts(runs, label)).collect();
+        println!("| {label} | {} |", cells.join(" | "));
+    }
+    println!();
 }
 
 fn heading(columns: &[&str]) {
@@ -122,7 +189,7 @@ fn heading(columns: &[&str]) {
 }
 
 /// A line for each discipline: the means of all ways, and their differences.
-fn compare((title, measure): Measure, ways: &[Vec<RunSummary>], labels: &[&str]) {
+fn compare((title, measure): Measure, ways: &Runs, labels: &[&str]) {
     println!("{title}, ms\n");
     let names = WAYS.map(|(name, _)| name);
     let differences = DIFFERENCES.map(|(a, b)| format!("{} less {}", names[a], names[b]));

@@ -35,6 +35,7 @@ pub const FILES: &[(&str, &[u8])] = files![
     "links/calls.toml",
     "links/cellular.toml",
     "links/household.toml",
+    "links/marked.toml",
     "links/office.toml",
     "links/wifi-54.toml",
     "links/wifi-ac.toml",

@@ -20,6 +20,7 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
     Builtin { name: "wifi-ac", path: "links/wifi-ac.toml" },
     Builtin { name: "wifi-slow", path: "links/wifi-slow.toml" },
     Builtin { name: "calls", path: "links/calls.toml" },
+    Builtin { name: "marked", path: "links/marked.toml" },
     Builtin { name: "dumbbell", path: "papers/EFD/dumbbell.toml" },
     Builtin { name: "dumbbell-overload", path: "papers/EFD/dumbbell-overload.toml" },
     Builtin { name: "dumbbell-long-transfers", path: "papers/EFD/dumbbell-long-transfers.toml" },

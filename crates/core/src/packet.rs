@@ -227,6 +227,31 @@ impl Dscp {
         if number < 64 { Some(Dscp(number)) } else { None }
     }
 
+    /// A codepoint by the name of its per-hop behaviour: `CS0` to `CS7` (RFC 2474),
+    /// `AF11` to `AF43` (RFC 2597), `EF`, `VA` (RFC 5865) or `LE`.
+    ///
+    /// ```
+    /// use tidegate_core::Dscp;
+    ///
+    /// assert_eq!(Dscp::named("EF"), Some(Dscp::EF));
+    /// assert_eq!(Dscp::named("CS1"), Dscp::new(8));
+    /// assert_eq!(Dscp::named("AF41"), Dscp::new(34));
+    /// assert_eq!(Dscp::named("AF51"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Dscp> {
+        match *name.as_bytes() {
+            [b'C', b'S', class @ b'0'..=b'7'] => Some(Dscp((class - b'0') << 3)),
+            [b'A', b'F', class @ b'1'..=b'4', drops @ b'1'..=b'3'] => {
+                Some(Dscp((class - b'0') << 3 | (drops - b'0') << 1))
+            }
+            [b'E', b'F'] => Some(Dscp::EF),
+            [b'V', b'A'] => Some(Dscp(44)),
+            [b'L', b'E'] => Some(Dscp::LE),
+            _ => None,
+        }
+    }
+
     /// The codepoint of an octet that holds it beside the congestion field.
     #[must_use]
     pub const fn of_octet(octet: u8) -> Dscp {

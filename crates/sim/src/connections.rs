@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::{FlowKey, Time};
+use tidegate_core::{Dscp, FlowKey, Time};
 
 use crate::lot::{Lot, mix};
 use crate::requests::Wanted;
@@ -81,6 +81,8 @@ pub(crate) struct Opening {
     pub(crate) apps: [AppId; 2],
     /// The class of its packets.
     pub(crate) class: u16,
+    /// The codepoints of what they send.
+    pub(crate) dscp: [Dscp; 2],
     /// The name that its programs use.
     pub(crate) tag: u64,
     /// The object that its opener asks for, if any.
@@ -108,6 +110,7 @@ struct End {
     endpoint: Endpoint,
     node: NodeId,
     app: AppId,
+    dscp: Dscp,
     /// The time of the event that will check the timers; the far future if
     /// there is none. Timers are mostly postponed: the event keeps its time,
     /// and is scheduled again if it comes too early.
@@ -138,6 +141,7 @@ impl Connection {
             endpoint,
             node: opening.nodes[side as usize],
             app: opening.apps[side as usize],
+            dscp: opening.dscp[side as usize],
             alarm: Time::FAR_FUTURE,
             sent: 0,
         };
@@ -173,6 +177,11 @@ impl Connection {
 
     pub(crate) fn class(&self) -> u16 {
         self.class
+    }
+
+    /// The codepoint of what a side sends.
+    pub(crate) fn dscp(&self, side: Side) -> Dscp {
+        self.ends[side as usize].dscp
     }
 
     /// The event that checks a side's timers has come; false if it is an old

@@ -21,7 +21,7 @@ use tidegate_core::contract::Envelope;
 use tidegate_core::discipline::Discipline;
 use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
-use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
+use tidegate_core::{Buffer, Bytes, Dscp, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
 use crate::trace::delivery::DeliveryTrace;
@@ -236,11 +236,24 @@ pub struct TrafficSpec {
     /// The class of its packets: 0 is ordinary, others have priority under
     /// disciplines that know classes.
     pub class: u16,
+    /// The codepoints of its packets.
+    pub marking: Marking,
     /// Datagrams that take longer from end to end than this are late, and so are
     /// lost ones; `None` when nobody waits for them. Not used by transfers.
     pub deadline: Option<Span>,
     /// What it does.
     pub kind: TrafficKind,
+}
+
+/// What programs write into the IP header of all that they send, as Linux has it with
+/// `IP_TOS`: each end for its own socket. An end does not take over what it receives,
+/// which is Linux's default too (`tcp_reflect_tos`). Packets of a capture keep their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marking {
+    /// In packets of the senders of the traffic, whichever end opens the connection.
+    pub sender: Dscp,
+    /// In what the receivers send: acknowledgements and requests.
+    pub receiver: Dscp,
 }
 
 /// When a source at a constant rate is off, and when on.

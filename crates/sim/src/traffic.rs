@@ -11,7 +11,7 @@ mod packets;
 mod transfers;
 mod web;
 
-use tidegate_core::{Bytes, Ecn, FlowKey, Stream, TcpFacts, Time};
+use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Stream, TcpFacts, Time};
 
 use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
 
@@ -46,6 +46,8 @@ pub(crate) struct Datagram {
     pub(crate) flow: u32,
     /// Facts of its TCP header, when it comes from a capture.
     pub(crate) tcp: Option<TcpFacts>,
+    /// Codepoint.
+    pub(crate) dscp: Dscp,
     /// Congestion field.
     pub(crate) ecn: Ecn,
 }
@@ -97,15 +99,15 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             Box::new(web::Web::new(spec, transfer, profile, stream))
         }
         TrafficKind::Cbr { from, to, rate, packet, pauses } => {
-            let template = stream_of_datagrams(*from, *to, *packet, index);
+            let template = stream_of_datagrams(spec, *from, *to, *packet, index);
             Box::new(cbr::Cbr::new(spec, template, *rate, *pauses))
         }
         TrafficKind::Frames { from, to, trace, sending } => {
-            let template = stream_of_datagrams(*from, *to, Bytes::ZERO, index);
+            let template = stream_of_datagrams(spec, *from, *to, Bytes::ZERO, index);
             Box::new(frames::Frames::new(spec, template, trace.clone(), *sending))
         }
         TrafficKind::Greedy { from, to, profile } => {
-            let template = stream_of_datagrams(*from, *to, Bytes::ZERO, index);
+            let template = stream_of_datagrams(spec, *from, *to, Bytes::ZERO, index);
             Box::new(greedy::Greedy::new(spec, template, profile, stream))
         }
         TrafficKind::Packets { inside, outside, capture, hosts } => {
@@ -116,9 +118,16 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
 }
 
 /// The datagrams of the source at `index`, which has one flow.
-fn stream_of_datagrams(from: NodeId, to: NodeId, size: Bytes, index: usize) -> Datagram {
+fn stream_of_datagrams(
+    spec: &TrafficSpec,
+    from: NodeId,
+    to: NodeId,
+    size: Bytes,
+    index: usize,
+) -> Datagram {
     // One port pair for each source keeps the flows of several calls apart.
     let port = 16_384 + index as u16;
     let key = FlowKey::v4(from.address(), port, to.address(), port, FlowKey::UDP);
-    Datagram { from, to, size, key, flow: 0, tcp: None, ecn: Ecn::NotEct }
+    let dscp = spec.marking.sender;
+    Datagram { from, to, size, key, flow: 0, tcp: None, dscp, ecn: Ecn::NotEct }
 }

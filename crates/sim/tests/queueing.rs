@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_core::Stream;
-use tidegate_core::{Buffer, Bytes, Ecn, FlowKey, Rate, Span, Time, discipline::fifo};
+use tidegate_core::{Buffer, Bytes, Dscp, Ecn, FlowKey, Rate, Span, Time, discipline::fifo};
 use tidegate_sim::metrics::{Discard, PacketEvent, PacketRecord, Recorder, RunSummary};
 use tidegate_sim::scenario::{
-    Capacity, DisciplineChoice, LinkSpec, NodeId, QueueSpec, Scenario, TrafficKind, TrafficSpec,
+    Capacity, DisciplineChoice, LinkSpec, Marking, NodeId, QueueSpec, Scenario, TrafficKind,
+    TrafficSpec,
 };
 use tidegate_sim::simulation;
 use tidegate_sim::trace::capture::{Capture, CapturedPacket};
@@ -39,8 +40,9 @@ fn arrivals(seed: u64, size: impl Fn(&mut Stream) -> f64) -> Capture {
     let mut packets = Vec::new();
     while at < Time(Span::seconds(SECONDS).0) {
         at += stream.exponential_span(between);
+        let dscp = Dscp::DEFAULT;
         let size = Bytes(size(&mut stream).round().max(1.0) as u64);
-        packets.push(CapturedPacket { at, flow, size, tcp: None, ecn: Ecn::NotEct });
+        packets.push(CapturedPacket { at, flow, size, tcp: None, dscp, ecn: Ecn::NotEct });
     }
     Capture { packets, ..Capture::default() }
 }
@@ -76,6 +78,7 @@ fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> 
             start: Time::ZERO,
             stop: Time::FAR_FUTURE,
             class: 0,
+            marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Packets {
                 inside: NodeId(0),

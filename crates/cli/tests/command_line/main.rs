@@ -242,6 +242,10 @@ fn wrong_input_is_one_line_and_exit_code_2() {
     bench.write("data.toml", &SMALL.replace("sizes.csv", "missing.csv"));
     bench.write("node.toml", &SMALL.replace("\"receiver2\"", "\"recever2\""));
     bench.write("count.toml", &SMALL.replace("count = 1", "count = 1000000"));
+    for (file, dscp) in [("name.toml", "\"EX\""), ("number.toml", "64")] {
+        let source = "[[traffic.transfers]]\n";
+        bench.write(file, &SMALL.replacen(source, &format!("{source}dscp = {dscp}\n"), 1));
+    }
     bench.write("latin.toml", "");
     fs::write(bench.0.join("latin.toml"), b"title = \"\xe4\"").unwrap();
     bench.write("text.txt", "hello\n");
@@ -259,6 +263,12 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["compare", "data.toml"], "sizes.file: found 'missing.csv'"),
         (&["compare", "node.toml"], "unknown node 'recever2', expected 'receiver2'"),
         (&["compare", "count.toml"], "found 1000000 transfers at once, expected at most 28232"),
+        (
+            &["compare", "name.toml"],
+            "dscp: found 'EX', expected a codepoint: CS0 to CS7, AF11 to AF43, EF, VA, LE, \
+             or a number from 0 to 63",
+        ),
+        (&["compare", "number.toml"], "dscp: found 64, expected a codepoint"),
         (&["compare", "small.toml", "--disciplines", "fifi"], "expected 'fifo'"),
         (&["compare", "small.toml", "--disciplines", "fifo,fifo"], "found 'fifo' twice"),
         (&["compare", "small.toml", "--disciplines", "efd:treshold=1"], "no parameter 'treshold'"),

@@ -68,7 +68,8 @@ pub const ENTRY: Entry = Entry {
     build: |settings, Place { buffer, .. }, seed| Box::new(Cake::new(settings, buffer, seed)),
 };
 
-const BANDWIDTH: Parameter = Parameter {
+/// The rate of its own shaper.
+pub const BANDWIDTH: Parameter = Parameter {
     name: "bandwidth",
     help: "the rate to which it holds packets back, which should be a little less than the \
            link's",

@@ -20,17 +20,24 @@
 //!   of a new flow share that band's nine thirteenths, but may wait until another band
 //!   has had its quantum: 157 ms for 192 KiB at 10 Mbit/s.
 //!
-//! What is left out: pacing, which needs a rate or a departure time that senders on the
-//! same machine set, or `maxrate`; with it the horizon; `ce_threshold`, off by default;
-//! and the collection of queues that were idle for three seconds, which happens only
+//! - With a `maxrate`, no queue sends faster: `max_rate.rs`.
+//!
+//! What is left out: pacing by a rate or a departure time that a socket sets, which only
+//! packets of the same machine have and no forwarded one; with it the horizon;
+//! `ce_threshold`, off by default; and the collection of queues that were idle for three seconds, which happens only
 //! when a flow next to it in a small tree is looked up: 662 of the 1 024 default queues
 //! have a tree to themselves and never see it.
 //!
-//! The cost is O(1) per packet while packets are no larger than a few quanta. No band
+//! The cost is O(1) per packet while packets are no larger than a few quanta, and
+//! O(log n) in queues with a `maxrate`. No band
 //! owes more than a quantum and no queue more than the largest IP packet, so that no
 //! packet of impossible size stops the rounds.
 
+mod max_rate;
+
 use std::collections::VecDeque;
+
+use max_rate::MaxRate;
 
 use super::flow_queues::{FlowQueues, Rotation};
 use super::{Backlog, Discipline, LossReason, Losses};
@@ -39,7 +46,7 @@ use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
 use crate::packet::{Dscp, Packet};
 use crate::setting::{Kind, Parameter, Settings};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// The registry's entry for [`Fq`].
 pub const ENTRY: Entry = Entry {
@@ -47,11 +54,12 @@ pub const ENTRY: Entry = Entry {
     summary: "fair queues with a limit each, idle ones first, in three bands by codepoint",
     source: "Linux 7.3",
     drops: Drops::WhenFull,
-    parameters: &[QUEUES, QUANTUM, INITIAL_QUANTUM, FLOW_LIMIT, REFILL_DELAY],
-    fixed: &[QUEUES],
+    parameters: &[QUEUES, QUANTUM, INITIAL_QUANTUM, FLOW_LIMIT, REFILL_DELAY, MAX_RATE],
+    fixed: &[QUEUES, MAX_RATE],
     build: |settings, Place { buffer, .. }, seed| {
         let sharing = Sharing::from_settings(settings);
-        Box::new(Fq::new(settings.count(QUEUES.name), sharing, buffer, seed))
+        let most = settings.bandwidth(MAX_RATE.name);
+        Box::new(Fq::new(settings.count(QUEUES.name), sharing, most, buffer, seed))
     },
 };
 
@@ -92,6 +100,14 @@ const REFILL_DELAY: Parameter = Parameter {
     help: "time without packets after which a queue has a whole quantum again",
     kind: Kind::Span { least: Span::ZERO, most: Span::seconds(60) },
     default: "40 ms",
+};
+
+/// `flow_max_rate`.
+const MAX_RATE: Parameter = Parameter {
+    name: "maxrate",
+    help: "the rate that no queue exceeds, however idle the link",
+    kind: Kind::Bandwidth { least: Rate(1_000) },
+    default: "unlimited",
 };
 
 /// Packets of the FIFO that goes first (`fq_fastpath_check`).
@@ -147,6 +163,8 @@ struct Flow {
     listed: Option<Listed>,
     /// When it was last found empty and left its list.
     left: Time,
+    /// Before this it may not send; the start of time if it never had to wait.
+    next: Time,
 }
 
 /// The list in which a queue has its turns.
@@ -154,6 +172,8 @@ struct Flow {
 enum Listed {
     New,
     Old,
+    /// In none: with packets, but too early.
+    Throttled,
 }
 
 #[derive(Debug, Default)]
@@ -179,6 +199,7 @@ impl Band {
 pub struct Fq {
     count: u32,
     sharing: Sharing,
+    max_rate: Option<MaxRate>,
     buffer: Buffer,
     hash: FlowHash,
     /// What goes before all queues.
@@ -194,12 +215,20 @@ pub struct Fq {
 
 impl Fq {
     /// An empty buffer of at most `buffer`, for flows that are hashed into `count` queues,
-    /// at least one, by a hash that depends on `seed`.
+    /// at least one, by a hash that depends on `seed`, and none of which exceeds
+    /// `max_rate`.
     #[must_use]
-    pub fn new(count: u32, sharing: Sharing, buffer: Buffer, seed: u64) -> Fq {
+    pub fn new(
+        count: u32,
+        sharing: Sharing,
+        max_rate: Option<Rate>,
+        buffer: Buffer,
+        seed: u64,
+    ) -> Fq {
         Fq {
             count,
             sharing,
+            max_rate: max_rate.map(MaxRate::new),
             buffer,
             hash: FlowHash::new(seed),
             front: VecDeque::with_capacity(FRONT_PACKETS),
@@ -219,6 +248,7 @@ impl Fq {
         match list {
             Listed::New => band.new.push_back(queue),
             Listed::Old => band.old.push_back(queue),
+            Listed::Throttled => {}
         }
     }
 
@@ -228,6 +258,7 @@ impl Fq {
         match list {
             Listed::New => band.new.remove(queue),
             Listed::Old => band.old.remove(queue),
+            Listed::Throttled => {}
         }
     }
 
@@ -258,13 +289,52 @@ impl Fq {
     }
 }
 
+/// What a `maxrate` adds.
+impl Fq {
+    /// Queues whose time has come by `now` have turns again, as old ones.
+    fn release(&mut self, now: Time) {
+        while let Some(queue) = self.max_rate.as_mut().and_then(|rate| rate.release(now)) {
+            self.list(queue, Listed::Old);
+        }
+    }
+
+    /// Takes a queue whose turn it is, and that has packets, out of the list if it is
+    /// too early for it.
+    fn throttle(&mut self, now: Time, queue: u32, list: Listed) -> bool {
+        let Some(max_rate) = &mut self.max_rate else { return false };
+        let flow = self.queues.state(queue);
+        if flow.next <= now {
+            return false;
+        }
+        max_rate.throttle(flow.next, queue);
+        flow.listed = Some(Listed::Throttled);
+        self.unlist(queue, list);
+        true
+    }
+
+    /// A queue has sent a packet of `size` at `now`.
+    fn charge(&mut self, now: Time, queue: u32, size: Bytes) {
+        let Some(max_rate) = &mut self.max_rate else { return };
+        let has_more = !self.queues.is_empty(queue);
+        let flow = self.queues.state(queue);
+        let before = flow.next;
+        let credits = flow.credits.as_mut().expect("a queue with packets has them");
+        if let Some(span) = max_rate.span(credits, size, self.sharing.quantum) {
+            // The link was late, which a queue makes up for as far as half of its wait.
+            let late = if before == Time::ZERO { Span::ZERO } else { now.since(before) };
+            flow.next = now + (span - late.min(span / 2));
+        }
+        max_rate.sent(queue, before, has_more.then_some(flow.next));
+    }
+}
+
 impl Discipline for Fq {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
         if !self.buffer.has_room(self.backlog, packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
         let no_queue_waits = self.queues.backlog().packets == 0;
-        if no_queue_waits && self.front.len() < FRONT_PACKETS {
+        if self.max_rate.is_none() && no_queue_waits && self.front.len() < FRONT_PACKETS {
             self.backlog.add(packet.size);
             return self.front.push_back(packet);
         }
@@ -286,7 +356,12 @@ impl Discipline for Fq {
             self.listed += 1;
             self.list(queue, Listed::New);
         }
-        self.queues.state(queue).band = band(packet.dscp);
+        let is_empty = self.queues.is_empty(queue);
+        let flow = self.queues.state(queue);
+        flow.band = band(packet.dscp);
+        if let Some(max_rate) = self.max_rate.as_mut().filter(|_| is_empty) {
+            max_rate.wait(flow.next, queue);
+        }
         self.backlog.add(packet.size);
         self.queues.push(queue, packet);
     }
@@ -297,11 +372,15 @@ impl Discipline for Fq {
             return Some(packet);
         }
         // An empty queue stays on its list until the next packet leaves.
-        if self.backlog.packets == 0 {
+        if self.next_ready(now)? > now {
             return None;
         }
+        self.release(now);
         loop {
             let (queue, list) = self.next()?;
+            if !self.queues.is_empty(queue) && self.throttle(now, queue, list) {
+                continue;
+            }
             let Some(packet) = self.queues.pop_first(queue) else {
                 self.unlist(queue, list);
                 if list == Listed::New {
@@ -320,6 +399,7 @@ impl Discipline for Fq {
             if let Some(credits) = &mut self.queues.state(queue).credits {
                 *credits = (*credits - size).max(-MOST_DEBT);
             }
+            self.charge(now, queue, packet.size);
             return Some(packet);
         }
     }
@@ -329,11 +409,19 @@ impl Discipline for Fq {
         self.buffer = buffer;
     }
 
+    fn next_ready(&self, now: Time) -> Option<Time> {
+        match &self.max_rate {
+            None => (self.backlog.packets > 0).then_some(now),
+            Some(max_rate) => max_rate.first().map(|at| at.max(now)),
+        }
+    }
+
     fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Queues that have turns: those with packets, and a few that were just emptied.
+    /// Queues that have turns or wait for their time: those with packets, and a few that
+    /// were just emptied.
     fn flows_tracked(&self) -> usize {
         self.listed
     }
@@ -347,7 +435,8 @@ mod tests {
     fn fq(given: &[(&str, &str)], packets: u32) -> Trial<Fq> {
         let settings = ENTRY.settings(given).unwrap();
         let sharing = Sharing::from_settings(&settings);
-        Trial::new(Fq::new(65_536, sharing, Buffer::packets(packets), 1))
+        let most = settings.bandwidth(MAX_RATE.name);
+        Trial::new(Fq::new(65_536, sharing, most, Buffer::packets(packets), 1))
     }
 
     /// Fills the FIFO that goes first with packets 0 to 7.
@@ -435,5 +524,47 @@ mod tests {
         let before = (19..).take_while(|expected| trial.send() == Some(*expected)).count();
         // 132 packets of 1 500 use them up, one of which was 18.
         assert_eq!(before, 131);
+    }
+
+    fn millis(at: u64) -> Time {
+        Time(Span::millis(at).0)
+    }
+
+    /// A packet of 1 500 bytes takes 1 ms at the rate, and a quantum is two of them.
+    #[test]
+    fn a_queue_at_its_maxrate_sends_a_quantum_and_waits_for_as_long_as_that_takes() {
+        let given = [("maxrate", "12 Mbit/s"), ("initial_quantum", "3000 B")];
+        let mut trial = fq(&given, 100);
+        trial.arrive_all([('a', 1_500); 7]);
+        trial.arrive_all([('b', 1_500); 2]);
+        assert_eq!(trial.drain(), [0, 1, 7, 8]);
+        assert_eq!(trial.discipline.next_ready(trial.now), Some(millis(2)));
+        // A poll that is late by less than half of the wait costs nothing.
+        trial.now = millis(2) + Span::micros(900);
+        assert_eq!(trial.drain(), [2, 3]);
+        assert_eq!(trial.discipline.next_ready(trial.now), Some(millis(4)));
+        // Later ones cost the rest, and an empty queue keeps its time.
+        trial.now = millis(7);
+        assert_eq!(trial.drain(), [4, 5]);
+        assert_eq!(trial.discipline.next_ready(trial.now), Some(millis(8)));
+        trial.arrive_all([('b', 1_500); 2]);
+        assert_eq!(trial.drain(), [9, 10]);
+        trial.now = millis(8);
+        assert_eq!(trial.drain(), [6]);
+        assert_eq!(trial.discipline.next_ready(trial.now), None);
+    }
+
+    #[test]
+    fn a_queue_with_a_low_maxrate_waits_after_each_packet_for_a_second_at_most() {
+        let mut trial = fq(&[("maxrate", "550 kbit/s")], 100);
+        trial.arrive_all([('a', 550), ('a', 550), ('a', 1_100), ('a', 550)]);
+        for (at, sent) in [(0, 0), (8, 1), (16, 2), (32, 3)] {
+            trial.now = millis(at);
+            assert_eq!(trial.drain(), [sent], "{at} ms");
+        }
+        let mut trial = fq(&[("maxrate", "1 kbit/s")], 100);
+        trial.arrive_all([('a', 1_500); 2]);
+        assert_eq!(trial.drain(), [0]);
+        assert_eq!(trial.discipline.next_ready(trial.now), Some(millis(1_000)));
     }
 }

@@ -276,6 +276,7 @@ impl<'a> Browsers<'a> {
             tcp: [tcp.clone(), tcp.clone()],
             apps: [AppId::Browsers; 2],
             class: spec.class,
+            dscp: [spec.marking.receiver, spec.marking.sender],
             tag: slot.key() as u64,
             wanted: None,
         });

@@ -9,7 +9,7 @@ mod presence;
 use std::collections::BTreeMap;
 
 use slab::Slab;
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Dscp, Span, Time};
 
 use self::presence::Visitor;
 use super::App;
@@ -202,6 +202,7 @@ impl<'a> Clients<'a> {
             tcp: [self.setup.tcp.clone(), self.setup.tcp.clone()],
             apps: [AppId::Clients, app],
             class: 0,
+            dscp: [Dscp::DEFAULT; 2],
             tag: number,
             wanted: Some(wanted),
         });

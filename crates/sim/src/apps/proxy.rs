@@ -12,7 +12,7 @@ use tidegate_core::request::{
     self, Action, ClassId, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
     Reading, Scheduler, UserId,
 };
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Dscp, Span, Time};
 
 use super::App;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
@@ -161,6 +161,7 @@ impl<'a> Proxy<'a> {
             tcp: [self.server_side.clone(), self.setup.tcp.clone()],
             apps: [AppId::Proxy, AppId::Servers],
             class: 0,
+            dscp: [Dscp::DEFAULT; 2],
             tag: 0,
             wanted: Some(relay.wanted),
         });

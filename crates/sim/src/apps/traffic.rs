@@ -12,7 +12,7 @@ use super::App;
 use super::senders::Senders;
 use super::transfer::{Asked, Transferring};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
-use crate::scenario::{MOST_OPEN, NodeId, Opener, Scenario};
+use crate::scenario::{MOST_OPEN, Marking, NodeId, Opener, Scenario};
 use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
 
@@ -80,7 +80,7 @@ impl Traffic {
     fn open(&mut self, world: &mut World<'_>, asked: Asked) {
         let spec = &world.scenario.traffic[asked.traffic as usize];
         let transfer = spec.kind.transfer().expect("a source of connections");
-        let class = spec.class;
+        let (class, Marking { sender, receiver }) = (spec.class, spec.marking);
         let slot = self.transfers.vacant_entry();
         let tag = slot.key();
         let Asked { from, to, number, .. } = asked;
@@ -94,6 +94,10 @@ impl Traffic {
             tcp: [tcp.clone(), tcp.clone()],
             apps: [AppId::Traffic; 2],
             class,
+            dscp: match transfer.opened_by {
+                Opener::Sender => [sender, receiver],
+                Opener::Receiver { .. } => [receiver, sender],
+            },
             tag: tag as u64,
             wanted: None,
         });

@@ -16,7 +16,7 @@ use super::setup::{Cbr, Class, Setup};
 use super::ways::Way;
 use crate::scenario::layout::{Layout, NewLink};
 use crate::scenario::{
-    Arrivals, Capacity, NodeId, Opener, Pauses, QueueSpec, Scenario, SizeLaw, TrafficKind,
+    Arrivals, Capacity, Marking, NodeId, Opener, Pauses, QueueSpec, Scenario, SizeLaw, TrafficKind,
     TrafficSpec, Transfer,
 };
 
@@ -173,6 +173,7 @@ impl Setup {
             start: Time::ZERO,
             stop: Time(self.duration.0),
             class: 0,
+            marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Cbr { from, to, rate, packet, pauses: Some(Pauses { off, on }) },
         }
@@ -192,6 +193,7 @@ impl Setup {
             start: Time::ZERO,
             stop: Time(self.duration.0),
             class: 0,
+            marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Transfers { transfer, arrivals, sizes: SizeLaw::Endless },
         }
@@ -203,6 +205,7 @@ impl Setup {
             start: Time::ZERO,
             stop: Time(self.duration.0),
             class: 0,
+            marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Requests,
         }

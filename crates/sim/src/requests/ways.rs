@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use tidegate_core::discipline::cake;
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::request::catalogue::{self, SCHEDULERS};
 use tidegate_core::request::{ClassOrder, Config};
@@ -275,7 +276,7 @@ impl Way {
         };
         let rate = Rate((setup.rate.0 as f64 * share) as u64);
         let sharing = match &self.kind {
-            Kind::Shaped { discipline, .. } => Sharing::One(discipline.clone()),
+            Kind::Shaped { discipline, .. } => Sharing::One(told(discipline, rate)),
             Kind::Htb { leaf, .. } => Sharing::Leaves(setup.shares_of(rate), leaf.clone()),
             _ => unreachable!("other ways have no shaper"),
         };
@@ -287,4 +288,20 @@ impl Way {
         let Kind::Pools { share } = self.kind else { return None };
         Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))
     }
+}
+
+/// The discipline of a shaper for `rate`. One that is a shaper itself is told the rate, as
+/// with `tc qdisc replace ... cake bandwidth`, unless it was given another one.
+fn told(discipline: &DisciplineChoice, rate: Rate) -> DisciplineChoice {
+    let DisciplineChoice { label, entry, settings } = discipline.clone();
+    let bandwidth = cake::BANDWIDTH.name;
+    let is_shaper = entry.parameters.iter().any(|parameter| parameter.name == bandwidth);
+    let settings = if is_shaper && settings.bandwidth(bandwidth).is_none() {
+        let rate = format!("{} bit/s", rate.0);
+        let told = entry.change(&settings, &[(bandwidth, &rate)]);
+        told.expect("links are faster than the least bandwidth")
+    } else {
+        settings
+    };
+    DisciplineChoice { label, entry, settings }
 }

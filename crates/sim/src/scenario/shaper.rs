@@ -28,7 +28,7 @@ pub struct Shaper {
 /// How the queues of a shaper share its rate.
 #[derive(Clone, Debug)]
 pub enum Sharing {
-    /// One queue, by a discipline.
+    /// One queue, by a discipline; one that has a rate of its own keeps to that one.
     One(DisciplineChoice),
     /// HTB with a leaf for each class: its own rate, and the discipline of all leaves.
     Leaves(Vec<Rate>, DisciplineChoice),
@@ -40,7 +40,11 @@ impl Shaper {
             choice.build(Place { buffer: self.queue, rate: Some(rate) }, seed)
         };
         match &self.sharing {
-            Sharing::One(choice) => Box::new(Paced::new(queue(choice, self.rate), self.rate)),
+            Sharing::One(choice) => {
+                let queue = queue(choice, self.rate);
+                // A shaper around one that is as slow would only add its own waits.
+                if queue.rate().is_some() { queue } else { Box::new(Paced::new(queue, self.rate)) }
+            }
             Sharing::Leaves(rates, choice) => {
                 let leaves = rates.iter().map(|rate| (*rate, queue(choice, *rate)));
                 Box::new(Htb::new(self.rate, leaves.collect()))

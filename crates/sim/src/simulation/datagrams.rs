@@ -24,8 +24,8 @@ impl World<'_> {
             sent: now,
             tcp: datagram.tcp,
         };
-        let Datagram { from, to: destination, size, key, ecn, .. } = *datagram;
-        self.send(from, Segment { key, destination, size, class, ecn, lot, content });
+        let Datagram { from, to: destination, size, key, dscp, ecn, .. } = *datagram;
+        self.send(from, Segment { key, destination, size, class, dscp, ecn, lot, content });
     }
 
     /// The time by which a datagram that was sent at `sent` has to arrive;

@@ -47,6 +47,7 @@ pub(super) struct Segment {
     pub(super) destination: NodeId,
     pub(super) size: Bytes,
     pub(super) class: u16,
+    pub(super) dscp: Dscp,
     pub(super) ecn: Ecn,
     pub(super) lot: Lot,
     pub(super) content: Content,
@@ -176,7 +177,7 @@ impl<'a> World<'a> {
             flow: record.key,
             size: record.size,
             class: self.network.links[link].class(record.destination, record.class),
-            dscp: Dscp::DEFAULT,
+            dscp: record.dscp,
             ecn: record.ecn,
             tcp: record.content.tcp_facts(),
             arrived: at,
@@ -372,7 +373,7 @@ impl<'a> World<'a> {
             self.kernel.schedule(at, Event::Timer(id, side));
         }
         let over = state.is_over();
-        let class = state.class();
+        let (class, dscp) = (state.class(), state.dscp(side));
         let (from, destination, key) = state.route(side);
         let mut lots = state.next_lots(side, headers.len());
         for header in headers.drain(..) {
@@ -381,7 +382,7 @@ impl<'a> World<'a> {
             let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
             let content = Content::Tcp { connection: id, to, header };
             let lot = lots.next().expect("each packet has its lot");
-            self.send(from, Segment { key, destination, size, class, ecn, lot, content });
+            self.send(from, Segment { key, destination, size, class, dscp, ecn, lot, content });
         }
         if let Some(over) = over {
             let state = self.connections.remove(id);

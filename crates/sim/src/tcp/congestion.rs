@@ -511,8 +511,12 @@ impl Congestion {
     }
 
     fn adopt_rate(&mut self) {
-        if !self.follows_window {
-            self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+        if self.follows_window {
+            return;
+        }
+        self.pacing_rate = self.controller.pacing_rate().map(|rate| rate.max(Rate(1)));
+        // Nobody asks for it without a rate.
+        if self.pacing_rate.is_some() {
             self.least_burst = self.controller.least_burst();
         }
     }

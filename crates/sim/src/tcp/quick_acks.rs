@@ -74,6 +74,7 @@ impl QuickAcks {
     }
 
     /// When the acknowledgement of an arrival is due: now, or later.
+    #[inline(never)]
     pub(super) fn due(&mut self, arrival: &Arrival, pace: Pace) -> Time {
         let Arrival { now, payload, .. } = *arrival;
         if payload >= self.full {

@@ -83,7 +83,9 @@ impl RoundTrip {
         self.backoff = 0;
     }
 
-    /// RTTVAR as in Linux; four times it is no less than `least`.
+    /// RTTVAR as in Linux; four times it is no less than `least`. Out of line, so that
+    /// the RFC's estimate stays short.
+    #[inline(never)]
     fn vary_by_round(&mut self, least: Span, round_trip: Span, (acknowledged, sent): (u64, u64)) {
         if self.smoothed == Span::ZERO {
             self.deviation = round_trip * 2;

@@ -14,10 +14,10 @@ mod output;
 
 use std::mem;
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 
 use super::config::TcpConfig;
-use super::congestion::{Ack, Congestion};
+use super::congestion::{Ack, Congestion, RateSample};
 use super::delivery::Delivery;
 use super::header::{Flags, Header, SequenceSpace};
 use super::pacing::Pacer;
@@ -381,11 +381,11 @@ impl Sender {
         taken: Taken,
         phase: Phase,
     ) {
-        let (rate, latest_round_trip) = match &mut self.board.delivery {
-            Some(delivery) => delivery.measure(now, delivered),
-            None => (None, taken.latest.map(|sent_at| now.since(sent_at))),
+        let (rate, latest_round_trip) = if self.board.delivery.is_some() {
+            self.measure_rate(now, delivered)
+        } else {
+            (None, taken.latest.map(|sent_at| now.since(sent_at)))
         };
-        self.report_losses();
         let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,
@@ -404,6 +404,26 @@ impl Sender {
             window_limited: self.window_limited,
             phase,
         });
+        if self.board.delivery.is_some() {
+            self.note_holding_back();
+        }
+    }
+
+    /// What an acknowledgement measures for a controller that samples rates. This and
+    /// [`note_holding_back`](Sender::note_holding_back) stay out of line, so that others
+    /// pay for no more than a test.
+    #[inline(never)]
+    fn measure_rate(&mut self, now: Time, delivered: u64) -> (Option<RateSample>, Option<Span>) {
+        let measured = match &mut self.board.delivery {
+            Some(delivery) => delivery.measure(now, delivered),
+            None => (None, None),
+        };
+        self.report_losses();
+        measured
+    }
+
+    #[inline(never)]
+    fn note_holding_back(&mut self) {
         let in_flight = self.board.pipe();
         if let Some(delivery) = &mut self.board.delivery
             && self.congestion.holds_back()

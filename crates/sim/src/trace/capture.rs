@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use tidegate_core::{Bytes, Ecn, FlowKey, Span, TcpFacts, Time};
+use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Span, TcpFacts, Time};
 use tidegate_wire::{Headers, Link};
 
 use super::ReadError;
@@ -52,6 +52,8 @@ pub struct CapturedPacket {
     /// The facts of the TCP header, when the packet is TCP, is no fragment, and
     /// enough of it was captured.
     pub tcp: Option<TcpFacts>,
+    /// The codepoint of the IP header.
+    pub dscp: Dscp,
     /// The congestion field of the IP header.
     pub ecn: Ecn,
 }
@@ -185,8 +187,8 @@ impl Collector {
             return;
         };
         match Headers::read_captured(link, record.frame, record.wire_length) {
-            Ok(Headers { flow, ip_length: size, tcp, ecn, .. }) => {
-                self.capture.packets.push(CapturedPacket { at, flow, size, tcp, ecn });
+            Ok(Headers { flow, ip_length: size, tcp, dscp, ecn, .. }) => {
+                self.capture.packets.push(CapturedPacket { at, flow, size, tcp, dscp, ecn });
             }
             Err(error) if error.is_other_protocol() => skipped.non_ip += 1,
             Err(_) => skipped.malformed += 1,

@@ -112,7 +112,7 @@ pub(crate) fn packets(trace: &FrameTrace, packet: Option<Bytes>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{NodeId, TrafficKind};
+    use crate::scenario::{Marking, NodeId, TrafficKind};
     use tidegate_core::Rate;
 
     /// The times and sizes of the first so many packets.
@@ -127,6 +127,7 @@ mod tests {
             start: Time(1_000),
             stop,
             class: 0,
+            marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Frames { from, to, trace: trace.clone(), sending },
         };

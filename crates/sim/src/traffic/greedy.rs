@@ -118,7 +118,7 @@ impl TimeLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{NodeId, TrafficKind};
+    use crate::scenario::{Marking, NodeId, TrafficKind};
     use crate::traffic::source;
     use proptest::prelude::*;
     use tidegate_core::contract::Envelope;
@@ -130,7 +130,15 @@ mod tests {
 
     fn spec(profile: GreedyProfile, stop: Time) -> TrafficSpec {
         let kind = TrafficKind::Greedy { from: NodeId(0), to: NodeId(1), profile };
-        TrafficSpec { name: "greedy".into(), start: Time(7), stop, class: 0, deadline: None, kind }
+        TrafficSpec {
+            name: "greedy".into(),
+            start: Time(7),
+            stop,
+            class: 0,
+            marking: Marking::default(),
+            deadline: None,
+            kind,
+        }
     }
 
     /// Times and sizes of the first so many packets.

@@ -85,6 +85,7 @@ impl Source for Packets {
                 key: packet.flow,
                 flow,
                 tcp: packet.tcp,
+                dscp: packet.dscp,
                 ecn: packet.ecn,
             }));
         }

@@ -1,7 +1,7 @@
 //! pcap and pcapng in both byte orders, with all kinds of time stamps.
 
 use proptest::prelude::*;
-use tidegate_core::{Bytes, Ecn, FlowKey, Span, TcpFacts, Time};
+use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Span, TcpFacts, Time};
 use tidegate_sim::trace::CapturedPacket;
 
 use crate::read;
@@ -150,8 +150,8 @@ fn a_capture_without_packets_is_no_error() {
 fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
     let ends = (any::<[u8; 4]>(), any::<[u8; 4]>(), any::<u16>(), any::<u16>());
     let facts = (any::<u32>(), any::<u32>(), 0..64_u8, 0..1_400_usize);
-    let kind = (any::<bool>(), any::<bool>(), 0..4_u8);
-    (ends, facts, kind).prop_map(|((from, to, port, peer), facts, (six, is_tcp, mark))| {
+    let kind = (any::<bool>(), any::<bool>(), any::<u8>());
+    (ends, facts, kind).prop_map(|((from, to, port, peer), facts, (six, is_tcp, octet))| {
         let (sequence, ack, flags, payload) = facts;
         let (protocol, transport) = if is_tcp {
             (6, tcp(port, peer, sequence, ack, flags, payload))
@@ -170,7 +170,12 @@ fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
             let flow = FlowKey::v4(from, port, to, peer, protocol);
             (ipv4(from, to, protocol, &transport), flow)
         };
-        bytes[1] |= if six { mark << 4 } else { mark };
+        if six {
+            bytes[0] |= octet >> 4;
+            bytes[1] |= octet << 4;
+        } else {
+            bytes[1] = octet;
+        }
         let packet = CapturedPacket {
             at: Time::ZERO,
             flow,
@@ -183,7 +188,8 @@ fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
                 fin: flags & 1 != 0,
                 plain: flags == 16,
             }),
-            ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][mark as usize],
+            dscp: Dscp::new(octet >> 2).unwrap(),
+            ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(octet & 3)],
         };
         (packet, bytes)
     })

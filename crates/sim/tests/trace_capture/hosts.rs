@@ -14,6 +14,7 @@ fn capture<A: Into<std::net::IpAddr> + Copy>(ends: &[(A, A)]) -> Capture {
         flow: FlowKey::new((from.into(), 1).into(), (to.into(), 2).into(), FlowKey::UDP),
         size: Bytes(100),
         tcp: None,
+        dscp: Default::default(),
         ecn: Default::default(),
     });
     Capture { packets: packets.collect(), ..Capture::default() }

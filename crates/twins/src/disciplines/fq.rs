@@ -21,6 +21,7 @@ pub(super) struct Fq {
     refill_delay: u64,
     /// Packets in order of arrival: of queues, and of none for what goes first.
     packets: Vec<(Option<u32>, Packet)>,
+    max_rate: Option<u64>,
     flows: BTreeMap<u32, Flow>,
     bands: [Band; 3],
     serving: usize,
@@ -30,6 +31,9 @@ struct Flow {
     credit: i128,
     band: usize,
     left: Time,
+    /// In nanoseconds.
+    next: u64,
+    is_throttled: bool,
 }
 
 #[derive(Default)]
@@ -50,6 +54,7 @@ impl Fq {
             flow_limit: settings.count("flow_limit") as usize,
             refill_delay: settings.span("refill_delay").0,
             packets: Vec::new(),
+            max_rate: settings.bandwidth("maxrate").map(|rate| rate.0),
             flows: BTreeMap::new(),
             bands: Default::default(),
             serving: 0,
@@ -70,7 +75,42 @@ impl Fq {
     }
 
     fn listed(&self) -> Vec<u32> {
-        self.bands.iter().flat_map(|band| band.new.iter().chain(&band.old)).copied().collect()
+        let with_turns = self.bands.iter().flat_map(|band| band.new.iter().chain(&band.old));
+        with_turns.copied().chain(self.throttled()).collect()
+    }
+
+    fn throttled(&self) -> impl Iterator<Item = u32> + '_ {
+        self.flows.iter().filter(|(_, flow)| flow.is_throttled).map(|(queue, _)| *queue)
+    }
+
+    /// Queues whose time has come become old, in the order of their times.
+    fn release(&mut self, now: Time) {
+        let mut due: Vec<_> =
+            self.throttled().map(|queue| (self.flows[&queue].next, queue)).collect();
+        due.sort_unstable();
+        for (_, queue) in due.into_iter().filter(|(next, _)| *next <= now.0) {
+            let flow = self.flows.get_mut(&queue).expect("it is throttled");
+            flow.is_throttled = false;
+            self.bands[flow.band].old.push(queue);
+        }
+    }
+
+    /// What a queue that has sent `size` owes to the rate.
+    fn charge(&mut self, now: Time, queue: u32, size: u64) {
+        let (Some(rate), quantum) = (self.max_rate, self.quantum) else { return };
+        let flow = self.flows.get_mut(&queue).expect("it has sent");
+        let mut size = i128::from(size);
+        if rate <= 550_000 {
+            flow.credit = 0;
+        } else if flow.credit > 0 {
+            return;
+        } else {
+            size = size.max(quantum);
+        }
+        let nanos = (size * 8_000_000_000 + i128::from(rate) - 1) / i128::from(rate);
+        let wait = nanos.min(1_000_000_000) as u64;
+        let late = if flow.next == 0 { 0 } else { now.0 - flow.next };
+        flow.next = now.0.saturating_add(wait - late.min(wait / 2));
     }
 
     fn quantum_of(band: usize) -> i128 {
@@ -90,7 +130,7 @@ impl Discipline for Fq {
             return losses.push(packet, LossReason::Refused);
         }
         let in_front = self.packets_of(None);
-        if in_front == self.packets.len() && in_front < 8 {
+        if self.max_rate.is_none() && in_front == self.packets.len() && in_front < 8 {
             return self.packets.push((None, packet));
         }
         let queue = self.hash.bucket(&packet.flow, self.count);
@@ -98,7 +138,8 @@ impl Discipline for Fq {
             return losses.push(packet, LossReason::Refused);
         }
         let is_listed = self.listed().contains(&queue);
-        let first = Flow { credit: self.initial_quantum, band: 0, left: now };
+        let first =
+            Flow { credit: self.initial_quantum, band: 0, left: now, next: 0, is_throttled: false };
         let flow = self.flows.entry(queue).or_insert(first);
         if !is_listed {
             if now.0 - flow.left.0 > self.refill_delay {
@@ -120,9 +161,10 @@ impl Discipline for Fq {
         if let Some(packet) = self.take_first(None) {
             return Some(packet);
         }
-        if self.packets.is_empty() {
+        if self.next_ready(now)? > now {
             return None;
         }
+        self.release(now);
         let mut empty_bands = 0;
         loop {
             let serving = self.serving;
@@ -149,12 +191,18 @@ impl Discipline for Fq {
                 self.bands[flow.band].old.push(queue);
                 continue;
             }
+            if flow.next > now.0 && self.packets.iter().any(|(other, _)| *other == Some(queue)) {
+                flow.is_throttled = true;
+                list.remove(0);
+                continue;
+            }
             if let Some(packet) = self.take_first(Some(queue)) {
                 let size = i128::from(packet.size.0);
                 let flow = self.flows.get_mut(&queue).expect("it was put on a list");
                 flow.credit = (flow.credit - size).max(-65_535);
                 let band = &mut self.bands[serving];
                 band.credit = (band.credit - size).max(1 - Self::quantum_of(serving));
+                self.charge(now, queue, packet.size.0);
                 return Some(packet);
             }
             let band = &mut self.bands[serving];
@@ -171,6 +219,12 @@ impl Discipline for Fq {
 
     fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
         // A twin is only ever set to what it is set to already.
+    }
+
+    fn next_ready(&self, now: Time) -> Option<Time> {
+        let of = |queue: Option<u32>| queue.map_or(0, |queue| self.flows[&queue].next);
+        let first = self.packets.iter().map(|(queue, _)| of(*queue)).min()?;
+        Some(Time(first.max(now.0)))
     }
 
     fn backlog(&self) -> Backlog {

@@ -15,7 +15,8 @@ use super::tcp::within;
 use super::topology::Topology;
 use super::values::{At, Names, Positive, Quantity};
 use crate::scenario::{
-    Arrivals, MOST_OPEN, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer, WebProfile,
+    Arrivals, MOST_OPEN, Marking, NodeId, Opener, SizeLaw, TrafficKind, TrafficSpec, Transfer,
+    WebProfile,
 };
 use crate::tcp::TcpConfig;
 use crate::trace::flow_log::FlowLog;
@@ -130,7 +131,8 @@ impl Reader<'_> {
         };
         let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
+        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
     }
 
     pub(super) fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {
@@ -173,7 +175,8 @@ impl Reader<'_> {
         };
         let kind = TrafficKind::Web { transfer, profile };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
+        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
     }
 
     fn transfer(

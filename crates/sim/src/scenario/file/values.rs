@@ -1,24 +1,23 @@
 //! The values of a scenario file: quantities with their unit, counts with their
-//! range, one name or several, each with its place in the file.
+//! range, and what is chosen by name (`chosen.rs`), each with its place in the file.
 //!
 //! Reading a value checks it, so that the error has its place and no later code
 //! has to check again. The forms that TOML alone cannot distinguish (a string
 //! or a table) have visitors of their own: serde's untagged enums would lose
 //! the place and report no more than 'did not match'.
 
+mod chosen;
+
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
-use tidegate_core::setting::Kind;
-use tidegate_core::{Buffer, Bytes, Rate, Span, registry};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Unexpected, Visitor};
+use tidegate_core::{Buffer, Bytes, Rate, Span};
 
-use crate::tcp::PROFILES;
-use crate::tcp::congestion::{self, CONTROLLERS};
+pub(super) use self::chosen::{CodePoint, Congestion, Named, Names, Profile};
 
 /// A value and its place, in bytes from the start of the file.
 #[derive(Clone, Debug)]
@@ -347,257 +346,5 @@ impl JsonSchema for Seeds {
             { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1,
               "uniqueItems": true },
         ] })
-    }
-}
-
-/// A node or group, or several.
-#[derive(Clone, Debug)]
-pub(super) enum Names {
-    One(String),
-    Many(Vec<At<String>>),
-}
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Names;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a node or group, or a list of names")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Names, E> {
-                Ok(Names::One(name.into()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Names, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(list))
-                    .map(Names::Many)
-            }
-        }
-
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for Names {
-    fn schema_name() -> Cow<'static, str> {
-        "Names".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A node or group, or a list of them.",
-            "anyOf": [
-                { "type": "string" },
-                { "type": "array", "items": { "type": "string" }, "minItems": 1 },
-            ]
-        })
-    }
-}
-
-/// A congestion controller, by name; ordered by that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Congestion(pub(super) &'static congestion::Entry);
-
-impl Congestion {
-    const NAMES: [&str; CONTROLLERS.len()] = {
-        let mut names = [""; CONTROLLERS.len()];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = CONTROLLERS[at].name;
-            at += 1;
-        }
-        names
-    };
-}
-
-impl Ord for Congestion {
-    fn cmp(&self, other: &Congestion) -> Ordering {
-        self.0.name.cmp(other.0.name)
-    }
-}
-
-impl PartialOrd for Congestion {
-    fn partial_cmp(&self, other: &Congestion) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<'de> Deserialize<'de> for Congestion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Congestion, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        congestion::Entry::named(&name)
-            .map(Congestion)
-            .ok_or_else(|| de::Error::unknown_variant(&name, &Congestion::NAMES))
-    }
-}
-
-impl JsonSchema for Congestion {
-    fn schema_name() -> Cow<'static, str> {
-        "Congestion".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let known = CONTROLLERS.iter().map(|entry| {
-            let description = format!("{} ({}).", entry.summary, entry.source);
-            json_schema!({ "description": description, "type": "string", "const": entry.name })
-        });
-        json_schema!({
-            "description": "What sets the congestion window.",
-            "oneOf": known.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// A named set of TCP settings.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Profile(pub(super) &'static str);
-
-impl<'de> Deserialize<'de> for Profile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Profile, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let known = PROFILES.iter().find(|(known, _)| *known == name);
-        known.map(|(name, _)| Profile(name)).ok_or_else(|| {
-            let known: Vec<_> = PROFILES.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let known = known.join(", ");
-            de::Error::custom(format!("unknown variant `{name}`, expected one of {known}"))
-        })
-    }
-}
-
-impl JsonSchema for Profile {
-    fn schema_name() -> Cow<'static, str> {
-        "Profile".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let known = PROFILES.iter().map(|(name, meaning)| {
-            json_schema!({ "description": meaning, "type": "string", "const": name })
-        });
-        json_schema!({
-            "description": "A named set of TCP settings.",
-            "oneOf": known.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// A discipline, by name alone or with settings.
-#[derive(Clone, Debug)]
-pub(super) struct Named {
-    /// `None` in a table that lacks it.
-    pub(super) name: Option<At<String>>,
-    pub(super) label: Option<At<String>>,
-    /// Parameter, place of its name, value as text.
-    pub(super) settings: Vec<(At<String>, At<Scalar>)>,
-}
-
-impl<'de> Deserialize<'de> for Named {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Named;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a discipline, or a table with its name and parameters")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Named, E> {
-                // The place is that of the whole value, which the caller has.
-                let name = At { value: name.into(), place: 0..0 };
-                Ok(Named { name: Some(name), label: None, settings: Vec::new() })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named, A::Error> {
-                let mut named = Named { name: None, label: None, settings: Vec::new() };
-                while let Some(key) = map.next_key::<At<String>>()? {
-                    match key.as_str() {
-                        "name" => named.name = Some(map.next_value()?),
-                        "label" => named.label = Some(map.next_value()?),
-                        _ => named.settings.push((key, map.next_value()?)),
-                    }
-                }
-                Ok(named)
-            }
-        }
-
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for Named {
-    fn schema_name() -> Cow<'static, str> {
-        "Discipline".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<_> = registry::DISCIPLINES.iter().map(|entry| entry.name).collect();
-        let tables = registry::DISCIPLINES.iter().map(|entry| {
-            let mut properties = serde_json::Map::new();
-            properties.insert("name".into(), serde_json::json!({ "const": entry.name }));
-            properties.insert("label".into(), serde_json::json!({ "type": "string" }));
-            for parameter in entry.parameters {
-                let description = format!("{}: {}", parameter.help, parameter.kind.expected());
-                let values = match parameter.kind {
-                    Kind::Switch => ("enum", serde_json::json!(["on", "off", true, false])),
-                    _ => ("type", serde_json::json!(["string", "number"])),
-                };
-                let value = serde_json::json!({
-                    (values.0): values.1,
-                    "description": description,
-                    "default": parameter.default,
-                });
-                properties.insert(parameter.name.into(), value);
-            }
-            serde_json::json!({
-                "type": "object",
-                "description": entry.summary,
-                "properties": properties,
-                "required": ["name"],
-                "additionalProperties": false,
-            })
-        });
-        let mut forms = vec![serde_json::json!({ "enum": names })];
-        forms.extend(tables);
-        json_schema!({ "description": "A discipline, by name alone or with settings.", "anyOf": forms })
-    }
-}
-
-/// The value of a discipline's parameter, as text: the registry reads it.
-#[derive(Clone, Debug)]
-pub(super) struct Scalar(pub(super) String);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = Scalar;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string, a number or a boolean")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
-                Ok(Scalar(text.into()))
-            }
-
-            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Scalar, E> {
-                Ok(Scalar(is_on.to_string()))
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
-                Ok(Scalar(number.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
-                Ok(Scalar(number.to_string()))
-            }
-        }
-
-        deserializer.deserialize_any(Reader)
     }
 }

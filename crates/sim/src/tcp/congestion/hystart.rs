@@ -67,6 +67,7 @@ impl HyStart {
         }
     }
 
+    #[inline(never)]
     pub(super) fn ends(&mut self, ack: &Ack, window: u64, slow_start: bool) -> bool {
         let Some(delay) = ack.latest_round_trip else { return false };
         let least = self.least.map_or(delay, |least| least.min(delay));

@@ -43,6 +43,7 @@ impl Search {
 
     /// Takes in an acknowledgement, whether it comes in a `slow_start` or not. Returns
     /// whether that has to end, with a threshold of the present `window`.
+    #[inline]
     pub(super) fn ends(&mut self, ack: &Ack, window: u64, slow_start: bool) -> bool {
         match self {
             Search::Classic => false,
@@ -53,6 +54,7 @@ impl Search {
 
     /// By how much an acknowledgement of `acked` bytes may enlarge the window in slow
     /// start, where `limit` is the most that one may add otherwise.
+    #[inline]
     pub(super) fn growth(&self, acked: u64, limit: u64, mss: u64) -> u64 {
         match self {
             Search::HyStartPlusPlus(search) => search.growth(acked, mss),

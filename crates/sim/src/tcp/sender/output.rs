@@ -5,7 +5,7 @@
 //! sends again what may have been lost. Pacing holds back all but what is urgent. A segment that is
 //! handed out is on the board, and a timer runs.
 
-use tidegate_core::Time;
+use tidegate_core::{Rate, Time};
 
 use super::super::config::TcpConfig;
 use super::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
@@ -76,10 +76,16 @@ impl Sender {
         if let Some(rate) = self.congestion.pacing_rate
             && payload > 0
         {
-            let sizes = (u64::from(payload), u64::from(self.mss));
-            let (segments, least) = (self.statistics.data_segments_sent, self.round_trip.least());
-            self.pacer.on_sent(now, &self.congestion, rate, sizes, segments, least);
+            self.pay(now, rate, payload);
         }
+    }
+
+    /// Out of line, so that senders without pacing have no more than a test.
+    #[inline(never)]
+    fn pay(&mut self, now: Time, rate: Rate, payload: u32) {
+        let sizes = (u64::from(payload), u64::from(self.mss));
+        let (segments, least) = (self.statistics.data_segments_sent, self.round_trip.least());
+        self.pacer.on_sent(now, &self.congestion, rate, sizes, segments, least);
     }
 
     /// The segment that goes out whatever window and pacing say: the first one
@@ -105,7 +111,9 @@ impl Sender {
         index: usize,
         counted: bool,
     ) -> Outgoing {
-        self.note_restart(now);
+        if self.board.delivery.is_some() {
+            self.note_restart(now);
+        }
         let record = self.board.retransmit(index, now, counted);
         self.statistics.retransmissions += 1;
         self.last_sent = now;
@@ -131,6 +139,7 @@ impl Sender {
 
     /// Tells a controller that samples rates of data that leaves when nothing is in the
     /// network because the application had nothing to send.
+    #[inline(never)]
     fn note_restart(&mut self, now: Time) {
         if let Some(delivery) = &self.board.delivery
             && delivery.is_limited()
@@ -237,7 +246,9 @@ impl Sender {
             // The persist timer may be running.
             self.retransmit_at = Time::FAR_FUTURE;
         }
-        self.note_restart(now);
+        if self.board.delivery.is_some() {
+            self.note_restart(now);
+        }
         let start = self.next;
         let stop = start + u64::from(payload);
         let fin =

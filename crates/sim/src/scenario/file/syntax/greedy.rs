@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use tidegate_core::contract::Envelope;
 use tidegate_core::{Bytes, Span};
 
-use super::super::values::{At, InText, Names, Quantity, Text};
+use super::super::values::{At, CodePoint, InText, Names, Quantity, Text};
 
 /// UDP datagrams, as many and as early as an arrival curve allows, in bursts (`BE appendix B`).
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,6 +41,9 @@ pub(in crate::scenario::file) struct GreedySource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of its packets: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
 }
 
 impl InText for Envelope {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::{Bytes, Rate, Span};
 
-use super::super::values::{At, Count, Names, Quantity, Text};
+use super::super::values::{At, CodePoint, Count, Names, Quantity, Text};
 use super::{Sizes, Tcp};
 
 /// Pages, as browsers load them. Exactly one of `load`, `every` and `pause` says how
@@ -56,6 +56,12 @@ pub(in crate::scenario::file) struct PageSource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
+    /// Codepoint of what `to` sends, requests and acknowledgements.
+    #[serde(default)]
+    pub(in crate::scenario::file) reply_dscp: CodePoint,
 }
 
 /// Over which connections objects come.

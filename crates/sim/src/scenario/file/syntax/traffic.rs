@@ -6,7 +6,7 @@ use tidegate_core::{Bytes, Rate, Span};
 
 use super::super::error::Mistake;
 use super::super::traffic::Reader;
-use super::super::values::{At, Names, Positive, Quantity, Text};
+use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
 use super::pages::PageSource;
 use super::{Sizes, Tcp, Transfers};
@@ -118,6 +118,12 @@ pub(in crate::scenario::file) struct TransferSource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
+    /// Codepoint of what `to` sends, requests and acknowledgements.
+    #[serde(default)]
+    pub(in crate::scenario::file) reply_dscp: CodePoint,
 }
 
 /// Web sessions (`LAS section 5`, Table 1); all counts and times between starts
@@ -162,6 +168,12 @@ pub(in crate::scenario::file) struct WebSource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
+    /// Codepoint of what `to` sends, requests and acknowledgements.
+    #[serde(default)]
+    pub(in crate::scenario::file) reply_dscp: CodePoint,
 }
 
 /// UDP datagrams of one size at a constant rate.
@@ -188,6 +200,9 @@ pub(in crate::scenario::file) struct CbrSource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of its packets: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
 }
 
 /// The frames of a recorded stream, as UDP datagrams: a video, or a call.
@@ -222,6 +237,9 @@ pub(in crate::scenario::file) struct FrameSource {
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+    /// Codepoint of its packets: EF, CS1, AF41, LE and so on, or a number.
+    #[serde(default)]
+    pub(in crate::scenario::file) dscp: CodePoint,
 }
 
 /// The packets of a capture: those of the user's hosts in one direction, the

@@ -16,7 +16,7 @@ use super::super::tcp::within;
 use super::super::values::{At, Quantity};
 use super::{MOST_DATAGRAM, Reader};
 use crate::scenario::{
-    Bursts, FrameSending, GreedyProfile, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
+    Bursts, FrameSending, GreedyProfile, Marking, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
 };
 use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
@@ -46,7 +46,8 @@ impl Reader<'_> {
         let kind = TrafficKind::Cbr { from, to, rate, packet, pauses: None };
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
-        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+        let marking = Marking { sender: source.dscp.0, ..Marking::default() };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
     }
 
     pub(in crate::scenario::file) fn frames(
@@ -81,7 +82,8 @@ impl Reader<'_> {
         let kind = TrafficKind::Frames { from, to, trace: Arc::new(trace), sending };
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
-        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+        let marking = Marking { sender: source.dscp.0, ..Marking::default() };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
     }
 
     pub(in crate::scenario::file) fn greedy(
@@ -118,7 +120,8 @@ impl Reader<'_> {
         let kind = TrafficKind::Greedy { from, to, profile };
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
-        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+        let marking = Marking { sender: source.dscp.0, ..Marking::default() };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
     }
 
     pub(in crate::scenario::file) fn packets(
@@ -149,7 +152,8 @@ impl Reader<'_> {
         let kind = TrafficKind::Packets { inside, outside, capture, hosts };
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
-        Ok(TrafficSpec { name, start, stop, class, deadline, kind })
+        let marking = Marking::default();
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
     }
 }
 

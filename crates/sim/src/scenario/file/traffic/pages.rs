@@ -11,7 +11,7 @@ use super::super::values::At;
 use super::{Reader, WEB_REQUEST, one_of, per_second_of, size_law};
 use crate::pages::{Pages, RecordedPages};
 use crate::scenario::{
-    FrameOrder, Opener, PageProfile, Protocol, SizeLaw, TrafficKind, TrafficSpec, Visits,
+    FrameOrder, Marking, Opener, PageProfile, Protocol, SizeLaw, TrafficKind, TrafficSpec, Visits,
 };
 use crate::trace::{PageLoads, PageTable};
 
@@ -103,7 +103,8 @@ impl Reader<'_> {
         };
         let kind = TrafficKind::Pages { transfer, profile };
         let (name, class) = (source.name.value.clone(), source.class);
-        Ok(TrafficSpec { name, start, stop, class, deadline: None, kind })
+        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
     }
 }
 

@@ -504,9 +504,17 @@ impl Sender {
             }
             let recovering = self.phase == Phase::Recovery;
             let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
+            let reduces = self.timeouts == 1 && !(recovering && self.detects_by_time());
+            if reduces {
+                self.note_reduction();
+            }
+            let forward = self.phase == Phase::Open || self.timeouts > 1;
+            if let Some(sack) = &mut self.sack {
+                sack.on_timeout(forward);
+            }
             self.mark_losses_after_timeout(now);
             self.report_losses();
-            if self.timeouts == 1 && !(recovering && self.detects_by_time()) {
+            if reduces {
                 // RFC 5681 equation 4; held when the same segment times out again. With
                 // detection by time a recovery has reduced the window for all that is
                 // outstanding (`tcp_enter_loss` of Linux).

@@ -128,3 +128,58 @@ impl Growth {
         self.since = Some(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::header::timestamp;
+
+    /// A slow start at a round trip of 40 ms, a segment a millisecond. The first one shows
+    /// that 153/256 of the buffer may be window: 78 336 - 64 088 bytes are five times two
+    /// segments. The second round's first makes 11 segments read, 15 928 bytes, which more
+    /// than ten announces 38 227, less than the buffer has. The third round's makes 20,
+    /// 28 960: twice that, and 2 * 57 920 * 13 032 / 15 928 more, are 152 698; in steps of
+    /// 2 896 bytes the 26 segments from the next on take it there.
+    #[test]
+    fn the_window_grows_from_the_third_round_on() {
+        const MSS: u64 = 1_448;
+        let at = |ms| Time::ZERO + Span::millis(ms);
+        let mut growth = Growth::new(MSS, 4 << 20);
+        growth.on_established(at(100));
+        let rounds = [(101, 10, 60), (141, 20, 101), (181, 40, 141)];
+        let mut read = 0;
+        let mut growing = Vec::new();
+        for (start, segments, echoed) in rounds {
+            for segment in 0..segments {
+                let now = at(start + segment);
+                read += MSS;
+                // Each answers an acknowledgement 40 ms ago, and those of the first
+                // round the answer to the SYN.
+                let answered = if start == 101 { echoed } else { echoed + segment / 2 };
+                if growth.takes(now, MSS, MSS, timestamp(at(answered))) {
+                    growing.push(read / MSS);
+                }
+                growth.on_read(now, read);
+            }
+        }
+        let expected: Vec<u64> = (1..=5).chain(32..=57).collect();
+        assert_eq!(growing, expected);
+    }
+
+    #[test]
+    fn a_small_buffer_without_timestamps_or_with_small_segments_stays() {
+        let at = |ms| Time::ZERO + Span::millis(ms);
+        for (most, payload, echo) in [(20_000, 1_448, 1), (4 << 20, 100, 1), (4 << 20, 1_448, 0)] {
+            let mut growth = Growth::new(1_448, most);
+            growth.on_established(at(1));
+            let grown = (0..2_000).filter(|number| {
+                let now = at(10 + number);
+                let grown = growth.takes(now, payload, 1_448, echo * timestamp(now).max(2) / 2);
+                growth.on_read(now, number * number * 1_448);
+                grown
+            });
+            // Those of the first full segment's space.
+            assert_eq!(grown.count(), if payload == 1_448 && most > 65_536 { 5 } else { 0 });
+        }
+    }
+}

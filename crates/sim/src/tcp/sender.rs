@@ -480,6 +480,9 @@ impl Sender {
             self.restart_timer(config, now);
         }
         self.congestion.on_ecn(self.flight());
+        if let Some(sack) = &mut self.sack {
+            sack.forget_reduction();
+        }
         self.reduced_until = self.next;
         self.reduction_untold = true;
         self.statistics.ecn_reductions += 1;

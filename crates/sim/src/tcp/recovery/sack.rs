@@ -81,6 +81,11 @@ impl Sack {
         self.undo.on_reduction(marker, before, probes);
     }
 
+    /// A mark has reduced the window since: no loss explains what it is.
+    pub(in crate::tcp) fn forget_reduction(&mut self) {
+        self.undo.forget();
+    }
+
     pub(in crate::tcp) fn on_timeout(&mut self, forward: bool) {
         self.undo.on_timeout(forward);
     }

@@ -72,6 +72,10 @@ impl Undo {
         self.unproven = (unproven > 0).then_some(unproven);
     }
 
+    pub(super) fn forget(&mut self) {
+        self.marker = None;
+    }
+
     pub(super) fn on_retransmission(&mut self, record: &Record) {
         *self.unproven.get_or_insert(0) += 1;
         if self.first_repeat == 0 {

@@ -55,7 +55,7 @@ pub(super) struct Receiver {
     /// TS.Recent (RFC 7323 section 4.3), zero for none.
     recent: u32,
     /// Acknowledgements as in Linux, if that is wanted.
-    quick: Option<QuickAcks>,
+    quick: Option<Box<QuickAcks>>,
     owed: Owed,
     /// How much payload the application takes in all.
     readable: u64,
@@ -83,7 +83,7 @@ impl Receiver {
             quick: config
                 .delayed_ack
                 .filter(|_| config.quick_acks)
-                .map(|delay| QuickAcks::new(delay.timeout, config)),
+                .map(|delay| Box::new(QuickAcks::new(delay.timeout, config))),
             owed: Owed::Nothing,
             readable: u64::MAX,
             echo: false,

@@ -13,7 +13,9 @@ use tcp::controllers::{paced_reno, take_log};
 use tcp::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::congestion::{CONTROLLERS, Entry};
-use tidegate_sim::tcp::{DelayedAck, Endpoint, Flags, Header, Ns3, SackBlock, TcpConfig};
+use tidegate_sim::tcp::{
+    DelayedAck, Endpoint, Flags, Header, Ns3, SackBlock, TcpConfig, Timestamps,
+};
 
 /// Every controller of the list, and one that is paced, slowly or fast.
 fn controller() -> impl Strategy<Value = &'static Entry> {
@@ -22,7 +24,7 @@ fn controller() -> impl Strategy<Value = &'static Entry> {
 }
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = (prop::array::uniform5(any::<bool>()), controller());
+    let switches = (prop::array::uniform6(any::<bool>()), controller());
     let delayed = prop::option::of(
         (2_u32..4).prop_map(|segments| DelayedAck { segments, timeout: Span::millis(40) }),
     );
@@ -46,6 +48,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             ecn: on[2],
             limited_transmit: on[3],
             timestamps_option: on[4],
+            undo: on[5],
             ns3,
             delayed_ack,
             min_rto: Span::millis(200),
@@ -241,6 +244,7 @@ fn header() -> impl Strategy<Value = Header> {
             };
             header.options.sack_permitted = bits & 1 != 0;
             header.options.mss = u16::from(bits) * 10;
+            header.timestamps = Timestamps { value: sequence, echo: acknowledgement };
             for (start, end) in blocks {
                 header.sack.push(SackBlock { start, end });
             }

@@ -72,6 +72,9 @@ pub struct TcpConfig {
     /// Loss detection by time and tail loss probes (RFC 8985); needs
     /// [`sack`](TcpConfig::sack).
     pub rack_tlp: bool,
+    /// Whether a loss that proves to be none is undone, as in Linux: by timestamps, by
+    /// D-SACK and after a timeout by F-RTO (RFC 5682); needs [`sack`](TcpConfig::sack).
+    pub undo: bool,
     /// What sets the congestion window and the pacing rate.
     pub congestion: &'static Entry,
     /// Whether a controller without a pacing rate of its own is paced as its window says
@@ -89,9 +92,9 @@ pub struct TcpConfig {
     /// and it shows the loss of the last segment before it. Otherwise, and always when
     /// what was written has to wait, the last segment carries it.
     pub separate_fin: bool,
-    /// Whether segments carry the timestamps option: 12 bytes in each. Their
-    /// values are not carried. A handshake is timed with them even if a SYN was lost;
-    /// other round trips are measured as they are without it.
+    /// Whether segments carry the timestamps option: 12 bytes in each. With SACK they
+    /// time what was sent again, and a handshake even if a SYN was lost; other round trips
+    /// are measured as they are without it.
     pub timestamps_option: bool,
     /// Whether the handshake is timed from the first SYN even when the SYN was sent
     /// again, and the initial window kept. That breaks Karn's rule, but ns-3.37
@@ -166,6 +169,7 @@ impl TcpConfig {
             limited_transmit: false,
             sack: false,
             rack_tlp: false,
+            undo: false,
             congestion: NEW_RENO,
             pacing: false,
             mix: Vec::new(),
@@ -207,6 +211,7 @@ impl TcpConfig {
             limited_transmit: true,
             sack: true,
             rack_tlp: true,
+            undo: true,
             congestion: CUBIC,
             separate_fin: true,
             timestamps_option: true,

@@ -227,6 +227,15 @@ pub struct Loss {
     pub flight: u64,
 }
 
+/// Window and threshold before a reduction, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// The window in force.
+    pub window: u64,
+    /// `ssthresh`, three quarters of the window at least.
+    pub threshold: u64,
+}
+
 /// A congestion controller of one connection.
 ///
 /// It owns no clock and draws nothing at random, so equal events give equal
@@ -306,9 +315,9 @@ pub trait Controller: fmt::Debug + Send {
     /// comes after all that it shows.
     fn on_segment_lost(&mut self, _: &LostSegment) {}
 
-    /// All that the latest recovery has sent again was not lost: the peer has it twice
-    /// (RFC 2883, RFC 3708). The recovery may be under way or over.
-    fn on_spurious_recovery(&mut self) {}
+    /// The latest reduction was needless: nothing had been lost (RFC 3522, RFC 3708, RFC
+    /// 5682). The recovery, or the repair after a timeout, ends if it is under way.
+    fn on_spurious_recovery(&mut self, _: &Before) {}
 
     /// Data is to be sent at this time while nothing is in the network because the
     /// application had nothing to send. It comes to a controller that
@@ -473,8 +482,12 @@ impl Congestion {
         self.controller.on_segment_lost(segment);
     }
 
-    pub(super) fn on_spurious_recovery(&mut self) {
-        self.controller.on_spurious_recovery();
+    /// What was before the latest reduction is restored.
+    pub(super) fn on_spurious_recovery(&mut self, before: &Before) {
+        if !self.rules_recovery {
+            self.controller.on_recovered(self.window);
+        }
+        self.controller.on_spurious_recovery(before);
         self.adopt();
     }
 

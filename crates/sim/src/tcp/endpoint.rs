@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::config::TcpConfig;
-use super::header::{Flags, Header, Options, SequenceSpace};
+use super::header::{Flags, Header, Options, SequenceSpace, Timestamps, timestamp};
 use super::quick_acks::Pace;
 use super::receiver::Receiver;
 use super::recovery::sack::Sack;
@@ -175,7 +175,7 @@ impl Endpoint {
         if self.sender.probe_at <= now
             && let Some(probe) = self.sender.on_probe_timer(&self.config, now)
         {
-            self.emit(probe, out);
+            self.emit(now, probe, out);
         }
         if self.sender.reorder_at <= now {
             self.sender.on_reordering_timer(now);
@@ -268,7 +268,7 @@ impl Endpoint {
     /// Options and numbers of the peer's SYN.
     fn on_syn(&mut self, header: &Header) {
         self.peer = SequenceSpace::new(header.sequence);
-        self.receiver.on_syn();
+        self.receiver.on_syn(header.timestamps.value);
         self.sack &= header.options.sack_permitted;
         self.timestamps &= header.options.timestamps;
         if header.options.mss != 0 {
@@ -278,6 +278,7 @@ impl Endpoint {
 
     fn establish(&mut self, now: Time, header: &Header) {
         self.state = State::Established;
+        self.receiver.on_established(now);
         let sequence = self.receiver.next();
         let agreed = (self.mss, self.timestamps);
         let start = (self.own.wire(0), self.sack);
@@ -336,6 +337,7 @@ impl Endpoint {
         if !acceptable {
             return self.receiver.refuse(start, payload);
         }
+        self.receiver.on_timestamp(start, header.timestamps.value);
         if payload == 0 && !fin {
             return;
         }
@@ -346,6 +348,7 @@ impl Endpoint {
         self.receiver.on_data(&self.config, now, start, payload, ends, || Pace {
             timeout: self.sender.round_trip.timeout(&self.config),
             round_trip: self.sender.round_trip.smoothed(),
+            echo: header.timestamps.echo,
         });
         if self.receiver.finished() {
             self.on_peer_finished();
@@ -403,16 +406,16 @@ impl Endpoint {
             _ => {}
         }
         if self.receiver.owes_alone() {
-            self.emit_acknowledgement(out);
+            self.emit_acknowledgement(now, out);
         }
         while let Some(segment) = self.sender.next_segment(&self.config, now) {
             if segment.payload > 0 {
                 self.receiver.on_answer(now);
             }
-            self.emit(segment, out);
+            self.emit(now, segment, out);
         }
         if self.receiver.owes_now() {
-            self.emit_acknowledgement(out);
+            self.emit_acknowledgement(now, out);
         }
     }
 
@@ -434,6 +437,7 @@ impl Endpoint {
                 window_scale: self.config.receive_window > Bytes(65_535),
                 timestamps: self.timestamps,
             },
+            timestamps: self.stamps(now),
             ..Header::default()
         };
         if answers {
@@ -447,12 +451,12 @@ impl Endpoint {
 
     /// A segment with our data or FIN.
     #[inline]
-    fn emit(&mut self, segment: Outgoing, out: &mut Vec<Header>) {
+    fn emit(&mut self, now: Time, segment: Outgoing, out: &mut Vec<Header>) {
         let reduced = self.ecn && segment.new_data && self.sender.take_reduction();
         let statistics = &mut self.sender.statistics;
         statistics.segments_sent += 1;
         statistics.data_segments_sent += u64::from(segment.payload > 0);
-        let mut header = self.header(segment.start);
+        let mut header = self.header(now, segment.start);
         header.payload = segment.payload;
         header.ecn_capable = self.ecn && segment.new_data;
         header.flags = header.flags
@@ -470,9 +474,16 @@ impl Endpoint {
         }
     }
 
-    fn emit_acknowledgement(&mut self, out: &mut Vec<Header>) {
+    fn stamps(&self, now: Time) -> Timestamps {
+        if !self.timestamps {
+            return Timestamps::default();
+        }
+        Timestamps { value: timestamp(now), echo: self.receiver.recent() }
+    }
+
+    fn emit_acknowledgement(&mut self, now: Time, out: &mut Vec<Header>) {
         self.sender.statistics.segments_sent += 1;
-        let mut header = self.header(self.sender.next);
+        let mut header = self.header(now, self.sender.next);
         if self.sack {
             self.receiver.report(&mut header, self.peer);
         } else {
@@ -484,11 +495,12 @@ impl Endpoint {
     /// The header of a segment that starts at `start` and acknowledges what has
     /// come in.
     #[inline]
-    fn header(&mut self, start: u64) -> Header {
+    fn header(&mut self, now: Time, start: u64) -> Header {
         let mut header = Header {
             sequence: self.own.wire(start),
             flags: Flags::ACK | Flags::ECE.when(self.receiver.echo()),
             options: Options { timestamps: self.timestamps, ..Options::default() },
+            timestamps: self.stamps(now),
             ..Header::default()
         };
         self.receiver.acknowledge(&mut header, self.peer, self.mss);

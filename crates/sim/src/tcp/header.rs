@@ -3,12 +3,12 @@
 //! stream offsets that all other code uses.
 //!
 //! A header is copied from endpoint to link to endpoint, so it is small and
-//! flat: 60 bytes, SACK blocks included.
+//! flat: 68 bytes, SACK blocks included.
 
 use std::fmt;
 use std::ops::BitOr;
 
-use tidegate_core::Bytes;
+use tidegate_core::{Bytes, Span, Time};
 
 /// IPv4 header without options.
 const IP_HEADER: u64 = 20;
@@ -109,6 +109,26 @@ pub struct Options {
     pub timestamps: bool,
 }
 
+/// The timestamps option (RFC 7323 section 3), in milliseconds as in Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timestamps {
+    /// TSval: the sender's clock. It starts at 1, so that zero is none.
+    pub value: u32,
+    /// TSecr: the latest value of the peer's that counts; zero before the first.
+    pub echo: u32,
+}
+
+/// The clock of timestamps.
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.0 / Span::millis(1).0 + 1) as u32
+}
+
+/// How long ago the clock of timestamps showed a value, if it is one.
+pub(super) fn timestamp_age(now: Time, value: u32) -> Option<Span> {
+    let age = timestamp(now).wrapping_sub(value);
+    (value != 0 && age.cast_signed() >= 0).then(|| Span::millis(u64::from(age)))
+}
+
 /// A run of received sequence numbers: from the first to one past the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SackBlock {
@@ -156,6 +176,8 @@ pub struct Header {
     pub sack: SackBlocks,
     /// Options other than SACK.
     pub options: Options,
+    /// What the timestamps option says, if the segment carries it.
+    pub timestamps: Timestamps,
     /// Flags.
     pub flags: Flags,
     /// Whether the IP header says that the sender understands congestion marks:
@@ -242,7 +264,7 @@ mod tests {
         let syn = Header { flags: Flags::SYN, options, ..Header::default() };
         // The 60 bytes of every Linux SYN.
         assert_eq!(syn.wire_size(), Bytes(60));
-        assert_eq!(size_of::<Header>(), 60);
+        assert_eq!(size_of::<Header>(), 68);
     }
 
     #[test]

@@ -42,10 +42,8 @@
 //! 6675); RACK-TLP (RFC 8985); retransmission timeouts (RFC 6298); ECN
 //! (RFC 3168); Reno, CUBIC, HyStart, BBR, pacing and quick acknowledgements as in
 //! Linux; HyStart++ (RFC 9406); delayed acknowledgements, window probes and silly window
-//! avoidance (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries that
-//! prove needless (RFC 3708) are told to the controller, of which BBR version 3 undoes
-//! what it has reduced. Timeouts that come too early are not found out (RFC 5682), as
-//! they may behind a queue of many seconds.
+//! avoidance (RFC 9293 section 3.8.6). There is no Nagle algorithm. Recoveries and
+//! timeouts that prove needless are undone (RFC 3522, 3708, 5682), as in Linux.
 //!
 //! # Structure
 //! `endpoint` is the connection's state machine and builds headers; `receiver`
@@ -80,6 +78,6 @@ mod statistics;
 
 pub use config::{DelayedAck, PROFILES, TcpConfig};
 pub use endpoint::{Endpoint, State};
-pub use header::{Flags, Header, MAX_SACK_BLOCKS, Options, SackBlock, SackBlocks};
+pub use header::{Flags, Header, MAX_SACK_BLOCKS, Options, SackBlock, SackBlocks, Timestamps};
 pub use ns3::Ns3;
 pub use statistics::Statistics;

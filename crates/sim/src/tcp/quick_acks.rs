@@ -4,12 +4,19 @@
 //! not held back, and so do those after a duplicate or after a silence. From then on
 //! every other full segment is acknowledged, and what ends a write is when the
 //! application has read it, which here is at once. What is left waits for as long as
-//! segments have been apart lately, from the least delay to 200 ms.
+//! segments have been apart lately, from the least delay to 200 ms. While the receiver's
+//! window [grows](growth), each segment is acknowledged: in a slow start that is most of
+//! them, and HyStart sees a train.
 //!
 //! An endpoint that answers soon after data has come in is interactive: the answer carries the
 //! acknowledgement, so it is worth waiting for. One that then waits in vain is no longer.
 
+mod growth;
+
 use tidegate_core::{Span, Time};
+
+use super::config::TcpConfig;
+use growth::Growth;
 
 /// Acknowledgements at the start that go out at once (`TCP_MAX_QUICKACKS`).
 const QUICK: u64 = 16;
@@ -25,6 +32,8 @@ pub(super) struct Pace {
     pub(super) timeout: Span,
     /// `SRTT`.
     pub(super) round_trip: Option<Span>,
+    /// The timestamp of ours that the segment echoes, zero for none.
+    pub(super) echo: u32,
 }
 
 /// Data in order.
@@ -40,6 +49,8 @@ pub(super) struct Arrival {
     pub(super) window: u64,
     /// When an acknowledgement that is delayed already goes out.
     pub(super) deadline: Time,
+    /// Bytes that the application has read, of all.
+    pub(super) read: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -58,10 +69,11 @@ pub(super) struct QuickAcks {
     full: u64,
     /// Ends of writes since the last acknowledgement; a second one matters.
     pushes: u8,
+    growth: Growth,
 }
 
 impl QuickAcks {
-    pub(super) fn new(least: Span) -> QuickAcks {
+    pub(super) fn new(least: Span, config: &TcpConfig) -> QuickAcks {
         QuickAcks {
             quick: 0,
             interactive: false,
@@ -70,7 +82,13 @@ impl QuickAcks {
             last: Time::ZERO,
             full: FIRST_GUESS,
             pushes: 0,
+            growth: Growth::new(u64::from(config.segment_size()), config.receive_window.0),
         }
+    }
+
+    /// The connection has come up.
+    pub(super) fn on_established(&mut self, now: Time) {
+        self.growth.on_established(now);
     }
 
     /// When the acknowledgement of an arrival is due: now, or later.
@@ -95,6 +113,10 @@ impl QuickAcks {
             self.be_quick(arrival.window);
         }
         self.last = now;
+        if self.growth.takes(now, payload, self.full, pace.echo) {
+            self.quick = self.quick.max(1);
+        }
+        self.growth.on_read(now, arrival.read);
         let read = self.pushes > 1 || self.pushes == 1 && !self.interactive;
         let quick = self.quick > 0 && !self.interactive;
         if arrival.unacknowledged > self.full || quick || read {
@@ -149,7 +171,12 @@ impl QuickAcks {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { timeout: Span::millis(300), round_trip: Some(Span::millis(100)) };
+    const PACE: Pace =
+        Pace { timeout: Span::millis(300), round_trip: Some(Span::millis(100)), echo: 0 };
+
+    fn acks() -> QuickAcks {
+        QuickAcks::new(Span::millis(40), &TcpConfig { mss: 1_000, ..TcpConfig::today() })
+    }
 
     /// One end that gets whole segments of 1 000 bytes at these milliseconds, and sends
     /// its acknowledgements when they are due. Returns when each segment is acknowledged.
@@ -172,6 +199,7 @@ mod tests {
                 unacknowledged,
                 window: 65_535,
                 deadline,
+                read: 0,
             };
             deadline = acks.due(&arrival, PACE);
             delays.push(deadline.since(now).0 / 1_000_000);
@@ -185,7 +213,7 @@ mod tests {
 
     #[test]
     fn sixteen_segments_are_acknowledged_at_once_and_then_every_other() {
-        let mut acks = QuickAcks::new(Span::millis(40));
+        let mut acks = acks();
         let delays = delays(&mut acks, 1..=20);
         assert_eq!(delays[..16], [0; 16]);
         assert_eq!(delays[16..], [40, 0, 40, 0]);
@@ -196,14 +224,14 @@ mod tests {
     /// the round trip, 100 ms. Its successor comes while it waits.
     #[test]
     fn the_delay_follows_the_gaps() {
-        let mut acks = QuickAcks::new(Span::millis(40));
+        let mut acks = acks();
         delays(&mut acks, 1..=16);
         assert_eq!(delays(&mut acks, (1..=4).map(|at| at * 70)), [40, 100, 0, 100]);
     }
 
     #[test]
     fn an_end_of_a_write_is_acknowledged_at_once_unless_the_end_is_interactive() {
-        let mut acks = QuickAcks::new(Span::millis(40));
+        let mut acks = acks();
         delays(&mut acks, 1..=16);
         let mut arrival = Arrival {
             now: Time::ZERO + Span::millis(20),
@@ -212,6 +240,7 @@ mod tests {
             unacknowledged: 300,
             window: 65_535,
             deadline: Time::FAR_FUTURE,
+            read: 0,
         };
         assert_eq!(acks.due(&arrival, PACE), arrival.now);
         acks.on_acknowledged(true);
@@ -228,7 +257,7 @@ mod tests {
     #[test]
     fn a_silence_longer_than_the_timeout_and_a_duplicate_make_it_quick_again() {
         for duplicate in [false, true] {
-            let mut acks = QuickAcks::new(Span::millis(40));
+            let mut acks = acks();
             delays(&mut acks, 1..=16);
             assert_eq!(delays(&mut acks, [20, 21, 22]), [40, 0, 40]);
             acks.on_acknowledged(true);

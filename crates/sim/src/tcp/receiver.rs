@@ -52,8 +52,10 @@ pub(super) struct Receiver {
     unacknowledged: u32,
     /// RCV.NXT as last acknowledged.
     told: u64,
+    /// TS.Recent (RFC 7323 section 4.3), zero for none.
+    recent: u32,
     /// Acknowledgements as in Linux, if that is wanted.
-    quick: Option<QuickAcks>,
+    quick: Option<Box<QuickAcks>>,
     owed: Owed,
     /// How much payload the application takes in all.
     readable: u64,
@@ -77,10 +79,11 @@ impl Receiver {
             duplicate: None,
             unacknowledged: 0,
             told: 0,
+            recent: 0,
             quick: config
                 .delayed_ack
                 .filter(|_| config.quick_acks)
-                .map(|delay| QuickAcks::new(delay.timeout)),
+                .map(|delay| Box::new(QuickAcks::new(delay.timeout, config))),
             owed: Owed::Nothing,
             readable: u64::MAX,
             echo: false,
@@ -131,10 +134,34 @@ impl Receiver {
         self.delivered = self.received().min(self.readable).max(self.delivered);
     }
 
+    /// What the next segment echoes of the peer's timestamps.
+    pub(super) fn recent(&self) -> u32 {
+        self.recent
+    }
+
+    /// Takes the timestamp of a segment that starts at `start`. It counts when the segment
+    /// begins no later than what was last acknowledged ends: a delayed acknowledgement
+    /// echoes the first segment that it answers, and one of disordered data the last one
+    /// in order (RFC 7323 section 4.3).
+    pub(super) fn on_timestamp(&mut self, start: u64, value: u32) {
+        let newer = value.wrapping_sub(self.recent).cast_signed() > 0 || self.recent == 0;
+        if start <= self.told && newer {
+            self.recent = value;
+        }
+    }
+
     /// The peer's SYN.
-    pub(super) fn on_syn(&mut self) {
+    pub(super) fn on_syn(&mut self, timestamp: u32) {
+        self.recent = timestamp;
         self.next = 1;
         self.edge += 1;
+    }
+
+    /// The connection has come up.
+    pub(super) fn on_established(&mut self, now: Time) {
+        if let Some(quick) = &mut self.quick {
+            quick.on_established(now);
+        }
     }
 
     /// Whether part of a segment lies in the window (RFC 9293 section 3.10.7.4).
@@ -183,6 +210,7 @@ impl Receiver {
                     unacknowledged: end - self.told,
                     window: self.edge.saturating_sub(self.told),
                     deadline: self.acknowledge_at,
+                    read: self.delivered,
                 };
                 let due = quick.due(&arrival, pace());
                 if due == now {

@@ -5,7 +5,8 @@
 //! - [`sack`]: the scoreboard of RFC 6675;
 //! - [`rack`]: detection by time and tail loss probes (RFC 8985). It decides what
 //!   is lost, leaves the rest to [`sack`], and leaves it to [`prr`] (RFC 9937) how
-//!   fast that is sent again.
+//!   fast that is sent again;
+//! - [`undo`]: whether what was deemed lost was, and what to do if not.
 //!
 //! All of them mark records on the same board and leave sending them to
 //! [`Sender::next_segment`](super::sender::Sender::next_segment).
@@ -14,3 +15,4 @@ pub(super) mod newreno;
 mod prr;
 pub(super) mod rack;
 pub(super) mod sack;
+pub(super) mod undo;

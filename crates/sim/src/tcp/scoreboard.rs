@@ -115,6 +115,8 @@ pub(super) struct Scoreboard {
     awaiting: u32,
     /// Records that SACK has reported.
     sacked: u32,
+    /// Records with a retransmission in the network.
+    repeated: u32,
     /// Transmissions so far, wrapping.
     order: u32,
     /// Bytes that were found lost.
@@ -156,6 +158,11 @@ impl Scoreboard {
     /// Segments deemed lost that have not been sent again.
     pub(super) fn awaiting(&self) -> u32 {
         self.awaiting
+    }
+
+    /// Whether a retransmission is in the network.
+    pub(super) fn has_repeated(&self) -> bool {
+        self.repeated > 0
     }
 
     /// Records that SACK has reported and no cumulative acknowledgement yet.
@@ -220,6 +227,7 @@ impl Scoreboard {
             self.pipe -= record.pipe();
             self.awaiting -= u32::from(record.awaits_retransmission());
             self.sacked -= u32::from(record.sacked());
+            self.repeated -= u32::from(record.repeated());
             spoilt |= record.retransmitted();
             // A record that SACK had reported was delivered then.
             if !record.sacked() {
@@ -248,9 +256,11 @@ impl Scoreboard {
         self.pipe -= record.pipe();
         self.awaiting -= u32::from(record.awaits_retransmission());
         self.sacked -= u32::from(record.sacked());
+        self.repeated -= u32::from(record.repeated());
         record.flags = record.flags & !clear | set;
         self.pipe += record.pipe();
         self.sacked += u32::from(record.sacked());
+        self.repeated += u32::from(record.repeated());
         if record.awaits_retransmission() {
             self.awaiting += 1;
             self.hint = self.hint.min(record.start);
@@ -315,6 +325,13 @@ impl Scoreboard {
         }
     }
 
+    /// Deems nothing lost any more. A retransmission is in the network besides.
+    pub(super) fn unmark_lost(&mut self) {
+        for index in 0..self.records.len() {
+            self.change(index, 0, LOST);
+        }
+    }
+
     /// The first record that awaits retransmission.
     pub(super) fn first_awaiting(&mut self) -> Option<usize> {
         if self.awaiting == 0 {
@@ -353,6 +370,7 @@ impl Scoreboard {
         self.pipe = 0;
         self.awaiting = 0;
         self.sacked = 0;
+        self.repeated = 0;
         if let Some(delivery) = &mut self.delivery {
             delivery.clear();
         }

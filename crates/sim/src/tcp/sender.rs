@@ -500,6 +500,9 @@ impl Sender {
             self.restart_timer(config, now);
         }
         self.congestion.on_ecn(self.flight());
+        if let Some(sack) = &mut self.sack {
+            sack.forget_reduction();
+        }
         self.reduced_until = self.next;
         self.reduction_untold = true;
         self.statistics.ecn_reductions += 1;
@@ -524,9 +527,17 @@ impl Sender {
             }
             let recovering = self.phase == Phase::Recovery;
             let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
+            let reduces = self.timeouts == 1 && !(recovering && self.detects_by_time());
+            if reduces {
+                self.note_reduction();
+            }
+            let forward = self.phase == Phase::Open || self.timeouts > 1;
+            if let Some(sack) = &mut self.sack {
+                sack.on_timeout(forward);
+            }
             self.mark_losses_after_timeout(now);
             self.report_losses();
-            if self.timeouts == 1 && !(recovering && self.detects_by_time()) {
+            if reduces {
                 // RFC 5681 equation 4; held when the same segment times out again. With
                 // detection by time a recovery has reduced the window for all that is
                 // outstanding (`tcp_enter_loss` of Linux).

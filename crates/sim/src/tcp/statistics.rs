@@ -15,6 +15,8 @@ pub struct Statistics {
     pub timeouts: u32,
     /// Fast recoveries begun.
     pub fast_recoveries: u32,
+    /// Recoveries and repairs after timeouts that proved to be needless.
+    pub undone_recoveries: u32,
     /// Tail loss probes sent.
     pub tail_loss_probes: u32,
     /// Probes sent into a closed window.

@@ -12,6 +12,7 @@ mod recovery;
 mod tcp;
 mod timed;
 mod timers;
+mod undo;
 
 use tcp::Pair;
 use tidegate_core::Time;

@@ -301,6 +301,9 @@ pub(super) struct Tcp {
     pub(super) sack: Option<bool>,
     /// Loss detection by time, and tail loss probes; needs `sack`.
     pub(super) rack_tlp: Option<At<bool>>,
+    /// Undo what a loss has cost when it proves to be none, like Linux: by timestamps, by
+    /// D-SACK and by F-RTO; needs `sack`.
+    pub(super) undo: Option<bool>,
     /// The algorithm that sets the congestion window.
     pub(super) congestion: Option<Congestion>,
     /// Pace algorithms that have no rate of their own, as Linux does on hosts with `fq`.
@@ -313,7 +316,8 @@ pub(super) struct Tcp {
     /// The FIN leaves in a segment of its own when all that was written could be sent at
     /// once, like where writing and closing are two calls.
     pub(super) separate_fin: Option<bool>,
-    /// Segments carry the timestamps option: 12 bytes in each.
+    /// Segments carry the timestamps option: 12 bytes in each, which time what was sent
+    /// again.
     pub(super) timestamps_option: Option<bool>,
     /// So many retransmissions of a SYN before giving up, besides the linear ones.
     pub(super) syn_retries: Option<Count<0, 100>>,

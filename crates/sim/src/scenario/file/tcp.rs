@@ -40,6 +40,7 @@ impl Tcp {
         set(&mut config.lost_syns, self.lost_syns.map(|count| count.0));
         set(&mut config.rttvar_per_round, self.rttvar_per_round);
         set(&mut config.quick_acks, self.quick_acks);
+        set(&mut config.undo, self.undo);
         set(&mut config.separate_fin, self.separate_fin);
         set(&mut config.syn_retries, self.syn_retries.map(|count| count.0));
         set(&mut config.linear_syn_timeouts, self.linear_syn_timeouts.map(|count| count.0));

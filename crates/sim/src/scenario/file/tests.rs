@@ -311,6 +311,7 @@ delayed_ack_timeout = "100 ms"
 limited_transmit = true
 sack = true
 rack_tlp = true
+undo = true
 congestion = "cubic"
 pacing = true
 ecn = true
@@ -342,6 +343,7 @@ data_retries = 2
         limited_transmit: true,
         sack: true,
         rack_tlp: true,
+        undo: true,
         congestion: CUBIC,
         pacing: true,
         ecn: true,

@@ -35,7 +35,7 @@ use tidegate_core::{Rate, Span, Time};
 use self::aggregation::Aggregation;
 use self::maximum::Maximum;
 use self::policer::{Counts, Event, Policer};
-use super::{Ack, Controller, Entry, Loss, LostSegment, Phase, Start};
+use super::{Ack, Before, Controller, Entry, Loss, LostSegment, Phase, Start};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bbr",
@@ -537,6 +537,13 @@ impl Controller for Bbr {
     fn on_idle(&mut self, _: u64) {}
 
     fn on_recovered(&mut self, _: u64) {}
+
+    /// `bbr_undo_cwnd`: what has not grown may have been held back.
+    fn on_spurious_recovery(&mut self, _: &Before) {
+        self.full_bandwidth = Bandwidth::default();
+        self.full_rounds = 0;
+        self.policer.reset(self.counts);
+    }
 
     fn on_segment_lost(&mut self, segment: &LostSegment) {
         self.counts.lost += segment.bytes;

@@ -51,7 +51,7 @@ use self::losses::Losses;
 use self::path::Path;
 use self::probe_rtt::ProbeRtt;
 use self::rounds::Rounds;
-use super::{Ack, Controller, Entry, Loss, LostSegment, Phase, Start};
+use super::{Ack, Before, Controller, Entry, Loss, LostSegment, Phase, Start};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bbr3",
@@ -283,7 +283,7 @@ impl Controller for Bbr {
         self.handle_lost_segment(segment);
     }
 
-    fn on_spurious_recovery(&mut self) {
+    fn on_spurious_recovery(&mut self, _: &Before) {
         self.undo_recovery();
     }
 

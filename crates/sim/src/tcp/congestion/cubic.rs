@@ -22,7 +22,7 @@ use tidegate_core::{Span, Time};
 
 use super::linux::Window;
 use super::slow_start::SlowStart;
-use super::{Ack, Controller, Entry, Loss};
+use super::{Ack, Before, Controller, Entry, Loss};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "cubic",
@@ -89,6 +89,10 @@ impl Controller for Cubic {
 
     fn on_idle(&mut self, initial: u64) {
         self.window.restart(initial);
+    }
+
+    fn on_spurious_recovery(&mut self, before: &Before) {
+        self.window.restore(before);
     }
 
     fn on_recovered(&mut self, window: u64) {

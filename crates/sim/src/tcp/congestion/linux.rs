@@ -8,7 +8,7 @@
 //! in the network than the window allowed keeps what the window was good for.
 
 use super::slow_start::{Search, SlowStart};
-use super::{Ack, Start};
+use super::{Ack, Before, Start};
 
 /// `ssthresh` is never less, in segments.
 const LEAST_THRESHOLD: u64 = 2;
@@ -117,6 +117,12 @@ impl Window {
         self.size = self.threshold;
         self.credit = 0;
         self.search.on_reduction();
+    }
+
+    /// A reduction was needless (`tcp_undo_cwnd_reduction`).
+    pub(super) fn restore(&mut self, before: &Before) {
+        self.size = self.size.max(before.window);
+        self.threshold = self.threshold.max(before.threshold);
     }
 
     /// A timeout leaves what is in the network and one segment more, which is sent again.

@@ -7,7 +7,7 @@
 
 use super::linux::Window;
 use super::slow_start::SlowStart;
-use super::{Ack, Controller, Entry, Loss};
+use super::{Ack, Before, Controller, Entry, Loss};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "reno",
@@ -38,6 +38,10 @@ impl Controller for Reno {
 
     fn on_idle(&mut self, initial: u64) {
         self.0.restart(initial);
+    }
+
+    fn on_spurious_recovery(&mut self, before: &Before) {
+        self.0.restore(before);
     }
 
     fn on_recovered(&mut self, window: u64) {

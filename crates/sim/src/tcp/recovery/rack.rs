@@ -184,6 +184,16 @@ impl Rack {
         }
     }
 
+    /// Retransmissions that a probe has in the network.
+    pub(super) fn probes_out(&self) -> u32 {
+        u32::from(self.probe_end != 0 && self.probe_repeats)
+    }
+
+    /// What was deemed lost is not: all is looked at anew.
+    pub(super) fn reexamine(&mut self) {
+        self.decided = 0;
+    }
+
     /// The end of a recovery narrows the reordering window some day.
     pub(super) fn on_recovered(&mut self) {
         self.persistence = self.persistence.saturating_sub(1);

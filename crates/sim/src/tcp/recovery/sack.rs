@@ -9,11 +9,16 @@
 use tidegate_core::{Span, Time};
 
 use super::rack::Rack;
+use super::undo::{Evidence, Undo};
 use crate::tcp::config::TcpConfig;
-use crate::tcp::header::{Header, SequenceSpace};
+use crate::tcp::congestion::Before;
+use crate::tcp::header::{Header, SequenceSpace, timestamp_age};
 use crate::tcp::ranges::Ranges;
 use crate::tcp::scoreboard::{Record, Scoreboard, Taken};
 use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+
+/// The least round trip that a timestamp can measure.
+const CLOCK_TICK: Span = Span::millis(1);
 
 /// What a sender with SACK keeps besides the board.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +31,8 @@ pub(in crate::tcp) struct Sack {
     high_retransmitted: u64,
     /// RescueRxt.
     rescued: u64,
-    /// Retransmissions of the latest recovery that the peer has not reported to be
-    /// duplicates; none when the recovery was needed, or all of that has been told.
-    needed: Option<u32>,
+    /// What the latest reduction has taken, if that can be undone.
+    pub(super) undo: Undo,
     /// Detection by time, if it is used.
     pub(super) rack: Option<Rack>,
 }
@@ -61,31 +65,37 @@ impl Sack {
     }
 
     /// A segment is sent again, in a recovery or as a probe.
-    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record, recovering: bool) {
+    pub(in crate::tcp) fn on_retransmission(&mut self, record: &Record) {
         self.on_sent(record.payload());
-        if recovering && let Some(count) = &mut self.needed {
-            *count += 1;
-        }
+        self.undo.on_retransmission(record);
         self.high_retransmitted = self.high_retransmitted.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmission(record);
         }
     }
 
-    /// A recovery begins, or what follows a timeout.
-    fn on_recovery(&mut self) {
-        self.needed = Some(0);
+    /// The window is reduced, from what is `before` unless it had been reduced for the same
+    /// window of data.
+    pub(in crate::tcp) fn on_reduction(&mut self, marker: u64, before: Option<Before>) {
+        let probes = self.rack.as_ref().map_or(0, Rack::probes_out);
+        self.undo.on_reduction(marker, before, probes);
     }
 
-    /// Takes in that a retransmission has arrived as a duplicate. Whether that was the
-    /// last one of the recovery: each of its segments had then arrived before (RFC 3708).
-    fn proves_needless(&mut self) -> bool {
-        self.needed = self.needed.and_then(|count| count.checked_sub(1));
-        let all = self.needed == Some(0);
-        if all {
-            self.needed = None;
+    /// A mark has reduced the window since: no loss explains what it is.
+    pub(in crate::tcp) fn forget_reduction(&mut self) {
+        self.undo.forget();
+    }
+
+    pub(in crate::tcp) fn on_timeout(&mut self, forward: bool) {
+        self.undo.on_timeout(forward);
+    }
+
+    /// What was deemed lost is not.
+    pub(super) fn reexamine(&mut self) {
+        self.examined = 0;
+        if let Some(rack) = &mut self.rack {
+            rack.reexamine();
         }
-        all
     }
 
     /// Takes an acknowledgement's blocks in (RFC 6675 section 4, `Update`).
@@ -96,6 +106,7 @@ impl Sack {
         (floor, ceiling): (u64, u64),
         header: &Header,
         space: SequenceSpace,
+        on_delivered: &mut impl FnMut(&Record),
     ) -> Report {
         let mut report =
             Report { has_blocks: !header.sack.as_slice().is_empty(), ..Report::default() };
@@ -121,6 +132,7 @@ impl Sack {
                 let rack = &mut self.rack;
                 let (delivered, sent) = (&mut report.delivered, &mut report.sent);
                 report.fresh |= board.sack((run.start, run.end), fresh, |record| {
+                    on_delivered(record);
                     if !record.reported() {
                         *delivered += u64::from(record.payload());
                     }
@@ -179,9 +191,16 @@ impl Sender {
         let progress = offset > self.unacknowledged;
         let mut acked = 0;
         let mut taken = Taken::default();
+        // Something sent once and before the latest timeout.
+        let mut original = false;
+        let recover = self.recover;
+        let mut on_delivered = |record: &Record| {
+            original |= !record.retransmitted() && record.end() <= recover;
+        };
         if progress {
             let rack = &mut sack.rack;
             taken = self.board.acknowledge(offset, |record| {
+                on_delivered(record);
                 if let Some(rack) = rack {
                     rack.on_delivered(now, record);
                 }
@@ -190,7 +209,8 @@ impl Sender {
             acked = self.advance(offset);
         }
         let outstanding = (self.unacknowledged, self.next);
-        let report = sack.update(now, &mut self.board, outstanding, header, space);
+        let report =
+            sack.update(now, &mut self.board, outstanding, header, space, &mut on_delivered);
         if let (Some((first, last)), true) = (report.sent, sack.rack.is_some()) {
             // With detection by time a report of SACK is a measurement too. The first
             // segment acknowledged has the longest round trip, and the latest one says
@@ -201,14 +221,21 @@ impl Sender {
         if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
             rack.on_sample();
         }
+        let echo = header.timestamps.echo;
+        if let (None, true, Some(age)) = (taken.timed, progress, timestamp_age(now, echo)) {
+            // A timestamp tells which transmission has arrived (RFC 7323 section 4).
+            let sent_at = Time(now.0.saturating_sub(age.max(CLOCK_TICK).0));
+            taken.timed = Some(sent_at);
+            taken.latest = taken.latest.or(Some(sent_at));
+        }
         if progress || taken.timed.is_some() {
             self.measure(config, now, taken);
         }
         if report.fresh && !progress {
             self.duplicates = self.duplicates.saturating_add(1);
         }
-        if report.duplicate.is_some() && sack.proves_needless() && !self.board.has_awaiting() {
-            self.congestion.on_spurious_recovery();
+        if config.undo {
+            self.look_back(&mut sack, Evidence { progress, echo, original, report });
         }
         let awaiting = self.board.awaiting();
         match &mut sack.rack {
@@ -288,10 +315,21 @@ impl Sender {
         }
     }
 
+    /// Notes what the window is before it is reduced, for the case that it was needless.
+    pub(in crate::tcp) fn note_reduction(&mut self) {
+        let reduces = self.unacknowledged >= self.reduced_until;
+        let before = reduces.then(|| self.before_reduction());
+        let marker = self.unacknowledged;
+        if let Some(sack) = &mut self.sack {
+            sack.on_reduction(marker, before);
+        }
+    }
+
     /// RFC 6675 section 5, step 4.
     pub(super) fn begin_selective_recovery(&mut self) {
         let flight = self.flight();
         let window = self.congestion.window;
+        self.note_reduction();
         self.enter_recovery(flight);
         self.congestion.set_window(self.congestion.threshold());
         self.begin_reduction(window);
@@ -300,7 +338,6 @@ impl Sender {
         }
         if let Some(sack) = &mut self.sack {
             sack.high_retransmitted = self.unacknowledged;
-            sack.on_recovery();
             if let Some(rack) = &mut sack.rack {
                 rack.forget_probe();
             }
@@ -312,7 +349,6 @@ impl Sender {
         let Some(sack) = &mut self.sack else {
             return self.board.mark_all_lost();
         };
-        sack.on_recovery();
         match &mut sack.rack {
             Some(rack) => {
                 rack.mark_losses_after_timeout(&mut self.board, now, self.round_trip.smoothed());

@@ -8,6 +8,7 @@
 use tidegate_core::{Rate, Time};
 
 use super::super::config::TcpConfig;
+use super::super::recovery::undo::Next;
 use super::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
 
 impl Sender {
@@ -22,6 +23,18 @@ impl Sender {
         if self.urgent {
             self.urgent = false;
             return self.urgent_segment(config, now);
+        }
+        match self.order() {
+            Next::Repairs => {}
+            Next::NewOnly => return self.next_new(config, now),
+            Next::NewFirst => {
+                let segment = self.next_new(config, now);
+                let waits = self.release_at != Time::FAR_FUTURE || self.next > self.recover;
+                if segment.is_some() || waits {
+                    return segment;
+                }
+                self.repair_after_all();
+            }
         }
         if self.board.has_awaiting() && self.phase != Phase::Open {
             let index = self.board.first_awaiting()?;
@@ -118,7 +131,7 @@ impl Sender {
         self.statistics.retransmissions += 1;
         self.last_sent = now;
         if let Some(sack) = &mut self.sack {
-            sack.on_retransmission(&record, self.phase != Phase::Open);
+            sack.on_retransmission(&record);
         }
         self.charge(now, record.payload());
         if index == 0 && self.detects_by_time() {

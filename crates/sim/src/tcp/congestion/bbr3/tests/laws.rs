@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{LEAST_SEGMENTS, Loss, UNBOUNDED};
+use super::super::{Before, LEAST_SEGMENTS, Loss, UNBOUNDED};
 use super::*;
 
 /// Something that the controller hears, in segments and milliseconds.
@@ -95,7 +95,7 @@ fn tell(bbr: &mut Bbr, now: Time, event: &Event) {
         Event::Mark => bbr.on_ecn(&loss),
         Event::Timeout { in_flight } => bbr.on_timeout(in_flight * MSS),
         Event::Recovered => bbr.on_recovered(0),
-        Event::Spurious => bbr.on_spurious_recovery(),
+        Event::Spurious => bbr.on_spurious_recovery(&Before { window: 0, threshold: 0 }),
         Event::Restart => bbr.on_restart(now),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::full_pipe::FullPipe;
 use super::super::losses::in_flight_at_loss;
-use super::super::{Loss, Sample, UNBOUNDED};
+use super::super::{Before, Loss, Sample, UNBOUNDED};
 use super::*;
 
 /// Section 5.6.2: 2.77 times ten segments per round trip, 80 000 bits in 0.1 s. Without a
@@ -296,7 +296,7 @@ fn a_spurious_recovery_is_undone() {
     assert_eq!((bbr.state, bbr.path.in_flight_long), (State::Down, 99_000));
     bbr.on_ack(&Ack { phase: Phase::Recovery, ..steady(ms(10_200)) });
     assert_eq!(bbr.window(), 99 * MSS);
-    bbr.on_spurious_recovery();
+    bbr.on_spurious_recovery(&Before { window: 0, threshold: 0 });
     assert_eq!((bbr.state, bbr.path.in_flight_long), (State::Refill, 150_000));
     assert_eq!(bbr.window(), 150 * MSS);
 
@@ -304,7 +304,7 @@ fn a_spurious_recovery_is_undone() {
     bbr.on_segment_lost(&LostSegment { total_delivered: 0, ..lost(0, 10, 1) });
     bbr.on_ack(&Ack { phase: Phase::Recovery, in_flight: 9 * MSS, ..ack(ms(100), 1) });
     assert_eq!(bbr.state, State::Drain);
-    bbr.on_spurious_recovery();
+    bbr.on_spurious_recovery(&Before { window: 0, threshold: 0 });
     assert_eq!((bbr.state, bbr.full_pipe.reached), (State::Startup, false));
 }
 

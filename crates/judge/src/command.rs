@@ -162,8 +162,9 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
         Task::Page { kept, out } => {
             let folder = kept.join(GUEST);
             let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
+            let second = Kept::open(&kept, NATIVE)?;
             let kept = Kept::open(&kept, GUEST)?.ok_or(missing)?;
-            page::write(&kept, &out, |name| eprintln!("{name}"))?;
+            page::write(&kept, second.as_ref(), &out, |name| eprintln!("{name}"))?;
         }
         Task::Log { megabits, load, number } => {
             let rate = tidegate_core::Rate(megabits * 1_000_000);

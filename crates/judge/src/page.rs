@@ -35,12 +35,18 @@ fn cause(name: &str) -> Option<&'static str> {
 /// A cell with what came of it: a comparison, or why there is none.
 type Outcome = (Cell, Result<Judged, String>);
 
-/// Simulates what was kept, and writes the pages into `folder`. `progress` hears the
-/// name of each cell.
+/// Simulates what was kept of the guest, and writes the pages into `folder`, with a
+/// section about what a second kernel made of the same logs if there are figures of one.
+/// `progress` hears the name of each cell.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn write(kept: &Kept, folder: &Path, progress: impl Fn(&str)) -> io::Result<()> {
+pub fn write(
+    kept: &Kept,
+    second: Option<&Kept>,
+    folder: &Path,
+    progress: impl Fn(&str),
+) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let outcomes: Vec<Outcome> = cells()
         .into_iter()
@@ -49,8 +55,9 @@ pub fn write(kept: &Kept, folder: &Path, progress: impl Fn(&str)) -> io::Result<
             (cell, outcome(&cell, &kept.rows))
         })
         .collect();
-    let flows = flows(kept, folder)?;
-    fs::write(folder.join("README.md"), index(kept, &outcomes, &flows))?;
+    let mut rest = second.map_or(String::new(), |second| two_kernels(kept, second));
+    rest += &flows(kept, folder)?;
+    fs::write(folder.join("README.md"), index(kept, &outcomes, &rest))?;
     for question in Question::ALL {
         let (file, _, _) = words(question);
         fs::write(folder.join(file), tables(question, &outcomes))?;
@@ -97,7 +104,7 @@ fn tolerances(question: Question) -> String {
     judged.collect::<Vec<_>>().join(", ")
 }
 
-fn index(kept: &Kept, outcomes: &[Outcome], flows: &str) -> String {
+fn index(kept: &Kept, outcomes: &[Outcome], rest: &str) -> String {
     let manifest = &kept.manifest;
     let mut page = format!(
         "# The kernel as judge\n\n\
@@ -144,7 +151,46 @@ fn index(kept: &Kept, outcomes: &[Outcome], flows: &str) -> String {
             page += &line(cell, outcome);
         }
     }
-    page + flows
+    page + rest
+}
+
+/// The part of the index about a second kernel: how far Linux is from Linux on the same
+/// logs is as near as a simulator can come to either.
+fn two_kernels(kept: &Kept, second: &Kept) -> String {
+    let mut page = format!(
+        "\n## Linux beside Linux\n\n\
+         The same logs, in front of the same queues, on Linux {} of the machine itself \
+         ({}, {}). Close to the capacity, which packets are lost decides a log, and the least difference in time \
+         decides that; so two kernels differ as well, and no simulator can agree with both \
+         more closely than they agree with each other. The tolerances are the same.\n\n\
+         | cell | logs | figures | {} beside {}: hold, undecided, out | farthest |\n\
+         | --- | --- | --- | --- | --- |\n",
+        second.manifest.kernel,
+        second.manifest.command,
+        second.manifest.date,
+        second.manifest.kernel,
+        kept.manifest.kernel,
+    );
+    for cell in cells() {
+        let name = cell.to_string();
+        let rows: Vec<Row> = second.rows.iter().filter(|row| row.cell == name).cloned().collect();
+        let judged = verdict::judge(&cell, &kept.rows, &rows);
+        let figures = judged.verdicts().count();
+        if figures == 0 {
+            continue;
+        }
+        let count = |verdict| judged.verdicts().filter(|each| *each == verdict).count();
+        let _ = writeln!(
+            page,
+            "| `{name}` | {} | {figures} | {}, {}, {} | {} |",
+            judged.logs,
+            count(Verdict::Holds),
+            count(Verdict::Undecided),
+            count(Verdict::Out),
+            farthest(&judged),
+        );
+    }
+    page
 }
 
 /// A cell's line in the index.

@@ -77,7 +77,7 @@ impl Noise {
 const DURATION: f64 = 120.0;
 
 /// The first so many of eight disciplines, each with so many runs.
-pub(super) fn comparison(disciplines: usize, runs: usize) -> Comparison {
+pub(crate) fn comparison(disciplines: usize, runs: usize) -> Comparison {
     Comparison {
         title: "A household at 16 Mbit/s".into(),
         description: "Web pages, a call and two backups share a link in the evening.".into(),

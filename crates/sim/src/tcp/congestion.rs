@@ -553,17 +553,36 @@ impl Congestion {
 mod tests {
     use super::*;
 
+    /// Segments of a thousand bytes make the arithmetic readable.
+    pub(super) const MSS: u64 = 1_000;
+
+    /// A connection with this round trip and a window of ten segments.
+    pub(super) fn start(round_trip: Span) -> Start {
+        Start {
+            mss: MSS,
+            window: 10 * MSS,
+            threshold: u64::MAX,
+            slow_start_limit: 2 * MSS,
+            slow_start: None,
+            paced: false,
+            now: Time::ZERO,
+            round_trip: Some(round_trip),
+            seed: 1,
+            selective: true,
+        }
+    }
+
     /// An acknowledgement of a segment, when nothing is lost.
     pub(super) fn ack(now: Time, delay: Option<Span>, acknowledged: u64, sent: u64) -> Ack {
         Ack {
             now,
-            acked: 1_000,
-            delivered: 1_000,
+            acked: MSS,
+            delivered: MSS,
             round_trip: delay,
             latest_round_trip: delay,
             smoothed_round_trip: delay,
             in_flight: sent - acknowledged.min(sent),
-            in_flight_before: sent - acknowledged.min(sent) + 1_000,
+            in_flight_before: sent - acknowledged.min(sent) + MSS,
             lost: 0,
             departure: now,
             acknowledged,

@@ -188,7 +188,7 @@ fn packets() -> impl Strategy<Value = (CapturedPacket, Vec<u8>)> {
                 fin: flags & 1 != 0,
                 plain: flags == 16,
             }),
-            dscp: Dscp::new(octet >> 2).unwrap(),
+            dscp: Dscp::new(octet >> 2).expect("six bits are a codepoint"),
             ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(octet & 3)],
         };
         (packet, bytes)

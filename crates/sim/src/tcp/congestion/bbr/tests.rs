@@ -5,44 +5,24 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tcp::congestion::RateSample;
+use crate::tcp::congestion::tests::{self, MSS};
 
-const MSS: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 
 fn start(seed: u32) -> Bbr {
-    Bbr::new(&Start {
-        mss: MSS,
-        window: 10 * MSS,
-        threshold: u64::MAX,
-        slow_start_limit: 2 * MSS,
-        slow_start: None,
-        paced: false,
-        now: Time::ZERO,
-        round_trip: Some(Span::millis(40)),
-        seed,
-        selective: true,
-    })
+    Bbr::new(&Start { seed, ..tests::start(Span::millis(40)) })
 }
 
 /// An acknowledgement of so many segments that leaves so many in the network. It comes at
 /// a number of milliseconds and measures nothing.
 fn ack(at: u64, segments: u64, in_flight: u64) -> Ack {
     Ack {
-        now: Time(at * MILLISECOND),
         acked: segments * MSS,
         delivered: segments * MSS,
-        round_trip: None,
-        latest_round_trip: None,
         smoothed_round_trip: Some(Span::millis(40)),
         in_flight: in_flight * MSS,
         in_flight_before: (in_flight + segments) * MSS,
-        lost: 0,
-        departure: Time(at * MILLISECOND),
-        acknowledged: 0,
-        sent: 0,
-        rate: None,
-        window_limited: true,
-        phase: Phase::Open,
+        ..tests::ack(Time(at * MILLISECOND), None, 0, 0)
     }
 }
 
@@ -90,26 +70,11 @@ fn in_phase(phase: usize) -> Bbr {
 /// handshake of 40.07 ms, and had 1 194 684 when it knew 1 206 752 bytes per second.
 #[test]
 fn rates_are_those_of_the_kernel() {
-    let kernel = Start { mss: 1_448, window: 14_480, ..start_of(Span::micros(40_075)) };
+    let kernel = Start { mss: 1_448, window: 14_480, ..tests::start(Span::micros(40_075)) };
     assert_eq!(Bbr::new(&kernel).pacing_rate, 1_032_494);
     let bandwidth = Bandwidth::of(1_206_752, 1_000_000, 1_448);
     assert_eq!(bandwidth, Bandwidth(13_982));
     assert_eq!(bandwidth.bytes_per_second(1_448, UNIT), 1_194_684);
-}
-
-fn start_of(round_trip: Span) -> Start {
-    Start {
-        mss: MSS,
-        window: 10 * MSS,
-        threshold: u64::MAX,
-        slow_start_limit: 2 * MSS,
-        slow_start: None,
-        paced: false,
-        now: Time::ZERO,
-        round_trip: Some(round_trip),
-        seed: 1,
-        selective: true,
-    }
 }
 
 /// The bandwidth doubles twice and then stands for three rounds. The third finds the pipe

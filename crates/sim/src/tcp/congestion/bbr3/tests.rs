@@ -7,11 +7,9 @@ mod rules;
 
 use tidegate_core::{Rate, Span, Time};
 
+use super::super::tests::{self, MSS};
 use super::super::{Ack, Controller, LostSegment, Phase, RateSample, Start};
 use super::{Bbr, State};
-
-/// Segments of a thousand bytes make the arithmetic readable.
-const MSS: u64 = 1_000;
 
 fn ms(count: u64) -> Time {
     Time(count * 1_000_000)
@@ -19,38 +17,18 @@ fn ms(count: u64) -> Time {
 
 /// Ten segments and a round trip of 100 ms, so 0.8 Mbit/s at first.
 fn start() -> Start {
-    Start {
-        mss: MSS,
-        window: 10 * MSS,
-        threshold: u64::MAX,
-        slow_start_limit: 2 * MSS,
-        slow_start: None,
-        paced: false,
-        now: Time::ZERO,
-        round_trip: Some(Span::millis(100)),
-        seed: 1,
-        selective: true,
-    }
+    tests::start(Span::millis(100))
 }
 
 /// An acknowledgement of `segments` without a measurement, with nothing left in flight.
 fn ack(now: Time, segments: u64) -> Ack {
     Ack {
-        now,
         acked: segments * MSS,
         delivered: segments * MSS,
-        round_trip: None,
-        latest_round_trip: None,
         smoothed_round_trip: Some(Span::millis(100)),
-        in_flight: 0,
         in_flight_before: segments * MSS,
-        lost: 0,
-        departure: now,
-        acknowledged: 0,
-        sent: 0,
-        rate: None,
         window_limited: false,
-        phase: Phase::Open,
+        ..tests::ack(now, None, 0, 0)
     }
 }
 

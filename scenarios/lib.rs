@@ -31,6 +31,7 @@ pub const FILES: &[(&str, &[u8])] = files![
     "flows/calls.toml",
     "flows/home-10mbit.toml",
     "flows/papers-be.toml",
+    "gateways/rivals.toml",
     "gateways/school.toml",
     "links/calls.toml",
     "links/cellular.toml",

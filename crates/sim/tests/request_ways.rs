@@ -93,6 +93,25 @@ fn htb_lends_a_silent_classes_share_and_pools_do_not() {
     assert!((0.41..0.45).contains(&pools.utilisation), "{}", pools.utilisation);
 }
 
+/// Three seeds of the median of small responses, and how many times as much the first
+/// class has received as the last.
+fn small_median_and_ratio(name: &str, given: &[(&str, &str)]) -> (f64, f64) {
+    let runs: Vec<_> = (1..=3).map(|seed| outcome(&backlogged(), name, given, seed)).collect();
+    let small: f64 =
+        runs.iter().filter_map(|run| run.all(|class| &class.small).quantile(0.5)).sum::<f64>();
+    let received = |class: usize| runs.iter().map(|it| it.classes[class].received.0).sum::<u64>();
+    (small / 3.0, received(0) as f64 / received(2) as f64)
+}
+
+#[test]
+fn shorter_leaves_of_htb_bring_small_responses_sooner_and_keep_less_of_the_shares() {
+    let leaves = ["1000", "61", "25"].map(|queue| small_median_and_ratio("htb", &[("queue", queue)]));
+    let [long, middle, short] = leaves;
+    assert!(long.0 > 1.5 * middle.0 && middle.0 > 1.05 * short.0, "{leaves:?}");
+    assert!(within(long.1, 4.3, 0.12) && long.1 > middle.1, "{leaves:?}");
+    assert!(middle.1 > 1.15 * short.1 && short.1 > 1.5, "{leaves:?}");
+}
+
 #[test]
 fn a_shaper_takes_the_queue_from_the_provider_and_hands_on_what_it_gets() {
     let setup = backlogged();

@@ -95,7 +95,6 @@ impl Traffic {
             apps: [AppId::Traffic; 2],
             class,
             tag: tag as u64,
-            wanted: None,
         });
         let congestion = tcp.congestion;
         slot.insert(Transferring::begin(world, connection, transfer, congestion, asked));

@@ -11,7 +11,8 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use super::demand::RequestLog;
 use super::failures::{Presence, ServerFailures};
 use crate::pages::Pages;
-use crate::scenario::{DisciplineChoice, SizeLaw, WirelessCell};
+use crate::carrier::Use;
+use crate::scenario::{DisciplineChoice, FrameOrder, Protocol, SizeLaw, WirelessCell};
 use crate::tcp::TcpConfig;
 
 /// An access link with a gateway, its clients and its servers.
@@ -48,6 +49,10 @@ pub struct Setup {
     pub passing: Vec<Cbr>,
     /// TCP of all hosts.
     pub tcp: Arc<TcpConfig>,
+    /// How clients use connections, to the gateway or without one to servers.
+    pub http: Http,
+    /// The connections to servers that the gateway keeps.
+    pub kept: Kept,
     /// Receive buffer of the gateway's connections to servers: the most that an
     /// unread response can still bring.
     pub server_window: Bytes,
@@ -62,6 +67,61 @@ pub struct Setup {
     pub warm_up: Span,
     /// Time between two samples.
     pub sample_every: Span,
+}
+
+/// How clients use connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http {
+    /// How many responses a connection carries, and how many connections a user has to a
+    /// server. With [`Protocol::Http10`], a gateway too has one to a server for each
+    /// response. No connection is as it was recorded: [`Protocol::Recorded`] is HTTP/1.1.
+    pub protocol: Protocol,
+    /// The order of the frames of several responses.
+    pub order: FrameOrder,
+    /// Round trips of TLS before the first request of a connection.
+    pub handshakes: usize,
+    /// How long a connection without a request stays open.
+    pub keep_alive: Span,
+}
+
+impl Http {
+    /// A connection for each response (`MSF section 5.1`).
+    pub const ONCE: Http = Http {
+        protocol: Protocol::Http10,
+        order: FrameOrder::RoundRobin,
+        handshakes: 0,
+        keep_alive: Span::ZERO,
+    };
+
+    /// What browsers do where a gateway sees their requests, which is without TLS: six
+    /// connections to a server that stay open, each with one response at a time. The
+    /// time is the `keepalive_timeout` of nginx.
+    pub const TODAY: Http =
+        Http { protocol: Protocol::Http11, keep_alive: Span::seconds(75), ..Http::ONCE };
+
+    /// What a connection carries.
+    pub(crate) fn usage(&self) -> Use {
+        match self.protocol {
+            Protocol::Http10 => Use::Once,
+            Protocol::Http11 | Protocol::Recorded => Use::InTurn,
+            Protocol::Http2 => Use::Multiplexed(self.order),
+        }
+    }
+}
+
+/// The connections to servers that a gateway keeps when they have no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// For how long.
+    pub idle: Span,
+    /// How many to each server.
+    pub most: u32,
+}
+
+impl Kept {
+    /// As the reverse proxy nginx does: `keepalive_timeout` and `keepalive` of an
+    /// upstream.
+    pub const TODAY: Kept = Kept { idle: Span::seconds(60), most: 32 };
 }
 
 /// A class of clients, each of them a user.
@@ -249,6 +309,8 @@ impl Setup {
                 receive_window: Bytes(200 * 960),
                 ..TcpConfig::papers()
             }),
+            http: Http::ONCE,
+            kept: Kept::TODAY,
             server_window: Bytes(200 * 960),
             failures: ServerFailures::NONE,
             patience: None,
@@ -259,13 +321,14 @@ impl Setup {
     }
 
     /// The setup with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
-    /// ten segments of 1 448 bytes; the same queue in bytes, and a gateway that
-    /// lets unread responses bring 24 kB at most.
+    /// ten segments of 1 448 bytes; the same queue in bytes, connections that stay open,
+    /// and a gateway that lets unread responses bring 24 kB at most.
     #[must_use]
     pub fn today() -> Setup {
         Setup {
             buffer: Buffer::bytes(Bytes(61_000)),
             tcp: Arc::new(TcpConfig::today()),
+            http: Http::TODAY,
             server_window: Bytes(24_000),
             ..Setup::paper()
         }

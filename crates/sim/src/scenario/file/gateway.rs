@@ -50,7 +50,7 @@ use crate::pages::Pages;
 use crate::requests::{
     self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Way,
 };
-use crate::scenario::SizeLaw;
+use crate::scenario::{Protocol, SizeLaw};
 use crate::scenario::nearest::expectation;
 use crate::trace::HttpLog;
 
@@ -219,6 +219,33 @@ fn gateway(document: &Document, setup: &mut Setup) -> Result<(), Mistake> {
     }
     if let Some(patience) = &document.gateway.patience {
         setup.patience = Some(within(patience, Span::millis(100), LONGEST)?);
+    }
+    if let Some(idle) = &document.gateway.keep_alive {
+        setup.kept.idle = within(idle, Span::ZERO, LONGEST)?;
+    }
+    if let Some(most) = &document.gateway.kept {
+        setup.kept.most = most.0;
+    }
+    http(&document.http, setup)?;
+    Ok(())
+}
+
+fn http(written: &syntax::Http, setup: &mut Setup) -> Result<(), Mistake> {
+    if let Some(protocol) = &written.protocol {
+        setup.http.protocol = protocol.value.into();
+        if setup.http.protocol == Protocol::Recorded {
+            let expected = "one of http1.0, http1.1, http2";
+            return Err(Mistake::at(&protocol.place, "'recorded'", expected));
+        }
+    }
+    if let Some(order) = written.order {
+        setup.http.order = order.into();
+    }
+    if let Some(tls) = &written.tls {
+        setup.http.handshakes = tls.0 as usize;
+    }
+    if let Some(keep_alive) = &written.keep_alive {
+        setup.http.keep_alive = within(keep_alive, Span::ZERO, LONGEST)?;
     }
     Ok(())
 }

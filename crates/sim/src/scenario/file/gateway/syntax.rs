@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Unexpected, Visitor};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
-use super::super::syntax::{Sizes, Tcp, Wifi};
+use super::super::syntax::{Order, Protocol, Sizes, Tcp, Wifi};
 use super::super::values::{At, Count, Named, Positive, Quantity, Seeds, Text};
 use crate::requests;
 
@@ -39,6 +39,9 @@ pub(super) struct Document {
     /// The gateway's limits.
     #[serde(default)]
     pub(super) gateway: Gateway,
+    /// How clients use connections, to the gateway or without one to servers.
+    #[serde(default)]
+    pub(super) http: Http,
     /// What pages consist of, where a class does not say.
     #[serde(default)]
     pub(super) objects: Objects,
@@ -88,6 +91,26 @@ pub(super) struct Gateway {
     /// A response is given up when nothing has come of it for so long that was not
     /// held back; without a gateway by the client. Default: 60 s.
     pub(super) patience: Option<Quantity<Span>>,
+    /// How long it keeps a connection to a server that has no response. Default: 60 s.
+    pub(super) keep_alive: Option<Quantity<Span>>,
+    /// How many of those it keeps to each server. Default: 32.
+    pub(super) kept: Option<Count<0, 10_000>>,
+}
+
+/// How clients use connections, to the gateway or without one to servers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    /// How many responses a connection carries, and how many connections a client has to
+    /// a server. With http1.0 the gateway keeps none either. Default: http1.1.
+    pub(super) protocol: Option<At<Protocol>>,
+    /// The order of the frames of a connection with several responses. Default:
+    /// round-robin.
+    pub(super) order: Option<Order>,
+    /// Round trips of TLS before the first request of a client's connection. Default: 0.
+    pub(super) tls: Option<Count<0, 2>>,
+    /// How long a client's connection without a request stays open. Default: 75 s.
+    pub(super) keep_alive: Option<Quantity<Span>>,
 }
 
 /// What pages consist of.

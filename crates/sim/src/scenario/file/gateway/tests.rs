@@ -43,6 +43,13 @@ client_delay = "3 ms"
 [gateway]
 receive_buffer = "32 kB"
 patience = "30 s"
+keep_alive = "20 s"
+kept = 4
+[http]
+protocol = "http2"
+order = "priority"
+tls = 1
+keep_alive = "50 s"
 [objects]
 sizes.exponential = "20 kB"
 per_page = 3
@@ -161,6 +168,10 @@ fn mistakes_are_told_with_their_place() {
         ("rate = \"20 Mbit/s\"", "rate = \"20 bit/s\""),
         ("receive_buffer = \"32 kB\"", "receive_buffer = \"1 kB\""),
         ("patience = \"30 s\"", "patience = \"1 ms\""),
+        ("kept = 4", "kept = -1"),
+        ("protocol = \"http2\"", "protocol = \"http3\""),
+        ("protocol = \"http2\"", "protocol = \"recorded\""),
+        ("tls = 1", "tls = 3"),
         ("sizes.exponential = \"20 kB\"", "sizes = \"endless\""),
         ("sizes.exponential = \"20 kB\"", "sizes.file = \"nowhere.csv\""),
         ("per_page = 3", "per_page = 0.5"),

@@ -37,6 +37,8 @@ pub(crate) const FLOWS: &[Builtin] = &[
 pub(crate) const GATEWAYS: &[Builtin] = &[
     Builtin { name: "school", path: "gateways/school.toml" },
     Builtin { name: "rivals", path: "gateways/rivals.toml" },
+    Builtin { name: "shared-connections", path: "gateways/shared-connections.toml" },
+    Builtin { name: "hidden", path: "gateways/hidden.toml" },
 ];
 
 /// The file of this name among `builtins`.

@@ -64,12 +64,21 @@ pub(crate) enum Heard<W> {
 /// What arrives at a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// The handshake goes on, and a request may be sent if it is over.
-    Flight,
+    /// The handshake goes on, by so many bytes, and a request may be sent if it is over.
+    Flight(u64),
     /// So many bytes more of an object.
     Object(usize, u64),
     /// Nothing more comes of an object, for this reason.
     Reset(usize, u16),
+}
+
+/// What arrives at a tunnel's entrance, and how many bytes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece<W> {
+    /// A part of what is not yet whole.
+    Part(u64),
+    /// The last part, and what it is.
+    Last(Heard<W>, u64),
 }
 
 /// What a server has written and has not arrived.
@@ -121,6 +130,8 @@ pub(crate) struct Carrier<W> {
     /// What the client has written and the server has not heard, by the place of its end.
     asked: VecDeque<(u64, Heard<W>)>,
     written: u64,
+    /// How much of that the server has heard, a part of a request included.
+    heard: u64,
     /// Responses that the server has to send, by their turns.
     ready: BTreeMap<(u8, u64), Response>,
     turn: u64,
@@ -143,6 +154,7 @@ impl<W: Copy + PartialEq> Carrier<W> {
             held: VecDeque::new(),
             asked: VecDeque::new(),
             written: 0,
+            heard: 0,
             ready: BTreeMap::new(),
             turn: 0,
             sent: VecDeque::new(),
@@ -222,14 +234,56 @@ impl<W: Copy + PartialEq> Carrier<W> {
         if fresh < *left {
             return None;
         }
-        self.taken += *left;
+        let bytes = *left;
+        self.taken += bytes;
         self.sent.pop_front();
         if let Sent::Reset(object, reason) = sent {
             return Some(Came::Reset(object, reason));
         }
         self.arrived += 1;
         self.go_on(end);
-        Some(Came::Flight)
+        Some(Came::Flight(bytes))
+    }
+
+    // A tunnel, whose entrance is in the place of the server, and whose exit in that of
+    // the client.
+
+    /// What comes next of the payload that has arrived at the entrance; call it until it
+    /// returns `None`.
+    pub(crate) fn enter(&mut self, delivered: u64) -> Option<Piece<W>> {
+        let (place, what) = *self.asked.front()?;
+        let bytes = place.min(delivered) - self.heard;
+        self.heard += bytes;
+        if self.heard == place {
+            self.asked.pop_front();
+            Some(Piece::Last(what, bytes))
+        } else {
+            (bytes > 0).then_some(Piece::Part(bytes))
+        }
+    }
+
+    /// A piece leaves by the exit.
+    pub(crate) fn leave(&mut self, piece: Piece<W>, end: &mut Endpoint) {
+        match piece {
+            Piece::Part(bytes) => {
+                self.written += bytes;
+                end.write(bytes);
+            }
+            Piece::Last(what, bytes) => self.say(what, bytes, end),
+        }
+    }
+
+    /// What has come back to the exit goes back through the entrance.
+    pub(crate) fn go_back(&mut self, came: Came, end: &mut Endpoint) {
+        let (sent, bytes) = match came {
+            Came::Flight(bytes) => (Sent::Flight, bytes),
+            Came::Object(object, bytes) => (Sent::Object(object), bytes),
+            Came::Reset(object, reason) => {
+                return self.write_reset(object, reason, end);
+            }
+        };
+        self.sent.push_back((sent, bytes));
+        end.write(bytes);
     }
 
     // The server's end.
@@ -238,7 +292,8 @@ impl<W: Copy + PartialEq> Carrier<W> {
     /// flights by itself; call it until it returns `None`.
     pub(crate) fn hear(&mut self, delivered: u64, end: &mut Endpoint) -> Option<Heard<W>> {
         self.asked.front().filter(|(place, _)| *place <= delivered)?;
-        let (_, heard) = self.asked.pop_front()?;
+        let (place, heard) = self.asked.pop_front()?;
+        self.heard = place;
         if heard == Heard::Flight {
             let bytes = FLIGHTS[self.arrived].1;
             self.sent.push_back((Sent::Flight, bytes));
@@ -265,8 +320,7 @@ impl<W: Copy + PartialEq> Carrier<W> {
                 Use::Once | Use::InTurn | Use::Multiplexed(FrameOrder::RoundRobin) => 0,
             };
             self.turn += 1;
-            let response =
-                Response { object: request.object, left: bytes, urgency, reset: None };
+            let response = Response { object: request.object, left: bytes, urgency, reset: None };
             self.ready.insert((urgency, self.turn), response);
         }
     }
@@ -320,5 +374,94 @@ impl<W: Copy + PartialEq> Carrier<W> {
             }
         }
         written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::tcp::TcpConfig;
+
+    fn ends() -> [Endpoint; 2] {
+        let tcp = Arc::new(TcpConfig::today());
+        [Endpoint::connect(tcp.clone(), 1), Endpoint::listen(tcp, 2)]
+    }
+
+    fn request(object: usize, size: u64, response: u64) -> Request<()> {
+        Request { object, size, response, think: Span::ZERO, urgency: 3, words: () }
+    }
+
+    #[test]
+    fn a_tunnel_passes_parts_on_and_its_ends_see_what_was_said() {
+        let [mut client, mut entrance] = ends();
+        let [mut exit, mut server] = ends();
+        let mut near = Carrier::open(Use::InTurn, 1, &mut client);
+        let mut far = Carrier::open(Use::InTurn, 0, &mut exit);
+        near.ask(request(7, 1_000, 500), &mut client);
+        // The handshake goes through whole, and its answer back.
+        assert_eq!(near.enter(100), Some(Piece::Part(100)));
+        assert_eq!(near.enter(517), Some(Piece::Last(Heard::Flight, 417)));
+        far.leave(Piece::Part(100), &mut exit);
+        far.leave(Piece::Last(Heard::Flight, 417), &mut exit);
+        assert_eq!(far.hear(516, &mut server), None);
+        assert_eq!(far.hear(517, &mut server), Some(Heard::Flight));
+        assert_eq!(far.come(2_999, &mut exit), None);
+        let flight = Came::Flight(3_000);
+        assert_eq!(far.come(3_000, &mut exit), Some(flight));
+        near.go_back(flight, &mut entrance);
+        assert_eq!(near.come(3_000, &mut client), Some(flight));
+        // The request follows, in parts.
+        assert_eq!(near.enter(517), None);
+        assert_eq!(near.enter(917), Some(Piece::Part(400)));
+        let last = near.enter(1_517).expect("it is there");
+        let Piece::Last(Heard::Request(heard), 600) = last else { panic!("{last:?}") };
+        assert!(near.enter(1_517).is_none() && !near.is_unheard(7));
+        far.leave(Piece::Part(400), &mut exit);
+        assert_eq!(far.hear(917, &mut server), None);
+        far.leave(last, &mut exit);
+        assert_eq!(far.hear(1_517, &mut server), Some(Heard::Request(heard)));
+        // And its response, which breaks off after a part.
+        far.offer(heard, 200);
+        far.fill(&mut server);
+        far.reset(7, 502, &mut server);
+        for (delivered, came) in [(3_150, Came::Object(7, 150)), (3_201, Came::Object(7, 50))] {
+            assert_eq!(far.come(delivered, &mut exit), Some(came));
+            near.go_back(came, &mut entrance);
+        }
+        let reset = Came::Reset(7, 502);
+        assert_eq!(far.come(3_201, &mut exit), Some(reset));
+        near.go_back(reset, &mut entrance);
+        let all: Vec<_> = std::iter::from_fn(|| near.come(3_201, &mut client)).collect();
+        assert_eq!(all, [Came::Object(7, 150), Came::Object(7, 50), reset]);
+    }
+
+    #[test]
+    fn where_responses_share_a_connection_one_ends_early_and_the_others_go_on() {
+        let [mut client, mut server] = ends();
+        let usage = Use::Multiplexed(FrameOrder::RoundRobin);
+        let mut carrier = Carrier::open(usage, 0, &mut client);
+        for object in [1, 2, 3] {
+            carrier.ask(request(object, 100, 30_000), &mut client);
+        }
+        assert!(carrier.is_unheard(3));
+        while let Some(Heard::Request(heard)) = carrier.hear(300, &mut server) {
+            carrier.respond(heard);
+        }
+        // One frame, and no more, waits in the socket of a connection that is not open.
+        assert!(carrier.fill(&mut server) && !carrier.fill(&mut server));
+        assert_eq!(carrier.come(16_384, &mut client), Some(Came::Object(1, 16_384)));
+        // The client gives up what has not been sent, and a response fails behind its end.
+        carrier.cancel(2, &mut client);
+        assert_eq!(carrier.hear(313, &mut server), Some(Heard::Cancelled(2)));
+        carrier.reset(1, 502, &mut server);
+        let left: u64 = carrier.ready.values().map(|response| response.left).sum();
+        assert_eq!(left, 30_000 - 16_384 + 30_000);
+        assert!(carrier.ready.values().all(|response| response.object != 2));
+        // What is neither on its way nor begun ends at once, in a frame.
+        carrier.reset(9, 503, &mut server);
+        assert_eq!(carrier.come(16_384 + 12, &mut client), None);
+        assert_eq!(carrier.come(16_384 + 13, &mut client), Some(Came::Reset(9, 503)));
     }
 }

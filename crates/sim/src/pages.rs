@@ -410,11 +410,7 @@ struct HostTurns {
 
 impl Turns {
     /// The hosts of a page are these servers.
-    pub(crate) fn new(
-        plan: &Plan,
-        servers: impl Iterator<Item = usize>,
-        at_once: u32,
-    ) -> Turns {
+    pub(crate) fn new(plan: &Plan, servers: impl Iterator<Item = usize>, at_once: u32) -> Turns {
         let host = |server| HostTurns { server, open: 0, waiting: VecDeque::new() };
         let hosts: Vec<_> = servers.map(host).collect();
         debug_assert_eq!(hosts.len(), plan.hosts.len(), "each host has a server");

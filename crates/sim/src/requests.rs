@@ -47,7 +47,7 @@ pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub(crate) use outcome::{Ending, SMALL, Whereabouts};
 pub use run::{run, run_way};
 pub use setup::{
-    Cbr, Class, Demand, Http, Kept, SchedulerChoice, ServerGroup, Setup, Uplink,
+    Cbr, Class, Demand, Http, Kept, SchedulerChoice, ServerGroup, Setup, Through, Uplink,
 };
 pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

@@ -31,8 +31,7 @@ use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::pages::{AT_ONCE, Loading, Pages, Plan};
 use crate::scenario::sizes::Sampler;
 use crate::scenario::{
-    NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec,
-    Transfer, Visits,
+    NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec, Transfer, Visits,
 };
 use crate::simulation::World;
 use crate::trace::HttpVersion;
@@ -397,7 +396,7 @@ impl<'a> Browsers<'a> {
         {
             let delivered = end.delivered();
             match carried.carrier.come(delivered, end) {
-                Some(Came::Flight) => self.written.push(id),
+                Some(Came::Flight(_)) => self.written.push(id),
                 Some(Came::Object(object, bytes)) => self.take(world, object, bytes),
                 Some(Came::Reset(..)) => unreachable!("the servers of browsers do not fail"),
                 None => break,
@@ -490,8 +489,7 @@ impl App for Browsers<'_> {
                 }
             }
             Alarm::Idle { carrier: key, serial, given } => {
-                let is_same =
-                    |it: &&Carried| (it.serial, it.carrier.given) == (serial, given);
+                let is_same = |it: &&Carried| (it.serial, it.carrier.given) == (serial, given);
                 if self.carriers.get(key).filter(is_same).is_some() {
                     self.close(world, key);
                 }

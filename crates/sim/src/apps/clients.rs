@@ -24,7 +24,8 @@ use crate::connections::{AppId, Connection, ConnectionId, Over, Side};
 use crate::metrics::FlowRecord;
 use crate::pages::{AT_ONCE, Loading, Turns};
 use crate::requests::{
-    Asker, ClassOutcome, Ending, Fate, Hosts, SMALL, Setup, Sizes, Unfinished, Wanted, Whereabouts,
+    Asker, ClassOutcome, Ending, Fate, Hosts, SMALL, Setup, Sizes, Through, Unfinished, Wanted,
+    Whereabouts,
 };
 use crate::scenario::NodeId;
 use crate::simulation::World;
@@ -38,7 +39,8 @@ pub(crate) struct Clients<'a> {
     servers: Vec<NodeId>,
     askers: Vec<Asker>,
     visitors: Vec<Visitor>,
-    sizes: Sizes,
+    /// Sizes of each class's objects.
+    sizes: Vec<Sizes>,
     /// Pages on their way.
     pages: BTreeMap<u64, Page>,
     begun: u64,
@@ -112,7 +114,7 @@ impl<'a> Clients<'a> {
             servers: hosts.servers.clone(),
             askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
             visitors: Visitor::all(&setup.classes, seed),
-            sizes: Sizes::new(&setup.sizes),
+            sizes: setup.classes.iter().map(|class| Sizes::of(class, setup)).collect(),
             pages: BTreeMap::new(),
             begun: 0,
             objects: BTreeMap::new(),
@@ -150,8 +152,9 @@ impl<'a> Clients<'a> {
             return;
         }
         let servers = self.servers.len();
-        let (plan, servers) = self.askers[asker].page(self.setup, &self.sizes, servers);
-        let at_once = if self.setup.http.usage() == Use::Once { AT_ONCE } else { u32::MAX };
+        let class = self.askers[asker].class;
+        let (plan, servers) = self.askers[asker].page(self.setup, &self.sizes[class], servers);
+        let at_once = if self.setup.usage(class) == Use::Once { AT_ONCE } else { u32::MAX };
         let turns = Turns::new(&plan, servers.into_iter(), at_once);
         let number = self.begun;
         self.begun += 1;
@@ -207,11 +210,15 @@ impl<'a> Clients<'a> {
     fn ask(&mut self, world: &mut World<'_>, page: u64, number_of_page: usize) {
         let Some(Page { asker, loading, turns }) = self.pages.get(&page) else { return };
         let planned = loading.object(number_of_page);
-        let (asker, size, server) = (*asker, planned.size, turns.server(planned));
-        let request = planned.request.unwrap_or(self.setup.request);
-        let (think, urgency) = (planned.think, planned.urgency.0);
+        let (asker, size, mut server) = (*asker, planned.size, turns.server(planned));
+        let (request, think, urgency) = (planned.request, planned.think, planned.urgency.0);
         let fate = self.askers[asker].fate(&self.setup.failures, size);
         let (class, client) = (self.askers[asker].class, self.askers[asker].client);
+        let of_class = &self.setup.classes[class];
+        let request = request.or(of_class.request).unwrap_or(self.setup.request);
+        if of_class.through == Through::WebSocket {
+            server = client as usize % self.servers.len();
+        }
         let now = world.now();
         let wanted =
             Wanted { class, client, server, size, request, think, urgency, fate, asked: now };
@@ -425,7 +432,7 @@ impl App for Clients<'_> {
         {
             let delivered = end.delivered();
             match carrier.come(delivered, end) {
-                Some(Came::Flight) => self.written.push(id),
+                Some(Came::Flight(_)) => self.written.push(id),
                 Some(Came::Object(number, bytes)) => self.take(world, number, bytes),
                 Some(Came::Reset(number, reason)) => {
                     self.end(world, number, Ending::of(reason), None);

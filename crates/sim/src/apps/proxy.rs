@@ -12,16 +12,18 @@
 //! has had the least time to expire.
 
 mod kept;
+mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tidegate_core::request::{
     self, Action, ClassId, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
-    Reading, Scheduler, UserId,
+    Reading, Scheduler, TunnelId, UserId,
 };
 use tidegate_core::{Bytes, Span, Time};
 
+use self::tunnels::Tunnel;
 use super::App;
 use crate::carrier::{Came, Carrier, Heard, Request, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
@@ -56,6 +58,9 @@ pub(crate) struct Proxy<'a> {
     /// Connections to each server that have no response, and since when: the one that
     /// was used last is the last.
     kept: BTreeMap<usize, VecDeque<(ConnectionId, Time)>>,
+    tunnels: BTreeMap<TunnelId, Tunnel>,
+    /// The tunnel of a connection, on either side, even after the tunnel's end.
+    tunnel_of: BTreeMap<ConnectionId, TunnelId>,
     /// The next time at which the state machine wants to be called.
     wakes_at: Time,
     /// Payload that has arrived for each class.
@@ -109,6 +114,8 @@ impl<'a> Proxy<'a> {
             asked: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             kept: BTreeMap::new(),
+            tunnels: BTreeMap::new(),
+            tunnel_of: BTreeMap::new(),
             wakes_at: Time::FAR_FUTURE,
             received: vec![Bytes::ZERO; setup.classes.len()],
             books: vec![Books::default(); setup.classes.len()],
@@ -149,9 +156,8 @@ impl<'a> Proxy<'a> {
                 Action::Dial { exchange, reading } => self.dial(world, exchange, reading),
                 Action::Read { exchange, size } => self.read_on(world, exchange, size),
                 Action::End { exchange, ending } => self.end(world, exchange, ending),
-                Action::Pass { .. } | Action::ReadTunnel { .. } => {
-                    unreachable!("clients open no tunnels")
-                }
+                Action::Pass { tunnel } => self.pass(world, tunnel),
+                Action::ReadTunnel { tunnel, reading } => self.read_tunnel(world, tunnel, reading),
             }
         }
         self.plan(world);
@@ -256,7 +262,7 @@ impl<'a> Proxy<'a> {
             match came {
                 Came::Object(_, bytes) => fresh += bytes,
                 Came::Reset(..) => is_reset = true,
-                Came::Flight => {}
+                Came::Flight(_) => {}
             }
         }
         relay.relayed += fresh;
@@ -399,6 +405,9 @@ impl<'a> Proxy<'a> {
         client: ConnectionId,
         object: usize,
     ) -> Whereabouts {
+        if self.tunnel_of.contains_key(&client) {
+            return Whereabouts::Outstanding;
+        }
         let exchange = self.asked.get(&(client, object));
         let phase = exchange.and_then(|exchange| self.core.phase(*exchange));
         let carrier = world.connections.live(client).and_then(|state| state.carrier.as_ref());
@@ -411,7 +420,11 @@ impl<'a> Proxy<'a> {
     }
 
     /// Compares what remains at the end with what clients miss: no place is lost.
+    /// Tunnels hide their responses.
     pub(crate) fn leave_off(&mut self, unfinished: &Unfinished) {
+        if self.setup.classes.iter().any(|class| class.through.is_hidden()) {
+            return;
+        }
         let left = (self.core.waiting() as u64, self.core.outstanding() as u64);
         assert_eq!(left, (unfinished.waiting, unfinished.outstanding), "a place was lost");
     }
@@ -447,6 +460,7 @@ impl App for Proxy<'_> {
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
         let heard = match side {
+            _ if self.is_tunnel(world, id, side) => self.hear_tunnel(world, id, side),
             Side::Acceptor => self.hear_client(world, id),
             Side::Opener => {
                 let exchange = self.exchanges.get(&id).copied();
@@ -471,6 +485,9 @@ impl App for Proxy<'_> {
     ) {
         let id = connection.id();
         let now = world.now();
+        if let Some(tunnel) = self.tunnel_of.remove(&id) {
+            self.close_tunnel(world, tunnel, id, over);
+        }
         let exchanges: Vec<ExchangeId> = match side {
             Side::Acceptor => {
                 let of_client = self.asked.range((id, 0)..=(id, usize::MAX));

@@ -10,8 +10,8 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use super::demand::RequestLog;
 use super::failures::{Presence, ServerFailures};
-use crate::pages::Pages;
 use crate::carrier::Use;
+use crate::pages::Pages;
 use crate::scenario::{DisciplineChoice, FrameOrder, Protocol, SizeLaw, WirelessCell};
 use crate::tcp::TcpConfig;
 
@@ -138,10 +138,37 @@ pub struct Class {
     /// The pages that they ask for; the requests of a log are pages of one
     /// object, with the log's sizes.
     pub pages: Pages,
+    /// Sizes of their objects, if not those of the setup.
+    pub sizes: Option<SizeLaw>,
+    /// Size of their requests where no recording has it, if not that of the setup: with
+    /// large ones they upload.
+    pub request: Option<Bytes>,
+    /// What a gateway sees of them.
+    pub through: Through,
     /// Whether they come and go; otherwise all are always present.
     pub presence: Option<Presence>,
     /// Times in which they begin no page.
     pub silent: Vec<(Time, Time)>,
+}
+
+/// What a gateway sees of what clients ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// Their requests.
+    #[default]
+    Requests,
+    /// Tunnels with TLS from end to end, in which it sees bytes.
+    Tunnels,
+    /// That each has a WebSocket to a server (RFC 6455), over which requests and responses
+    /// are messages.
+    WebSocket,
+}
+
+impl Through {
+    /// Whether a gateway does not see where a response begins and ends.
+    pub(crate) fn is_hidden(self) -> bool {
+        self != Through::Requests
+    }
 }
 
 /// When a client begins a page.
@@ -234,8 +261,24 @@ impl SchedulerChoice {
 }
 
 impl Setup {
+    /// How clients of a class use a connection.
+    pub(crate) fn usage(&self, class: usize) -> Use {
+        match self.classes[class].through {
+            Through::WebSocket => Use::Multiplexed(FrameOrder::RoundRobin),
+            Through::Requests | Through::Tunnels => self.http.usage(),
+        }
+    }
+
+    /// The round trips of TLS before the first request of a class's connection.
+    pub(crate) fn handshakes(&self, class: usize) -> usize {
+        match self.classes[class].through {
+            Through::Tunnels => self.http.handshakes.max(1),
+            Through::Requests | Through::WebSocket => self.http.handshakes,
+        }
+    }
+
     /// The class of a client, by its number among those of all classes.
-    pub(super) fn class_of(&self, client: usize) -> usize {
+    pub(crate) fn class_of(&self, client: usize) -> usize {
         let mut before = 0;
         let ends = self.classes.iter().map(|class| {
             before += class.clients as usize;
@@ -270,6 +313,9 @@ impl Setup {
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
             pages: Pages::Drawn,
+            sizes: None,
+            request: None,
+            through: Through::Requests,
             presence: None,
             silent: Vec::new(),
         };

@@ -71,12 +71,7 @@ const WAYS: [Contender; 9] = [
         fixed: &[],
         settings: &[&[], &[("isolation", "dual-dsthost")]],
     },
-    Contender {
-        label: "`pools`",
-        name: "pools",
-        fixed: &[],
-        settings: &[&[], &[("share", "1")]],
-    },
+    Contender { label: "`pools`", name: "pools", fixed: &[], settings: &[&[], &[("share", "1")]] },
 ];
 
 /// A way with nothing to choose.

@@ -78,11 +78,8 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Runs]) -> String {
     let of_best = |columns: &[Column<'_>], best: &[usize]| {
         table(columns, outcomes, best.iter().copied().enumerate())
     };
-    let page = pages::with_table(
-        page,
-        "Small responses",
-        &of_best(&small.collect::<Vec<_>>(), &slow),
-    );
+    let page =
+        pages::with_table(page, "Small responses", &of_best(&small.collect::<Vec<_>>(), &slow));
     let page = pages::with_table(&page, "The rivals' settings", &table(&rivals, outcomes, several));
     let page = pages::with_table(&page, "Saturated, by class", &of_best(&saturated, &slow));
     let page = pages::with_table(&page, "At 90% of load, by class", &of_best(&loaded, &slow));

@@ -23,7 +23,7 @@ impl Clients<'_> {
     pub(super) fn place(&mut self, world: &mut World<'_>, number: usize) {
         let object = &self.objects[&number];
         let place = (self.client_of(object.asker), object.wanted.server);
-        let usage = self.setup.http.usage();
+        let usage = self.setup.usage(object.wanted.class);
         let pool = self.pools.entry(place).or_default();
         let mut is_free = |it: ConnectionId, shared: bool| {
             let carrier = world.connections.live(it).and_then(|it| it.carrier.as_ref());
@@ -58,10 +58,11 @@ impl Clients<'_> {
             class: 0,
             tag: tag(place),
         });
-        let usage = self.setup.http.usage();
+        let class = self.setup.class_of(client);
+        let (usage, handshakes) = (self.setup.usage(class), self.setup.handshakes(class));
         if let Some(state) = world.connections.live(connection) {
             let end = state.endpoint(Side::Opener);
-            state.carrier = Some(Carrier::open(usage, self.setup.http.handshakes, end));
+            state.carrier = Some(Carrier::open(usage, handshakes, end));
         }
         if usage != Use::Once {
             self.pools.entry(place).or_default().open.push(connection);
@@ -77,11 +78,13 @@ impl Clients<'_> {
         object.before = Trouble::of(state);
         object.connection = Some(connection);
         object.moved = now;
+        let class = object.wanted.class;
         if let Some((carrier, end)) = state.saying(Side::Opener) {
             carrier.ask(object.wanted.as_request(number), end);
         }
         self.written.push(connection);
-        if let (None, Some(patience)) = (self.gateway, self.setup.patience) {
+        let watches = self.gateway.is_none() || self.setup.classes[class].through.is_hidden();
+        if let (true, Some(patience)) = (watches, self.setup.patience) {
             self.wake_at(world, now + patience, Alarm::Watch(number));
         }
     }
@@ -100,7 +103,7 @@ impl Clients<'_> {
             pool.into_iter().for_each(|pool| pool.waiting.retain(|it| *it != number));
             return;
         };
-        let usage = self.setup.http.usage();
+        let usage = self.setup.usage(object.wanted.class);
         let Some(state) = world.connections.live(connection) else { return };
         let Some((carrier, end)) = state.saying(Side::Opener) else { return };
         match (usage, ending) {

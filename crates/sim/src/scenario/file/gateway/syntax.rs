@@ -67,7 +67,8 @@ pub(super) struct Document {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Link {
-    /// Rate of the access link, either way. Default: 2 Mbit/s.
+    /// Rate of the access link, either way unless `uplink_rate` is given. Default: 2
+    /// Mbit/s.
     pub(super) rate: Option<Quantity<Rate>>,
     /// One-way delay of the access link. Default: 1 ms.
     pub(super) delay: Option<Quantity<Span>>,
@@ -75,6 +76,12 @@ pub(super) struct Link {
     pub(super) queue: Option<At<Named>>,
     /// What that queue holds. Default: 61 kB.
     pub(super) buffer: Option<Text<Buffer>>,
+    /// Rate of the access link's uplink. Default: that of the link.
+    pub(super) uplink_rate: Option<Quantity<Rate>>,
+    /// The discipline of the uplink's queue, which is at the gateway. Default: fifo.
+    pub(super) uplink_queue: Option<At<Named>>,
+    /// What that queue holds. Default: everything.
+    pub(super) uplink_buffer: Option<At<Text<Buffer>>>,
     /// Rate of each client's link, either way. Default: 10 Mbit/s.
     pub(super) client_rate: Option<Quantity<Rate>>,
     /// One-way delay of a client's link. Default: 2 ms.
@@ -153,6 +160,13 @@ pub(super) struct Class {
     pub(super) page_table: Option<At<String>>,
     /// Pages as a browser recorded them: HTTP Archives.
     pub(super) recorded: Option<At<Vec<At<String>>>>,
+    /// Sizes of its objects, without pages. Default: those of the file.
+    pub(super) sizes: Option<At<Sizes>>,
+    /// The size of its requests where no recording has it: a large one is an upload.
+    /// Default: that of the file.
+    pub(super) request: Option<Quantity<Bytes>>,
+    /// What a gateway sees of it. Default: requests.
+    pub(super) through: Option<Through>,
     /// Mean time of a user's visit, exponential. Default: all are there always.
     pub(super) present: Option<Quantity<Span>>,
     /// Mean time between two visits.
@@ -160,6 +174,19 @@ pub(super) struct Class {
     /// Times in which they begin no page, as [["100 s", "200 s"]].
     #[serde(default)]
     pub(super) silent: Vec<Interval<Span>>,
+}
+
+/// What a gateway sees of what clients ask.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Through {
+    /// Their requests.
+    Requests,
+    /// Tunnels with TLS from end to end, in which it sees bytes.
+    Tunnels,
+    /// That each has a WebSocket to a server, over which requests and responses are
+    /// messages.
+    WebSocket,
 }
 
 /// Two quantities, the first not the larger.

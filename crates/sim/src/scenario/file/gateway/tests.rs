@@ -38,6 +38,9 @@ ways = ["fifo", { name = "msf", label = "large", long_from = "64 kB" }]
 rate = "20 Mbit/s"
 delay = "4 ms"
 buffer = "300 packets"
+uplink_rate = "5 Mbit/s"
+uplink_queue = "fq-codel"
+uplink_buffer = "50 kB"
 client_rate = "50 Mbit/s"
 client_delay = "3 ms"
 [gateway]
@@ -169,6 +172,9 @@ fn mistakes_are_told_with_their_place() {
         ("receive_buffer = \"32 kB\"", "receive_buffer = \"1 kB\""),
         ("patience = \"30 s\"", "patience = \"1 ms\""),
         ("kept = 4", "kept = -1"),
+        ("uplink_rate = \"5 Mbit/s\"", "uplink_rate = \"5\""),
+        ("uplink_queue = \"fq-codel\"", "uplink_queue = \"fq-coddle\""),
+        ("uplink_buffer = \"50 kB\"\n", ""),
         ("protocol = \"http2\"", "protocol = \"http3\""),
         ("protocol = \"http2\"", "protocol = \"recorded\""),
         ("tls = 1", "tls = 3"),
@@ -180,6 +186,9 @@ fn mistakes_are_told_with_their_place() {
         ("name = \"staff\"", "name = \"office\""),
         ("name = \"office\"", "name = \"a\\nb\""),
         ("weight = 4", "weight = 0"),
+        ("weight = 4", "sizes = \"endless\""),
+        ("weight = 4", "through = \"walls\""),
+        ("weight = 4", "request = \"2 GB\""),
         ("clients = 5\n", ""),
         ("clients = 5", "clients = 99999"),
         ("pause = \"3 s\"", "every = \"3 s\""),

@@ -17,7 +17,7 @@ use tidegate_core::{Bytes, Span, Time};
 
 use self::presence::Visitor;
 use super::App;
-use super::pool::Pool;
+use super::pool::{Place, Pool};
 use super::trouble::Trouble;
 use crate::carrier::{Came, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Over, Side};
@@ -60,9 +60,6 @@ pub(crate) struct Clients<'a> {
     received: Vec<Bytes>,
     longest_silence: Span,
 }
-
-/// A client by its number among those of all classes, and a server.
-type Place = (usize, usize);
 
 /// A page on its way to an asker.
 struct Page {

@@ -2,6 +2,26 @@
 
 use std::collections::VecDeque;
 
+/// The ends of what a client of a gateway's setup says: the client, by its number among
+/// those of all classes, and the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) client: usize,
+    pub(super) server: usize,
+}
+
+impl Place {
+    /// The name of a client's connection, which says to whom it leads even where it ends
+    /// at a gateway.
+    pub(super) fn tag(self) -> u64 {
+        (self.client as u64) << 32 | self.server as u64
+    }
+
+    pub(super) fn of(tag: u64) -> Place {
+        Place { client: (tag >> 32) as usize, server: (tag & 0xffff_ffff) as usize }
+    }
+}
+
 /// Connections, by whatever name their owner has for them.
 #[derive(Debug)]
 pub(super) struct Pool<C> {
@@ -47,6 +67,12 @@ impl<C: Copy + PartialEq> Pool<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_names_its_place() {
+        let place = Place { client: 4_999, server: 9_999 };
+        assert_eq!(Place::of(place.tag()), place);
+    }
 
     #[test]
     fn an_object_gets_a_free_connection_or_a_new_one_or_waits() {

@@ -1,7 +1,7 @@
 //! The connections of clients: which object goes over which.
 
-use super::{Alarm, Clients, Object, Place};
-use crate::apps::pool::{Choice, Pool};
+use super::{Alarm, Clients, Object};
+use crate::apps::pool::{Choice, Place, Pool};
 use crate::apps::trouble::Trouble;
 use crate::carrier::{Carrier, Request, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Side};
@@ -9,20 +9,11 @@ use crate::pages::AT_ONCE;
 use crate::requests::{Ending, Wanted};
 use crate::simulation::World;
 
-/// The name of a connection to a place, and back.
-fn tag((client, server): Place) -> u64 {
-    (client as u64) << 32 | server as u64
-}
-
-fn place_of(connection: &Connection) -> Place {
-    ((connection.tag >> 32) as usize, (connection.tag & 0xffff_ffff) as usize)
-}
-
 impl Clients<'_> {
     /// Finds a connection for an object, or lets it wait for one.
     pub(super) fn place(&mut self, world: &mut World<'_>, number: usize) {
         let object = &self.objects[&number];
-        let place = (self.client_of(object.asker), object.wanted.server);
+        let place = self.place_of(object);
         let usage = self.setup.usage(object.wanted.class);
         let pool = self.pools.entry(place).or_default();
         let mut is_free = |it: ConnectionId, shared: bool| {
@@ -44,21 +35,24 @@ impl Clients<'_> {
         }
     }
 
+    fn place_of(&self, object: &Object) -> Place {
+        Place { client: self.client_of(object.asker), server: object.wanted.server }
+    }
+
     /// Opens a connection to the gateway, or without one to the server.
     fn open(&mut self, world: &mut World<'_>, place: Place) -> ConnectionId {
-        let (client, server) = place;
         let (to, app) = match self.gateway {
             Some(gateway) => (gateway, AppId::Proxy),
-            None => (self.servers[server], AppId::Servers),
+            None => (self.servers[place.server], AppId::Servers),
         };
         let connection = world.open(&Opening {
-            nodes: [self.hosts[client], to],
+            nodes: [self.hosts[place.client], to],
             tcp: [self.setup.tcp.clone(), self.setup.tcp.clone()],
             apps: [AppId::Clients, app],
             class: 0,
-            tag: tag(place),
+            tag: place.tag(),
         });
-        let class = self.setup.class_of(client);
+        let class = self.setup.class_of(place.client);
         let (usage, handshakes) = (self.setup.usage(class), self.setup.handshakes(class));
         if let Some(state) = world.connections.live(connection) {
             let end = state.endpoint(Side::Opener);
@@ -97,7 +91,7 @@ impl Clients<'_> {
         object: &Object,
         ending: Ending,
     ) {
-        let place = (self.client_of(object.asker), object.wanted.server);
+        let place = self.place_of(object);
         let Some(connection) = object.connection else {
             let pool = self.pools.get_mut(&place);
             pool.into_iter().for_each(|pool| pool.waiting.retain(|it| *it != number));
@@ -158,7 +152,7 @@ impl Clients<'_> {
         given: u64,
     ) {
         let Some(state) = world.connections.live(connection) else { return };
-        let place = place_of(state);
+        let place = Place::of(state.tag);
         let Some((carrier, end)) = state.saying(Side::Opener) else { return };
         if carrier.given != given || !carrier.objects.is_empty() {
             return;
@@ -177,7 +171,7 @@ impl Clients<'_> {
         connection: &mut Connection,
         ending: Ending,
     ) {
-        let place = place_of(connection);
+        let place = Place::of(connection.tag);
         if let Some(pool) = self.pools.get_mut(&place) {
             pool.leave(connection.id());
         }

@@ -9,6 +9,7 @@ use tidegate_core::Bytes;
 use tidegate_core::request::{ClassId, Piece as Said, Reading, TunnelId, UserId, Verdict};
 
 use super::Proxy;
+use crate::apps::pool::Place;
 use crate::carrier::{Came, Carrier, Heard, Piece};
 use crate::connections::{AppId, ConnectionId, Opening, Over, Side};
 use crate::requests::{Ending, Through, Wanted};
@@ -29,7 +30,7 @@ impl Proxy<'_> {
         match side {
             Side::Opener => self.tunnel_of.contains_key(&id),
             Side::Acceptor => world.connections.live(id).is_some_and(|state| {
-                let class = self.setup.class_of((state.tag >> 32) as usize);
+                let class = self.setup.class_of(Place::of(state.tag).client);
                 self.setup.classes[class].through.is_hidden()
             }),
         }
@@ -63,7 +64,7 @@ impl Proxy<'_> {
     fn open_tunnel(&mut self, world: &mut World<'_>, client: ConnectionId) -> Option<TunnelId> {
         let state = world.connections.live(client)?;
         let usage = state.carrier.as_ref()?.usage;
-        let (number, server) = ((state.tag >> 32) as usize, (state.tag & 0xffff_ffff) as usize);
+        let Place { client: number, server } = Place::of(state.tag);
         let class = self.setup.class_of(number);
         let before: u32 = self.setup.classes[..class].iter().map(|class| class.clients).sum();
         let user = UserId(number as u64 - u64::from(before));

@@ -198,8 +198,8 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
     }
     match (&written.uplink_queue, &written.uplink_buffer) {
         (Some(queue), None) => {
-            let expected = "what the uplink's queue holds";
-            return Err(Mistake::missing(&queue.place, "uplink_buffer", expected));
+            let expected = "what that queue holds";
+            return Err(Mistake::at(&queue.place, "no uplink_buffer", expected));
         }
         (queue, Some(buffer)) => {
             let discipline = match queue {
@@ -429,6 +429,12 @@ fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, M
     }
     // In order, so that what moves to the end of one can move on from there.
     silent.sort_unstable();
+    if let Some(sizes) = &written.sizes
+        && (matches!(demand, Demand::Log(_)) || matches!(pages, Pages::Recorded(_)))
+    {
+        let expected = "none, since logs and recordings have the sizes";
+        return Err(Mistake::at(&sizes.place, "sizes", expected));
+    }
     let sizes = written.sizes.as_ref().map(|sizes| object_sizes(sizes, data)).transpose()?;
     let request = written.request.as_ref().map(|size| within(size, Bytes(1), LARGEST_REQUEST));
     let weight = written.weight.map_or(1, |weight| weight.0);

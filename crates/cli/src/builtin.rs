@@ -35,7 +35,12 @@ pub(crate) const FLOWS: &[Builtin] = &[
 ];
 
 /// Files of gateways; the first one is what `tidegate requests compare` runs without a file.
-pub(crate) const GATEWAYS: &[Builtin] = &[Builtin { name: "school", path: "gateways/school.toml" }];
+pub(crate) const GATEWAYS: &[Builtin] = &[
+    Builtin { name: "school", path: "gateways/school.toml" },
+    Builtin { name: "rivals", path: "gateways/rivals.toml" },
+    Builtin { name: "shared-connections", path: "gateways/shared-connections.toml" },
+    Builtin { name: "hidden", path: "gateways/hidden.toml" },
+];
 
 /// The file of this name among `builtins`.
 pub(crate) fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static Builtin> {

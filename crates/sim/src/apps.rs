@@ -8,11 +8,13 @@
 mod browsers;
 mod clients;
 mod gateway;
+mod pool;
 mod proxy;
 mod senders;
 mod servers;
 mod traffic;
 mod transfer;
+mod trouble;
 
 use crate::connections::{Connection, ConnectionId, Over, Side};
 use crate::simulation::World;

@@ -1,8 +1,7 @@
 //! TCP connections: two endpoints on two hosts, and the programs that use them.
 //!
-//! Payload is counted, not carried. The content of the opener's first bytes,
-//! its [`Wanted`] object, travels with the connection and reaches the program
-//! at the other end once these bytes have arrived.
+//! Payload is counted, not carried. What the bytes of a gateway's users mean is in the
+//! connection's [`Carrier`], which both programs see.
 //!
 //! The next connection reuses a slot, and the slot's generation distinguishes
 //! late packets of the last connection from those of the next.
@@ -11,6 +10,7 @@ use std::sync::Arc;
 
 use tidegate_core::{Dscp, FlowKey, Time};
 
+use crate::carrier::Carrier;
 use crate::lot::{Lot, mix};
 use crate::requests::Wanted;
 use crate::scenario::NodeId;
@@ -85,8 +85,6 @@ pub(crate) struct Opening {
     pub(crate) dscp: [Dscp; 2],
     /// The name that its programs use.
     pub(crate) tag: u64,
-    /// The object that its opener asks for, if any.
-    pub(crate) wanted: Option<Wanted>,
 }
 
 /// A connection between two hosts.
@@ -100,8 +98,8 @@ pub(crate) struct Connection {
     identity: u64,
     /// The name that its programs use.
     pub(crate) tag: u64,
-    /// The object that its opener asks for, if any.
-    pub(crate) wanted: Option<Wanted>,
+    /// What a gateway, its clients and its servers say over it.
+    pub(crate) carrier: Option<Carrier<Wanted>>,
     /// Packets lost on the way, in both directions.
     pub(crate) lost: u32,
 }
@@ -157,9 +155,15 @@ impl Connection {
             class: opening.class,
             identity,
             tag: opening.tag,
-            wanted: opening.wanted,
+            carrier: None,
             lost: 0,
         }
+    }
+
+    /// What is said over it, with the end of a side.
+    pub(crate) fn saying(&mut self, side: Side) -> Option<(&mut Carrier<Wanted>, &mut Endpoint)> {
+        let end = &mut self.ends[side as usize].endpoint;
+        self.carrier.as_mut().map(|carrier| (carrier, end))
     }
 
     pub(crate) fn id(&self) -> ConnectionId {

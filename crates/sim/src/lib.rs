@@ -6,6 +6,7 @@
 
 mod air;
 mod apps;
+mod carrier;
 mod connections;
 mod datagrams;
 pub mod kernel;

@@ -390,10 +390,13 @@ impl Loading {
     }
 }
 
-/// The hosts of one page, each with a connection for each object: who may ask now, and
-/// who waits.
+/// The hosts of one page: who may ask now, and who waits.
 #[derive(Debug)]
-pub(crate) struct Turns(Vec<HostTurns>);
+pub(crate) struct Turns {
+    hosts: Vec<HostTurns>,
+    /// How many objects of a host may be on their way.
+    at_once: u32,
+}
 
 #[derive(Clone, Debug)]
 struct HostTurns {
@@ -407,22 +410,22 @@ struct HostTurns {
 
 impl Turns {
     /// The hosts of a page are these servers.
-    pub(crate) fn new(plan: &Plan, servers: impl Iterator<Item = usize>) -> Turns {
+    pub(crate) fn new(plan: &Plan, servers: impl Iterator<Item = usize>, at_once: u32) -> Turns {
         let host = |server| HostTurns { server, open: 0, waiting: VecDeque::new() };
         let hosts: Vec<_> = servers.map(host).collect();
         debug_assert_eq!(hosts.len(), plan.hosts.len(), "each host has a server");
-        Turns(hosts)
+        Turns { hosts, at_once }
     }
 
     /// The number of an object's server.
     pub(crate) fn server(&self, object: &PlannedObject) -> usize {
-        self.0[object.host as usize].server
+        self.hosts[object.host as usize].server
     }
 
     /// An object is due; returns whether it may be requested now, or waits for a connection.
     pub(crate) fn ask(&mut self, page: &Loading, object: usize) -> bool {
-        let host = &mut self.0[page.object(object).host as usize];
-        let may = host.open < AT_ONCE;
+        let host = &mut self.hosts[page.object(object).host as usize];
+        let may = host.open < self.at_once;
         if may {
             host.open += 1;
         } else {
@@ -433,7 +436,7 @@ impl Turns {
 
     /// An object has arrived, or never will; returns one that may be requested instead.
     pub(crate) fn over(&mut self, page: &Loading, object: usize) -> Option<usize> {
-        let host = &mut self.0[page.object(object).host as usize];
+        let host = &mut self.hosts[page.object(object).host as usize];
         let next = host.waiting.pop_front();
         if next.is_none() {
             host.open -= 1;

@@ -7,9 +7,10 @@
 //! Clients fetch pages of objects through a gateway that terminates TCP on both
 //! sides. The access link's downlink is the bottleneck, and its queue is at the
 //! provider's end. The gateway follows a request scheduler of `tidegate-core`:
-//! it opens a connection to the server when a request is released, and reads a
-//! long response as far as permitted. Every object has a connection of its own
-//! on either side, with the simulator's full TCP.
+//! it sends a request to the server when it is released, and reads a long response as far
+//! as permitted. [`Http`] says how many responses a connection carries, and [`Kept`] which
+//! connections to servers wait for the next request; all of them have the simulator's
+//! full TCP.
 //!
 //! [`Setup`] describes the network and the demand, [`run`] runs it with one
 //! scheduler and one seed, and [`Outcome`] contains the results. [`run_way`]
@@ -45,6 +46,8 @@ pub(crate) use network::Hosts;
 pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
 pub(crate) use outcome::{Ending, SMALL, Whereabouts};
 pub use run::{run, run_way};
-pub use setup::{Cbr, Class, Demand, SchedulerChoice, ServerGroup, Setup, Uplink};
+pub use setup::{
+    Cbr, Class, Demand, Http, Kept, SchedulerChoice, ServerGroup, Setup, Through, Uplink,
+};
 pub(crate) use wanted::Wanted;
 pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::pages::Pages;
-use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Way, run_way};
+use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Through, Way, run_way};
 use tidegate_sim::scenario::SizeLaw;
 use tidegate_sim::scenario::file::{Folder, gateway};
 
@@ -70,7 +70,8 @@ fn fifo_at_the_provider_marks_nothing_even_with_ecn() {
 fn flow_queues_at_the_provider_shorten_small_responses_without_a_gateway() {
     let fifo = mean(&busy(""), "direct", small_median);
     let queues = mean(&busy("queue = \"fq-codel\""), "direct", small_median);
-    assert!(queues < 0.75 * fifo, "{queues} s, {fifo} s with FIFO");
+    // Over kept connections few handshakes wait in a queue.
+    assert!(queues < 0.9 * fifo, "{queues} s, {fifo} s with FIFO");
 }
 
 #[test]
@@ -110,6 +111,9 @@ fn class(weight: u32, clients: u32, loops: u32) -> Class {
         clients,
         demand: Demand::Closed { loops, pause: Span::seconds(1) },
         pages: Pages::Drawn,
+        sizes: None,
+        request: None,
+        through: Through::Requests,
         presence: None,
         silent: Vec::new(),
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::setting::Parameter;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::metrics::Discard;
-use tidegate_sim::requests::{Demand, Outcome, RIVALS, Setup, Way, names, run_way};
+use tidegate_sim::requests::{Demand, Http, Outcome, RIVALS, Setup, Way, names, run_way};
 
 fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
     let way = Way::new(name, name, given).expect("settings within range");
@@ -66,7 +66,7 @@ fn every_way_that_is_listed_runs_and_the_same_seed_gives_the_same_run() {
 
 #[test]
 fn htb_and_pools_share_by_weight_and_ways_without_classes_do_not() {
-    let setup = backlogged();
+    let setup = Setup { http: Http::ONCE, ..backlogged() };
     // Leaves of 6 s of the share of weight one. Those of 1 000 packets hold 42 s of it, and
     // the classes' payload then comes to 4.6, 2.1 and 1.
     let short: &[(&str, &str)] = &[("queue", "150")];
@@ -91,6 +91,26 @@ fn htb_lends_a_silent_classes_share_and_pools_do_not() {
     let pools = outcome(&setup, "pools", &[], 1);
     // Three sevenths of 95%, and headers.
     assert!((0.41..0.45).contains(&pools.utilisation), "{}", pools.utilisation);
+}
+
+/// Three seeds of the median of small responses, and how many times as much the first
+/// class has received as the last.
+fn small_median_and_ratio(name: &str, given: &[(&str, &str)]) -> (f64, f64) {
+    let runs: Vec<_> = (1..=3).map(|seed| outcome(&backlogged(), name, given, seed)).collect();
+    let small: f64 =
+        runs.iter().filter_map(|run| run.all(|class| &class.small).quantile(0.5)).sum::<f64>();
+    let received = |class: usize| runs.iter().map(|it| it.classes[class].received.0).sum::<u64>();
+    (small / 3.0, received(0) as f64 / received(2) as f64)
+}
+
+#[test]
+fn shorter_leaves_of_htb_bring_small_responses_sooner_and_keep_less_of_the_shares() {
+    let leaves =
+        ["1000", "61", "25"].map(|queue| small_median_and_ratio("htb", &[("queue", queue)]));
+    let [long, middle, short] = leaves;
+    assert!(long.0 > 1.5 * middle.0 && middle.0 > 1.05 * short.0, "{leaves:?}");
+    assert!(within(long.1, 4.3, 0.12) && long.1 > middle.1, "{leaves:?}");
+    assert!(middle.1 > 1.15 * short.1 && short.1 > 1.5, "{leaves:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The runs of ways of sharing a gateway's link, summed up over the seeds, in
 //! seconds, bits per second and shares of one.
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
@@ -93,6 +94,11 @@ pub struct Way {
     pub runs: usize,
     /// Share of the downlink that was used.
     pub utilisation: Option<Sample>,
+    /// Share of the time in which the link was full.
+    pub full: Option<Sample>,
+    /// Whether that was enough for shares to show what the way does: see
+    /// [`Way::untested`].
+    pub shares_tested: bool,
     /// The 95% quantile of the time in the provider's queue.
     pub queueing_p95_s: Option<Sample>,
     /// The median of responses below 10 kB, of all classes together.
@@ -125,6 +131,42 @@ pub struct Class {
     /// How its requests ended.
     #[serde(flatten)]
     pub counts: Counts,
+}
+
+/// The least part of the time in which the link has to be full for shares to be tested.
+/// They are those of the whole time, and while the link has room everybody receives what
+/// they ask for, whatever the way would decide.
+const TESTED: f64 = 0.5;
+
+/// Why shares do not show what a way does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Untested {
+    /// The link always had room.
+    NeverFull,
+    /// It had room for more than half of the time; it was full for this part of it.
+    RarelyFull(f64),
+}
+
+impl Untested {
+    /// What follows when the link was full for this part of the time.
+    fn of(full: Option<&Sample>) -> Option<Untested> {
+        match full.map_or(0.0, |full| full.estimate().value) {
+            0.0 => Some(Untested::NeverFull),
+            part if part < TESTED => Some(Untested::RarelyFull(part)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Untested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Untested::NeverFull => f.write_str("the link was never full"),
+            Untested::RarelyFull(part) => {
+                write!(f, "the link was full for only {:.1}% of the time", part * 100.0)
+            }
+        }
+    }
 }
 
 /// What `value` finds in each run.
@@ -195,6 +237,15 @@ impl Way {
             better: Better::Neither,
             tables: &[],
             value: |it| Value::Sample(it.utilisation.as_ref()),
+        },
+        Measure {
+            name: "full",
+            heading: "Time in which the link was full",
+            headline: Some("Time in which the link was full"),
+            quantity: Quantity::Share,
+            better: Better::Neither,
+            tables: &[],
+            value: |it| Value::Sample(it.full.as_ref()),
         },
         Measure {
             name: "queueing_p95_s",
@@ -316,14 +367,23 @@ impl Counts {
 }
 
 impl Way {
+    /// Why the shares of its classes do not show what it does; `None` when they do.
+    #[must_use]
+    pub fn untested(&self) -> Option<Untested> {
+        Untested::of(self.full.as_ref())
+    }
+
     /// Sums up `runs` of the way at this place.
     fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Way {
         let small = |outcome: &Outcome| outcome.all(|class| &class.small).quantile(0.5);
         let class = |class| Class::of(comparison, class, runs);
+        let full = sample(Centre::Mean, runs, |outcome| Some(outcome.full));
         Way {
             label: comparison.ways[place].label.clone(),
             runs: runs.len(),
             utilisation: sample(Centre::Mean, runs, |outcome| Some(outcome.utilisation)),
+            shares_tested: Untested::of(full.as_ref()).is_none(),
+            full,
             queueing_p95_s: sample(Centre::Median, runs, |outcome| outcome.queueing.quantile(0.95)),
             small_p50_s: sample(Centre::Median, runs, small),
             classes: (0..comparison.setup.classes.len()).map(class).collect(),

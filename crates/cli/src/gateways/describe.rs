@@ -1,7 +1,10 @@
 //! The runs in words: the part of a gateway's report that is not a result.
 
 use tidegate_sim::pages::Pages;
-use tidegate_sim::requests::{Cbr, Class, Demand, ServerFailures, ServerGroup, Setup};
+use tidegate_sim::requests::{
+    Cbr, Class, Demand, Http, ServerFailures, ServerGroup, Setup, Through, Uplink,
+};
+use tidegate_sim::scenario::Protocol;
 use tidegate_sim::scenario::file::gateway::Comparison;
 use tidegate_sim::scenario::short;
 
@@ -27,16 +30,26 @@ pub(super) fn provenance(text: &str, comparison: &Comparison) -> Provenance {
     Provenance {
         version: format!("tidegate {}", env!("CARGO_PKG_VERSION")),
         command: "tidegate requests compare --from manifest.json".into(),
-        links: vec![
-            format!("access: {}, {}, buffer {}", setup.rate, setup.delay, setup.buffer),
-            format!("of each client: {}, {}", setup.client_rate, setup.client_delay),
-        ],
+        links: links(setup),
         traffic,
         disciplines: Vec::new(),
         other: other(setup),
         scenario: text.into(),
         files: files.map(|(name, what)| (name.into(), what.into())).into(),
     }
+}
+
+fn links(setup: &Setup) -> Vec<String> {
+    let Uplink { rate, queue, .. } = &setup.uplink;
+    let uplink = (rate.is_some() || queue.is_some()).then(|| {
+        let queue = queue.as_ref().map_or_else(String::new, |(discipline, buffer)| {
+            format!(", {}, buffer {buffer}", discipline.label)
+        });
+        format!("uplink: {}{queue}", rate.unwrap_or(setup.rate))
+    });
+    let access = format!("access: {}, {}, buffer {}", setup.rate, setup.delay, setup.buffer);
+    let clients = format!("of each client: {}, {}", setup.client_rate, setup.client_delay);
+    [Some(access), uplink, Some(clients)].into_iter().flatten().collect()
 }
 
 fn class(name: &str, class: &Class, setup: &Setup) -> String {
@@ -61,7 +74,14 @@ fn class(name: &str, class: &Class, setup: &Setup) -> String {
         1 => "1 client fetches".into(),
         clients => format!("{clients} clients fetch"),
     };
-    format!("{name}: weight {}, {clients} {asks}{presence}", class.weight)
+    let through = match class.through {
+        Through::Requests => "",
+        Through::Tunnels => ", through tunnels",
+        Through::WebSocket => ", each over a WebSocket",
+    };
+    let request = class.request.map_or_else(String::new, |size| format!(", requests of {size}"));
+    let sizes = class.sizes.as_ref().map_or_else(String::new, |law| format!(", objects {law}"));
+    format!("{name}: weight {}, {clients} {asks}{request}{sizes}{through}{presence}", class.weight)
 }
 
 fn passing(cbr: &Cbr) -> String {
@@ -82,6 +102,14 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
         format!("; a response is given up after {patience} without new data")
     });
     let gateway = format!("receive buffers of {}{patience}", setup.server_window);
+    let Http { protocol, keep_alive, .. } = setup.http;
+    let connections = match protocol {
+        Protocol::Http10 => "one for each response".into(),
+        Protocol::Http11 | Protocol::Recorded => {
+            format!("HTTP/1.1, six of a client to a server, kept for {keep_alive}")
+        }
+        Protocol::Http2 => format!("HTTP/2, one of a client to a server, kept for {keep_alive}"),
+    };
     let ServerFailures { stall, reset, trickle, trickle_rate } = &setup.failures;
     let failures = [
         (*stall, "stall".to_string()),
@@ -94,7 +122,8 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
         .map(|(part, how)| format!("{}% {how}", short(part * 100.0)))
         .collect();
     servers
-        .chain([("objects".into(), objects), ("gateway".into(), gateway)])
+        .chain([("objects".into(), objects), ("connections".into(), connections)])
+        .chain([("gateway".into(), gateway)])
         .chain((!failures.is_empty()).then(|| ("failures".into(), failures.join(", "))))
         .collect()
 }

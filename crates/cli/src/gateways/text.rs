@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use tidegate_study::Sample;
 use tidegate_study::requests::{Class, Summary};
 
+/// The most columns of a line.
+const WIDTH: usize = 100;
 /// Longer names are cut off.
 const NAME: usize = 16;
 
@@ -57,7 +59,43 @@ pub(super) fn of(summary: &Summary) -> String {
         "\n{seeds} {runs} of {duration} s for each way, the first {warm_up} s not counted."
     );
     let _ = writeln!(text, "{NOTE}");
+    text.push_str(&untested(summary));
     text
+}
+
+/// Says under which ways the link was full too rarely for shares to mean anything, one
+/// reason after the other.
+fn untested(summary: &Summary) -> String {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for way in summary.ways.iter().filter(|way| way.classes.len() > 1) {
+        let Some(untested) = way.untested() else { continue };
+        let reason = untested.to_string();
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, ways)) => ways.push(&way.label),
+            None => reasons.push((reason, vec![&way.label])),
+        }
+    }
+    let line = |(reason, ways): &(String, Vec<&str>)| {
+        wrapped(&format!("shares not tested, since {reason}: {}", ways.join(", ")))
+    };
+    reasons.iter().map(line).collect()
+}
+
+/// `text` in lines of at most [`WIDTH`] columns.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split(' ') {
+        let columns = word.chars().count();
+        if width > 0 {
+            let fits = width + 1 + columns <= WIDTH;
+            lines.push(if fits { ' ' } else { '\n' });
+            width = if fits { width + 1 } else { 0 };
+        }
+        lines.push_str(word);
+        width += columns;
+    }
+    lines.push('\n');
+    lines
 }
 
 fn cells(class: &Class) -> Vec<String> {

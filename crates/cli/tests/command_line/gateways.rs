@@ -143,7 +143,7 @@ fn wrong_gateways_are_refused_in_a_line() {
     for (arguments, words) in [
         (&["requests", "compare", "wrong.toml"][..], place),
         (&["requests", "compare", "schol"], "schol: cannot be read: "),
-        (&["requests", "compare", "schol"], "built in: 'school'"),
+        (&["requests", "compare", "schol"], "built in: one of school, rivals"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
         (&["requests", "compare", "--from", "manifest.json"], "manifest.json: cannot be read"),
         (&["requests", "compare", "small.toml", "--out", "."], ".: contains other files;"),
@@ -160,4 +160,42 @@ fn wrong_gateways_are_refused_in_a_line() {
     fs::remove_file(bench.0.join("access.log")).unwrap();
     let message = bench.refused(&["requests", "compare", "small.toml"]);
     assert!(message.contains("class.log: found 'access.log'"), "{message}");
+}
+
+/// A few requests on a fast link: the terminal, JSON and the report say that shares are
+/// not tested. The same on a slow link tests them.
+#[test]
+fn shares_on_an_idle_link_are_not_tested_and_on_a_full_one_they_are() {
+    let bench = Bench::new("gateway-idle");
+    let document = |rate: &str| {
+        format!(
+            "title = \"Two\"\nduration = \"60 s\"\nseeds = 2\nways = [\"msf\", \"direct\"]\n\
+             link.rate = \"{rate}\"\n\
+             [[class]]\nname = \"staff\"\nweight = 4\nclients = 2\n\
+             [[class]]\nname = \"guests\"\nclients = 4\n"
+        )
+    };
+    bench.write("idle.toml", &document("100 Mbit/s"));
+    bench.write("full.toml", &document("500 kbit/s"));
+    let compare = |file: &str, out: &str, json: &[&str]| {
+        bench.good(&[&["requests", "compare", file, "--out", out], json].concat())
+    };
+    let text = compare("idle.toml", "idle", &[]);
+    let said = "shares not tested, since the link was never full: msf, direct";
+    assert!(text.lines().any(|line| line == said), "{text}");
+    let report = String::from_utf8(bench.bytes("idle/report.html")).unwrap();
+    assert!(report.contains("Shares are not tested: the link was never full."));
+    assert!(!report.contains("classes do not receive"));
+    let found = json(&compare("idle.toml", "again", &["--json"]));
+    for way in found["ways"].as_array().unwrap() {
+        assert_eq!(way["full"]["value"].as_f64(), Some(0.0));
+        assert_eq!(way["shares_tested"].as_bool(), Some(false));
+    }
+
+    assert!(!compare("full.toml", "full", &[]).contains("shares not tested"));
+    let found = json(&compare("full.toml", "full-again", &["--json"]));
+    for way in found["ways"].as_array().unwrap() {
+        assert!(way["full"]["value"].as_f64() > Some(0.9), "{way}");
+        assert_eq!(way["shares_tested"].as_bool(), Some(true));
+    }
 }

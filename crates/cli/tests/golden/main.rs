@@ -66,6 +66,17 @@ fn gateways_are_as_they_were() {
 }
 
 #[test]
+fn rivals_at_each_of_their_settings_are_as_they_were() {
+    gateways("rivals", "rivals", &[]);
+}
+
+#[test]
+fn connections_that_stay_open_and_hidden_requests_are_as_they_were() {
+    gateways("shared-connections", "shared-connections", &[]);
+    gateways("hidden", "hidden", &[]);
+}
+
+#[test]
 fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
     for name in ["gateway-wifi", "gateway-ecn", "gateway-fq-codel"] {
         gateways(name, &format!("{name}.toml"), &[]);

@@ -2,7 +2,7 @@
 
 use tidegate_core::Span;
 
-use super::{PAPER, VARIANTS, looping, scheduler};
+use super::{PAPER, VARIANTS, looping, scheduler, todays_tcp};
 use crate::check::{Bound, Check, Written};
 use crate::lab::Lab;
 use crate::table::{Row, Table};
@@ -89,7 +89,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let [paper, paper_today, msf, msf_today] = VARIANTS;
     for (profile, ordinary, variants) in [
         ("", Setup::paper as fn() -> Setup, [paper, msf]),
-        (", today's TCP", Setup::today, [paper_today, msf_today]),
+        (", today's TCP", todays_tcp, [paper_today, msf_today]),
     ] {
         let ordinary = lab.gateway_runs(&looping(ordinary(), 10), scheduler("fifo", &[]))?;
         checks.push(Check::new(
@@ -110,7 +110,7 @@ fn latency(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     }
     for (label, name, setup) in [
         ("an ordinary gateway", "fifo", Setup::paper as fn() -> Setup),
-        ("an ordinary gateway, today's TCP", "fifo", Setup::today),
+        ("an ordinary gateway, today's TCP", "fifo", todays_tcp),
     ]
     .into_iter()
     .chain(VARIANTS.map(|variant| (variant.label, variant.scheduler, variant.setup)))

@@ -2,7 +2,7 @@
 
 use tidegate_core::Span;
 
-use super::PAPER;
+use super::{PAPER, todays_tcp};
 use crate::check::{Bound, Check, Written};
 use crate::lab::Lab;
 use crate::{Claim, Finding, Stopped};
@@ -28,7 +28,7 @@ pub(super) const SHAPING: Claim = Claim {
 
 fn shaping(lab: &Lab<'_>) -> Result<Finding, Stopped> {
     let mut checks = Vec::new();
-    for (profile, setup) in [("", Setup::paper()), (", today's TCP", Setup::today())] {
+    for (profile, setup) in [("", Setup::paper()), (", today's TCP", todays_tcp())] {
         let setup = Setup { duration: Span::seconds(400), ..setup };
         for (label, share) in [("the link's rate", "1"), ("95% of the link's rate", "0.95")] {
             let runs = lab.gateway_runs(&setup, htb(share))?;

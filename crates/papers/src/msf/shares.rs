@@ -2,7 +2,7 @@
 
 use tidegate_core::Span;
 
-use super::{PAPER, VARIANTS, Variant, at, looping, scheduler, used};
+use super::{PAPER, VARIANTS, Variant, at, looping, scheduler, todays_tcp, used};
 use crate::check::{Bound, Check, Written};
 use crate::figure::{Figure, Line, Measure, Scale};
 use crate::lab::Lab;
@@ -49,7 +49,7 @@ fn phases(lab: &Lab<'_>) -> Result<Finding, Stopped> {
             figures.push(over_time("MSF-8-paper", "MSF-RS", &runs));
         }
     }
-    for (label, setup) in [("DRR", Setup::paper()), ("DRR, today's TCP", Setup::today())] {
+    for (label, setup) in [("DRR", Setup::paper()), ("DRR, today's TCP", todays_tcp())] {
         let runs = lab.gateway_runs(&silenced(setup), scheduler("drr", UNLIMITED))?;
         for (phase, class, (from, to)) in [
             ("all backlogged", 0, (50, 200)),

@@ -15,24 +15,23 @@
 //! begins while another one is loading shares its connections, as a second tab does.
 
 mod books;
-mod carrier;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slab::Slab;
 use tidegate_core::{Bytes, Span, Stream, Time};
 
-use self::books::Trouble;
-use self::carrier::{Came, Carrier, Heard, Request};
 use super::App;
+use super::pool::{Choice, Pool};
 use super::senders::Senders;
+use super::trouble::Trouble;
+use crate::carrier::{Came, Carrier, Heard, Request, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::pages::{AT_ONCE, Loading, Pages, Plan};
 use crate::scenario::sizes::Sampler;
 use crate::scenario::{
-    FrameOrder, NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec,
-    Transfer, Visits,
+    NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec, Transfer, Visits,
 };
 use crate::simulation::World;
 use crate::trace::HttpVersion;
@@ -64,7 +63,7 @@ enum Alarm {
     /// An object is due.
     Due { page: usize, object: usize },
     /// A server has a response.
-    Thought { carrier: usize, serial: u64, request: Request },
+    Thought { carrier: usize, serial: u64, request: Request<()> },
     /// A connection may have had nothing to do for too long.
     Idle { carrier: usize, serial: u64, given: u64 },
 }
@@ -79,19 +78,11 @@ struct User<'a> {
     sizes: Sampler,
     stream: Stream,
     /// The connections to each host, or those that hosts share.
-    pools: BTreeMap<Place, Pool>,
+    pools: BTreeMap<Place, Pool<usize>>,
 }
 
 /// Whereto a connection leads: a host, or one of those that hosts share, by number.
 type Place = (u32, HttpVersion);
-
-/// The connections of a user to one place.
-#[derive(Default)]
-struct Pool {
-    carriers: Vec<usize>,
-    /// Objects that wait for a free connection.
-    waiting: VecDeque<usize>,
-}
 
 /// A page on its way.
 struct Page {
@@ -120,7 +111,10 @@ struct Object {
 
 /// A connection with the place that it leads to.
 struct Carried {
-    carrier: Carrier,
+    connection: ConnectionId,
+    /// Distinguishes it from others that have had its place.
+    serial: u64,
+    carrier: Carrier<()>,
     user: usize,
     place: Place,
     /// What sets the congestion window, by name.
@@ -246,20 +240,18 @@ impl<'a> Browsers<'a> {
         });
         self.asked[source] += 1;
         let pool = state.pools.entry(place).or_default();
-        let (most, free) = match place.1 {
-            HttpVersion::Two => (1, pool.carriers.first().copied()),
-            HttpVersion::One => {
-                let is_free = |it: &&usize| self.carriers[**it].carrier.objects.is_empty();
-                (AT_ONCE as usize, pool.carriers.iter().find(is_free).copied())
-            }
+        let is_free = |it: usize| self.carriers[it].carrier.objects.is_empty();
+        let choice = match place.1 {
+            HttpVersion::Two => pool.choose(1, |_| true),
+            HttpVersion::One => pool.choose(AT_ONCE as usize, is_free),
         };
-        if let Some(carrier) = free {
-            self.give(world, carrier, object);
-        } else if pool.carriers.len() < most {
-            let carrier = self.open(world, user, place);
-            self.give(world, carrier, object);
-        } else {
-            pool.waiting.push_back(object);
+        match choice {
+            Choice::Free(carrier) => self.give(world, carrier, object),
+            Choice::Open => {
+                let carrier = self.open(world, user, place);
+                self.give(world, carrier, object);
+            }
+            Choice::Wait => pool.waiting.push_back(object),
         }
     }
 
@@ -278,19 +270,19 @@ impl<'a> Browsers<'a> {
             class: spec.class,
             dscp: [spec.marking.receiver, spec.marking.sender],
             tag: slot.key() as u64,
-            wanted: None,
         });
         let end = world.end(connection, Side::Opener).expect("it was opened just now");
-        let order = match place.1 {
-            HttpVersion::One => FrameOrder::RoundRobin,
-            HttpVersion::Two => profile.order,
+        let usage = match place.1 {
+            HttpVersion::One => Use::InTurn,
+            HttpVersion::Two => Use::Multiplexed(profile.order),
         };
-        let carrier = Carrier::open(connection, self.opened, order, profile.handshakes, end);
+        let carrier = Carrier::open(usage, profile.handshakes, end);
+        let serial = self.opened;
         self.opened += 1;
         let key = slot.key();
         let congestion = tcp.congestion.name;
-        slot.insert(Carried { carrier, user, place, congestion });
-        self.users[user].pools.entry(place).or_default().carriers.push(key);
+        slot.insert(Carried { connection, serial, carrier, user, place, congestion });
+        self.users[user].pools.entry(place).or_default().open.push(key);
         self.written.push(connection);
         key
     }
@@ -298,10 +290,10 @@ impl<'a> Browsers<'a> {
     /// The browser sends the request for an object over a connection, or will when the
     /// handshake is over.
     fn give(&mut self, world: &mut World<'_>, key: usize, object: usize) {
-        let Carried { carrier, user, .. } = &mut self.carriers[key];
+        let Carried { connection: id, carrier, user, .. } = &mut self.carriers[key];
         let state = &mut self.objects[object];
         let planned = self.pages[state.page].loading.object(state.number);
-        let connection = world.connections.live(carrier.connection);
+        let connection = world.connections.live(*id);
         let connection = connection.expect("what is in a pool is open");
         state.carrier = Some(key);
         state.before = Trouble::of(connection);
@@ -314,9 +306,10 @@ impl<'a> Browsers<'a> {
             response: planned.size.0,
             think: planned.think,
             urgency: planned.urgency.0,
+            words: (),
         };
         carrier.ask(request, connection.endpoint(Side::Opener));
-        self.written.push(carrier.connection);
+        self.written.push(*id);
     }
 
     /// So many bytes more of an object have arrived.
@@ -360,12 +353,12 @@ impl<'a> Browsers<'a> {
 
     /// A connection may have become free: another object gets it, or it waits for one.
     fn free(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { carrier, user, place, .. } = &self.carriers[key];
+        let Carried { serial, carrier, user, place, .. } = &self.carriers[key];
         if !carrier.objects.is_empty() {
             return;
         }
         let (user, place) = (*user, *place);
-        let (serial, given) = (carrier.serial, carrier.given);
+        let (serial, given) = (*serial, carrier.given);
         let profile = self.users[user].profile;
         let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
         if profile.protocol == Protocol::Http10 {
@@ -385,12 +378,12 @@ impl<'a> Browsers<'a> {
 
     /// The browser closes a connection that has nothing to do.
     fn close(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { carrier, user, place, .. } = &self.carriers[key];
+        let Carried { connection, user, place, .. } = &self.carriers[key];
         let pool = self.users[*user].pools.get_mut(place).expect("a connection is in its pool");
-        pool.carriers.retain(|it| *it != key);
-        if let Some(end) = world.end(carrier.connection, Side::Opener) {
+        pool.leave(key);
+        if let Some(end) = world.end(*connection, Side::Opener) {
             end.close();
-            self.written.push(carrier.connection);
+            self.written.push(*connection);
         }
     }
 
@@ -404,8 +397,9 @@ impl<'a> Browsers<'a> {
         {
             let delivered = end.delivered();
             match carried.carrier.come(delivered, end) {
-                Some(Came::Flight) => self.written.push(id),
+                Some(Came::Flight(_)) => self.written.push(id),
                 Some(Came::Object(object, bytes)) => self.take(world, object, bytes),
+                Some(Came::Reset(..)) => unreachable!("the servers of browsers do not fail"),
                 None => break,
             }
         }
@@ -418,7 +412,7 @@ impl<'a> Browsers<'a> {
         let Some(end) = world.connections.live(id).map(|it| it.endpoint(Side::Acceptor)) else {
             return false;
         };
-        let carrier = &mut self.carriers[key].carrier;
+        let Carried { carrier, serial, .. } = &mut self.carriers[key];
         let delivered = end.delivered();
         let mut acts = false;
         let mut thinks = Vec::new();
@@ -427,6 +421,7 @@ impl<'a> Browsers<'a> {
                 Heard::Request(request) if request.think > Span::ZERO => thinks.push(request),
                 Heard::Request(request) => carrier.respond(request),
                 Heard::Flight => acts = true,
+                Heard::Cancelled(_) => unreachable!("browsers wait for what they ask for"),
             }
         }
         acts |= carrier.fill(end);
@@ -434,7 +429,7 @@ impl<'a> Browsers<'a> {
             end.close();
             acts = true;
         }
-        let serial = carrier.serial;
+        let serial = *serial;
         for request in thinks {
             let alarm = Alarm::Thought { carrier: key, serial, request };
             self.wake_at(world, now + request.think, alarm);
@@ -485,18 +480,17 @@ impl App for Browsers<'_> {
             Alarm::Due { page, object } => self.ask(world, page, object),
             Alarm::Thought { carrier, serial, request } => {
                 let carried = self.carriers.get_mut(carrier);
-                let Some(Carried { carrier, .. }) = carried else { return };
-                if carrier.serial == serial
-                    && let Some(end) = world.end(carrier.connection, Side::Acceptor)
+                let Some(carried) = carried else { return };
+                if carried.serial == serial
+                    && let Some(end) = world.end(carried.connection, Side::Acceptor)
                 {
-                    carrier.respond(request);
-                    carrier.fill(end);
-                    world.act(carrier.connection, Side::Acceptor);
+                    carried.carrier.respond(request);
+                    carried.carrier.fill(end);
+                    world.act(carried.connection, Side::Acceptor);
                 }
             }
             Alarm::Idle { carrier: key, serial, given } => {
-                let is_same =
-                    |it: &&Carried| (it.carrier.serial, it.carrier.given) == (serial, given);
+                let is_same = |it: &&Carried| (it.serial, it.carrier.given) == (serial, given);
                 if self.carriers.get(key).filter(is_same).is_some() {
                     self.close(world, key);
                 }
@@ -531,7 +525,7 @@ impl App for Browsers<'_> {
         let key = connection.tag as usize;
         let Carried { carrier, user, place, .. } = self.carriers.remove(key);
         let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
-        pool.carriers.retain(|it| *it != key);
+        pool.leave(key);
         // TCP has given it up, and with it what it was to carry.
         for object in &carrier.objects {
             self.objects[*object].carrier = None;
@@ -548,7 +542,7 @@ impl Browsers<'_> {
     /// Objects that wait for a connection where none is left get new ones.
     fn reopen(&mut self, world: &mut World<'_>, user: usize, place: Place) {
         while let Some(pool) = self.users[user].pools.get_mut(&place)
-            && pool.carriers.len() < AT_ONCE as usize
+            && pool.open.len() < AT_ONCE as usize
             && let Some(next) = pool.waiting.pop_front()
         {
             let carrier = self.open(world, user, place);

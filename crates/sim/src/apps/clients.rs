@@ -3,21 +3,29 @@
 //! Each client asks from a host of its own. Everything that a client does comes
 //! from its own random streams, so that it asks for the same objects under
 //! every way of sharing the link.
+//!
+//! Over HTTP/1.1 and HTTP/2, a client's connections stay open and belong to all of its
+//! pages; with a connection for each response, a page asks a host for six at a time.
 
+mod places;
 mod presence;
 
 use std::collections::BTreeMap;
 
 use slab::Slab;
-use tidegate_core::{Bytes, Dscp, Span, Time};
+use tidegate_core::{Bytes, Span, Time};
 
 use self::presence::Visitor;
 use super::App;
-use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
+use super::pool::{Place, Pool};
+use super::trouble::Trouble;
+use crate::carrier::{Came, Use};
+use crate::connections::{AppId, Connection, ConnectionId, Over, Side};
 use crate::metrics::FlowRecord;
-use crate::pages::{Loading, Turns};
+use crate::pages::{AT_ONCE, Loading, Turns};
 use crate::requests::{
-    Asker, ClassOutcome, Ending, Fate, Hosts, SMALL, Setup, Sizes, Unfinished, Wanted, Whereabouts,
+    Asker, ClassOutcome, Ending, Fate, Hosts, SMALL, Setup, Sizes, Through, Unfinished, Wanted,
+    Whereabouts,
 };
 use crate::scenario::NodeId;
 use crate::simulation::World;
@@ -31,13 +39,18 @@ pub(crate) struct Clients<'a> {
     servers: Vec<NodeId>,
     askers: Vec<Asker>,
     visitors: Vec<Visitor>,
-    sizes: Sizes,
+    /// Sizes of each class's objects.
+    sizes: Vec<Sizes>,
     /// Pages on their way.
     pages: BTreeMap<u64, Page>,
     begun: u64,
     /// Objects on their way, by number.
-    objects: BTreeMap<u64, Object>,
-    asked: u64,
+    objects: BTreeMap<usize, Object>,
+    asked: usize,
+    /// The connections of each client to each server, or to the gateway in its place.
+    pools: BTreeMap<Place, Pool<ConnectionId>>,
+    /// Connections with something new to send.
+    written: Vec<ConnectionId>,
     /// The reasons for which they are woken.
     alarms: Slab<Alarm>,
     books: Vec<ClassOutcome>,
@@ -65,7 +78,9 @@ enum Alarm {
     /// A user comes or goes.
     Visit(usize),
     /// A response may have been silent for too long.
-    Watch(u64),
+    Watch(usize),
+    /// A connection that had been given so many objects may have been idle for too long.
+    Idle { connection: ConnectionId, given: u64 },
 }
 
 /// An object on its way to a client.
@@ -76,7 +91,9 @@ struct Object {
     page: (u64, usize),
     /// Its number within its class.
     number: u64,
-    connection: ConnectionId,
+    /// Its connection, once it has one, and what had happened there before.
+    connection: Option<ConnectionId>,
+    before: Trouble,
     /// The payload of it that has arrived, and the time of the last arrival.
     taken: u64,
     moved: Time,
@@ -94,11 +111,13 @@ impl<'a> Clients<'a> {
             servers: hosts.servers.clone(),
             askers: askers.flat_map(|(n, class)| Asker::of_class(n, class, seed)).collect(),
             visitors: Visitor::all(&setup.classes, seed),
-            sizes: Sizes::new(&setup.sizes),
+            sizes: setup.classes.iter().map(|class| Sizes::of(class, setup)).collect(),
             pages: BTreeMap::new(),
             begun: 0,
             objects: BTreeMap::new(),
             asked: 0,
+            pools: BTreeMap::new(),
+            written: Vec::new(),
             alarms: Slab::new(),
             books: vec![ClassOutcome::default(); classes],
             made: vec![0; classes],
@@ -130,8 +149,10 @@ impl<'a> Clients<'a> {
             return;
         }
         let servers = self.servers.len();
-        let (plan, servers) = self.askers[asker].page(self.setup, &self.sizes, servers);
-        let turns = Turns::new(&plan, servers.into_iter());
+        let class = self.askers[asker].class;
+        let (plan, servers) = self.askers[asker].page(self.setup, &self.sizes[class], servers);
+        let at_once = if self.setup.usage(class) == Use::Once { AT_ONCE } else { u32::MAX };
+        let turns = Turns::new(&plan, servers.into_iter(), at_once);
         let number = self.begun;
         self.begun += 1;
         self.pages.insert(number, Page { asker, loading: Loading::new(plan), turns });
@@ -182,39 +203,31 @@ impl<'a> Clients<'a> {
 
     // Objects.
 
-    /// Opens a connection, to the gateway or to the server, and sends a request.
+    /// A request is made: it goes to a connection, or waits for one.
     fn ask(&mut self, world: &mut World<'_>, page: u64, number_of_page: usize) {
         let Some(Page { asker, loading, turns }) = self.pages.get(&page) else { return };
         let planned = loading.object(number_of_page);
-        let (asker, size, server) = (*asker, planned.size, turns.server(planned));
+        let (asker, size, mut server) = (*asker, planned.size, turns.server(planned));
+        let (request, think, urgency) = (planned.request, planned.think, planned.urgency.0);
         let fate = self.askers[asker].fate(&self.setup.failures, size);
         let (class, client) = (self.askers[asker].class, self.askers[asker].client);
+        let of_class = &self.setup.classes[class];
+        let request = request.or(of_class.request).unwrap_or(self.setup.request);
+        if of_class.through == Through::WebSocket {
+            server = client as usize % self.servers.len();
+        }
         let now = world.now();
-        let wanted = Wanted { class, client, server, size, fate, asked: now };
+        let wanted =
+            Wanted { class, client, server, size, request, think, urgency, fate, asked: now };
         let number = self.asked;
         self.asked += 1;
-        let (to, app) = match self.gateway {
-            Some(gateway) => (gateway, AppId::Proxy),
-            None => (self.servers[server], AppId::Servers),
-        };
-        let connection = world.open(&Opening {
-            nodes: [self.hosts[self.client_of(asker)], to],
-            tcp: [self.setup.tcp.clone(), self.setup.tcp.clone()],
-            apps: [AppId::Clients, app],
-            class: 0,
-            dscp: [Dscp::DEFAULT; 2],
-            tag: number,
-            wanted: Some(wanted),
-        });
-        if let Some(end) = world.end(connection, Side::Opener) {
-            end.write(self.setup.request.0);
-        }
         let object = Object {
             wanted,
             asker,
             page: (page, number_of_page),
             number: self.made[class],
-            connection,
+            connection: None,
+            before: Trouble::default(),
             taken: 0,
             moved: now,
             longest_stall: Span::ZERO,
@@ -227,41 +240,28 @@ impl<'a> Clients<'a> {
                 self.books[class].waiting.record(Span::ZERO);
             }
         }
-        if let (None, Some(patience)) = (self.gateway, self.setup.patience) {
-            self.wake_at(world, now + patience, Alarm::Watch(number));
-        }
-        world.act(connection, Side::Opener);
+        self.place(world, number);
     }
 
-    /// This much payload has arrived on a connection.
-    fn take(&mut self, world: &mut World<'_>, number: u64, delivered: u64) {
+    /// So many bytes more of an object have arrived.
+    fn take(&mut self, world: &mut World<'_>, number: usize, fresh: u64) {
         let Some(object) = self.objects.get_mut(&number) else { return };
-        // A gateway hides how its server failed.
-        let (delivered, is_reset) = match self.gateway {
-            Some(_) => (delivered, false),
-            None => object.wanted.fate.seen(delivered),
-        };
         let now = world.now();
-        let fresh = delivered - object.taken;
-        if fresh > 0 {
-            let silent = now.since(object.moved);
-            object.longest_stall = object.longest_stall.max(silent);
-            (object.taken, object.moved) = (delivered, now);
-            let class = object.wanted.class;
-            self.received[class] += Bytes(fresh);
-            if object.wanted.fate == Fate::Answered {
-                self.longest_silence = self.longest_silence.max(silent);
-            }
-            let (page, number) = object.page;
-            let state = self.pages.get_mut(&page);
-            if state.is_some_and(|state| state.loading.arrived(number, delivered)) {
-                self.go_on(world, page);
-            }
+        let silent = now.since(object.moved);
+        object.longest_stall = object.longest_stall.max(silent);
+        object.taken += fresh;
+        object.moved = now;
+        let (taken, wanted) = (object.taken, object.wanted);
+        self.received[wanted.class] += Bytes(fresh);
+        if wanted.fate == Fate::Answered {
+            self.longest_silence = self.longest_silence.max(silent);
         }
-        let Some(object) = self.objects.get(&number) else { return };
-        if is_reset {
-            self.end(world, number, Ending::Reset, None);
-        } else if delivered >= object.wanted.size.0 {
+        let (page, of_page) = object.page;
+        let state = self.pages.get_mut(&page);
+        if state.is_some_and(|state| state.loading.arrived(of_page, taken)) {
+            self.go_on(world, page);
+        }
+        if taken >= wanted.size.0 {
             self.end(world, number, Ending::Completed, None);
         }
     }
@@ -270,7 +270,7 @@ impl<'a> Clients<'a> {
     fn end(
         &mut self,
         world: &mut World<'_>,
-        number: u64,
+        number: usize,
         ending: Ending,
         connection: Option<&mut Connection>,
     ) {
@@ -293,9 +293,7 @@ impl<'a> Clients<'a> {
             let completed = ending == Ending::Completed;
             report(world, &object, completed, connection);
         }
-        if ending != Ending::Completed {
-            world.abort(object.connection, Side::Opener, ending.reason());
-        }
+        self.leave(world, number, &object, ending);
         self.over(world, object.page);
     }
 
@@ -307,7 +305,7 @@ impl<'a> Clients<'a> {
     }
 
     /// Gives up a response when nothing of it has arrived for too long.
-    fn watch(&mut self, world: &mut World<'_>, number: u64) {
+    fn watch(&mut self, world: &mut World<'_>, number: usize) {
         let Some(patience) = self.setup.patience else { return };
         let Some(object) = self.objects.get(&number) else { return };
         let due = object.moved + patience;
@@ -344,11 +342,14 @@ impl<'a> Clients<'a> {
     pub(crate) fn leave_off(
         &mut self,
         world: &mut World<'_>,
-        mut whereabouts: impl FnMut(&mut World<'_>, ConnectionId) -> Whereabouts,
+        mut whereabouts: impl FnMut(&mut World<'_>, ConnectionId, usize) -> Whereabouts,
     ) -> Unfinished {
         let mut all = Unfinished::default();
-        for object in std::mem::take(&mut self.objects).into_values() {
-            let place = whereabouts(world, object.connection);
+        for (number, object) in std::mem::take(&mut self.objects) {
+            let place = match object.connection {
+                Some(connection) => whereabouts(world, connection, number),
+                None => Whereabouts::Arriving,
+            };
             all.count(place);
             if world.is_measured(object.wanted.asked) {
                 self.books[object.wanted.class].unfinished.count(place);
@@ -359,7 +360,8 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// Records the row of an object. Losses and repetitions are those of its connection to the client.
+/// Records the row of an object. Losses and repetitions are those of its connection to the
+/// client, since it was there.
 fn report(
     world: &mut World<'_>,
     object: &Object,
@@ -370,11 +372,9 @@ fn report(
     let Wanted { class, size, asked, .. } = object.wanted;
     let state = match connection {
         Some(state) => Some(state),
-        None => world.connections.live(object.connection),
+        None => object.connection.and_then(|connection| world.connections.live(connection)),
     };
-    let (lost, sent) = state.map_or((0, Default::default()), |state| {
-        (state.lost, *state.endpoint(Side::Acceptor).statistics())
-    });
+    let trouble = state.map_or(object.before, Trouble::of).since(object.before);
     let still = if completed { Span::ZERO } else { now.since(object.moved) };
     let row = FlowRecord {
         // Classes are the first sources.
@@ -386,10 +386,10 @@ fn report(
         response: completed.then(|| now.since(asked)),
         end: completed.then_some(now),
         delivered: Bytes(object.taken),
-        lost,
+        lost: trouble.lost,
         late: None,
-        retransmissions: sent.retransmissions as u32,
-        timeouts: sent.timeouts,
+        retransmissions: trouble.retransmissions as u32,
+        timeouts: trouble.timeouts,
         longest_stall: object.longest_stall.max(still),
         unloaded: None,
     };
@@ -410,20 +410,34 @@ impl App for Clients<'_> {
             Alarm::Due { page, object } => self.ask_if_possible(world, page, object),
             Alarm::Visit(visitor) => self.visit(world, visitor),
             Alarm::Watch(object) => self.watch(world, object),
+            Alarm::Idle { connection, given } => self.close_idle(world, connection, given),
         }
+        self.send(world, None);
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
-        let Some(connection) = world.connections.live(id) else { return false };
-        let number = connection.tag;
-        let end = connection.endpoint(side);
-        let closes = end.peer_finished();
-        if closes {
+        let mut closes = false;
+        if let Some(end) = world.end(id, side)
+            && end.peer_finished()
+        {
             end.close();
+            closes = true;
         }
-        let delivered = end.delivered();
-        self.take(world, number, delivered);
-        closes
+        // What an object's end lets others do may take the connection away.
+        while let Some(connection) = world.connections.live(id)
+            && let Some((carrier, end)) = connection.saying(side)
+        {
+            let delivered = end.delivered();
+            match carrier.come(delivered, end) {
+                Some(Came::Flight(_)) => self.written.push(id),
+                Some(Came::Object(number, bytes)) => self.take(world, number, bytes),
+                Some(Came::Reset(number, reason)) => {
+                    self.end(world, number, Ending::of(reason), None);
+                }
+                None => break,
+            }
+        }
+        self.send(world, Some(id)) || closes
     }
 
     fn on_over(
@@ -437,6 +451,7 @@ impl App for Clients<'_> {
             Over::Closed | Over::Failed => Ending::Broken,
             Over::Aborted { reason, .. } => Ending::of(reason),
         };
-        self.end(world, connection.tag, ending, Some(connection));
+        self.lose(world, connection, ending);
+        self.send(world, None);
     }
 }

@@ -12,7 +12,7 @@ use crate::simulation::World;
 /// The programs of the hosts that share a gateway's access link.
 pub(crate) struct Gateway<'a> {
     clients: Clients<'a>,
-    servers: Servers<'a>,
+    servers: Servers,
     /// Without one, clients and servers talk to each other.
     proxy: Option<Proxy<'a>>,
     downlink: usize,
@@ -27,7 +27,7 @@ impl<'a> Gateway<'a> {
         let proxy = (!way.is_end_to_end()).then(|| Proxy::new(setup, way, hosts, seed));
         Gateway {
             clients: Clients::new(setup, hosts, proxy.is_none(), seed),
-            servers: Servers::new(setup),
+            servers: Servers::new(),
             proxy,
             downlink: hosts.downlink,
             samples: Vec::new(),
@@ -96,8 +96,8 @@ impl<'a> Gateway<'a> {
     /// Closes the records, and compares those of clients with those of the gateway.
     pub(crate) fn finish(&mut self, world: &mut World<'_>, end: Time) {
         let proxy = &mut self.proxy;
-        let unfinished = self.clients.leave_off(world, |world, connection| match proxy {
-            Some(proxy) => proxy.whereabouts(world, connection),
+        let unfinished = self.clients.leave_off(world, |world, connection, object| match proxy {
+            Some(proxy) => proxy.whereabouts(world, connection, object),
             None => Whereabouts::Outstanding,
         });
         if let Some(proxy) = &mut self.proxy {

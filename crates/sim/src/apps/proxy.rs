@@ -1,20 +1,31 @@
-//! The request gateway: a program with two connections for every exchange, one
-//! to a client and one to a server.
+//! The request gateway: a program with connections to clients and to servers, which
+//! passes each response from one to the other.
 //!
 //! [`tidegate_core::request::Proxy`] makes the decisions. This program only
 //! moves bytes: it tells that state machine what happens at its sockets, and
 //! carries out the replies.
+//!
+//! A connection to a server has one response at a time, as that of most proxies has, so
+//! that the gateway can stop reading one response without stopping others. Unless every
+//! response has a connection of its own, those without a response are kept for the next
+//! request to the same server, the one that was used last first: its congestion window
+//! has had the least time to expire.
 
-use std::collections::BTreeMap;
+mod kept;
+mod tunnels;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tidegate_core::request::{
     self, Action, ClassId, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
-    Reading, Scheduler, UserId,
+    Reading, Scheduler, TunnelId, UserId,
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
+use self::tunnels::Tunnel;
 use super::App;
+use crate::carrier::{Came, Carrier, Heard, Request, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::metrics::run_summary::Times;
 use crate::network::Queue;
@@ -40,8 +51,16 @@ pub(crate) struct Proxy<'a> {
     /// TCP towards servers.
     server_side: Arc<TcpConfig>,
     relays: BTreeMap<ExchangeId, Relay>,
-    /// The exchange of a connection, on either side.
+    /// The exchanges of clients' connections, by the objects that they asked for.
+    asked: BTreeMap<(ConnectionId, usize), ExchangeId>,
+    /// The exchange of a connection to a server.
     exchanges: BTreeMap<ConnectionId, ExchangeId>,
+    /// Connections to each server that have no response, and since when: the one that
+    /// was used last is the last.
+    kept: BTreeMap<usize, VecDeque<(ConnectionId, Time)>>,
+    tunnels: BTreeMap<TunnelId, Tunnel>,
+    /// The tunnel of a connection, on either side, even after the tunnel's end.
+    tunnel_of: BTreeMap<ConnectionId, TunnelId>,
     /// The next time at which the state machine wants to be called.
     wakes_at: Time,
     /// Payload that has arrived for each class.
@@ -52,12 +71,14 @@ pub(crate) struct Proxy<'a> {
 
 /// An exchange with its connections.
 struct Relay {
-    wanted: Wanted,
+    request: Request<Wanted>,
     client: ConnectionId,
     server: Option<ConnectionId>,
+    /// TCP's smoothed round trip before the request, on a connection that was kept.
+    smoothed: Option<Span>,
     heard: Time,
     released: Option<Time>,
-    /// Whether the round trip of the handshake has been recorded.
+    /// Whether the round trip of the handshake, or of the request, has been recorded.
     timed: bool,
     /// Payload that was read and passed on, and the last time of that.
     relayed: u64,
@@ -90,7 +111,11 @@ impl<'a> Proxy<'a> {
                 ..(*setup.tcp).clone()
             }),
             relays: BTreeMap::new(),
+            asked: BTreeMap::new(),
             exchanges: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            tunnels: BTreeMap::new(),
+            tunnel_of: BTreeMap::new(),
             wakes_at: Time::FAR_FUTURE,
             received: vec![Bytes::ZERO; setup.classes.len()],
             books: vec![Books::default(); setup.classes.len()],
@@ -99,16 +124,18 @@ impl<'a> Proxy<'a> {
     }
 
     /// A request has arrived completely.
-    fn hear(&mut self, world: &mut World<'_>, client: ConnectionId, wanted: Wanted) {
+    fn hear(&mut self, world: &mut World<'_>, client: ConnectionId, request: Request<Wanted>) {
+        let wanted = request.words;
         let (class, user) = (ClassId(wanted.class as u32), UserId(u64::from(wanted.client)));
         let now = world.now();
         match self.core.hear(class, user) {
             Ok(exchange) => {
-                self.exchanges.insert(client, exchange);
+                self.asked.insert((client, request.object), exchange);
                 let relay = Relay {
-                    wanted,
+                    request,
                     client,
                     server: None,
+                    smoothed: None,
                     heard: now,
                     released: None,
                     timed: false,
@@ -117,7 +144,7 @@ impl<'a> Proxy<'a> {
                 };
                 self.relays.insert(exchange, relay);
             }
-            Err(_) => world.abort(client, Side::Acceptor, Ending::Refused.reason()),
+            Err(_) => break_off(world, client, request.object, Ending::Refused),
         }
     }
 
@@ -129,9 +156,8 @@ impl<'a> Proxy<'a> {
                 Action::Dial { exchange, reading } => self.dial(world, exchange, reading),
                 Action::Read { exchange, size } => self.read_on(world, exchange, size),
                 Action::End { exchange, ending } => self.end(world, exchange, ending),
-                Action::Pass { .. } | Action::ReadTunnel { .. } => {
-                    unreachable!("clients open no tunnels")
-                }
+                Action::Pass { tunnel } => self.pass(world, tunnel),
+                Action::ReadTunnel { tunnel, reading } => self.read_tunnel(world, tunnel, reading),
             }
         }
         self.plan(world);
@@ -153,27 +179,45 @@ impl<'a> Proxy<'a> {
         let Some(relay) = self.relays.get_mut(&exchange) else { return };
         relay.released = Some(now);
         relay.moved = now;
-        if world.is_measured(relay.wanted.asked) {
-            self.books[relay.wanted.class].waiting.record(now.since(relay.heard));
+        let request = relay.request;
+        let wanted = request.words;
+        if world.is_measured(wanted.asked) {
+            self.books[wanted.class].waiting.record(now.since(relay.heard));
         }
+        let kept = self.take_kept(world, wanted.server);
+        let connection = kept.unwrap_or_else(|| self.open(world, wanted.server));
+        let Some(relay) = self.relays.get_mut(&exchange) else { return };
+        relay.server = Some(connection);
+        self.exchanges.insert(connection, exchange);
+        let state = world.connections.live(connection);
+        if let Some((carrier, end)) = state.and_then(|state| state.saying(Side::Opener)) {
+            if kept.is_some() {
+                relay.smoothed = end.smoothed_rtt();
+                self.core.connected(now, exchange);
+            }
+            carrier.ask(request, end);
+            if let Reading::UpTo(size) = reading {
+                end.read_up_to(end.delivered() + size.0);
+            }
+        }
+        world.act(connection, Side::Opener);
+    }
+
+    /// Opens a connection to a server.
+    fn open(&mut self, world: &mut World<'_>, server: usize) -> ConnectionId {
         let connection = world.open(&Opening {
-            nodes: [self.host, self.servers[relay.wanted.server]],
+            nodes: [self.host, self.servers[server]],
             tcp: [self.server_side.clone(), self.setup.tcp.clone()],
             apps: [AppId::Proxy, AppId::Servers],
             class: 0,
             dscp: [Dscp::DEFAULT; 2],
-            tag: 0,
-            wanted: Some(relay.wanted),
+            tag: server as u64,
         });
-        relay.server = Some(connection);
-        self.exchanges.insert(connection, exchange);
-        if let Some(end) = world.end(connection, Side::Opener) {
-            end.write(self.setup.request.0);
-            if let Reading::UpTo(size) = reading {
-                end.read_up_to(size.0);
-            }
+        let usage = if self.keeps() { Use::InTurn } else { Use::Once };
+        if let Some(state) = world.connections.live(connection) {
+            state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
         }
-        world.act(connection, Side::Opener);
+        connection
     }
 
     fn read_on(&mut self, world: &mut World<'_>, exchange: ExchangeId, size: Bytes) {
@@ -190,13 +234,18 @@ impl<'a> Proxy<'a> {
     /// An exchange is over; an incomplete one ends for both sides.
     fn end(&mut self, world: &mut World<'_>, exchange: ExchangeId, ending: Ended) {
         let Some(relay) = self.relays.remove(&exchange) else { return };
-        let connections =
-            [Some((relay.client, Side::Acceptor)), relay.server.map(|s| (s, Side::Opener))];
-        for (connection, side) in connections.into_iter().flatten() {
-            self.exchanges.remove(&connection);
-            if ending != Ended::Completed {
-                world.abort(connection, side, Ending::from(ending).reason());
-            }
+        let object = relay.request.object;
+        self.asked.remove(&(relay.client, object));
+        if let Some(server) = relay.server {
+            self.exchanges.remove(&server);
+        }
+        if ending == Ended::Completed {
+            return;
+        }
+        let ending = Ending::from(ending);
+        break_off(world, relay.client, object, ending);
+        if let Some(server) = relay.server {
+            world.abort(server, Side::Opener, ending.reason());
         }
     }
 
@@ -204,43 +253,62 @@ impl<'a> Proxy<'a> {
     fn relay(&mut self, world: &mut World<'_>, exchange: ExchangeId) {
         let now = world.now();
         let Some(relay) = self.relays.get_mut(&exchange) else { return };
-        let Some(end) = relay.server.and_then(|server| world.end(server, Side::Opener)) else {
-            return;
-        };
-        let (delivered, is_reset) = relay.wanted.fate.seen(end.delivered());
-        let fresh = delivered - relay.relayed;
-        let complete = delivered >= relay.wanted.size.0;
+        let Some(server) = relay.server else { return };
+        let state = world.connections.live(server);
+        let Some((carrier, end)) = state.and_then(|it| it.saying(Side::Opener)) else { return };
+        let wanted = relay.request.words;
+        let delivered = end.delivered();
+        let (mut fresh, mut is_reset) = (0, false);
+        while let Some(came) = carrier.come(delivered, end) {
+            match came {
+                Came::Object(_, bytes) => fresh += bytes,
+                Came::Reset(..) => is_reset = true,
+                Came::Flight(_) => {}
+            }
+        }
+        relay.relayed += fresh;
+        let complete = relay.relayed >= wanted.size.0;
         if fresh > 0 {
             let reading = self.core.read(now, exchange, Bytes(fresh), complete);
             if let (Reading::UpTo(left), false) = (reading, complete) {
                 end.read_up_to(delivered + left.0);
             }
         }
-        if complete {
+        if complete && carrier.usage == Use::Once {
             end.close();
         }
+        let is_kept = complete && carrier.usage != Use::Once;
+        if is_kept {
+            carrier.objects.remove(&relay.request.object);
+            relay.server = None;
+        }
         let unread = end.unread();
-        relay.relayed = delivered;
         if fresh > 0 {
-            self.received[relay.wanted.class] += Bytes(fresh);
-            if relay.wanted.fate == Fate::Answered {
+            self.received[wanted.class] += Bytes(fresh);
+            if wanted.fate == Fate::Answered {
                 self.longest_silence = self.longest_silence.max(now.since(relay.moved));
             }
             relay.moved = now;
             if complete
-                && world.is_measured(relay.wanted.asked)
+                && world.is_measured(wanted.asked)
                 && let Some(released) = relay.released
             {
-                self.books[relay.wanted.class].service.record(now.since(released));
+                self.books[wanted.class].service.record(now.since(released));
             }
-            let client = relay.client;
-            if let Some(end) = world.end(client, Side::Acceptor) {
-                end.write(fresh);
-                if complete {
+            let (client, request) = (relay.client, relay.request);
+            let state = world.connections.live(client);
+            if let Some((carrier, end)) = state.and_then(|it| it.saying(Side::Acceptor)) {
+                carrier.offer(request, fresh);
+                carrier.fill(end);
+                if complete && carrier.usage == Use::Once {
                     end.close();
                 }
             }
             world.act(client, Side::Acceptor);
+        }
+        if is_kept {
+            self.exchanges.remove(&server);
+            self.keep(world, wanted.server, server);
         }
         if is_reset {
             self.core.reset(now, exchange);
@@ -256,13 +324,48 @@ impl<'a> Proxy<'a> {
         let now = world.now();
         if let Some(relay) = self.relays.get_mut(&exchange)
             && let (false, Some(end)) = (relay.timed, world.end(id, Side::Opener))
-            && let Some(round_trip) = end.smoothed_rtt()
+            && let Some(smoothed) = end.smoothed_rtt()
+            && let Some(round_trip) = latest(relay.smoothed, smoothed)
         {
             relay.timed = true;
-            self.core.timed(OriginId(relay.wanted.server as u64), round_trip);
+            self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
             self.core.connected(now, exchange);
         }
         self.relay(world, exchange);
+    }
+
+    /// Data has arrived from a client; returns whether there was anything to do.
+    fn hear_client(&mut self, world: &mut World<'_>, id: ConnectionId) -> bool {
+        let state = world.connections.live(id);
+        let Some((carrier, end)) = state.and_then(|it| it.saying(Side::Acceptor)) else {
+            return false;
+        };
+        let delivered = end.delivered();
+        let mut all = Vec::new();
+        while let Some(heard) = carrier.hear(delivered, end) {
+            all.push(heard);
+        }
+        let mut acts = !all.is_empty();
+        if carrier.usage != Use::Once {
+            acts |= carrier.fill(end);
+            // The client has nothing more to ask.
+            if end.peer_finished() {
+                end.close();
+                acts = true;
+            }
+        }
+        for heard in all {
+            match heard {
+                Heard::Flight => {}
+                Heard::Request(request) => self.hear(world, id, request),
+                Heard::Cancelled(object) => {
+                    if let Some(exchange) = self.asked.get(&(id, object)).copied() {
+                        self.core.left(world.now(), exchange);
+                    }
+                }
+            }
+        }
+        acts
     }
 
     /// A datagram that nobody requested has arrived. It counts where it belongs to a
@@ -296,20 +399,33 @@ impl<'a> Proxy<'a> {
         Pauses { ungranted, long, silent: self.longest_silence }
     }
 
-    /// Where the request of a client's connection is.
-    pub(crate) fn whereabouts(&self, world: &mut World<'_>, client: ConnectionId) -> Whereabouts {
-        let phase = self.exchanges.get(&client).and_then(|exchange| self.core.phase(*exchange));
-        let heard = world.connections.live(client).is_none_or(|state| state.wanted.is_none());
+    /// Where the request for an object of a client's connection is.
+    pub(crate) fn whereabouts(
+        &self,
+        world: &mut World<'_>,
+        client: ConnectionId,
+        object: usize,
+    ) -> Whereabouts {
+        if self.tunnel_of.contains_key(&client) {
+            return Whereabouts::Outstanding;
+        }
+        let exchange = self.asked.get(&(client, object));
+        let phase = exchange.and_then(|exchange| self.core.phase(*exchange));
+        let carrier = world.connections.live(client).and_then(|state| state.carrier.as_ref());
         match phase {
             Some(Phase::Waiting) => Whereabouts::Waiting,
             Some(Phase::Dialling | Phase::Reading(_)) => Whereabouts::Outstanding,
-            None if heard => Whereabouts::Leaving,
-            None => Whereabouts::Arriving,
+            None if carrier.is_some_and(|it| it.is_unheard(object)) => Whereabouts::Arriving,
+            None => Whereabouts::Leaving,
         }
     }
 
     /// Compares what remains at the end with what clients miss: no place is lost.
+    /// Tunnels hide their responses.
     pub(crate) fn leave_off(&mut self, unfinished: &Unfinished) {
+        if self.setup.classes.iter().any(|class| class.through.is_hidden()) {
+            return;
+        }
         let left = (self.core.waiting() as u64, self.core.outstanding() as u64);
         assert_eq!(left, (unfinished.waiting, unfinished.outstanding), "a place was lost");
     }
@@ -330,6 +446,7 @@ impl App for Proxy<'_> {
         let now = world.now();
         if number == REPORT {
             world.wake(AppId::Proxy, now + REPORT_EVERY, REPORT);
+            self.close_idle(world);
             if let Queue::Scheduled(queue) = &world.network.links[self.downlink].queue {
                 self.core.report(now, queue.port().counters().delivered_bytes);
             }
@@ -344,14 +461,8 @@ impl App for Proxy<'_> {
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
         let heard = match side {
-            Side::Acceptor => {
-                let request = self.setup.request.0;
-                let Some(connection) = world.connections.live(id) else { return false };
-                let end = connection.endpoint(side);
-                let is_whole = end.is_established() && end.delivered() >= request;
-                let wanted = if is_whole { connection.wanted.take() } else { None };
-                wanted.inspect(|wanted| self.hear(world, id, *wanted)).is_some()
-            }
+            _ if self.is_tunnel(world, id, side) => self.hear_tunnel(world, id, side),
+            Side::Acceptor => self.hear_client(world, id),
             Side::Opener => {
                 let exchange = self.exchanges.get(&id).copied();
                 exchange.inspect(|exchange| self.hear_server(world, id, *exchange)).is_some()
@@ -373,13 +484,58 @@ impl App for Proxy<'_> {
         side: Side,
         over: Over,
     ) {
-        let Some(exchange) = self.exchanges.remove(&connection.id()) else { return };
+        let id = connection.id();
         let now = world.now();
-        match (over, side) {
-            (Over::Aborted { .. }, Side::Acceptor) => self.core.left(now, exchange),
-            (Over::Closed | Over::Aborted { .. }, _) => self.core.reset(now, exchange),
-            (Over::Failed, _) => self.core.broken(now, exchange),
+        if let Some(tunnel) = self.tunnel_of.remove(&id) {
+            self.close_tunnel(world, tunnel, id, over);
+        }
+        let exchanges: Vec<ExchangeId> = match side {
+            Side::Acceptor => {
+                let of_client = self.asked.range((id, 0)..=(id, usize::MAX));
+                of_client.map(|(_, exchange)| *exchange).collect()
+            }
+            Side::Opener => {
+                self.forget_kept(connection);
+                self.exchanges.remove(&id).into_iter().collect()
+            }
+        };
+        if exchanges.is_empty() {
+            return;
+        }
+        for exchange in exchanges {
+            match (over, side) {
+                (Over::Aborted { .. }, Side::Acceptor) => self.core.left(now, exchange),
+                (Over::Closed | Over::Aborted { .. }, _) => self.core.reset(now, exchange),
+                (Over::Failed, _) => self.core.broken(now, exchange),
+            }
         }
         self.obey(world);
+    }
+}
+
+/// A response to a client ends before its time: its stream, or where there are none its
+/// connection.
+fn break_off(world: &mut World<'_>, client: ConnectionId, object: usize, ending: Ending) {
+    let state = world.connections.live(client);
+    let saying = state.and_then(|state| state.saying(Side::Acceptor));
+    match saying {
+        Some((carrier, _)) if ending == Ending::Abandoned && carrier.usage.is_shared() => {}
+        Some((carrier, end)) if carrier.usage.is_shared() => {
+            carrier.reset(object, ending.reason(), end);
+            carrier.fill(end);
+            world.act(client, Side::Acceptor);
+        }
+        _ => world.abort(client, Side::Acceptor, ending.reason()),
+    }
+}
+
+/// The latest round trip of a connection: that of its handshake, or the one that has moved
+/// the smoothed value, which counts an eighth of it (RFC 6298 section 2.3). TCP tells a
+/// gateway no other.
+fn latest(before: Option<Span>, smoothed: Span) -> Option<Span> {
+    match before {
+        None => Some(smoothed),
+        Some(before) if before == smoothed => None,
+        Some(before) => Some(Span((8 * smoothed.0).saturating_sub(7 * before.0))),
     }
 }

@@ -99,7 +99,6 @@ impl Traffic {
                 Opener::Receiver { .. } => [receiver, sender],
             },
             tag: tag as u64,
-            wanted: None,
         });
         let congestion = tcp.congestion;
         slot.insert(Transferring::begin(world, connection, transfer, congestion, asked));

@@ -22,7 +22,7 @@ fn recorded(requests: Vec<PageRequest>) -> Plan {
 /// when each was asked for.
 fn asked(plan: Plan, took: impl Fn(usize) -> u64) -> Vec<u64> {
     let mut asked = vec![0; plan.objects.len()];
-    let mut turns = Turns::new(&plan, 0..plan.hosts.len());
+    let mut turns = Turns::new(&plan, 0..plan.hosts.len(), AT_ONCE);
     let mut page = Loading::new(Arc::new(plan));
     // Moments, objects, and whether they end.
     let mut events: Vec<(u64, usize, bool)> = Vec::new();

@@ -14,7 +14,6 @@ use tidegate_core::{Bytes, Span, Stream, Time};
 use super::failures::{Fate, ServerFailures};
 use super::setup::{Class, Demand, Setup};
 use crate::pages::{Pages, Plan};
-use crate::scenario::SizeLaw;
 use crate::scenario::sizes::Sampler;
 use crate::trace::HttpLog;
 
@@ -232,8 +231,9 @@ fn drawn(
 pub(crate) struct Sizes(Sampler);
 
 impl Sizes {
-    pub(crate) fn new(law: &SizeLaw) -> Sizes {
-        Sizes(Sampler::new(law))
+    /// Those of a class.
+    pub(crate) fn of(class: &Class, setup: &Setup) -> Sizes {
+        Sizes(Sampler::new(class.sizes.as_ref().unwrap_or(&setup.sizes)))
     }
 
     fn draw(&self, stream: &mut Stream) -> Bytes {

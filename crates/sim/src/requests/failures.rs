@@ -54,17 +54,6 @@ pub(crate) enum Fate {
     },
 }
 
-impl Fate {
-    /// The part of the response that has arrived when this much was read, and
-    /// whether a reset has arrived.
-    pub(crate) fn seen(self, delivered: u64) -> (u64, bool) {
-        match self {
-            Fate::Resets { after } => (delivered.min(after), delivered > after),
-            _ => (delivered, false),
-        }
-    }
-}
-
 /// Users who are present and then absent for exponential times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {

@@ -39,6 +39,7 @@ pub fn run_way(
     let downlink = link(hosts.downlink);
     outcome.downlink = downlink.counters;
     outcome.utilisation = downlink.utilisation;
+    outcome.full = outcome.full_time(Time(setup.warm_up.0), way.hands_out(setup.rate));
     outcome.queueing = downlink.delay;
     outcome.shaper = hosts.shaper.map(|shaper| link(shaper).counters);
     outcome.uplink = hosts.uplink.map(|uplink| link(uplink).counters);

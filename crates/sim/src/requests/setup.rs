@@ -10,8 +10,9 @@ use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
 use super::demand::RequestLog;
 use super::failures::{Presence, ServerFailures};
+use crate::carrier::Use;
 use crate::pages::Pages;
-use crate::scenario::{DisciplineChoice, SizeLaw, WirelessCell};
+use crate::scenario::{DisciplineChoice, FrameOrder, Protocol, SizeLaw, WirelessCell};
 use crate::tcp::TcpConfig;
 
 /// An access link with a gateway, its clients and its servers.
@@ -48,6 +49,10 @@ pub struct Setup {
     pub passing: Vec<Cbr>,
     /// TCP of all hosts.
     pub tcp: Arc<TcpConfig>,
+    /// How clients use connections, to the gateway or without one to servers.
+    pub http: Http,
+    /// The connections to servers that the gateway keeps.
+    pub kept: Kept,
     /// Receive buffer of the gateway's connections to servers: the most that an
     /// unread response can still bring.
     pub server_window: Bytes,
@@ -64,6 +69,61 @@ pub struct Setup {
     pub sample_every: Span,
 }
 
+/// How clients use connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http {
+    /// How many responses a connection carries, and how many connections a user has to a
+    /// server. With [`Protocol::Http10`], a gateway too has one to a server for each
+    /// response. No connection is as it was recorded: [`Protocol::Recorded`] is HTTP/1.1.
+    pub protocol: Protocol,
+    /// The order of the frames of several responses.
+    pub order: FrameOrder,
+    /// Round trips of TLS before the first request of a connection.
+    pub handshakes: usize,
+    /// How long a connection without a request stays open.
+    pub keep_alive: Span,
+}
+
+impl Http {
+    /// A connection for each response (`MSF section 5.1`).
+    pub const ONCE: Http = Http {
+        protocol: Protocol::Http10,
+        order: FrameOrder::RoundRobin,
+        handshakes: 0,
+        keep_alive: Span::ZERO,
+    };
+
+    /// What browsers do where a gateway sees their requests, which is without TLS: six
+    /// connections to a server that stay open, each with one response at a time. The
+    /// time is the `keepalive_timeout` of nginx.
+    pub const TODAY: Http =
+        Http { protocol: Protocol::Http11, keep_alive: Span::seconds(75), ..Http::ONCE };
+
+    /// What a connection carries.
+    pub(crate) fn usage(&self) -> Use {
+        match self.protocol {
+            Protocol::Http10 => Use::Once,
+            Protocol::Http11 | Protocol::Recorded => Use::InTurn,
+            Protocol::Http2 => Use::Multiplexed(self.order),
+        }
+    }
+}
+
+/// The connections to servers that a gateway keeps when they have no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// For how long.
+    pub idle: Span,
+    /// How many to each server.
+    pub most: u32,
+}
+
+impl Kept {
+    /// As the reverse proxy nginx does: `keepalive_timeout` and `keepalive` of an
+    /// upstream.
+    pub const TODAY: Kept = Kept { idle: Span::seconds(60), most: 32 };
+}
+
 /// A class of clients, each of them a user.
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -78,10 +138,37 @@ pub struct Class {
     /// The pages that they ask for; the requests of a log are pages of one
     /// object, with the log's sizes.
     pub pages: Pages,
+    /// Sizes of their objects, if not those of the setup.
+    pub sizes: Option<SizeLaw>,
+    /// Size of their requests where no recording has it, if not that of the setup: with
+    /// large ones they upload.
+    pub request: Option<Bytes>,
+    /// What a gateway sees of them.
+    pub through: Through,
     /// Whether they come and go; otherwise all are always present.
     pub presence: Option<Presence>,
     /// Times in which they begin no page.
     pub silent: Vec<(Time, Time)>,
+}
+
+/// What a gateway sees of what clients ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// Their requests.
+    #[default]
+    Requests,
+    /// Tunnels with TLS from end to end, in which it sees bytes.
+    Tunnels,
+    /// That each has a WebSocket to a server (RFC 6455), over which requests and responses
+    /// are messages.
+    WebSocket,
+}
+
+impl Through {
+    /// Whether a gateway does not see where a response begins and ends.
+    pub(crate) fn is_hidden(self) -> bool {
+        self != Through::Requests
+    }
 }
 
 /// When a client begins a page.
@@ -174,8 +261,24 @@ impl SchedulerChoice {
 }
 
 impl Setup {
+    /// How clients of a class use a connection.
+    pub(crate) fn usage(&self, class: usize) -> Use {
+        match self.classes[class].through {
+            Through::WebSocket => Use::Multiplexed(FrameOrder::RoundRobin),
+            Through::Requests | Through::Tunnels => self.http.usage(),
+        }
+    }
+
+    /// The round trips of TLS before the first request of a class's connection.
+    pub(crate) fn handshakes(&self, class: usize) -> usize {
+        match self.classes[class].through {
+            Through::Tunnels => self.http.handshakes.max(1),
+            Through::Requests | Through::WebSocket => self.http.handshakes,
+        }
+    }
+
     /// The class of a client, by its number among those of all classes.
-    pub(super) fn class_of(&self, client: usize) -> usize {
+    pub(crate) fn class_of(&self, client: usize) -> usize {
         let mut before = 0;
         let ends = self.classes.iter().map(|class| {
             before += class.clients as usize;
@@ -210,6 +313,9 @@ impl Setup {
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
             pages: Pages::Drawn,
+            sizes: None,
+            request: None,
+            through: Through::Requests,
             presence: None,
             silent: Vec::new(),
         };
@@ -249,6 +355,8 @@ impl Setup {
                 receive_window: Bytes(200 * 960),
                 ..TcpConfig::papers()
             }),
+            http: Http::ONCE,
+            kept: Kept::TODAY,
             server_window: Bytes(200 * 960),
             failures: ServerFailures::NONE,
             patience: None,
@@ -259,13 +367,14 @@ impl Setup {
     }
 
     /// The setup with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
-    /// ten segments of 1 448 bytes; the same queue in bytes, and a gateway that
-    /// lets unread responses bring 24 kB at most.
+    /// ten segments of 1 448 bytes; the same queue in bytes, connections that stay open,
+    /// and a gateway that lets unread responses bring 24 kB at most.
     #[must_use]
     pub fn today() -> Setup {
         Setup {
             buffer: Buffer::bytes(Bytes(61_000)),
             tcp: Arc::new(TcpConfig::today()),
+            http: Http::TODAY,
             server_window: Bytes(24_000),
             ..Setup::paper()
         }

@@ -247,6 +247,16 @@ impl Way {
         matches!(self.kind, Kind::Direct)
     }
 
+    /// How much of a link of this rate it hands out.
+    pub(crate) fn hands_out(&self, rate: Rate) -> Rate {
+        match self.kind {
+            Kind::Htb { share, .. } | Kind::Shaped { share, .. } | Kind::Pools { share } => {
+                Rate((rate.0 as f64 * share) as u64)
+            }
+            Kind::Gateway(_) | Kind::Direct => rate,
+        }
+    }
+
     /// Its request scheduler; without one, requests leave as they arrive.
     pub(crate) fn config(&self) -> Config {
         match &self.kind {
@@ -270,11 +280,11 @@ impl Way {
 
     /// The queue of that shaper, which distinguishes classes by the numbers of their hosts.
     pub(crate) fn shaper_queue(&self, setup: &Setup, classes: Arc<[u16]>) -> QueueSpec {
-        let (share, queue) = match &self.kind {
-            Kind::Htb { share, queue, .. } | Kind::Shaped { share, queue, .. } => (*share, *queue),
+        let queue = match &self.kind {
+            Kind::Htb { queue, .. } | Kind::Shaped { queue, .. } => *queue,
             _ => return QueueSpec::Unbounded,
         };
-        let rate = Rate((setup.rate.0 as f64 * share) as u64);
+        let rate = self.hands_out(setup.rate);
         let sharing = match &self.kind {
             Kind::Shaped { discipline, .. } => Sharing::One(told(discipline, rate)),
             Kind::Htb { leaf, .. } => Sharing::Leaves(setup.shares_of(rate), leaf.clone()),
@@ -285,8 +295,8 @@ impl Way {
 
     /// The rate at which the gateway reads each class, if that is limited.
     pub(crate) fn caps(&self, setup: &Setup) -> Option<Vec<Rate>> {
-        let Kind::Pools { share } = self.kind else { return None };
-        Some(setup.shares_of(Rate((setup.rate.0 as f64 * share) as u64)))
+        let Kind::Pools { .. } = self.kind else { return None };
+        Some(setup.shares_of(self.hands_out(setup.rate)))
     }
 }
 

@@ -9,6 +9,8 @@
 //! is that of the seeds. Every way runs under the same demand: open, at loads of 50 to
 //! 95% of the link, and closed loops that saturate it. Cells are means over the seeds,
 //! and of quantiles medians, with 95% intervals; small responses are those below 10 kB.
+//! Rivals run with several settings each, and the page's tables show the best of them: on
+//! each link the one with the smallest median of small responses at saturation.
 //! The load counts headers, and each class asks for a third of it. Runs measure what
 //! begins after the windows of `paper` and `msf` have grown from one and what waited for
 //! that has passed.
@@ -31,22 +33,81 @@ use tidegate_study::pool;
 /// Parameters and their values.
 type Given = &'static [(&'static str, &'static str)];
 
-/// Label, name and settings.
-const WAYS: [(&str, &str, Given); 9] = [
-    ("`msf`", "msf", &[]),
-    ("`paper`", "paper", &[]),
-    ("`direct`: no gateway", "direct", &[]),
-    ("`fifo`: an ordinary gateway", "fifo", &[]),
-    ("`htb`", "htb", &[]),
-    ("`htb`, leaves `fq-codel`", "htb", &[("leaf", "fq-codel")]),
-    ("`shaped-drr`", "shaped-drr", &[]),
-    ("`shaped-cake`", "shaped-cake", &[]),
-    ("`pools`", "pools", &[]),
+/// A way of sharing the link.
+struct Contender {
+    label: &'static str,
+    name: &'static str,
+    /// What all of its settings share.
+    fixed: Given,
+    /// The settings among which the best is looked for, the default first.
+    settings: &'static [Given],
+}
+
+/// The ways. What a rival keeps and loses depends on its settings: short leaves of HTB
+/// drop early and long ones keep control, FQ-CoDel in the leaves keeps small responses
+/// out of the queue and loses the shares, more often the closer the shaper is to the
+/// link's rate; CAKE is fair to pairs of hosts, or to users.
+const WAYS: [Contender; 9] = [
+    only("`msf`", "msf"),
+    only("`paper`", "paper"),
+    only("`direct`: no gateway", "direct"),
+    only("`fifo`: an ordinary gateway", "fifo"),
+    Contender {
+        label: "`htb`",
+        name: "htb",
+        fixed: &[],
+        settings: &[&[], &[("queue", "61")], &[("queue", "25")]],
+    },
+    Contender {
+        label: "`htb`, leaves `fq-codel`",
+        name: "htb",
+        fixed: &[("leaf", "fq-codel")],
+        settings: &[&[], &[("share", "0.8")]],
+    },
+    only("`shaped-drr`", "shaped-drr"),
+    Contender {
+        label: "`shaped-cake`",
+        name: "shaped-cake",
+        fixed: &[],
+        settings: &[&[], &[("isolation", "dual-dsthost")]],
+    },
+    Contender { label: "`pools`", name: "pools", fixed: &[], settings: &[&[], &[("share", "1")]] },
 ];
+
+/// A way with nothing to choose.
+const fn only(label: &'static str, name: &'static str) -> Contender {
+    Contender { label, name, fixed: &[], settings: &[&[]] }
+}
 
 /// Below 4 Mbit/s CAKE's own shaper raises its target to one and a half packets: at
 /// 1.9 Mbit/s, to a twentieth of this.
 const SLOW_CAKE: Given = &[("rtt", "192 ms")];
+
+impl Contender {
+    /// Its label with the settings of this number, those that are not the default.
+    fn label(&self, number: usize) -> String {
+        let given = self.settings[number].iter();
+        let given: String = given.map(|(key, value)| format!(", {key} {value}")).collect();
+        format!("{}{given}", self.label)
+    }
+
+    fn way(&self, number: usize, setup: &Setup) -> Way {
+        let slow = self.name == "shaped-cake" && setup.rate < Rate(4_000_000);
+        let slow = if slow { SLOW_CAKE } else { &[] };
+        let given = [self.fixed, self.settings[number], slow].concat();
+        let way = Way::new(self.label, self.name, &given).expect("settings within range");
+        way.expect("it is listed")
+    }
+}
+
+/// Every way with each of its settings, by their numbers.
+fn variants() -> impl Iterator<Item = (usize, usize)> {
+    let ways = WAYS.iter().enumerate();
+    ways.flat_map(|(way, contender)| (0..contender.settings.len()).map(move |it| (way, it)))
+}
+
+/// The runs of a setting of the link: by way, settings of the way, and seed.
+type Runs = Vec<Vec<Vec<Outcome>>>;
 
 /// Mean of the responses' lognormal law, and what a segment of 1 448 bytes and a
 /// connection's first and last packets add to it.
@@ -124,46 +185,40 @@ fn loaded(mut setup: Setup, percent: u32) -> Setup {
     setup
 }
 
-/// Runs everything on all cores; by setting, way and seed.
-fn run_all(settings: &[Setting]) -> Vec<Vec<Vec<Outcome>>> {
+/// Runs everything on all cores; by setting of the link.
+fn run_all(settings: &[Setting]) -> Vec<Runs> {
     let all = settings.iter().enumerate().flat_map(|(number, setting)| {
         let seeds = 1..=setting.seeds;
-        (0..WAYS.len()).flat_map(move |way| seeds.clone().map(move |seed| (number, way, seed)))
+        variants().flat_map(move |variant| seeds.clone().map(move |seed| (number, variant, seed)))
     });
     let jobs: Vec<_> = all.collect();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let done = AtomicUsize::new(0);
     let never = AtomicBool::new(false);
-    let results = pool::map(&jobs, threads, &never, |(number, way_number, seed)| {
+    let results = pool::map(&jobs, threads, &never, |(number, (way, variant), seed)| {
         let setup = &settings[*number].setup;
-        let outcome = run_way(setup, &way(*way_number, setup), *seed, &mut Discard, &never);
+        let way = WAYS[*way].way(*variant, setup);
+        let outcome = run_way(setup, &way, *seed, &mut Discard, &never);
         eprint!("\r{} of {} runs", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         outcome
     });
     eprintln!();
-    let mut outcomes: Vec<Vec<Vec<Outcome>>> = Vec::new();
-    for ((setting, way, _), outcome) in jobs.into_iter().zip(results) {
-        outcomes.resize_with(setting + 1, Vec::new);
-        outcomes[setting].resize_with(way + 1, Vec::new);
-        outcomes[setting][way].push(outcome);
+    let empty = || WAYS.iter().map(|way| vec![Vec::new(); way.settings.len()]).collect();
+    let mut outcomes: Vec<Runs> = settings.iter().map(|_| empty()).collect();
+    for ((setting, (way, variant), _), outcome) in jobs.into_iter().zip(results) {
+        outcomes[setting][way][variant].push(outcome);
     }
     outcomes
 }
 
-fn way(number: usize, setup: &Setup) -> Way {
-    let (label, name, given) = WAYS[number];
-    let slow = name == "shaped-cake" && setup.rate < Rate(4_000_000);
-    let way = Way::new(label, name, if slow { SLOW_CAKE } else { given });
-    way.expect("settings within range").expect("it is listed")
-}
-
-fn print_link(ways: &[Vec<Outcome>]) {
+fn print_link(ways: &Runs) {
     println!(
         "| way | class 1 | class 2 | class 3 kbit/s | used % | lost at the provider % | lost in \
          the shaper % | queue ms | unanswered % |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for ((label, ..), runs) in WAYS.iter().zip(ways) {
+    for (way, variant) in variants() {
+        let (label, runs) = (WAYS[way].label(variant), &ways[way][variant][..]);
         let rate =
             |class| estimate(Centre::Mean, runs, 0, |run| Some(run.throughput_bps(class) / 1e3));
         let percent = |lost: u64, of: u64| lost as f64 * 100.0 / of.max(1) as f64;
@@ -191,10 +246,11 @@ fn print_link(ways: &[Vec<Outcome>]) {
 }
 
 /// All classes, then each.
-fn print_times(ways: &[Vec<Outcome>], classes: usize) {
+fn print_times(ways: &Runs, classes: usize) {
     println!("\n| way | class | mean s | p50 | p95 | p99 | small median | small p95 |");
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for ((label, ..), runs) in WAYS.iter().zip(ways) {
+    for (way, variant) in variants() {
+        let (label, runs) = (WAYS[way].label(variant), &ways[way][variant][..]);
         for class in std::iter::once(None).chain((0..classes).map(Some)) {
             let of = |run: &Outcome, small: bool| match class {
                 Some(class) if small => run.classes[class].small.clone(),

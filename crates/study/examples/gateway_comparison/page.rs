@@ -4,7 +4,7 @@ use tidegate_sim::requests::Outcome;
 use tidegate_study::Centre;
 use tidegate_twins::pages;
 
-use super::WAYS;
+use super::{Runs, WAYS, variants};
 
 /// Places of the settings in the list of all.
 const NINETY_PERCENT: usize = 3;
@@ -17,8 +17,9 @@ type Figure<'a> = (Centre, Box<dyn Fn(&Outcome) -> Option<f64> + 'a>);
 /// A column: its head, the setting, the figure, and its decimals if they are fixed.
 type Column<'a> = (&'a str, usize, Figure<'a>, Option<usize>);
 
-/// `page` with the tables that follow from the outcomes, by setting, way and seed.
-pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String {
+/// `page` with the tables that follow from the outcomes, by setting of the link.
+pub(crate) fn with_tables(page: &str, outcomes: &[Runs]) -> String {
+    let slow = best(&outcomes[SATURATED]);
     let loads = ["50%", "70%", "80%", "90%", "95%", "saturated", "saturated, the paper's TCP"];
     let small = loads.into_iter().enumerate();
     let small = small.map(|(at, head)| -> Column<'_> { (head, at, small_median(None), None) });
@@ -62,11 +63,41 @@ pub(crate) fn with_tables(page: &str, outcomes: &[Vec<Vec<Outcome>>]) -> String 
     }
     fast.push(("lost %", FAST[2], mean(lost), Some(1)));
 
+    let mut rivals: Vec<Column<'_>> = vec![
+        ("small median, s: 90%", NINETY_PERCENT, small_median(None), None),
+        ("saturated", SATURATED, small_median(None), None),
+        ("class 1", SATURATED, throughput(0), Some(0)),
+        ("2", SATURATED, throughput(1), Some(0)),
+        ("3 kbit/s", SATURATED, throughput(2), Some(0)),
+        ("used %", SATURATED, mean(|run| Some(run.utilisation * 100.0)), Some(1)),
+        ("lost %", SATURATED, mean(lost), Some(1)),
+    ];
+    rivals.push(("10 Mbit/s: small median, s", FAST[2], small_median(None), None));
+    let several = variants().filter(|(way, _)| WAYS[*way].settings.len() > 1);
+
+    let of_best = |columns: &[Column<'_>], best: &[usize]| {
+        table(columns, outcomes, best.iter().copied().enumerate())
+    };
     let page =
-        pages::with_table(page, "Small responses", &table(&small.collect::<Vec<_>>(), outcomes));
-    let page = pages::with_table(&page, "Saturated, by class", &table(&saturated, outcomes));
-    let page = pages::with_table(&page, "At 90% of load, by class", &table(&loaded, outcomes));
-    pages::with_table(&page, "At 10 Mbit/s", &table(&fast, outcomes))
+        pages::with_table(page, "Small responses", &of_best(&small.collect::<Vec<_>>(), &slow));
+    let page = pages::with_table(&page, "The rivals' settings", &table(&rivals, outcomes, several));
+    let page = pages::with_table(&page, "Saturated, by class", &of_best(&saturated, &slow));
+    let page = pages::with_table(&page, "At 90% of load, by class", &of_best(&loaded, &slow));
+    pages::with_table(&page, "At 10 Mbit/s", &of_best(&fast, &best(&outcomes[FAST[2]])))
+}
+
+/// For each way, the settings under which small responses are soonest in these runs.
+fn best(runs: &Runs) -> Vec<usize> {
+    let (centre, small) = small_median(None);
+    let median = |runs: &Vec<Outcome>| {
+        let estimate = centre.of(runs.iter().filter_map(&small));
+        estimate.map_or(f64::INFINITY, |estimate| estimate.value)
+    };
+    let best = |variants: &Vec<Vec<Outcome>>| {
+        let medians: Vec<f64> = variants.iter().map(median).collect();
+        (0..medians.len()).min_by(|one, other| medians[*one].total_cmp(&medians[*other]))
+    };
+    runs.iter().map(|variants| best(variants).expect("a way has settings")).collect()
 }
 
 fn by_class<'a>(
@@ -104,13 +135,19 @@ fn lost(run: &Outcome) -> Option<f64> {
     Some(run.downlink.lost() as f64 * 100.0 / run.downlink.offered.max(1) as f64)
 }
 
-fn table(columns: &[Column<'_>], outcomes: &[Vec<Vec<Outcome>>]) -> String {
+/// A row for each of these variants of ways.
+fn table(
+    columns: &[Column<'_>],
+    outcomes: &[Runs],
+    rows: impl Iterator<Item = (usize, usize)>,
+) -> String {
     let heads: Vec<_> = columns.iter().map(|(head, ..)| *head).collect();
     let mut text =
         format!("|  | {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len()));
-    for (way, (label, ..)) in WAYS.iter().enumerate() {
+    for (way, variant) in rows {
+        let label = WAYS[way].label(variant);
         let cell = |(_, setting, (centre, figure), places): &Column<'_>| {
-            let runs = &outcomes[*setting][way];
+            let runs = &outcomes[*setting][way][variant];
             let estimate = centre.of(runs.iter().filter_map(figure));
             estimate.map_or("-".into(), |estimate| number(estimate.value, *places))
         };

@@ -7,7 +7,7 @@
 //! interval; the way decides whether these are weights of classes or of users.
 //! For a way without weights the finding states shares and claims nothing.
 
-use tidegate_study::requests::{Class, Counts, Way};
+use tidegate_study::requests::{Class, Counts, Untested, Way};
 use tidegate_study::{Sample, ranking};
 
 use super::{Results, classes};
@@ -118,6 +118,15 @@ fn weights(results: Results) -> Option<String> {
     if classes(results.summary).count() < 2 {
         return None;
     }
+    let weighted = |place: &usize| results.standard.due(*place).is_some();
+    if (0..ways.len()).filter(weighted).all(|place| ways[place].untested().is_some()) {
+        let why = if ways.iter().all(|way| way.untested() == Some(Untested::NeverFull)) {
+            "the link was never full"
+        } else {
+            "the link was rarely full"
+        };
+        return Some(format!("Shares are not tested: {why}."));
+    }
     let verdict = |place| Shares::of(results, place).map(|shares| shares.verdict());
     let verdicts: Vec<_> = (0..ways.len()).map(verdict).collect();
     let with = |verdict| named(ways, |place| verdicts[place] == Some(verdict));
@@ -179,6 +188,8 @@ fn unanswered(way: &Way) -> f64 {
 struct Shares<'a> {
     /// The shares by weight; `None` where the way has no weights.
     due: Option<&'a [f64]>,
+    /// Why they are not tested, if they are not.
+    untested: Option<Untested>,
     received: Vec<&'a Sample>,
 }
 
@@ -187,7 +198,8 @@ impl<'a> Shares<'a> {
     fn of(results: Results<'a>, place: usize) -> Option<Shares<'a>> {
         let classes = results.summary.ways[place].classes.iter();
         let received = classes.map(|class| class.share.as_ref()).collect::<Option<_>>()?;
-        Some(Shares { due: results.standard.due(place), received })
+        let untested = results.summary.ways[place].untested();
+        Some(Shares { due: results.standard.due(place), untested, received })
     }
 
     /// For each class what it receives, what it is due, and how the two compare.
@@ -201,7 +213,7 @@ impl<'a> Shares<'a> {
 
     /// A gain when all classes get what they are due, a loss when one clearly does not.
     fn verdict(&self) -> Verdict {
-        let Some(due) = self.due else { return Verdict::Told };
+        let (Some(due), None) = (self.due, self.untested) else { return Verdict::Told };
         let each = self.each(due);
         let any = |verdict| each.iter().any(|(_, _, it)| *it == verdict);
         if any(Verdict::Told) {
@@ -229,6 +241,9 @@ impl<'a> Shares<'a> {
             false if std::ptr::eq(due, &*standard.by_user) => "the weights of users",
             false => "the weights of classes",
         };
+        if let Some(untested) = self.untested {
+            return format!("shares are not tested, since {untested} ({shares})");
+        }
         match self.verdict() {
             Verdict::Gain => format!("classes receive what {whose} promise ({shares})"),
             Verdict::Unclear => {

@@ -71,6 +71,8 @@ fn way(label: &str, small: f64, shares: [f64; 3], runs: usize) -> Way {
         label: label.into(),
         runs,
         utilisation: about(0.97),
+        full: about(0.9),
+        shares_tested: true,
         queueing_p95_s: about(0.2),
         small_p50_s: about(small),
         classes: CLASSES.into_iter().zip(shares).map(class).collect(),
@@ -280,6 +282,33 @@ fn shares_are_held_against_the_weights_that_the_way_goes_by() {
     fixture.standard.by_class = vec![0.39, 0.29, 0.2];
     let said = fixture.finding("li");
     assert!(said[3].contains("no clear difference between shares and the weights of classes"));
+}
+
+#[test]
+fn shares_on_a_link_that_is_rarely_full_are_not_tested_and_nobody_is_blamed() {
+    let mut fixture = fixture(10);
+    // Every class receives what it asks for, which is not what weights would give.
+    for way in &mut fixture.summary.ways {
+        way.full = around(0.0, 0.0, 10);
+        for class in &mut way.classes {
+            class.share = around(1.0 / 3.0, 0.001, 10);
+        }
+    }
+    let never = "shares are not tested, since the link was never full (‘office’ 33%, ‘teachers’ \
+                 33% and ‘pupils’ 33%)";
+    let said = fixture.finding("li");
+    assert!(said[0].contains(never) && said[1].contains(never), "{said:?}");
+    assert!(said[2].contains("it has no weights"), "{}", said[2]);
+    assert!(fixture.finding("p")[0].ends_with("Shares are not tested: the link was never full."));
+    assert!(!fixture.html().contains("do not receive"));
+
+    // Under one way it was full for long enough: that one can fail.
+    fixture.summary.ways[0].full = around(0.07, 0.01, 10);
+    fixture.summary.ways[1].full = around(0.5, 0.0, 10);
+    let said = fixture.finding("li");
+    let rarely = "shares are not tested, since the link was full for only 7.0% of the time";
+    assert!(said[0].contains(rarely), "{}", said[0]);
+    assert!(said[1].contains("classes do not receive what weights promise"), "{}", said[1]);
 }
 
 #[test]

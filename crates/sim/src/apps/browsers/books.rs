@@ -3,28 +3,10 @@
 use tidegate_core::{Bytes, Span};
 
 use super::{Browsers, Object};
-use crate::connections::{Connection, Side};
+use crate::apps::trouble::Trouble;
+use crate::connections::Connection;
 use crate::metrics::FlowRecord;
 use crate::simulation::World;
-use crate::tcp::Statistics;
-
-/// What a connection has lost and repeated.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Trouble {
-    lost: u32,
-    retransmissions: u64,
-    timeouts: u32,
-}
-
-impl Trouble {
-    /// What a connection has lost so far, and what its server has sent again.
-    pub(super) fn of(connection: &mut Connection) -> Trouble {
-        let lost = connection.lost;
-        let Statistics { retransmissions, timeouts, .. } =
-            *connection.endpoint(Side::Acceptor).statistics();
-        Trouble { lost, retransmissions, timeouts }
-    }
-}
 
 impl Browsers<'_> {
     /// Records the row of an object.
@@ -40,9 +22,9 @@ impl Browsers<'_> {
         let carrier = state.carrier.and_then(|key| self.carriers.get(key));
         let connection = match connection {
             Some(connection) => Some(connection),
-            None => carrier.and_then(|it| world.connections.live(it.carrier.connection)),
+            None => carrier.and_then(|it| world.connections.live(it.connection)),
         };
-        let (before, after) = (state.before, connection.map_or(state.before, Trouble::of));
+        let trouble = connection.map_or(state.before, Trouble::of).since(state.before);
         let still = if complete { Span::ZERO } else { now.since(state.moved) };
         let row = FlowRecord {
             traffic: self.users[self.pages[state.page].user].source,
@@ -52,10 +34,10 @@ impl Browsers<'_> {
             response: complete.then(|| now.since(state.asked)),
             end: complete.then_some(now),
             delivered: Bytes(state.taken),
-            lost: after.lost - before.lost,
+            lost: trouble.lost,
             late: None,
-            retransmissions: (after.retransmissions - before.retransmissions) as u32,
-            timeouts: after.timeouts - before.timeouts,
+            retransmissions: trouble.retransmissions as u32,
+            timeouts: trouble.timeouts,
             longest_stall: state.longest_stall.max(still),
             unloaded: None,
             congestion: carrier.map(|it| it.congestion),

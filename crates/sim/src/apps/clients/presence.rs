@@ -68,7 +68,7 @@ impl Clients<'_> {
         } else {
             self.pages.retain(|_, page| !askers.contains(&page.asker));
             let of_user = self.objects.iter().filter(|(_, object)| askers.contains(&object.asker));
-            let given_up: Vec<u64> = of_user.map(|(number, _)| *number).collect();
+            let given_up: Vec<usize> = of_user.map(|(number, _)| *number).collect();
             for object in given_up {
                 self.end(world, object, Ending::Abandoned, None);
             }

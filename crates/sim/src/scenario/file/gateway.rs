@@ -35,6 +35,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
+use tidegate_core::discipline::fifo;
 use tidegate_core::setting::SettingError;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -42,16 +43,17 @@ use self::syntax::{Cbr, Class, Document, Failures, Interval, Link, Servers, WayT
 use super::data::{DataFiles, Folder, load_text};
 use super::disciplines;
 use super::error::Mistake;
+use super::syntax::Sizes;
 use super::tcp::within;
 use super::traffic::{pages, size_law};
 use super::values::{At, Quantity};
 use super::{ScenarioError, schema_of};
 use crate::pages::Pages;
 use crate::requests::{
-    self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Way,
+    self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Through, Way,
 };
-use crate::scenario::SizeLaw;
 use crate::scenario::nearest::expectation;
+use crate::scenario::{DisciplineChoice, Protocol, SizeLaw};
 use crate::trace::HttpLog;
 
 /// What is compared when the file does not say.
@@ -74,6 +76,8 @@ const MOST_HOSTS: u64 = 5_000;
 const MOST_OBJECTS: f64 = 1_000.0;
 /// As long as any of the times of a file.
 const LONGEST: Span = Span::seconds(1_000_000);
+/// An upload of a gigabyte.
+const LARGEST_REQUEST: Bytes = Bytes(1_000_000_000);
 /// What a packet of IP with UDP takes at least, and at most.
 const PACKET: (Bytes, Bytes) = (Bytes(28), Bytes(65_535));
 
@@ -189,6 +193,23 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
     if let Some(buffer) = written.buffer {
         setup.buffer = buffer.0;
     }
+    if let Some(rate) = &written.uplink_rate {
+        setup.uplink.rate = Some(within(rate, Rate(1_000), Rate(10_000_000_000))?);
+    }
+    match (&written.uplink_queue, &written.uplink_buffer) {
+        (Some(queue), None) => {
+            let expected = "what that queue holds";
+            return Err(Mistake::at(&queue.place, "no uplink_buffer", expected));
+        }
+        (queue, Some(buffer)) => {
+            let discipline = match queue {
+                Some(queue) => disciplines::choice(&queue.value, &queue.place, &[], data)?,
+                None => DisciplineChoice::with_defaults(&fifo::ENTRY),
+            };
+            setup.uplink.queue = Some((discipline, buffer.value.0));
+        }
+        (None, None) => {}
+    }
     if let Some(rate) = &written.client_rate {
         setup.client_rate = within(rate, Rate(1_000), Rate(100_000_000_000))?;
     }
@@ -220,16 +241,40 @@ fn gateway(document: &Document, setup: &mut Setup) -> Result<(), Mistake> {
     if let Some(patience) = &document.gateway.patience {
         setup.patience = Some(within(patience, Span::millis(100), LONGEST)?);
     }
+    if let Some(idle) = &document.gateway.keep_alive {
+        setup.kept.idle = within(idle, Span::ZERO, LONGEST)?;
+    }
+    if let Some(most) = &document.gateway.kept {
+        setup.kept.most = most.0;
+    }
+    http(&document.http, setup)?;
+    Ok(())
+}
+
+fn http(written: &syntax::Http, setup: &mut Setup) -> Result<(), Mistake> {
+    if let Some(protocol) = &written.protocol {
+        setup.http.protocol = protocol.value.into();
+        if setup.http.protocol == Protocol::Recorded {
+            let expected = "one of http1.0, http1.1, http2";
+            return Err(Mistake::at(&protocol.place, "'recorded'", expected));
+        }
+    }
+    if let Some(order) = written.order {
+        setup.http.order = order.into();
+    }
+    if let Some(tls) = &written.tls {
+        setup.http.handshakes = tls.0 as usize;
+    }
+    if let Some(keep_alive) = &written.keep_alive {
+        setup.http.keep_alive = within(keep_alive, Span::ZERO, LONGEST)?;
+    }
     Ok(())
 }
 
 fn objects(document: &Document, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), Mistake> {
     let written = &document.objects;
     if let Some(sizes) = &written.sizes {
-        setup.sizes = size_law(sizes, data)?;
-        if matches!(setup.sizes, SizeLaw::Endless) {
-            return Err(Mistake::at(&sizes.place, "'endless'", "objects with an end"));
-        }
+        setup.sizes = object_sizes(sizes, data)?;
     }
     if let Some(count) = &written.per_page {
         if !(1.0..=MOST_OBJECTS).contains(&count.0) {
@@ -239,9 +284,26 @@ fn objects(document: &Document, setup: &mut Setup, data: &dyn DataFiles) -> Resu
         setup.objects = count.0;
     }
     if let Some(request) = &written.request {
-        setup.request = within(request, Bytes(1), Bytes(100_000))?;
+        setup.request = within(request, Bytes(1), LARGEST_REQUEST)?;
     }
     Ok(())
+}
+
+fn object_sizes(written: &At<Sizes>, data: &dyn DataFiles) -> Result<SizeLaw, Mistake> {
+    match size_law(written, data)? {
+        SizeLaw::Endless => Err(Mistake::at(&written.place, "'endless'", "objects with an end")),
+        law => Ok(law),
+    }
+}
+
+impl From<syntax::Through> for Through {
+    fn from(written: syntax::Through) -> Through {
+        match written {
+            syntax::Through::Requests => Through::Requests,
+            syntax::Through::Tunnels => Through::Tunnels,
+            syntax::Through::WebSocket => Through::WebSocket,
+        }
+    }
 }
 
 /// Two values of which the second is not the smaller.
@@ -367,6 +429,14 @@ fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, M
     }
     // In order, so that what moves to the end of one can move on from there.
     silent.sort_unstable();
+    if let Some(sizes) = &written.sizes
+        && (matches!(demand, Demand::Log(_)) || matches!(pages, Pages::Recorded(_)))
+    {
+        let expected = "none, since logs and recordings have the sizes";
+        return Err(Mistake::at(&sizes.place, "sizes", expected));
+    }
+    let sizes = written.sizes.as_ref().map(|sizes| object_sizes(sizes, data)).transpose()?;
+    let request = written.request.as_ref().map(|size| within(size, Bytes(1), LARGEST_REQUEST));
     let weight = written.weight.map_or(1, |weight| weight.0);
     Ok(requests::Class {
         name: written.name.trim().into(),
@@ -374,6 +444,9 @@ fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, M
         clients,
         demand,
         pages,
+        sizes,
+        request: request.transpose()?,
+        through: written.through.map_or(Through::Requests, Through::from),
         presence,
         silent,
     })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Unexpected, Visitor};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 
-use super::super::syntax::{Sizes, Tcp, Wifi};
+use super::super::syntax::{Order, Protocol, Sizes, Tcp, Wifi};
 use super::super::values::{At, Count, Named, Positive, Quantity, Seeds, Text};
 use crate::requests;
 
@@ -39,6 +39,9 @@ pub(super) struct Document {
     /// The gateway's limits.
     #[serde(default)]
     pub(super) gateway: Gateway,
+    /// How clients use connections, to the gateway or without one to servers.
+    #[serde(default)]
+    pub(super) http: Http,
     /// What pages consist of, where a class does not say.
     #[serde(default)]
     pub(super) objects: Objects,
@@ -64,7 +67,8 @@ pub(super) struct Document {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Link {
-    /// Rate of the access link, either way. Default: 2 Mbit/s.
+    /// Rate of the access link, either way unless `uplink_rate` is given. Default: 2
+    /// Mbit/s.
     pub(super) rate: Option<Quantity<Rate>>,
     /// One-way delay of the access link. Default: 1 ms.
     pub(super) delay: Option<Quantity<Span>>,
@@ -72,6 +76,12 @@ pub(super) struct Link {
     pub(super) queue: Option<At<Named>>,
     /// What that queue holds. Default: 61 kB.
     pub(super) buffer: Option<Text<Buffer>>,
+    /// Rate of the access link's uplink. Default: that of the link.
+    pub(super) uplink_rate: Option<Quantity<Rate>>,
+    /// The discipline of the uplink's queue, which is at the gateway. Default: fifo.
+    pub(super) uplink_queue: Option<At<Named>>,
+    /// What that queue holds. Default: everything.
+    pub(super) uplink_buffer: Option<At<Text<Buffer>>>,
     /// Rate of each client's link, either way. Default: 10 Mbit/s.
     pub(super) client_rate: Option<Quantity<Rate>>,
     /// One-way delay of a client's link. Default: 2 ms.
@@ -88,6 +98,26 @@ pub(super) struct Gateway {
     /// A response is given up when nothing has come of it for so long that was not
     /// held back; without a gateway by the client. Default: 60 s.
     pub(super) patience: Option<Quantity<Span>>,
+    /// How long it keeps a connection to a server that has no response. Default: 60 s.
+    pub(super) keep_alive: Option<Quantity<Span>>,
+    /// How many of those it keeps to each server. Default: 32.
+    pub(super) kept: Option<Count<0, 10_000>>,
+}
+
+/// How clients use connections, to the gateway or without one to servers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    /// How many responses a connection carries, and how many connections a client has to
+    /// a server. With http1.0 the gateway keeps none either. Default: http1.1.
+    pub(super) protocol: Option<At<Protocol>>,
+    /// The order of the frames of a connection with several responses. Default:
+    /// round-robin.
+    pub(super) order: Option<Order>,
+    /// Round trips of TLS before the first request of a client's connection. Default: 0.
+    pub(super) tls: Option<Count<0, 2>>,
+    /// How long a client's connection without a request stays open. Default: 75 s.
+    pub(super) keep_alive: Option<Quantity<Span>>,
 }
 
 /// What pages consist of.
@@ -130,6 +160,13 @@ pub(super) struct Class {
     pub(super) page_table: Option<At<String>>,
     /// Pages as a browser recorded them: HTTP Archives.
     pub(super) recorded: Option<At<Vec<At<String>>>>,
+    /// Sizes of its objects, without pages. Default: those of the file.
+    pub(super) sizes: Option<At<Sizes>>,
+    /// The size of its requests where no recording has it: a large one is an upload.
+    /// Default: that of the file.
+    pub(super) request: Option<Quantity<Bytes>>,
+    /// What a gateway sees of it. Default: requests.
+    pub(super) through: Option<Through>,
     /// Mean time of a user's visit, exponential. Default: all are there always.
     pub(super) present: Option<Quantity<Span>>,
     /// Mean time between two visits.
@@ -137,6 +174,19 @@ pub(super) struct Class {
     /// Times in which they begin no page, as [["100 s", "200 s"]].
     #[serde(default)]
     pub(super) silent: Vec<Interval<Span>>,
+}
+
+/// What a gateway sees of what clients ask.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Through {
+    /// Their requests.
+    Requests,
+    /// Tunnels with TLS from end to end, in which it sees bytes.
+    Tunnels,
+    /// That each has a WebSocket to a server, over which requests and responses are
+    /// messages.
+    WebSocket,
 }
 
 /// Two quantities, the first not the larger.

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
+use tidegate_core::Buffer;
+
 use super::*;
-use crate::scenario::QueueSpec;
+use crate::requests::{Http, Kept};
+use crate::scenario::{FrameOrder, QueueSpec};
 
 /// Files as tests need them, by the end of their name.
 struct Shelf;
@@ -38,11 +41,21 @@ ways = ["fifo", { name = "msf", label = "large", long_from = "64 kB" }]
 rate = "20 Mbit/s"
 delay = "4 ms"
 buffer = "300 packets"
+uplink_rate = "5 Mbit/s"
+uplink_queue = "fq-codel"
+uplink_buffer = "50 kB"
 client_rate = "50 Mbit/s"
 client_delay = "3 ms"
 [gateway]
 receive_buffer = "32 kB"
 patience = "30 s"
+keep_alive = "20 s"
+kept = 4
+[http]
+protocol = "http2"
+order = "priority"
+tls = 1
+keep_alive = "50 s"
 [objects]
 sizes.exponential = "20 kB"
 per_page = 3
@@ -58,6 +71,9 @@ trickle_rate = "16 kbit/s"
 name = "office"
 weight = 4
 clients = 5
+sizes = "9 kB"
+request = "2 kB"
+through = "tunnels"
 loops = 2
 pause = "3 s"
 silent = [["50 s", "60 s"]]
@@ -106,6 +122,17 @@ fn a_file_says_all_that_a_setup_has() {
     assert_eq!((setup.server_window, setup.request), (Bytes(32_000), Bytes(400)));
     assert!(matches!(setup.sizes, SizeLaw::Exponential(Bytes(20_000))));
     assert_eq!((setup.objects, setup.tcp.initial_window), (3.0, 4));
+    let http = Http {
+        protocol: Protocol::Http2,
+        order: FrameOrder::Priority,
+        handshakes: 1,
+        keep_alive: Span::seconds(50),
+    };
+    assert_eq!(setup.http, http);
+    assert_eq!(setup.kept, Kept { idle: Span::seconds(20), most: 4 });
+    let (discipline, buffer) = setup.uplink.queue.as_ref().expect("the uplink has a queue");
+    assert_eq!((discipline.entry.name, *buffer), ("fq-codel", Buffer::bytes(Bytes(50_000))));
+    assert_eq!(setup.uplink.rate, Some(Rate(5_000_000)));
     let failures =
         ServerFailures { stall: 0.01, reset: 0.02, trickle: 0.03, trickle_rate: Rate(16_000) };
     assert_eq!(setup.failures, failures);
@@ -123,6 +150,9 @@ fn a_file_says_all_that_a_setup_has() {
     assert!(matches!(&pupils.demand, Demand::Log(log) if log.period() == Span::seconds(1)));
     assert!(matches!(guests.demand, Demand::Closed { loops: 10, .. }));
     assert!(matches!(guests.pages, Pages::Recorded(_)));
+    assert_eq!((office.request, office.through), (Some(Bytes(2_000)), Through::Tunnels));
+    assert!(matches!(office.sizes, Some(SizeLaw::Constant(Bytes(9_000)))));
+    assert_eq!((guests.request, guests.through), (None, Through::Requests));
     assert_eq!((setup.servers.len(), setup.servers[0].count), (1, 3));
     assert_eq!(setup.passing[0].packet, Bytes(500));
 }
@@ -161,6 +191,13 @@ fn mistakes_are_told_with_their_place() {
         ("rate = \"20 Mbit/s\"", "rate = \"20 bit/s\""),
         ("receive_buffer = \"32 kB\"", "receive_buffer = \"1 kB\""),
         ("patience = \"30 s\"", "patience = \"1 ms\""),
+        ("kept = 4", "kept = -1"),
+        ("uplink_rate = \"5 Mbit/s\"", "uplink_rate = \"5\""),
+        ("uplink_queue = \"fq-codel\"", "uplink_queue = \"fq-coddle\""),
+        ("uplink_buffer = \"50 kB\"\n", ""),
+        ("protocol = \"http2\"", "protocol = \"http3\""),
+        ("protocol = \"http2\"", "protocol = \"recorded\""),
+        ("tls = 1", "tls = 3"),
         ("sizes.exponential = \"20 kB\"", "sizes = \"endless\""),
         ("sizes.exponential = \"20 kB\"", "sizes.file = \"nowhere.csv\""),
         ("per_page = 3", "per_page = 0.5"),
@@ -169,6 +206,10 @@ fn mistakes_are_told_with_their_place() {
         ("name = \"staff\"", "name = \"office\""),
         ("name = \"office\"", "name = \"a\\nb\""),
         ("weight = 4", "weight = 0"),
+        ("sizes = \"9 kB\"", "sizes = \"endless\""),
+        ("log = \"access.log\"", "log = \"access.log\"\nsizes = \"9 kB\""),
+        ("through = \"tunnels\"", "through = \"walls\""),
+        ("request = \"2 kB\"", "request = \"2 GB\""),
         ("clients = 5\n", ""),
         ("clients = 5", "clients = 99999"),
         ("pause = \"3 s\"", "every = \"3 s\""),

@@ -77,12 +77,7 @@ impl Reader<'_> {
         }
         let objects = users * mean_objects(&pages) / between.as_seconds();
         self.check_arrivals(objects, place)?;
-        let protocol = match source.protocol.as_ref().map(|it| it.value) {
-            Some(syntax::Protocol::Http10) => Protocol::Http10,
-            Some(syntax::Protocol::Http11) => Protocol::Http11,
-            Some(syntax::Protocol::Recorded) => Protocol::Recorded,
-            Some(syntax::Protocol::Http2) | None => Protocol::Http2,
-        };
+        let protocol = source.protocol.as_ref().map_or(Protocol::Http2, |it| it.value.into());
         if let (Some(written), Protocol::Recorded, Pages::Outlined(_)) =
             (&source.protocol, protocol, &pages)
         {
@@ -94,10 +89,7 @@ impl Reader<'_> {
             sizes,
             visits,
             protocol,
-            order: match source.order {
-                Some(syntax::Order::Priority) => FrameOrder::Priority,
-                Some(syntax::Order::RoundRobin) | None => FrameOrder::RoundRobin,
-            },
+            order: source.order.map_or(FrameOrder::default(), FrameOrder::from),
             handshakes: source.tls.map_or(1, |tls| tls.0 as usize),
             keep_alive: source.keep_alive.map_or(KEEP_ALIVE, |span| span.0),
         };
@@ -105,6 +97,26 @@ impl Reader<'_> {
         let (name, class) = (source.name.value.clone(), source.class);
         let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
         Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
+    }
+}
+
+impl From<syntax::Protocol> for Protocol {
+    fn from(written: syntax::Protocol) -> Protocol {
+        match written {
+            syntax::Protocol::Http10 => Protocol::Http10,
+            syntax::Protocol::Http11 => Protocol::Http11,
+            syntax::Protocol::Http2 => Protocol::Http2,
+            syntax::Protocol::Recorded => Protocol::Recorded,
+        }
+    }
+}
+
+impl From<syntax::Order> for FrameOrder {
+    fn from(written: syntax::Order) -> FrameOrder {
+        match written {
+            syntax::Order::RoundRobin => FrameOrder::RoundRobin,
+            syntax::Order::Priority => FrameOrder::Priority,
+        }
     }
 }
 

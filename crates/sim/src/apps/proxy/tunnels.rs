@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use tidegate_core::{Bytes, Dscp};
 use tidegate_core::request::{ClassId, Piece as Said, Reading, TunnelId, UserId, Verdict};
+use tidegate_core::{Bytes, Dscp};
 
 use super::Proxy;
 use crate::apps::pool::Place;

@@ -38,14 +38,14 @@ pub(super) const FIELD: Claim = Claim {
     discussion: "The shares come out. The latency does not with any of these demands. In closed \
                  loops it is N/X - Z (see MSF-9). In an open loop near the link's capacity the \
                  window, which does not overtake, is a queue for sizes of high variance (see \
-                 MSF-9v), and takes twice as long. With pages, whose objects come in batches as in \
-                 MSF-5, a gain of 8% remains with the paper's TCP at 50% of the link, and none \
+                 MSF-9v), and takes twice as long. With pages, whose objects come in batches as \
+                 in MSF-5, a gain of 8% remains with the paper's TCP at 50% of the link, and none \
                  with today's; at 10% the window has hardly begun to grow from its one place, \
                  since it follows only while it is the limit, and requests wait for 2 s before a \
-                 link that is mostly idle; with a start of 20 places the mean is within a tenth of \
-                 the ordinary gateway's (a trial of six seeds). What made the trial's 30% is not known: \
-                 the paper gives neither the load, nor whether Avalanche's clients wait for \
-                 responses, nor the queue of the switch.",
+                 link that is mostly idle; with a start of 20 places the mean is within a tenth \
+                 of the ordinary gateway's (a trial of six seeds). What made the trial's 30% is \
+                 not known: the paper gives neither the load, nor whether Avalanche's clients \
+                 wait for responses, nor the queue of the switch.",
     measure: field,
 };
 

@@ -37,17 +37,19 @@ pub(super) const VIDEO: Claim = Claim {
              of such videos. The number outstanding is by Little's law, the rate of answers times \
              the mean service time. Videos in segments, whose rate the \
              player chooses, are not in the paper and not tested.",
-    discussion: "Better than through an ordinary gateway, and not without stops. Through `paper`, \
-                 45 to 89 percentage points more of the videos are smooth. Where servers keep to \
-                 the video's rate, six videos use 94% of the link; that is less than the target, \
-                 so the window grows until it admits a seventh. With seven each lacks 9% of its \
-                 rate on average, and some lack more. Where servers are greedy, few places fill \
-                 the link, and with today's TCP almost every video is smooth. Beside the Web, \
-                 class 1's videos hold all places at times, and class 3 keeps its share but once \
-                 waits for three quarters of a minute with today's TCP. `msf` does the opposite: \
-                 it reads long responses by grants, to each class by its weight, so a video of \
-                 class 1 is three times as fast as one of class 3. All videos run at once, and \
-                 those of class 3 are never smooth; but nobody waits.",
+    discussion: "Better than through an ordinary gateway, and not without stops. The cost is \
+                 the time before a video begins: `paper` makes a viewer of class 3 wait for \
+                 minutes, and one of class 1 for 10 to 30 s, where an ordinary gateway begins \
+                 at once, as the paper grants. Where servers keep to the video's rate, six \
+                 videos use 94% of the link; that is less than the target, so the window grows \
+                 until it admits a seventh. With seven each lacks 9% of its rate on average, \
+                 and some lack more. Where servers are greedy, few places fill the link, and \
+                 with today's TCP almost every video is smooth. Beside the Web, class 1's \
+                 videos hold all places at times, and class 3 keeps its share but once waits \
+                 for about a minute with today's TCP. `msf` does the opposite: it reads long \
+                 responses by grants, to each class by its weight, so a video of class 1 is \
+                 three times as fast as one of class 3. All videos run at once, and those of \
+                 class 3 are never smooth; but nobody waits.",
     measure: video,
 };
 

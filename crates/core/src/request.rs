@@ -50,6 +50,7 @@
 //! ```
 
 mod alarms;
+mod buffer;
 pub mod catalogue;
 mod classes;
 mod exchange;
@@ -60,6 +61,7 @@ mod proxy;
 mod room;
 mod round_trips;
 mod scheduler;
+mod sizes;
 mod tunnel;
 mod window;
 

@@ -75,6 +75,10 @@ struct World<'a> {
     window: u64,
     updated: Option<(Time, Bytes)>,
     // The read gate.
+    /// The sizes of all responses that are over, and what follows from them.
+    sizes: Vec<u64>,
+    long_from: u64,
+    expected: u64,
     at: Time,
     room: i128,
     floor: i128,
@@ -100,6 +104,8 @@ struct Response {
     paid: u64,
     /// Until when it has a place.
     place_until: Option<Time>,
+    /// What it had received three seconds before that.
+    before: u64,
     is_long: bool,
     /// When it became hungry.
     hungry: Option<usize>,
@@ -123,6 +129,9 @@ impl<'a> World<'a> {
             steps: 0,
             window: u64::from(config.window.start) << 32,
             updated: None,
+            sizes: Vec::new(),
+            long_from: config.read_gate.map_or(0, |gate| gate.long_from.0),
+            expected: config.read_gate.map_or(0, |gate| gate.long_from.0),
             at: Time::ZERO,
             room: 0,
             floor: 0,
@@ -283,16 +292,16 @@ impl<'a> World<'a> {
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
         let level = |request: &Request| self.level(request.class, request.user);
-        let release = |request: Request| {
-            (Event::Released { handle: request.handle }, gate.long_from.0)
-        };
+        let release =
+            |request: Request| (Event::Released { handle: request.handle }, self.expected);
         let read = |request: Request| {
             (Event::Read { handle: request.handle, size: gate.grant }, gate.grant.0)
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
-                let page = Fraction::new(i128::from(gate.long_from.0) * 4, 1);
-                let is_first = level(&request) <= level(&reader).plus(page);
+                let lead = (self.rate.0 / 8).max(4 * self.long_from);
+                let lead = Fraction::new(i128::from(lead), 1);
+                let is_first = level(&request) <= level(&reader).plus(lead);
                 Some(if is_first { release(request) } else { read(reader) })
             }
             (Some(request), None) => Some(release(request)),
@@ -377,14 +386,19 @@ impl<'a> World<'a> {
         let span = i128::from(now.since(self.at).0) * i128::from(self.rate.0);
         self.at = now;
         let target = self.config.window.target_millionths;
-        let excess = (self.delay.0 - gate.delay_limit).0 / 1_000;
+        let limit = self.rate.transmission(gate.long_from * 2).max(gate.delay_limit);
+        let excess = (self.delay.0 - limit).0 / 1_000;
         let room = span * i128::from(target.saturating_sub(excess));
         let floor = span * i128::from(gate.floor_millionths);
         self.room = (self.room + room).min(self.most_room());
         self.floor = (self.floor + floor).min(grant);
-        let late = |until: Time| until <= now;
         for response in &mut self.responses {
-            if response.place_until.take_if(|until| late(*until)).is_some() {
+            while let Some(until) = response.place_until.take_if(|until| *until <= now) {
+                if response.received - response.before >= gate.grant.0 {
+                    response.place_until = Some(until + Span::seconds(3));
+                    response.before = response.received;
+                    continue;
+                }
                 let paid = std::mem::take(&mut response.paid);
                 let memory = i128::from(self.rate.0) * 200_000_000 * 1_000_000;
                 self.room = (self.room + i128::from(paid) * BYTE).min(memory.max(grant));
@@ -454,6 +468,36 @@ impl<'a> World<'a> {
         self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
     }
 
+    /// A response is over: every 16th of those that brought something says anew what is
+    /// long.
+    fn see(&mut self, size: u64) {
+        let Some(gate) = self.config.read_gate else { return };
+        if size == 0 {
+            return;
+        }
+        self.sizes.push(size);
+        if !self.sizes.len().is_multiple_of(16) {
+            return;
+        }
+        // The quarters of octaves, by their ends.
+        let ends: Vec<u64> = (0..40).flat_map(|o| [5, 6, 7, 8].map(|q| q << o)).collect();
+        let end = |size: u64| ends.iter().copied().find(|end| size < *end).expect("no exabytes");
+        let last = &self.sizes[self.sizes.len().saturating_sub(512)..];
+        let sizes: Vec<u64> = last.iter().map(|size| end(*size)).collect();
+        let done = |limit: u64| sizes.iter().filter(|size| **size <= limit).count() as u64;
+        let sent = |limit: u64| sizes.iter().map(|size| limit.min(*size)).sum::<u64>();
+        let per_byte = |limit: &u64| Fraction::new(done(*limit).into(), sent(*limit).into());
+        let least = end(gate.long_from.0);
+        let mut limits = vec![least];
+        limits.extend(sizes.iter().copied().filter(|size| *size > least));
+        limits.sort_unstable();
+        // The first of the best.
+        let best = limits.into_iter().rev().max_by_key(per_byte).expect("there is the least");
+        self.long_from = best.max(gate.long_from.0);
+        let expected = sent(best) / sizes.len() as u64;
+        self.expected = expected.max(gate.long_from.0 / 8).min(self.long_from);
+    }
+
     fn position(&self, handle: u64) -> usize {
         let found = self.responses.iter().position(|r| r.request.handle == handle);
         found.expect("it is outstanding")
@@ -483,8 +527,8 @@ impl<'a> World<'a> {
                 let request = self.waiting.remove(at.expect("it waits"));
                 self.round = self.turn(request.class);
                 self.outstanding(now, request, 0);
-                if let Some(gate) = self.config.read_gate {
-                    self.pay(handle, gate.long_from.0);
+                if self.config.read_gate.is_some() {
+                    self.pay(handle, self.expected);
                 }
             }
             Event::Resumed { request, received } => {
@@ -500,7 +544,8 @@ impl<'a> World<'a> {
             Event::Ended { handle } => {
                 let at = self.position(handle);
                 self.refund(at);
-                self.responses.remove(at);
+                let received = self.responses.remove(at).received;
+                self.see(received);
             }
             Event::Unasked { whose, size } => {
                 self.seen += size.0;
@@ -535,6 +580,7 @@ impl<'a> World<'a> {
             received,
             paid: 0,
             place_until: Some(now + Span::seconds(3)),
+            before: received,
             is_long: false,
             hungry: None,
         });
@@ -588,7 +634,7 @@ impl<'a> World<'a> {
         };
         let response = &mut self.responses[at];
         if !response.is_long {
-            if response.place_until.is_some() && response.received < gate.long_from.0 {
+            if response.place_until.is_some() && response.received < self.long_from {
                 return assert_eq!(reading, Reading::Freely, "response {handle}");
             }
             response.is_long = true;

@@ -379,8 +379,7 @@ impl Lines {
                 self.lines[line as usize].first = behind;
                 let lines = &mut self.orders[group as usize].lines;
                 lines.remove(&(level, arrived, line));
-                lines
-                    .extend(behind.map(|next| (level, self.waiting[next as usize].arrived, line)));
+                lines.extend(behind.map(|next| (level, self.waiting[next as usize].arrived, line)));
             }
         }
         (request, user)

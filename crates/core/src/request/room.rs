@@ -40,13 +40,14 @@ const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 /// Settings of the read gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadGateConfig {
-    /// A response that has received this much gives its place back.
+    /// The least that a response has received when it is long, and gives its place back.
     pub long_from: Bytes,
     /// The size of a grant to a long response.
     pub grant: Bytes,
     /// The share of the link's rate that long responses always have, in millionths.
     pub floor_millionths: u64,
-    /// Queueing delay of the path above which the link is given less.
+    /// Queueing delay of the path above which the link is given less; at least the time
+    /// of two responses that are not long, which one user alone can cause.
     pub delay_limit: Span,
 }
 
@@ -56,6 +57,7 @@ pub(super) struct Room {
     rate: Rate,
     target_millionths: u64,
     config: ReadGateConfig,
+    delay_limit: Span,
     at: Time,
     room: i128,
     floor: i128,
@@ -69,6 +71,7 @@ impl Room {
         Room {
             rate,
             target_millionths,
+            delay_limit: config.delay_limit.max(rate.transmission(config.long_from * 2)),
             config,
             at: Time::ZERO,
             room: 0,
@@ -109,7 +112,7 @@ impl Room {
 
     /// The share of the link's rate that time pays in.
     fn pays_millionths(&self) -> u64 {
-        let excess = (self.delay - self.config.delay_limit).0;
+        let excess = (self.delay - self.delay_limit).0;
         self.target_millionths.saturating_sub(excess / (DRAIN.0 / MILLION))
     }
 

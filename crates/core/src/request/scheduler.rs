@@ -9,6 +9,7 @@ use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, UserOrder, WaitingLimits};
 use super::permit::{Permit, Permits};
 use super::room::{ReadGateConfig, Room};
+use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Span, Time};
@@ -28,16 +29,18 @@ pub struct Config {
     pub read_gate: Option<ReadGateConfig>,
 }
 
-/// A response that holds its place for longer is slow, or its server silent: it
-/// leaves the window, and what was paid for and has not come is room again. Three
-/// round trips of the longest paths, with a loss, take less.
+/// A response that in this time brings less than a grant is slow, or its server
+/// silent: it leaves the window, and what was paid for and has not come is room again.
+/// Three round trips of the longest paths, with a loss, take less.
 const PLACE_FOR: Span = Span::seconds(3);
 
 /// How far a user may be ahead of one whose long response wants to be read, and
-/// still have requests released first, in multiples of what a response may receive
-/// before it is long: a page's worth of small responses. What users receive differs
-/// from their shares by no more than that and what is on its way.
-const PAGE: u64 = 4;
+/// still have requests released first: what the link carries in this time, for a
+/// weight of 1. What users receive differs from their shares by no more than that and
+/// what is on its way, and the first bytes of a page do not wait for others' files.
+const LEAD: Span = Span::seconds(1);
+/// On a slow link it is so many responses that are not long.
+const LEAST_LEAD: u64 = 4;
 
 /// Decides which request is released and which long response is read.
 ///
@@ -71,8 +74,9 @@ struct Response {
     /// What room, class and user have paid for and has not come.
     paid: u64,
     /// Until when it holds a place in the window, unless it ends or becomes long
-    /// before; `None` when it holds none.
+    /// before, or then has received a grant more than this; `None` when it holds none.
     place_until: Option<Time>,
+    before: u64,
     is_long: bool,
     /// Its number among the hungry responses, if it is one.
     hungry: Option<u64>,
@@ -83,6 +87,8 @@ struct Response {
 struct ReadGate {
     config: ReadGateConfig,
     room: Room,
+    sizes: Sizes,
+    rate: Rate,
     /// The responses that want to be read: those of each user, and all, in the order
     /// in which they became hungry.
     by_user: BTreeSet<(u32, u64, u32)>,
@@ -122,6 +128,8 @@ impl Scheduler {
         let groups = if together { 1 } else { weights.len() };
         let gate = read_gate.map(|gate| ReadGate {
             config: gate,
+            sizes: Sizes::new(gate.long_from),
+            rate,
             room: Room::new(rate, window.target_millionths, gate),
             by_user: BTreeSet::new(),
             by_age: BTreeMap::new(),
@@ -261,7 +269,7 @@ impl Scheduler {
         self.charge(class, user, Bytes(unpaid));
         self.spend(Bytes(unpaid));
         let Some(gate) = &self.gate else { return Reading::Freely };
-        let ReadGateConfig { long_from, grant, .. } = gate.config;
+        let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
         let response = &mut self.responses[number as usize];
         if !response.is_long {
             if response.place_until.is_some() && response.received < long_from.0 {
@@ -324,6 +332,12 @@ impl Scheduler {
         self.held
     }
 
+    /// Whether long responses are read by grants.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        self.gate.is_some()
+    }
+
     /// The number of waiting requests.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -356,6 +370,14 @@ impl Scheduler {
             if until > now {
                 return;
             }
+            let response = &mut self.responses[number as usize];
+            if response.received - response.before >= gate.config.grant.0 {
+                response.before = response.received;
+                response.place_until = Some(until + PLACE_FOR);
+                gate.places.remove(&(until, number));
+                gate.places.insert((until + PLACE_FOR, number));
+                continue;
+            }
             self.give_place_back(number);
             // The user has paid for a place that brought nothing; others may have the
             // room.
@@ -373,6 +395,9 @@ impl Scheduler {
             self.sate(number);
             self.refund(number);
             let response = self.responses.remove(number as usize);
+            if let Some(gate) = &mut self.gate {
+                gate.sizes.see(Bytes(response.received));
+            }
             if self.lines.finish(response.user) {
                 self.classes.remove_user(self.lines.group(response.class));
             }
@@ -396,7 +421,7 @@ impl Scheduler {
         self.classes.set_first(group, self.lines.first(group));
         let number = self.take_place(request.handle, request.class.0, user, Bytes::ZERO);
         if let Some(gate) = &self.gate {
-            self.pay(number, gate.config.long_from);
+            self.pay(number, gate.sizes.expected());
         }
         Some(Decision::Release { request, permit: self.permits.issue(number) })
     }
@@ -411,6 +436,7 @@ impl Scheduler {
             received: received.0,
             paid: 0,
             place_until: Some(until),
+            before: received.0,
             is_long: false,
             hungry: None,
         });
@@ -423,8 +449,8 @@ impl Scheduler {
     }
 
     /// What is next when there is room for it: of the group that has received the
-    /// least, a request, unless its user is a page ahead of one whose long response
-    /// wants to be read.
+    /// least, a request, unless its user is ahead of one whose long response wants to be
+    /// read by more than a [`LEAD`].
     fn candidate(&self) -> Option<Candidate> {
         let gate = self.gate.as_ref()?;
         let with_requests = self.window.follows_room();
@@ -433,8 +459,8 @@ impl Scheduler {
         let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
             return request.map(|_| Candidate::Request(group));
         };
-        let page = self.lines.lead(gate.config.long_from * PAGE);
-        if request.is_some_and(|request| request <= level.saturating_add(page)) {
+        let lead = self.lines.lead(gate.lead());
+        if request.is_some_and(|request| request <= level.saturating_add(lead)) {
             return Some(Candidate::Request(group));
         }
         let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
@@ -559,10 +585,15 @@ impl ReadGate {
         first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
     }
 
+    /// How far ahead a user of weight 1 may be.
+    fn lead(&self) -> Bytes {
+        self.rate.volume(LEAD).max(self.sizes.long_from() * LEAST_LEAD)
+    }
+
     /// The room that a candidate needs.
     fn needs(&self, candidate: Candidate) -> Bytes {
         match candidate {
-            Candidate::Request(_) => self.config.long_from,
+            Candidate::Request(_) => self.sizes.expected(),
             Candidate::Response(_) => self.config.grant,
         }
     }

@@ -86,7 +86,7 @@ impl<'a> Proxy<'a> {
             servers: hosts.servers.clone(),
             downlink: hosts.downlink,
             server_side: Arc::new(TcpConfig {
-                receive_window: setup.server_window,
+                receive_window: setup.server_window.max(setup.tcp.receive_window),
                 ..(*setup.tcp).clone()
             }),
             relays: BTreeMap::new(),
@@ -167,6 +167,7 @@ impl<'a> Proxy<'a> {
         relay.server = Some(connection);
         self.exchanges.insert(connection, exchange);
         if let Some(end) = world.end(connection, Side::Opener) {
+            end.resize_buffer(self.setup.server_window);
             end.write(self.setup.request.0);
             if let Reading::UpTo(size) = reading {
                 end.read_up_to(size.0);
@@ -214,6 +215,10 @@ impl<'a> Proxy<'a> {
             if let (Reading::UpTo(left), false) = (reading, complete) {
                 end.read_up_to(delivered + left.0);
             }
+            if let Some(size) = self.core.buffer(exchange) {
+                let most = self.server_side.receive_window;
+                end.resize_buffer(size.max(self.setup.server_window).min(most));
+            }
         }
         if complete {
             end.close();
@@ -260,6 +265,7 @@ impl<'a> Proxy<'a> {
             relay.timed = true;
             self.core.timed(OriginId(relay.wanted.server as u64), round_trip);
             self.core.connected(now, exchange);
+            self.core.path(now, exchange, round_trip);
         }
         self.relay(world, exchange);
     }

@@ -7,16 +7,12 @@
 //! then the one listed first. A class that was idle starts at the least *SC* of
 //! the active ones, and when all are idle every *SC* is 0.
 //!
-//! Where long responses are read by grants, two more rules, which are not in
-//! the paper, keep shares:
-//! - A class whose requests wait is not overtaken by long responses of others that
-//!   have received more for their weights. The link is left to it; what it cannot
-//!   use yet widens the window. Else others fill the link, the window stays as
-//!   narrow as it is, and a class of many users never gets its share.
-//! - A class is active as long as a response of its own lingers, though it has no
-//!   use for more than that brings. When it has something to do again, it goes on
-//!   from where the class with the least *SC* of those that have stands, and does not
-//!   make up for minutes.
+//! Where long responses are read by grants, requests and long responses compete for
+//! the room on the link: the class with the least *SC* of all that want either is
+//! next. A class is active as long as a response of its own lingers, though it has no
+//! use for more than that brings; when it has something to do again, it goes on from
+//! the least *SC* of those who wanted something when one was served last, and does
+//! not make up for minutes.
 //!
 //! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products of
 //! common weights and numbers of users divide: equal service is then equal to the
@@ -64,10 +60,12 @@ pub(super) struct Classes {
     classes: Vec<Class>,
     /// The classes with a request waiting.
     waiting: BTreeSet<Rank>,
-    /// The classes with a long response that wants to be read, and no request waiting.
+    /// The classes with a long response that wants to be read.
     reading: BTreeSet<Rank>,
     /// The classes with an active user, by service.
     active: BTreeSet<(u128, u32)>,
+    /// The least *SC* of those who wanted something when one was served last.
+    reached: u128,
     /// The round of [`ClassOrder::Turns`] in which the last request was released.
     round: u128,
     /// How often classes have joined the round.
@@ -123,6 +121,7 @@ impl Classes {
             waiting: BTreeSet::new(),
             reading: BTreeSet::new(),
             active: BTreeSet::new(),
+            reached: 0,
             round: 0,
             joined: 0,
         }
@@ -142,20 +141,26 @@ impl Classes {
         self.waiting.first().map(|(.., id)| *id)
     }
 
-    /// The class whose long response is next. Waiting requests of a class go
-    /// before its long responses, and before those of classes that have received
-    /// more: they would keep the link full and the window as narrow as it is.
-    pub(super) fn next_reading(&self) -> Option<u32> {
-        let (service, .., id) = self.reading.first()?;
-        let is_behind = self.waiting.first().is_some_and(|(waiting, ..)| waiting < service);
-        (!is_behind).then_some(*id)
+    /// The class that is next when there is room: to read a long response, or if
+    /// `with_requests` also to release a request.
+    pub(super) fn next_busy(&self, with_requests: bool) -> Option<u32> {
+        let waiting = self.waiting.first().filter(|_| with_requests);
+        waiting.into_iter().chain(self.reading.first()).min().map(|(.., id)| *id)
+    }
+
+    /// A class is served: who wants something from now on starts no lower than the
+    /// least who does.
+    pub(super) fn reach(&mut self) {
+        let wanting = self.waiting.first().into_iter().chain(self.reading.first());
+        let least = wanting.map(|(service, ..)| *service).min();
+        self.reached = self.reached.max(least.unwrap_or(0));
     }
 
     /// One more active user.
     pub(super) fn add_user(&mut self, id: u32) {
         let least_active = self.active.first().map_or(0, |(service, _)| *service);
         if self.active.is_empty() {
-            self.round = 0;
+            (self.round, self.reached) = (0, 0);
         }
         let start = match self.order {
             // Its turn begins when it joins the round.
@@ -224,6 +229,18 @@ impl Classes {
         });
     }
 
+    /// `size` that a class was charged for will not come. It takes no class below
+    /// what one that comes has.
+    pub(super) fn refund(&mut self, id: u32, size: Bytes) {
+        let (order, reached) = (self.order, self.reached);
+        self.change(id, |class| {
+            let service =
+                u128::from(size.0) * u128::from(SERVICE_SCALE) / u128::from(share(class, order));
+            let less = class.service.saturating_sub(service).max(reached);
+            class.service = class.service.min(less);
+        });
+    }
+
     /// Changes a class and moves it to where it then belongs.
     fn change(&mut self, id: u32, edit: impl FnOnce(&mut Class)) {
         let before = self.places(id);
@@ -241,10 +258,8 @@ impl Classes {
 
     /// A class has something to do again.
     fn catch_up(&mut self, id: u32) {
-        let others = self.waiting.first().into_iter().chain(self.reading.first());
-        let least = others.map(|(service, ..)| *service).min();
         let class = &mut self.classes[id as usize];
-        class.service = class.service.max(least.unwrap_or(0));
+        class.service = class.service.max(self.reached);
     }
 
     fn places(&self, id: u32) -> Places {
@@ -260,7 +275,7 @@ impl Classes {
         };
         Places {
             waiting: class.first.is_some().then_some(rank),
-            reading: (class.first.is_none() && class.hungry > 0).then_some(rank),
+            reading: (class.hungry > 0).then_some(rank),
             active: (class.users > 0).then_some((class.service, id)),
         }
     }

@@ -26,6 +26,7 @@
 //! order of events can lose one. An event without an arrow from a state, such as a
 //! connection that comes up after the client has left, changes nothing.
 
+use super::buffer::Buffer;
 use super::{ClassId, Permit, Reading, Scheduler, Ticket};
 use crate::units::{Bytes, Span, Time};
 
@@ -107,6 +108,7 @@ struct Outstanding {
     moved: Time,
     /// The time since which everything that the scheduler granted has been read.
     ungranted: Option<Time>,
+    buffer: Buffer,
 }
 
 impl Exchange {
@@ -196,6 +198,18 @@ impl Exchange {
         self.outstanding().map_or(Bytes::ZERO, Outstanding::held_back)
     }
 
+    /// The buffer that a response needs, if its path is known.
+    pub(super) fn buffer(&self) -> Option<Bytes> {
+        self.outstanding().and_then(|response| response.buffer.size())
+    }
+
+    /// A round trip to its server takes so long.
+    pub(super) fn time(&mut self, now: Time, round_trip: Span) {
+        if let State::Outstanding(response) = &mut self.state {
+            response.buffer.time(now, round_trip);
+        }
+    }
+
     fn outstanding(&self) -> Option<&Outstanding> {
         match &self.state {
             State::Waiting(_) => None,
@@ -214,6 +228,7 @@ impl Outstanding {
             unread: Bytes::ZERO,
             moved: now,
             ungranted: None,
+            buffer: Buffer::default(),
         }
     }
 
@@ -223,6 +238,7 @@ impl Outstanding {
             return;
         }
         self.moved = now;
+        self.buffer.read(now, size);
         self.unread -= size;
         let reading = scheduler.received(now, &self.permit, size);
         self.reading = match self.reading {

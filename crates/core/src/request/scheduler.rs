@@ -9,9 +9,10 @@ use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, UserOrder, WaitingLimits};
 use super::permit::{Permit, Permits};
 use super::room::{ReadGateConfig, Room};
+use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
-use crate::units::{Bytes, Rate, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// Settings of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,22 @@ pub struct Config {
     pub read_gate: Option<ReadGateConfig>,
 }
 
+/// A response that in this time brings less than a grant is slow, or its server
+/// silent: it leaves the window, and what was paid for and has not come is room again.
+/// Three round trips of the longest paths, with a loss, take less.
+const PLACE_FOR: Span = Span::seconds(3);
+
+/// How far a user may be ahead of one whose long response wants to be read, and
+/// still have requests released first: what the link carries in this time, for a
+/// weight of 1. What users receive differs from their shares by no more than that and
+/// what is on its way, and the first bytes of a page do not wait for others' files.
+const LEAD: Span = Span::seconds(1);
+/// On a slow link it is so many responses that are not long.
+const LEAST_LEAD: u64 = 4;
+
 /// Decides which request is released and which long response is read.
 ///
-/// *Cost.* O(log n) in the classes, and in the users of one class, for every
+/// *Cost.* O(log n) in the classes, users and outstanding responses, for every
 /// event and decision.
 #[derive(Debug)]
 pub struct Scheduler {
@@ -46,6 +60,8 @@ pub struct Scheduler {
     /// The link's counter at the first report, and the unseen bytes found since.
     unseen: Option<(Bytes, u64)>,
     gate: Option<ReadGate>,
+    /// The latest time that is known.
+    now: Time,
 }
 
 /// An outstanding response.
@@ -55,30 +71,44 @@ struct Response {
     class: u32,
     user: u32,
     received: u64,
-    /// Whether it holds a place in the window: until it ends or becomes long.
-    holds_place: bool,
-    long: Option<Long>,
+    /// What room, class and user have paid for and has not come.
+    paid: u64,
+    /// Until when it holds a place in the window, unless it ends or becomes long
+    /// before, or then has received a grant more than this; `None` when it holds none.
+    place_until: Option<Time>,
+    before: u64,
+    is_long: bool,
+    /// Its number among the hungry responses, if it is one.
+    hungry: Option<u64>,
 }
 
-/// The additional state of a long response.
-#[derive(Debug)]
-struct Long {
-    /// The remainder of its grants.
-    granted: u64,
-    /// Its place among the hungry responses: its user's service and its number there.
-    hungry: Option<(u64, u64)>,
-}
-
-/// The read gate's side of long responses.
+/// The read gate: long responses, and the room that they and requests compete for.
 #[derive(Debug)]
 struct ReadGate {
     config: ReadGateConfig,
     room: Room,
-    /// The responses that want to be read: those of each class by their users'
-    /// service, and all in the order in which they became hungry.
-    by_class: Vec<BTreeSet<(u64, u64, u32)>>,
+    sizes: Sizes,
+    rate: Rate,
+    /// The responses that want to be read: those of each user, and all, in the order
+    /// in which they became hungry.
+    by_user: BTreeSet<(u32, u64, u32)>,
     by_age: BTreeMap<u64, u32>,
+    /// The users of each group who have one, by level.
+    readers: Vec<BTreeSet<(u64, u64, u32)>>,
     hungered: u64,
+    /// The responses that hold a place, by the time until which they may.
+    places: BTreeSet<(Time, u32)>,
+    /// Whether a request has the next turn on the floor.
+    request_is_due: bool,
+}
+
+/// What is next when there is room for it.
+#[derive(Clone, Copy, Debug)]
+enum Candidate {
+    /// A request of this group.
+    Request(u32),
+    /// This long response.
+    Response(u32),
 }
 
 impl Scheduler {
@@ -86,23 +116,39 @@ impl Scheduler {
     /// the hash of its users depends on `seed`.
     #[must_use]
     pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32], seed: u64) -> Scheduler {
-        let gate = config.read_gate.map(|gate| ReadGate {
+        let Config { class_order, user_order, limits, window, read_gate } = config;
+        let per_user = ClassOrder::LeastService { per_user: true };
+        let together = user_order == UserOrder::LeastService && class_order == per_user;
+        let forgets = read_gate.is_some();
+        let classes = if together {
+            Classes::new(ClassOrder::Arrival, &[NonZeroU32::MIN], forgets)
+        } else {
+            Classes::new(class_order, weights, forgets)
+        };
+        let groups = if together { 1 } else { weights.len() };
+        let gate = read_gate.map(|gate| ReadGate {
             config: gate,
-            room: Room::new(rate, config.window.target_millionths, gate),
-            by_class: vec![BTreeSet::new(); weights.len()],
+            sizes: Sizes::new(gate.long_from),
+            rate,
+            room: Room::new(rate, window.target_millionths, gate),
+            by_user: BTreeSet::new(),
             by_age: BTreeMap::new(),
+            readers: vec![BTreeSet::new(); groups],
             hungered: 0,
+            places: BTreeSet::new(),
+            request_is_due: false,
         });
         Scheduler {
-            classes: Classes::new(config.class_order, weights, config.read_gate.is_some()),
-            lines: Lines::new(config.user_order, config.limits, weights.len(), seed),
-            window: Window::new(config.window, rate),
+            classes,
+            lines: Lines::new(user_order, limits, weights, together, seed),
+            window: Window::new(window, rate),
             permits: Permits::new(),
             responses: Slab::new(),
             held: 0,
             seen: 0,
             unseen: None,
             gate,
+            now: Time::ZERO,
         }
     }
 
@@ -114,14 +160,15 @@ impl Scheduler {
     pub fn arrive(&mut self, request: Request) -> Result<Ticket, Refusal> {
         self.settle();
         let class = request.class;
-        if self.classes.get(class.0).is_none() {
+        if self.lines.class(class.0).is_none() {
             return Err(Refusal::NoSuchClass { class });
         }
         let (ticket, new_user) = self.lines.join(request)?;
+        let group = self.lines.group(class.0);
         if new_user {
-            self.classes.add_user(class.0);
+            self.classes.add_user(group);
         }
-        self.classes.set_first(class.0, self.lines.first(class.0));
+        self.classes.set_first(group, self.lines.first(group));
         Ok(ticket)
     }
 
@@ -130,10 +177,10 @@ impl Scheduler {
     pub fn withdraw(&mut self, ticket: Ticket) -> Option<Request> {
         self.settle();
         let (request, user_left) = self.lines.withdraw(ticket)?;
-        let ClassId(class) = request.class;
-        self.classes.set_first(class, self.lines.first(class));
+        let group = self.lines.group(request.class.0);
+        self.classes.set_first(group, self.lines.first(group));
         if user_left {
-            self.classes.remove_user(class);
+            self.classes.remove_user(group);
         }
         Some(request)
     }
@@ -148,100 +195,127 @@ impl Scheduler {
     pub fn resume(&mut self, request: Request, received: Bytes) -> Result<Permit, Refusal> {
         self.settle();
         let Request { handle, class, user } = request;
-        if self.classes.get(class.0).is_none() {
+        if self.lines.class(class.0).is_none() {
             return Err(Refusal::NoSuchClass { class });
         }
         let (user, new_user) = self.lines.resume(class, user);
         if new_user {
-            self.classes.add_user(class.0);
+            self.classes.add_user(self.lines.group(class.0));
         }
-        Ok(self.take_place(handle, class.0, user, received))
+        let number = self.take_place(handle, class.0, user, received);
+        Ok(self.permits.issue(number))
     }
 
     /// The next decision at `now`: call it repeatedly after every event, until
     /// it returns `None`. Time never goes back from one call to the next.
     pub fn next(&mut self, now: Time) -> Option<Decision> {
-        self.settle();
+        self.advance(now);
         if self.window.admits(self.held)
-            && let Some(class) = self.classes.next_waiting()
+            && let Some(group) = self.classes.next_waiting()
         {
-            return self.release(class);
+            return self.release(group);
         }
-        self.grant(now)
+        let candidate = self.candidate();
+        let gate = self.gate.as_mut()?;
+        let request = self.classes.next_waiting().filter(|_| self.window.follows_room());
+        let oldest = gate.by_age.first_key_value().map(|(_, oldest)| *oldest);
+        if (request.is_some() || oldest.is_some()) && gate.room.take_floor() {
+            let request = request.filter(|_| gate.request_is_due || oldest.is_none());
+            gate.request_is_due = request.is_none();
+            return match request {
+                Some(group) => self.release(group),
+                None => self.grant(oldest?),
+            };
+        }
+        let candidate = candidate.filter(|candidate| gate.room.has(gate.needs(*candidate)))?;
+        match candidate {
+            Candidate::Request(group) => self.release(group),
+            Candidate::Response(number) => self.grant(number),
+        }
     }
 
     /// The time at which [`next`](Scheduler::next) may have a decision without
     /// another event; `None` if never.
     #[must_use]
     pub fn next_ready(&mut self, now: Time) -> Option<Time> {
-        self.settle();
-        if self.window.admits(self.held) && self.classes.next_waiting().is_some() {
+        self.advance(now);
+        let waits = self.classes.next_waiting().is_some();
+        if self.window.admits(self.held) && waits {
             return Some(now);
         }
-        let gate = self.gate.as_mut().filter(|gate| !gate.by_age.is_empty())?;
-        gate.room.advance(now);
-        gate.room.next(self.classes.next_reading().is_some())
+        let candidate = self.candidate();
+        let gate = self.gate.as_ref()?;
+        let for_floor = !gate.by_age.is_empty() || waits && self.window.follows_room();
+        let floor = gate.room.next_floor().filter(|_| for_floor);
+        let room = candidate.and_then(|candidate| gate.room.next(gate.needs(candidate)));
+        // What a slow response leaves is room.
+        let place = gate.places.first().map(|(until, _)| *until);
+        let place = place.filter(|_| candidate.is_some() || waits);
+        [floor, room, place].into_iter().flatten().min()
     }
 
     /// A part of `size` of a response has been read; returns how to read the rest.
     pub fn received(&mut self, now: Time, permit: &Permit, size: Bytes) -> Reading {
-        self.settle();
+        self.advance(now);
         self.seen = self.seen.saturating_add(size.0);
         let number = permit.response();
-        let Some(response) = self.responses.get(number as usize) else { return Reading::Freely };
-        self.classes.charge(response.class, size);
-        self.lines.charge(response.user, size);
-        let Some(gate) = &mut self.gate else { return Reading::Freely };
-        gate.room.advance(now);
-        let response = &mut self.responses[number as usize];
+        let Some(response) = self.responses.get_mut(number as usize) else {
+            return Reading::Freely;
+        };
+        let unpaid = size.0.saturating_sub(response.paid);
+        response.paid = response.paid.saturating_sub(size.0);
         response.received = response.received.saturating_add(size.0);
-        let Some(long) = &mut response.long else {
-            gate.room.spend(size);
-            if response.received < gate.config.long_from.0 {
+        let (class, user) = (response.class, response.user);
+        self.charge(class, user, Bytes(unpaid));
+        self.spend(Bytes(unpaid));
+        let Some(gate) = &self.gate else { return Reading::Freely };
+        let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
+        let response = &mut self.responses[number as usize];
+        if !response.is_long {
+            if response.place_until.is_some() && response.received < long_from.0 {
                 return Reading::Freely;
             }
-            response.long = Some(Long { granted: 0, hungry: None });
+            response.is_long = true;
             self.give_place_back(number);
-            self.hunger(number);
-            return Reading::UpTo(Bytes::ZERO);
-        };
-        // Grants were paid for when they were made.
-        gate.room.spend(Bytes(size.0.saturating_sub(long.granted)));
-        long.granted = long.granted.saturating_sub(size.0);
-        let granted = Bytes(long.granted);
+            self.refund(number);
+        }
+        let Response { hungry, paid, .. } = self.responses[number as usize];
         // Half a grant ahead, so that reading does not stop at the end of each.
-        if long.hungry.is_none() && granted <= gate.config.grant / 2 {
+        if hungry.is_none() && Bytes(paid) <= grant / 2 {
             self.hunger(number);
         }
-        Reading::UpTo(granted)
+        Reading::UpTo(Bytes(paid))
     }
 
     /// Bytes have come that answer no request: of a user of a class, or of
     /// nobody that is known (`MSF section 6`). The former count as that class's
     /// and user's service.
     pub fn received_unasked(&mut self, now: Time, whose: Option<(ClassId, UserId)>, size: Bytes) {
-        self.settle();
+        self.advance(now);
         self.seen = self.seen.saturating_add(size.0);
         if let Some((class, user)) = whose
-            && self.classes.get(class.0).is_some()
+            && self.lines.class(class.0).is_some()
         {
-            self.classes.charge(class.0, size);
-            if let Some(user) = self.lines.user(class, user) {
-                self.lines.charge(user, size);
+            match self.lines.user(class, user) {
+                Some(user) => self.charge(class.0, user, size),
+                None => self.classes.charge(self.lines.group(class.0), size),
             }
         }
-        self.spend(now, size);
+        self.spend(size);
     }
 
     /// The link's own counters at `now`: report them regularly, several times
     /// in an interval of the window if there is a read gate.
     pub fn report(&mut self, now: Time, report: LinkReport) {
-        self.settle();
+        self.advance(now);
         let (base, known) = *self.unseen.get_or_insert((report.carried - Bytes(self.seen), 0));
         // Bytes in flight inside the gateway are seen later, and are then not new.
         let unseen = (report.carried - base).0.saturating_sub(self.seen).max(known);
         self.unseen = Some((base, unseen));
-        self.spend(now, Bytes(unseen - known));
+        self.spend(Bytes(unseen - known));
+        if let Some(gate) = &mut self.gate {
+            gate.room.report_delay(report.queueing_delay);
+        }
         self.window.report(now, report, self.held);
     }
 
@@ -256,6 +330,12 @@ impl Scheduler {
     pub fn held(&mut self) -> u32 {
         self.settle();
         self.held
+    }
+
+    /// Whether long responses are read by grants.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// The number of waiting requests.
@@ -275,9 +355,37 @@ impl Scheduler {
     #[must_use]
     pub fn class(&mut self, class: ClassId) -> Option<ClassState> {
         self.settle();
-        let state = self.classes.get(class.0)?;
-        let (users, is_waiting) = (state.users, state.first.is_some());
-        Some(ClassState { service: self.classes.service(class.0), users, is_waiting })
+        let (users, is_waiting) = self.lines.class(class.0)?;
+        let service = if self.lines.are_together() { 0 } else { self.classes.service(class.0) };
+        Some(ClassState { service, users, is_waiting })
+    }
+
+    /// Collects the dropped permits, and looks at the clock.
+    fn advance(&mut self, now: Time) {
+        self.settle();
+        self.now = self.now.max(now);
+        while let Some(gate) = &mut self.gate {
+            gate.room.advance(now);
+            let Some((until, number)) = gate.places.first().copied() else { return };
+            if until > now {
+                return;
+            }
+            let response = &mut self.responses[number as usize];
+            if response.received - response.before >= gate.config.grant.0 {
+                response.before = response.received;
+                response.place_until = Some(until + PLACE_FOR);
+                gate.places.remove(&(until, number));
+                gate.places.insert((until + PLACE_FOR, number));
+                continue;
+            }
+            self.give_place_back(number);
+            // The user has paid for a place that brought nothing; others may have the
+            // room.
+            let paid = std::mem::take(&mut self.responses[number as usize].paid);
+            if let Some(gate) = &mut self.gate {
+                gate.room.refund(Bytes(paid));
+            }
+        }
     }
 
     /// Collects the dropped permits.
@@ -285,100 +393,208 @@ impl Scheduler {
         while let Some(number) = self.permits.take_returned() {
             self.give_place_back(number);
             self.sate(number);
+            self.refund(number);
             let response = self.responses.remove(number as usize);
-            if let (Some(gate), Some(long)) = (&mut self.gate, &response.long) {
-                gate.room.refund(Bytes(long.granted));
+            if let Some(gate) = &mut self.gate {
+                gate.sizes.see(Bytes(response.received));
             }
             if self.lines.finish(response.user) {
-                self.classes.remove_user(response.class);
+                self.classes.remove_user(self.lines.group(response.class));
             }
         }
     }
 
     /// The one way out of the window.
     fn give_place_back(&mut self, number: u32) {
-        if std::mem::take(&mut self.responses[number as usize].holds_place) {
+        if let Some(until) = self.responses[number as usize].place_until.take() {
             self.held -= 1;
+            if let Some(gate) = &mut self.gate {
+                gate.places.remove(&(until, number));
+            }
         }
     }
 
-    fn release(&mut self, class: u32) -> Option<Decision> {
-        let (request, user) = self.lines.release(class)?;
-        self.classes.released(class);
-        self.classes.set_first(class, self.lines.first(class));
-        let permit = self.take_place(request.handle, class, user, Bytes::ZERO);
-        Some(Decision::Release { request, permit })
+    fn release(&mut self, group: u32) -> Option<Decision> {
+        self.reach(group);
+        let (request, user) = self.lines.release(group)?;
+        self.classes.released(group);
+        self.classes.set_first(group, self.lines.first(group));
+        let number = self.take_place(request.handle, request.class.0, user, Bytes::ZERO);
+        if let Some(gate) = &self.gate {
+            self.pay(number, gate.sizes.expected());
+        }
+        Some(Decision::Release { request, permit: self.permits.issue(number) })
     }
 
     /// The one way into the window.
-    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> Permit {
+    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> u32 {
+        let until = self.now + PLACE_FOR;
         let number = self.responses.insert(Response {
             handle,
             class,
             user,
             received: received.0,
-            holds_place: true,
-            long: None,
+            paid: 0,
+            place_until: Some(until),
+            before: received.0,
+            is_long: false,
+            hungry: None,
         });
         let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;
-        self.permits.issue(number)
+        if let Some(gate) = &mut self.gate {
+            gate.places.insert((until, number));
+        }
+        number
     }
 
-    /// Lets a long response read on, if one may.
-    fn grant(&mut self, now: Time) -> Option<Decision> {
-        let gate = self.gate.as_mut()?;
-        gate.room.advance(now);
-        let (_, &oldest) = gate.by_age.first_key_value()?;
-        let number = if gate.room.take_floor() {
-            oldest
-        } else {
-            let class = self.classes.next_reading().filter(|_| gate.room.has_room())?;
-            gate.by_class[class as usize].first()?.2
+    /// What is next when there is room for it: of the group that has received the
+    /// least, a request, unless its user is ahead of one whose long response wants to be
+    /// read by more than a [`LEAD`].
+    fn candidate(&self) -> Option<Candidate> {
+        let gate = self.gate.as_ref()?;
+        let with_requests = self.window.follows_room();
+        let group = self.classes.next_busy(with_requests)?;
+        let request = self.lines.first_level(group).filter(|_| with_requests);
+        let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
+            return request.map(|_| Candidate::Request(group));
         };
-        let size = gate.config.grant;
-        gate.room.spend(size);
-        self.sate(number);
-        let response = &mut self.responses[number as usize];
-        if let Some(long) = &mut response.long {
-            long.granted += size.0;
+        let lead = self.lines.lead(gate.lead());
+        if request.is_some_and(|request| request <= level.saturating_add(lead)) {
+            return Some(Candidate::Request(group));
         }
-        Some(Decision::Read { handle: response.handle, size })
+        let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
+        Some(Candidate::Response(*number))
+    }
+
+    /// Those who come from now on start where the one with the least is who wants
+    /// something.
+    fn reach(&mut self, group: u32) {
+        self.classes.reach();
+        let reader = self.gate.as_ref().and_then(|gate| gate.readers[group as usize].first());
+        self.lines.reach(group, reader.map(|(level, ..)| *level));
+    }
+
+    /// Lets a long response read on.
+    fn grant(&mut self, number: u32) -> Option<Decision> {
+        let size = self.gate.as_ref()?.config.grant;
+        let Response { handle, class, .. } = self.responses[number as usize];
+        self.reach(self.lines.group(class));
+        self.sate(number);
+        self.pay(number, size);
+        Some(Decision::Read { handle, size })
     }
 
     /// A long response wants to be read.
     fn hunger(&mut self, number: u32) {
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let place = (self.lines.service(response.user), gate.hungered);
+        let place = gate.hungered;
         gate.hungered += 1;
-        if let Some(long) = &mut response.long {
-            long.hungry = Some(place);
+        response.hungry = Some(place);
+        let user = response.user;
+        let before = gate.reader(user);
+        if before.is_none() && !self.lines.waits(user) {
+            self.lines.catch_up(user);
         }
-        let of_class = &mut gate.by_class[response.class as usize];
-        of_class.insert((place.0, place.1, number));
-        gate.by_age.insert(place.1, number);
-        self.classes.set_hungry(response.class, of_class.len() as u32);
+        gate.by_user.insert((user, place, number));
+        gate.by_age.insert(place, number);
+        self.place_reader(user, self.lines.level(user), before);
     }
 
     /// A long response no longer wants to be read.
     fn sate(&mut self, number: u32) {
         let response = &mut self.responses[number as usize];
-        let Some(place) = response.long.as_mut().and_then(|long| long.hungry.take()) else {
-            return;
-        };
         let Some(gate) = &mut self.gate else { return };
-        let of_class = &mut gate.by_class[response.class as usize];
-        of_class.remove(&(place.0, place.1, number));
-        gate.by_age.remove(&place.1);
-        self.classes.set_hungry(response.class, of_class.len() as u32);
+        let Some(place) = response.hungry.take() else { return };
+        let user = response.user;
+        let before = gate.reader(user);
+        gate.by_user.remove(&(user, place, number));
+        gate.by_age.remove(&place);
+        self.place_reader(user, self.lines.level(user), before);
     }
 
-    /// Bytes on the link that no grant has paid for.
-    fn spend(&mut self, now: Time, size: Bytes) {
+    /// Moves a user among the readers, who stood there at this `level` with this first
+    /// response.
+    fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
+        let Some(gate) = &mut self.gate else { return };
+        let group = self.lines.group_of(user);
+        let readers = &mut gate.readers[group as usize];
+        if let Some(before) = before {
+            readers.remove(&(level, before, user));
+        }
+        let first = gate.by_user.range((user, 0, 0)..).next().filter(|(of, ..)| *of == user);
+        readers.extend(first.map(|(_, first, _)| (self.lines.level(user), *first, user)));
+        self.classes.set_hungry(group, readers.len() as u32);
+    }
+
+    /// Class and user have received `size`, or will.
+    fn charge(&mut self, class: u32, user: u32, size: Bytes) {
+        self.classes.charge(self.lines.group(class), size);
+        let before = self.lines.level(user);
+        self.lines.charge(user, size);
+        self.rank_reader(user, before);
+    }
+
+    /// The level of a user has changed.
+    fn rank_reader(&mut self, user: u32, before: u64) {
+        if let Some(first) = self.gate.as_ref().and_then(|gate| gate.reader(user)) {
+            self.place_reader(user, before, Some(first));
+        }
+    }
+
+    /// Class, user and room pay for what a response is to bring.
+    fn pay(&mut self, number: u32, size: Bytes) {
+        let Response { class, user, .. } = self.responses[number as usize];
+        self.charge(class, user, size);
         if let Some(gate) = &mut self.gate {
-            gate.room.advance(now);
+            gate.room.promise(size);
+        }
+        self.responses[number as usize].paid += size.0;
+    }
+
+    /// What was paid and has not come is given back.
+    fn refund(&mut self, number: u32) {
+        let response = &mut self.responses[number as usize];
+        let size = Bytes(std::mem::take(&mut response.paid));
+        let (class, user) = (response.class, response.user);
+        if size == Bytes::ZERO {
+            return;
+        }
+        self.classes.refund(self.lines.group(class), size);
+        let before = self.lines.level(user);
+        self.lines.refund(user, size);
+        self.rank_reader(user, before);
+        if let Some(gate) = &mut self.gate {
+            gate.room.refund(size);
+        }
+    }
+
+    /// Bytes on the link that nobody has paid for.
+    fn spend(&mut self, size: Bytes) {
+        if let Some(gate) = &mut self.gate {
             gate.room.spend(size);
+        }
+    }
+}
+
+impl ReadGate {
+    /// The number of the first hungry response of a user.
+    fn reader(&self, user: u32) -> Option<u64> {
+        let first = self.by_user.range((user, 0, 0)..).next();
+        first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
+    }
+
+    /// How far ahead a user of weight 1 may be.
+    fn lead(&self) -> Bytes {
+        self.rate.volume(LEAD).max(self.sizes.long_from() * LEAST_LEAD)
+    }
+
+    /// The room that a candidate needs.
+    fn needs(&self, candidate: Candidate) -> Bytes {
+        match candidate {
+            Candidate::Request(_) => self.sizes.expected(),
+            Candidate::Response(_) => self.config.grant,
         }
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn settings(name: &'static str) -> impl Strategy<Value = Vec<(&'stati
     (choices, sizes).prop_map(move |(choices, sizes)| {
         let (shares, window, start, waiting, waiting_per_user) = choices;
         let (long_from, grant, floor, quantum) = sizes;
+        let window = if name == "msf" && window == "controlled" { "room" } else { window };
         let mut given = vec![
             ("window", window.to_string()),
             ("start", start.to_string()),

@@ -317,29 +317,25 @@ fn pauses_are_the_longest_time_without_a_grant_and_the_most_long_responses() {
 
 #[test]
 fn what_handshakes_take_beyond_the_least_is_the_delay_signal() {
-    let given = [("start", "8"), ("interval", "100 ms"), ("delay_limit", "50 ms")];
     let baselines = [(OriginId(1), Span::millis(20)), (OriginId(2), Span::millis(300))];
-    // One origin without a queue, and one with: a mean of 51 and of 49 ms.
-    for (excess, expected) in [(102, 8.0 * 0.85 * 0.85), (98, 8.0)] {
-        let mut desk = Desk::patient("msf", &given);
-        for _ in 0..8 {
+    // One origin without a queue, and one with: means of 149 and of 51 and 49 ms.
+    let waits = [298, 102, 98].map(|excess| {
+        let mut desk = Desk::patient("msf", &[("delay_limit", "50 ms"), ("floor", "0.001")]);
+        desk.now += Span::seconds(1);
+        for _ in 0..100 {
             desk.hear(0);
         }
-        assert_eq!(desk.actions().len(), 8);
         baselines.iter().for_each(|(origin, round_trip)| desk.proxy.timed(*origin, *round_trip));
-        let mut carried = Bytes::ZERO;
-        desk.proxy.report(desk.now, carried);
-        for _ in 0..4 {
-            desk.now += Span::millis(100);
-            desk.proxy.timed(OriginId(1), Span::millis(20));
-            desk.proxy.timed(OriginId(2), Span::millis(300 + excess));
-            // At the target the equation leaves the window as it is.
-            carried += Bytes(99_000);
-            desk.proxy.report(desk.now, carried);
-        }
-        // The baselines spoil the first interval, and the second alone is not enough.
-        assert!((desk.proxy.window() - expected).abs() < 1e-6, "{}", desk.proxy.window());
-    }
+        desk.proxy.report(desk.now, Bytes::ZERO);
+        assert!(!desk.actions().is_empty());
+        desk.proxy.timed(OriginId(1), Span::millis(20));
+        desk.proxy.timed(OriginId(2), Span::millis(300 + excess));
+        desk.proxy.report(desk.now, Bytes::ZERO);
+        desk.proxy.next_timeout(desk.now).expect("some wait").since(desk.now).0 as f64
+    });
+    // Time pays 0.99 of the link in, less the excess as a share of a second.
+    assert!((waits[0] / waits[2] - 0.99 / (0.99 - 0.099)).abs() < 1e-6, "{waits:?}");
+    assert!((waits[1] / waits[2] - 0.99 / 0.989).abs() < 1e-6, "{waits:?}");
 }
 
 /// Buckets of 1 000 and 500 bytes a second, half full.

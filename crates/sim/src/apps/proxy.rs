@@ -107,7 +107,7 @@ impl<'a> Proxy<'a> {
             servers: hosts.servers.clone(),
             downlink: hosts.downlink,
             server_side: Arc::new(TcpConfig {
-                receive_window: setup.server_window,
+                receive_window: setup.server_window.max(setup.tcp.receive_window),
                 ..(*setup.tcp).clone()
             }),
             relays: BTreeMap::new(),
@@ -191,9 +191,13 @@ impl<'a> Proxy<'a> {
         self.exchanges.insert(connection, exchange);
         let state = world.connections.live(connection);
         if let Some((carrier, end)) = state.and_then(|state| state.saying(Side::Opener)) {
+            end.resize_buffer(self.setup.server_window);
             if kept.is_some() {
                 relay.smoothed = end.smoothed_rtt();
                 self.core.connected(now, exchange);
+                if let Some(round_trip) = relay.smoothed {
+                    self.core.path(now, exchange, round_trip);
+                }
             }
             carrier.ask(request, end);
             if let Reading::UpTo(size) = reading {
@@ -273,6 +277,10 @@ impl<'a> Proxy<'a> {
             if let (Reading::UpTo(left), false) = (reading, complete) {
                 end.read_up_to(delivered + left.0);
             }
+            if let Some(size) = self.core.buffer(exchange) {
+                let most = self.server_side.receive_window;
+                end.resize_buffer(size.max(self.setup.server_window).min(most));
+            }
         }
         if complete && carrier.usage == Use::Once {
             end.close();
@@ -330,6 +338,7 @@ impl<'a> Proxy<'a> {
             relay.timed = true;
             self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
             self.core.connected(now, exchange);
+            self.core.path(now, exchange, round_trip);
         }
         self.relay(world, exchange);
     }

@@ -115,6 +115,12 @@ impl Endpoint {
         self.read_up_to(if reads { u64::MAX } else { self.delivered() });
     }
 
+    /// The receive buffer holds this much from now on, at most what the configuration
+    /// says. A window that was advertised is never taken back.
+    pub fn resize_buffer(&mut self, size: Bytes) {
+        self.receiver.resize(size.min(self.config.receive_window).0);
+    }
+
     /// The application reads until it has had `total` bytes of payload and then
     /// stops.
     pub fn read_up_to(&mut self, total: u64) {

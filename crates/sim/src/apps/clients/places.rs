@@ -1,5 +1,7 @@
 //! The connections of clients: which object goes over which.
 
+use tidegate_core::Dscp;
+
 use super::{Alarm, Clients, Object};
 use crate::apps::pool::{Choice, Place, Pool};
 use crate::apps::trouble::Trouble;

@@ -83,6 +83,8 @@ impl Proxy<'_> {
         });
         if let Some(state) = world.connections.live(connection) {
             state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
+            // Nobody knows where a response in a tunnel ends: its buffer stays small.
+            state.endpoint(Side::Opener).resize_buffer(self.setup.server_window);
         }
         world.act(connection, Side::Opener);
         let held = VecDeque::new();

@@ -184,7 +184,12 @@ fn measured(run: &Outcome) -> impl Iterator<Item = &Sample> {
 
 /// The mean window after the warm-up.
 fn mean_window(run: &Outcome) -> Option<f64> {
-    mean(measured(run).map(|sample| sample.window))
+    // Without a window, as many as hold a place.
+    let places = |sample: &Sample| match sample.window {
+        window if window.is_finite() => window,
+        _ => f64::from(sample.held),
+    };
+    mean(measured(run).map(places))
 }
 
 fn at(second: u64) -> Time {

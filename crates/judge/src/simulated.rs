@@ -14,6 +14,9 @@ use crate::flow::{Flow, WARM_UP_S};
 use crate::shaped;
 use crate::workload::{self, PATIENCE_S, SEGMENT_BYTES, Transfer};
 
+/// The kernel's tick (`CONFIG_HZ=250`): all senders are on one host.
+const TIMER_TICK: &str = "4 ms";
+
 /// Why the simulator has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Absent {
@@ -64,6 +67,7 @@ disciplines = ["fifo"]
 [tcp]
 profile = "today"
 congestion = "{controller}"
+timer_tick = "{TIMER_TICK}"
 
 [[link]]
 name = "access"

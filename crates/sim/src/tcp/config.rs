@@ -54,6 +54,11 @@ pub struct TcpConfig {
     /// trip, as in Linux, and does not follow each sample. Four times it is then no less
     /// than [`clock_granularity`](TcpConfig::clock_granularity).
     pub rttvar_per_round: bool,
+    /// The tick of the sender's host, by which its retransmission timer fires as in Linux;
+    /// zero for a timer that is exact. All ticks begin at time zero, as on one host. Tail
+    /// loss probes, the reordering window and delayed acknowledgements stay exact, where
+    /// Linux has them late by an eighth at most.
+    pub timer_tick: Span,
     /// Delayed acknowledgements; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
     /// Whether the first data segment of a connection is acknowledged at once, as
@@ -163,6 +168,7 @@ impl TcpConfig {
             max_rto: MAX_RTO,
             clock_granularity: CLOCK_GRANULARITY,
             rttvar_per_round: false,
+            timer_tick: Span::ZERO,
             delayed_ack: Some(DelayedAck { segments: 2, timeout: Span::millis(200) }),
             ack_first_segment: false,
             quick_acks: false,

@@ -48,8 +48,9 @@
 //! # Structure
 //! `endpoint` is the connection's state machine and builds headers; `receiver`
 //! and `sender` are the halves, which share nothing; `quick_acks` tells the receiver
-//! when Linux acknowledges. The sender keeps the
-//! outstanding segments in a `scoreboard`, which `recovery` marks. A controller
+//! when Linux acknowledges. The sender keeps the outstanding segments in a `scoreboard`,
+//! which `recovery` marks; `rto` estimates the timeout, and `ticks` says when it is over
+//! on a host that counts time in ticks. A controller
 //! in [`congestion`] hears of acknowledgements and losses, and never sees the
 //! board; `delivery` measures rates for those that want them, and `pacing` turns
 //! a controller's rate into times of departure.
@@ -75,6 +76,7 @@ mod rto;
 mod scoreboard;
 mod sender;
 mod statistics;
+mod ticks;
 
 pub use config::{DelayedAck, PROFILES, TcpConfig};
 pub use endpoint::{Endpoint, State};

@@ -12,6 +12,7 @@
 use tidegate_core::{Span, Time};
 
 use super::config::TcpConfig;
+use super::ticks;
 
 /// RFC 6298 (5.7): the timeout of the first data after a SYN has been lost.
 const AFTER_SYN_LOSS: Span = Span::seconds(3);
@@ -79,7 +80,8 @@ impl RoundTrip {
         };
         let timeout = self.smoothed.0 + margin;
         // Not `clamp`, which panics when a configuration has its limits swapped.
-        self.timeout = Span(timeout.max(config.min_rto.0).min(config.max_rto.0));
+        let timeout = Span(timeout.max(config.min_rto.0).min(config.max_rto.0));
+        self.timeout = ticks::whole(config.timer_tick, timeout);
         self.backoff = 0;
     }
 
@@ -146,7 +148,7 @@ impl RoundTrip {
 
     #[inline]
     pub(super) fn deadline(&self, config: &TcpConfig, now: Time) -> Time {
-        now + self.timeout(config)
+        ticks::fires(config.timer_tick, now, self.timeout(config))
     }
 }
 

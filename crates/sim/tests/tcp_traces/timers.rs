@@ -1,6 +1,6 @@
 //! Timeouts, back-off and window probes.
 
-use tidegate_core::{Bytes, Time};
+use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 
 use crate::tcp::{CLIENT, Fate, Pair, SERVER};
@@ -82,6 +82,22 @@ fn a_long_recovery_ends_in_a_timeout() {
     pair.run_until(millis(1_301));
     assert_eq!(pair.ends[CLIENT].statistics().timeouts, 1);
     assert!(pair.run().ends[CLIENT].is_closed());
+}
+
+/// Linux's wheel of timers with ticks of 4 ms: segment 2 is lost three times, as above.
+/// The timer of 1 s from 200 ms on is 250 ticks from tick 50, in a slot of 8 ticks that
+/// ends at tick 304, which is 1 216 ms. 2 s are 500 ticks from there: a slot of 8 again,
+/// until tick 808. 4 s are 1 000 ticks, for which slots are 64 long: until tick 1 856.
+#[test]
+fn timeouts_fire_at_the_ticks_of_the_host() {
+    let config = TcpConfig { timer_tick: Span::millis(4), ..plain(2) };
+    let mut pair = pair(&config).transfer(6 * MSS).losing(&[2, 5, 6]);
+    for (count, at) in (1..).zip([1_216, 3_232, 7_424]) {
+        pair.run_until(millis(at - 1));
+        assert_eq!(pair.ends[CLIENT].statistics().timeouts, count - 1, "before {at} ms");
+        pair.run_until(millis(at));
+        assert_eq!(pair.ends[CLIENT].statistics().timeouts, count, "at {at} ms");
+    }
 }
 
 /// Gives up after the retries that are configured, with the back-off of

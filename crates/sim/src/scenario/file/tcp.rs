@@ -39,6 +39,7 @@ impl Tcp {
         config.slow_start = self.slow_start.map(SlowStart::from).or(config.slow_start);
         set(&mut config.lost_syns, self.lost_syns.map(|count| count.0));
         set(&mut config.rttvar_per_round, self.rttvar_per_round);
+        set(&mut config.timer_tick, self.timer_tick.map(|span| span.0));
         set(&mut config.quick_acks, self.quick_acks);
         set(&mut config.undo, self.undo);
         set(&mut config.separate_fin, self.separate_fin);

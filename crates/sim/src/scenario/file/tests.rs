@@ -300,6 +300,7 @@ lost_syns = 2
 linear_syn_timeouts = 3
 quick_acks = true
 rttvar_per_round = true
+timer_tick = "4 ms"
 separate_fin = true
 receive_window = "43 kB"
 initial_rto = "2 s"
@@ -333,6 +334,7 @@ data_retries = 2
         linear_syn_timeouts: 3,
         quick_acks: true,
         rttvar_per_round: true,
+        timer_tick: Span::millis(4),
         separate_fin: true,
         receive_window: Bytes(43_000),
         initial_rto: Span::seconds(2),

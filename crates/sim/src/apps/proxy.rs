@@ -203,8 +203,14 @@ impl<'a> Proxy<'a> {
         world.act(connection, Side::Opener);
     }
 
-    /// Opens a connection to a server.
+    /// Opens a connection to a server, for requests.
     fn open(&mut self, world: &mut World<'_>, server: usize) -> ConnectionId {
+        let usage = if self.keeps() { Use::InTurn } else { Use::Once };
+        self.reach(world, server, usage)
+    }
+
+    /// Opens a connection to a server, for this use.
+    fn reach(&mut self, world: &mut World<'_>, server: usize, usage: Use) -> ConnectionId {
         let connection = world.open(&Opening {
             nodes: [self.host, self.servers[server]],
             tcp: [self.server_side.clone(), self.setup.tcp.clone()],
@@ -213,7 +219,6 @@ impl<'a> Proxy<'a> {
             dscp: [Dscp::DEFAULT; 2],
             tag: server as u64,
         });
-        let usage = if self.keeps() { Use::InTurn } else { Use::Once };
         if let Some(state) = world.connections.live(connection) {
             state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
         }

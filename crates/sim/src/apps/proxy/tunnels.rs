@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
+use tidegate_core::Bytes;
 use tidegate_core::request::{ClassId, Piece as Said, Reading, TunnelId, UserId, Verdict};
-use tidegate_core::{Bytes, Dscp};
 
 use super::Proxy;
 use crate::apps::pool::Place;
-use crate::carrier::{Came, Carrier, Heard, Piece};
-use crate::connections::{AppId, ConnectionId, Opening, Over, Side};
+use crate::carrier::{Came, Heard, Piece};
+use crate::connections::{ConnectionId, Over, Side};
 use crate::requests::{Ending, Through, Wanted};
 use crate::simulation::World;
 
@@ -73,17 +73,7 @@ impl Proxy<'_> {
             // Its request to be one is seen.
             self.core.exempt(tunnel);
         }
-        let connection = world.open(&Opening {
-            nodes: [self.host, self.servers[server]],
-            tcp: [self.server_side.clone(), self.setup.tcp.clone()],
-            apps: [AppId::Proxy, AppId::Servers],
-            class: 0,
-            dscp: [Dscp::DEFAULT; 2],
-            tag: server as u64,
-        });
-        if let Some(state) = world.connections.live(connection) {
-            state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
-        }
+        let connection = self.reach(world, server, usage);
         world.act(connection, Side::Opener);
         let held = VecDeque::new();
         self.tunnels.insert(tunnel, Tunnel { class, client, server: connection, held });

@@ -24,7 +24,7 @@ const NATIVE: &str = "native";
 const EXAMPLES: &str = "\
 Examples:
   tidegate-judge guest                        measures every cell in a guest with Debian's kernel
-  tidegate-judge guest --cells fq_codel       only the cells with this in their name
+  tidegate-judge guest --cells fq_codel       only the cells whose names begin so
   tidegate-judge page                         writes docs/kernel from the kept figures
   tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
 
@@ -99,7 +99,7 @@ enum Task {
 /// What is measured, and where the figures go.
 #[derive(Args)]
 struct Which {
-    /// Only cells whose names contain this; long flows are called `long-<controller>`.
+    /// Only cells whose names begin with this; long flows are called `long-<controller>`.
     #[arg(long, value_name = "TEXT", default_value = "")]
     cells: String,
     /// The number of logs for each cell.
@@ -125,11 +125,11 @@ enum Part {
 }
 
 impl Part {
-    /// Everything whose name contains `text`.
-    fn all(text: &str) -> Vec<Part> {
+    /// Everything whose name begins with `start`.
+    fn all(start: &str) -> Vec<Part> {
         let flows = cell::controllers().map(|name| Part::Flow(cell::long_flow(name)));
         let transfers = cell::cells().into_iter().map(Part::Transfers);
-        flows.chain(transfers).filter(|part| part.name().contains(text)).collect()
+        flows.chain(transfers).filter(|part| part.name().starts_with(start)).collect()
     }
 
     fn cell(&self) -> &Cell {

@@ -6,6 +6,10 @@
 //! cache lines on the way down than one with two. It stays small because its users
 //! keep it so: a link has one entry for all its packets in flight, and a connection
 //! end has one for all its timers.
+//!
+//! Most events schedule one more. The root therefore stays vacant while an event is
+//! handled: the next one scheduled enters there, and goes down only as far as it must.
+//! Otherwise each event would bring the last leaf to the root and down again.
 
 use tidegate_core::Time;
 
@@ -13,6 +17,8 @@ use tidegate_core::Time;
 #[derive(Debug)]
 pub struct Kernel<E> {
     heap: Vec<Entry<E>>,
+    /// Whether the root's event has been handed out, and nothing has taken its place.
+    vacant: bool,
     now: Time,
     scheduled: u64,
     handled: u64,
@@ -45,7 +51,7 @@ impl<E: Copy> Kernel<E> {
     /// Nothing scheduled, at time zero.
     #[must_use]
     pub fn new() -> Kernel<E> {
-        Kernel { heap: Vec::new(), now: Time::ZERO, scheduled: 0, handled: 0 }
+        Kernel { heap: Vec::new(), vacant: false, now: Time::ZERO, scheduled: 0, handled: 0 }
     }
 
     /// The time of the last event handled.
@@ -63,30 +69,44 @@ impl<E: Copy> Kernel<E> {
     /// Events still to come.
     #[must_use]
     pub fn pending(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.vacant)
     }
 
     /// Schedules `event` for `at`; a time in the past means now.
     pub fn schedule(&mut self, at: Time, event: E) {
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
         self.scheduled += 1;
-        self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
+        if self.vacant {
+            self.vacant = false;
+            self.sift_down(entry);
+        } else {
+            self.heap.push(entry);
+            self.sift_up(self.heap.len() - 1, entry);
+        }
     }
 
     /// Returns the next event no later than `until`, and moves the clock to it.
     pub fn next(&mut self, until: Time) -> Option<E> {
+        if self.vacant {
+            self.fill_root();
+        }
         let first = *self.heap.first()?;
         if first.at > until {
             return None;
         }
-        let last = self.heap.pop().expect("the heap has a first entry");
-        if !self.heap.is_empty() {
-            self.sift_down(last);
-        }
+        self.vacant = true;
         self.now = first.at;
         self.handled += 1;
         Some(first.event)
+    }
+
+    /// Gives the vacant root to the last leaf, which goes down from there.
+    fn fill_root(&mut self) {
+        self.vacant = false;
+        let last = self.heap.pop().expect("the heap has a root");
+        if !self.heap.is_empty() {
+            self.sift_down(last);
+        }
     }
 
     /// Puts `entry` where it belongs between `hole` and the root.
@@ -107,21 +127,25 @@ impl<E: Copy> Kernel<E> {
         let (mut hole, key) = (0, entry.key());
         loop {
             let first = hole * ARITY + 1;
-            let least = match self.heap.get(first..first + ARITY) {
+            let (least, least_key) = match self.heap.get(first..first + ARITY) {
                 // This is almost always the case: two rounds of a tournament.
                 Some([a, b, c, d]) => {
                     let (left, left_key) =
                         if b.key() < a.key() { (1, b.key()) } else { (0, a.key()) };
                     let (right, right_key) =
                         if d.key() < c.key() { (3, d.key()) } else { (2, c.key()) };
-                    first + if right_key < left_key { right } else { left }
+                    if right_key < left_key {
+                        (first + right, right_key)
+                    } else {
+                        (first + left, left_key)
+                    }
                 }
                 _ => match (first..self.heap.len()).min_by_key(|child| self.heap[*child].key()) {
-                    Some(least) => least,
+                    Some(least) => (least, self.heap[least].key()),
                     None => break,
                 },
             };
-            if self.heap[least].key() >= key {
+            if least_key >= key {
                 break;
             }
             self.heap[hole] = self.heap[least];

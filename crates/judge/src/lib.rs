@@ -10,6 +10,7 @@ pub mod kept;
 pub mod native;
 pub mod page;
 mod plot;
+mod pooled;
 mod shaped;
 pub mod simulated;
 pub mod verdict;

@@ -13,6 +13,7 @@ use crate::figures::Row;
 use crate::flow::{Flow, SECONDS, WARM_UP_S};
 use crate::kept::Kept;
 use crate::plot;
+use crate::pooled;
 use crate::simulated;
 use crate::verdict::{self, Judged, Measure, Verdict};
 
@@ -147,9 +148,14 @@ fn index(kept: &Kept, outcomes: &[Outcome], rest: &str) -> String {
             count(Verdict::Undecided),
             count(Verdict::Out),
         );
-        for (cell, outcome) in of_it {
+        for (cell, outcome) in &of_it {
             page += &line(cell, outcome);
         }
+        let ratios: Vec<_> = of_it
+            .iter()
+            .filter_map(|(cell, outcome)| Some((*cell, outcome.as_ref().ok()?.ratios.clone())))
+            .collect();
+        page += &pooled::table(question, &ratios);
     }
     page + rest
 }

@@ -122,6 +122,9 @@ pub struct Judged {
     pub logs: usize,
     /// The size classes that both have, from the smallest.
     pub classes: Vec<Class>,
+    /// The ratio of ours to the kernel's over all classes in each log, in the order of
+    /// [`Measure::ALL`].
+    pub ratios: [Vec<f64>; 3],
 }
 
 impl Judged {
@@ -174,7 +177,27 @@ pub fn judge(cell: &Cell, kernel: &[Row], ours: &[Row]) -> Judged {
         (!pairs.is_empty()).then(|| classified(cell.question, class, &pairs))
     });
     let classes = classes.collect();
-    Judged { cell: *cell, logs: logs.len(), classes }
+    let kernel: Vec<&Row> = kernel.iter().filter(|row| row.cell == name).collect();
+    let ours: Vec<&Row> = ours.iter().filter(|row| row.cell == name).collect();
+    let ratios = Measure::ALL.map(|measure| ratios(&kernel, &ours, measure));
+    Judged { cell: *cell, logs: logs.len(), classes, ratios }
+}
+
+/// The ratio of ours to the kernel's in each log that both have: the geometric mean over
+/// size classes.
+fn ratios(kernel: &[&Row], ours: &[&Row], measure: Measure) -> Vec<f64> {
+    let mut logs: Vec<u64> = ours.iter().map(|row| row.log).collect();
+    logs.sort_unstable();
+    logs.dedup();
+    let ratios = logs.into_iter().filter_map(|log| {
+        let classes = ours.iter().filter(|row| row.log == log).filter_map(|ours| {
+            let kernel = kernel.iter().find(|row| row.log == log && row.class == ours.class)?;
+            Some(libm::log(measure.of(ours) / measure.of(kernel)))
+        });
+        let (sum, count) = classes.fold((0.0, 0), |(sum, count), log| (sum + log, count + 1));
+        (count > 0).then(|| libm::exp(sum / f64::from(count)))
+    });
+    ratios.collect()
 }
 
 /// Compares a class over logs.
@@ -241,5 +264,18 @@ mod tests {
         assert_eq!(judged.verdict(), Verdict::Holds);
         // A log that only the kernel has does not count.
         assert_eq!(judge(&cell, &kernel, &ours[..1]).verdict(), Verdict::Undecided);
+    }
+
+    #[test]
+    fn the_classes_of_a_log_are_one_number() {
+        let of = |log, class, mean_ms| Row { class, ..row(log, mean_ms) };
+        let kernel = [of(1, 0, 10.0), of(1, 1, 10.0), of(2, 0, 40.0)];
+        // Twice and half as long is the same on average; the third log is ours only.
+        let ours = [of(1, 0, 20.0), of(1, 1, 5.0), of(2, 0, 44.0), of(3, 0, 1.0)];
+        let (kernel, ours): (Vec<&Row>, Vec<&Row>) =
+            (kernel.iter().collect(), ours.iter().collect());
+        let found = ratios(&kernel, &ours, Measure::Mean);
+        assert_eq!(found.len(), 2);
+        assert!((found[0] - 1.0).abs() < 1e-9 && (found[1] - 1.1).abs() < 1e-9, "{found:?}");
     }
 }

@@ -528,6 +528,7 @@ impl Sender {
             let recovering = self.phase == Phase::Recovery;
             let flight = if recovering { self.flight_in_recovery(config) } else { self.flight() };
             let reduces = self.timeouts == 1 && !(recovering && self.detects_by_time());
+            self.mark_losses_after_timeout(now);
             if reduces {
                 self.note_reduction();
             }
@@ -535,7 +536,6 @@ impl Sender {
             if let Some(sack) = &mut self.sack {
                 sack.on_timeout(forward);
             }
-            self.mark_losses_after_timeout(now);
             self.report_losses();
             if reduces {
                 // RFC 5681 equation 4; held when the same segment times out again. With

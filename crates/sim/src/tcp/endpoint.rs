@@ -178,7 +178,7 @@ impl Endpoint {
             self.emit(now, probe, out);
         }
         if self.sender.reorder_at <= now {
-            self.sender.on_reordering_timer(now);
+            self.sender.on_reordering_timer(&self.config, now);
         }
         if self.sender.retransmit_at <= now {
             let goes_on = match self.state {

@@ -18,6 +18,7 @@ use crate::tcp::header::{echoes_before, timestamp};
 use crate::tcp::ranges::Ranges;
 use crate::tcp::scoreboard::{Record, Scoreboard, sent_after};
 use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+use crate::tcp::ticks;
 
 /// `TLP.max_ack_delay`: how long a peer may hold back its acknowledgement of a
 /// single segment (section 7.2; its authors' Linux has 200 ms).
@@ -341,11 +342,18 @@ impl Sender {
     }
 
     /// Section 6.2, step 5, and its timer.
-    pub(super) fn detect_by_time(&mut self, rack: &mut Rack, sacked: &Ranges, now: Time) {
+    pub(super) fn detect_by_time(
+        &mut self,
+        config: &TcpConfig,
+        rack: &mut Rack,
+        sacked: &Ranges,
+        now: Time,
+    ) {
         let smoothed = self.round_trip.smoothed();
         let window = rack.reordering_window(self.phase, self.board.sacked(), smoothed);
         let wait = rack.mark_losses(&mut self.board, sacked, now, window);
-        self.reorder_at = wait.unwrap_or(Time::FAR_FUTURE);
+        self.reorder_at =
+            wait.map_or(Time::FAR_FUTURE, |at| ticks::fires(config.timer_tick, now, at.since(now)));
     }
 
     /// A probe has repaired the one loss of a flight: nothing is left to
@@ -361,7 +369,7 @@ impl Sender {
     /// Sets the probe timer (section 7.2), for new data and for every
     /// acknowledgement.
     #[inline]
-    pub(in crate::tcp) fn schedule_probe(&mut self, now: Time) {
+    pub(in crate::tcp) fn schedule_probe(&mut self, config: &TcpConfig, now: Time) {
         self.probe_at = Time::FAR_FUTURE;
         if !self.detects_by_time()
             || self.phase != Phase::Open
@@ -376,7 +384,8 @@ impl Sender {
             Some(smoothed) if self.board.len() == 1 => smoothed * 2 + MAX_ACK_DELAY,
             Some(smoothed) => smoothed * 2,
         };
-        self.probe_at = (self.next_departure(now) + timeout).min(self.retransmit_at);
+        let departure = self.next_departure(now);
+        self.probe_at = ticks::fires(config.timer_tick, departure, timeout).min(self.retransmit_at);
     }
 
     /// The probe timer is due (section 7.3).

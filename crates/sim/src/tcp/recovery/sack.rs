@@ -240,7 +240,7 @@ impl Sender {
                 if repaired && self.phase == Phase::Open {
                     self.on_loss_repaired(flight);
                 }
-                self.detect_by_time(rack, &sack.sacked, now);
+                self.detect_by_time(config, rack, &sack.sacked, now);
             }
             None => sack.mark_losses(&mut self.board, self.mss),
         }
@@ -256,7 +256,7 @@ impl Sender {
         if progress || repairing {
             self.restart_timer(config, now);
         }
-        self.schedule_probe(now);
+        self.schedule_probe(config, now);
     }
 
     fn change_phase(&mut self, now: Time, acked: u64, delivered: u64, taken: Taken) {
@@ -398,12 +398,12 @@ impl Sender {
     }
 
     /// The reordering timer, when it is due (RFC 8985 section 6.3).
-    pub(in crate::tcp) fn on_reordering_timer(&mut self, now: Time) {
+    pub(in crate::tcp) fn on_reordering_timer(&mut self, config: &TcpConfig, now: Time) {
         self.reorder_at = Time::FAR_FUTURE;
         let Some(mut sack) = self.sack.take() else { return };
         let awaiting = self.board.awaiting();
         if let Some(rack) = &mut sack.rack {
-            self.detect_by_time(rack, &sack.sacked, now);
+            self.detect_by_time(config, rack, &sack.sacked, now);
         }
         self.sack = Some(sack);
         self.report_losses();
@@ -413,6 +413,6 @@ impl Sender {
             // One segment counts as delivered: the timer allows one to be sent.
             self.pace_recovery(false, u64::from(self.mss));
         }
-        self.schedule_probe(now);
+        self.schedule_probe(config, now);
     }
 }

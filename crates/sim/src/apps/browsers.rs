@@ -436,20 +436,6 @@ impl<'a> Browsers<'a> {
         }
         acts
     }
-
-    /// Has TCP look at what browsers have written; returns whether that was to be done
-    /// at the connection `here`, which the caller does.
-    fn send(&mut self, world: &mut World<'_>, here: Option<ConnectionId>) -> bool {
-        let mut is_here = false;
-        for connection in self.written.drain(..) {
-            if Some(connection) == here {
-                is_here = true;
-            } else {
-                world.act(connection, Side::Opener);
-            }
-        }
-        is_here
-    }
 }
 
 impl User<'_> {
@@ -496,7 +482,7 @@ impl App for Browsers<'_> {
                 }
             }
         }
-        self.send(world, None);
+        world.act_at(self.written.drain(..), None);
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
@@ -506,7 +492,7 @@ impl App for Browsers<'_> {
             Side::Acceptor => self.hear(world, id, key),
             Side::Opener => {
                 self.come(world, id, key);
-                self.send(world, Some(id))
+                world.act_at(self.written.drain(..), Some(id))
             }
         }
     }
@@ -534,17 +520,14 @@ impl App for Browsers<'_> {
             self.end_object(world, object, false, Some(connection));
         }
         self.reopen(world, user, place);
-        self.send(world, None);
+        world.act_at(self.written.drain(..), None);
     }
 }
 
 impl Browsers<'_> {
     /// Objects that wait for a connection where none is left get new ones.
     fn reopen(&mut self, world: &mut World<'_>, user: usize, place: Place) {
-        while let Some(pool) = self.users[user].pools.get_mut(&place)
-            && pool.open.len() < AT_ONCE as usize
-            && let Some(next) = pool.waiting.pop_front()
-        {
+        while let Some(next) = self.users[user].pools.get_mut(&place).and_then(Pool::next_to_open) {
             let carrier = self.open(world, user, place);
             self.give(world, carrier, next);
         }

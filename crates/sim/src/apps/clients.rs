@@ -412,7 +412,7 @@ impl App for Clients<'_> {
             Alarm::Watch(object) => self.watch(world, object),
             Alarm::Idle { connection, given } => self.close_idle(world, connection, given),
         }
-        self.send(world, None);
+        world.act_at(self.written.drain(..), None);
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
@@ -437,7 +437,7 @@ impl App for Clients<'_> {
                 None => break,
             }
         }
-        self.send(world, Some(id)) || closes
+        world.act_at(self.written.drain(..), Some(id)) || closes
     }
 
     fn on_over(
@@ -452,6 +452,6 @@ impl App for Clients<'_> {
             Over::Aborted { reason, .. } => Ending::of(reason),
         };
         self.lose(world, connection, ending);
-        self.send(world, None);
+        world.act_at(self.written.drain(..), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::pages::AT_ONCE;
+
 /// The ends of what a client of a gateway's setup says: the client, by its number among
 /// those of all classes, and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +60,11 @@ impl<C: Copy + PartialEq> Pool<C> {
         }
     }
 
+    /// An object that waits although it may have a new connection, as one has ended.
+    pub(super) fn next_to_open(&mut self) -> Option<usize> {
+        if self.open.len() < AT_ONCE as usize { self.waiting.pop_front() } else { None }
+    }
+
     /// A connection is closed, or is about to be.
     pub(super) fn leave(&mut self, connection: C) {
         self.open.retain(|it| *it != connection);
@@ -85,5 +92,9 @@ mod tests {
         assert_eq!(pool.choose(2, |_| false), Choice::Wait);
         pool.leave(7);
         assert_eq!(pool.choose(2, |_| false), Choice::Open);
+        pool.waiting.extend([1, 2]);
+        assert_eq!(pool.next_to_open(), Some(1));
+        pool.open.extend(9..14);
+        assert_eq!(pool.next_to_open(), None);
     }
 }

@@ -307,6 +307,24 @@ impl<'a> World<'a> {
         self.spare_headers.push(headers);
     }
 
+    /// Does so at the openers' ends of the connections at which programs have `written`.
+    /// Returns whether `here` is one of them: the caller does so there.
+    pub(crate) fn act_at(
+        &mut self,
+        written: impl Iterator<Item = ConnectionId>,
+        here: Option<ConnectionId>,
+    ) -> bool {
+        let mut is_here = false;
+        for connection in written {
+            if Some(connection) == here {
+                is_here = true;
+            } else {
+                self.act(connection, Side::Opener);
+            }
+        }
+        is_here
+    }
+
     /// Breaks a connection off, at once and at both ends.
     pub(crate) fn abort(&mut self, connection: ConnectionId, by: Side, reason: u16) {
         if self.connections.live(connection).is_some() {

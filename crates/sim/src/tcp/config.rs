@@ -54,10 +54,9 @@ pub struct TcpConfig {
     /// trip, as in Linux, and does not follow each sample. Four times it is then no less
     /// than [`clock_granularity`](TcpConfig::clock_granularity).
     pub rttvar_per_round: bool,
-    /// The tick of the sender's host, by which its retransmission timer fires as in Linux;
-    /// zero for a timer that is exact. All ticks begin at time zero, as on one host. Tail
-    /// loss probes, the reordering window and delayed acknowledgements stay exact, where
-    /// Linux has them late by an eighth at most.
+    /// The tick of the host, by which its timers fire as in Linux: those of retransmissions,
+    /// tail loss probes, the reordering window and delayed acknowledgements. Pacing stays
+    /// exact. Zero for timers that are exact. All ticks begin at time zero, as on one host.
     pub timer_tick: Span,
     /// Delayed acknowledgements; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,

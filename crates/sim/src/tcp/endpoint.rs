@@ -1,15 +1,17 @@
-//! One end of a connection: the state diagram of RFC 9293, and the headers.
+//! One end of a connection: the state diagram of RFC 9293. [`output`] builds the headers.
+
+mod output;
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_core::{Rate, Span, Time};
 
 use super::config::TcpConfig;
-use super::header::{Flags, Header, Options, SequenceSpace, Timestamps, timestamp};
+use super::header::{Flags, Header, SequenceSpace};
 use super::quick_acks::Pace;
 use super::receiver::Receiver;
 use super::recovery::sack::Sack;
-use super::sender::{Outgoing, Sender};
+use super::sender::Sender;
 use super::statistics::Statistics;
 
 /// Where a connection stands (RFC 9293 section 3.3.2).
@@ -178,7 +180,7 @@ impl Endpoint {
             self.emit(now, probe, out);
         }
         if self.sender.reorder_at <= now {
-            self.sender.on_reordering_timer(now);
+            self.sender.on_reordering_timer(&self.config, now);
         }
         if self.sender.retransmit_at <= now {
             let goes_on = match self.state {
@@ -387,124 +389,6 @@ impl Endpoint {
             State::FinWait2 => self.finish(State::TimeWait),
             _ => {}
         }
-    }
-
-    /// Sends everything that may be sent now: a lone acknowledgement, then data,
-    /// then an acknowledgement if no data has carried it.
-    #[inline]
-    fn flush(&mut self, now: Time, out: &mut Vec<Header>) {
-        match self.state {
-            State::SynSent | State::SynReceived => {
-                if self.syn_due {
-                    self.emit_syn(now, out);
-                }
-                return;
-            }
-            State::Listen => return,
-            State::Closed if self.failed => return,
-            // The other states that are over may still owe an acknowledgement.
-            _ => {}
-        }
-        if self.receiver.owes_alone() {
-            self.emit_acknowledgement(now, out);
-        }
-        while let Some(segment) = self.sender.next_segment(&self.config, now) {
-            if segment.payload > 0 {
-                self.receiver.on_answer(now);
-            }
-            self.emit(now, segment, out);
-        }
-        if self.receiver.owes_now() {
-            self.emit_acknowledgement(now, out);
-        }
-    }
-
-    fn emit_syn(&mut self, now: Time, out: &mut Vec<Header>) {
-        self.syn_due = false;
-        let answers = self.state == State::SynReceived;
-        let ecn = match (self.ecn, answers) {
-            (false, _) => Flags::empty(),
-            (true, false) => Flags::ECE | Flags::CWR,
-            (true, true) => Flags::ECE,
-        };
-        let mss = self.config.segment_size() as u16;
-        let mut header = Header {
-            sequence: self.own.wire(0),
-            flags: Flags::SYN | Flags::ACK.when(answers) | ecn,
-            options: Options {
-                mss: if self.config.mss_option { mss } else { 0 },
-                sack_permitted: self.sack,
-                window_scale: self.config.receive_window > Bytes(65_535),
-                timestamps: self.timestamps,
-            },
-            timestamps: self.stamps(now),
-            ..Header::default()
-        };
-        if answers {
-            self.receiver.acknowledge(&mut header, self.peer, self.mss);
-        }
-        header.window = self.receiver.unscaled_window();
-        self.sender.on_syn_sent(&self.config, now);
-        self.sender.statistics.segments_sent += 1;
-        out.push(header);
-    }
-
-    /// A segment with our data or FIN.
-    #[inline]
-    fn emit(&mut self, now: Time, segment: Outgoing, out: &mut Vec<Header>) {
-        let reduced = self.ecn && segment.new_data && self.sender.take_reduction();
-        let statistics = &mut self.sender.statistics;
-        statistics.segments_sent += 1;
-        statistics.data_segments_sent += u64::from(segment.payload > 0);
-        let mut header = self.header(now, segment.start);
-        header.payload = segment.payload;
-        header.ecn_capable = self.ecn && segment.new_data;
-        header.flags = header.flags
-            | Flags::CWR.when(reduced)
-            | Flags::FIN.when(segment.fin)
-            | Flags::PSH.when(self.sender.ends_write(&segment));
-        out.push(header);
-        if segment.fin && !self.fin_sent {
-            self.fin_sent = true;
-            match self.state {
-                State::Established => self.state = State::FinWait1,
-                State::CloseWait => self.state = State::LastAck,
-                _ => {}
-            }
-        }
-    }
-
-    fn stamps(&self, now: Time) -> Timestamps {
-        if !self.timestamps {
-            return Timestamps::default();
-        }
-        Timestamps { value: timestamp(now), echo: self.receiver.recent() }
-    }
-
-    fn emit_acknowledgement(&mut self, now: Time, out: &mut Vec<Header>) {
-        self.sender.statistics.segments_sent += 1;
-        let mut header = self.header(now, self.sender.next);
-        if self.sack {
-            self.receiver.report(&mut header, self.peer);
-        } else {
-            self.receiver.drop_report();
-        }
-        out.push(header);
-    }
-
-    /// The header of a segment that starts at `start` and acknowledges what has
-    /// come in.
-    #[inline]
-    fn header(&mut self, now: Time, start: u64) -> Header {
-        let mut header = Header {
-            sequence: self.own.wire(start),
-            flags: Flags::ACK | Flags::ECE.when(self.receiver.echo()),
-            options: Options { timestamps: self.timestamps, ..Options::default() },
-            timestamps: self.stamps(now),
-            ..Header::default()
-        };
-        self.receiver.acknowledge(&mut header, self.peer, self.mss);
-        header
     }
 
     /// Payload bytes handed to the application, in order.

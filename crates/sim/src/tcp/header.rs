@@ -123,6 +123,11 @@ pub(super) fn timestamp(now: Time) -> u32 {
     (now.0 / Span::millis(1).0 + 1) as u32
 }
 
+/// Whether the peer echoes a timestamp from before `sent_at`.
+pub(super) fn echoes_before(echo: u32, sent_at: u32) -> bool {
+    echo != 0 && echo.wrapping_sub(sent_at).cast_signed() < 0
+}
+
 /// How long ago the clock of timestamps showed a value, if it is one.
 pub(super) fn timestamp_age(now: Time, value: u32) -> Option<Span> {
     let age = timestamp(now).wrapping_sub(value);

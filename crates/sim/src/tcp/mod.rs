@@ -49,7 +49,7 @@
 //! `endpoint` is the connection's state machine and builds headers; `receiver`
 //! and `sender` are the halves, which share nothing; `quick_acks` tells the receiver
 //! when Linux acknowledges. The sender keeps the outstanding segments in a `scoreboard`,
-//! which `recovery` marks; `rto` estimates the timeout, and `ticks` says when it is over
+//! which `recovery` marks; `rto` estimates the timeout, and `ticks` says when timers fire
 //! on a host that counts time in ticks. A controller
 //! in [`congestion`] hears of acknowledgements and losses, and never sees the
 //! board; `delivery` measures rates for those that want them, and `pacing` turns

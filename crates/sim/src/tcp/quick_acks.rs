@@ -47,8 +47,6 @@ pub(super) struct Arrival {
     pub(super) unacknowledged: u64,
     /// The window that the peer knows.
     pub(super) window: u64,
-    /// When an acknowledgement that is delayed already goes out.
-    pub(super) deadline: Time,
     /// Bytes that the application has read, of all.
     pub(super) read: u64,
 }
@@ -63,6 +61,8 @@ pub(super) struct QuickAcks {
     least: Span,
     /// `ato`: how long an acknowledgement is delayed, zero before the first data.
     delay: Span,
+    /// When an acknowledgement that is delayed is due; its timer may be late.
+    deadline: Time,
     /// `lrcvtime`: when data has last come in.
     last: Time,
     /// `rcv_mss`: payload of a full segment.
@@ -79,6 +79,7 @@ impl QuickAcks {
             interactive: false,
             least,
             delay: Span::ZERO,
+            deadline: Time::FAR_FUTURE,
             last: Time::ZERO,
             full: FIRST_GUESS,
             pushes: 0,
@@ -128,7 +129,11 @@ impl QuickAcks {
             delay = delay.min(round_trip);
         }
         let delay = delay.min(LONGEST);
-        if arrival.deadline <= now + delay / 4 { now } else { arrival.deadline.min(now + delay) }
+        if self.deadline <= now + delay / 4 {
+            return now;
+        }
+        self.deadline = self.deadline.min(now + delay);
+        self.deadline
     }
 
     fn be_quick(&mut self, window: u64) {
@@ -157,6 +162,7 @@ impl QuickAcks {
             }
         }
         self.pushes = 0;
+        self.deadline = Time::FAR_FUTURE;
     }
 
     /// The delay is over, and nothing has carried the acknowledgement.
@@ -182,14 +188,13 @@ mod tests {
     /// its acknowledgements when they are due. Returns when each segment is acknowledged.
     fn delays(acks: &mut QuickAcks, times: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut unacknowledged = 0;
-        let mut deadline = Time::FAR_FUTURE;
         let mut delays = Vec::new();
         for at in times {
             let now = Time::ZERO + Span::millis(at);
-            if deadline <= now {
+            if acks.deadline <= now {
                 acks.on_delayed(PACE.timeout);
                 acks.on_acknowledged(true);
-                (deadline, unacknowledged) = (Time::FAR_FUTURE, 0);
+                unacknowledged = 0;
             }
             unacknowledged += 1_000;
             let arrival = Arrival {
@@ -198,14 +203,13 @@ mod tests {
                 pushed: false,
                 unacknowledged,
                 window: 65_535,
-                deadline,
                 read: 0,
             };
-            deadline = acks.due(&arrival, PACE);
-            delays.push(deadline.since(now).0 / 1_000_000);
-            if deadline == now {
+            let due = acks.due(&arrival, PACE);
+            delays.push(due.since(now).0 / 1_000_000);
+            if due == now {
                 acks.on_acknowledged(true);
-                (deadline, unacknowledged) = (Time::FAR_FUTURE, 0);
+                unacknowledged = 0;
             }
         }
         delays
@@ -239,7 +243,6 @@ mod tests {
             pushed: true,
             unacknowledged: 300,
             window: 65_535,
-            deadline: Time::FAR_FUTURE,
             read: 0,
         };
         assert_eq!(acks.due(&arrival, PACE), arrival.now);

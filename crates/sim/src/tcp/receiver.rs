@@ -11,6 +11,7 @@ use super::config::TcpConfig;
 use super::header::{Header, SackBlock, SequenceSpace};
 use super::quick_acks::{Arrival, Pace, QuickAcks};
 use super::ranges::{Range, Ranges};
+use super::ticks;
 
 /// Largest window that fits into the header of a SYN, where it is never scaled
 /// (RFC 7323 section 2.2).
@@ -209,7 +210,6 @@ impl Receiver {
                     pushed,
                     unacknowledged: end - self.told,
                     window: self.edge.saturating_sub(self.told),
-                    deadline: self.acknowledge_at,
                     read: self.delivered,
                 };
                 let due = quick.due(&arrival, pace());
@@ -217,7 +217,9 @@ impl Receiver {
                     self.owe(Owed::Now);
                 } else {
                     self.owe(Owed::Later);
-                    self.acknowledge_at = due;
+                    // One that is delayed already keeps its slot.
+                    let fires = ticks::fires(config.timer_tick, now, due.since(now));
+                    self.acknowledge_at = self.acknowledge_at.min(fires);
                 }
                 return;
             }
@@ -225,7 +227,7 @@ impl Receiver {
             let delay =
                 config.delayed_ack.filter(|delay| self.unacknowledged < delay.segments && !at_once);
             match delay {
-                Some(delay) => self.acknowledge_within(now, delay.timeout),
+                Some(delay) => self.acknowledge_within(config, now, delay.timeout),
                 None => self.owe(Owed::Now),
             }
             return;
@@ -239,10 +241,10 @@ impl Receiver {
         self.held.runs().last().map_or(self.next, |run| run.end)
     }
 
-    fn acknowledge_within(&mut self, now: Time, timeout: Span) {
+    fn acknowledge_within(&mut self, config: &TcpConfig, now: Time, timeout: Span) {
         if self.owed < Owed::Later {
             self.owed = Owed::Later;
-            self.acknowledge_at = now + timeout;
+            self.acknowledge_at = ticks::fires(config.timer_tick, now, timeout);
         }
     }
 

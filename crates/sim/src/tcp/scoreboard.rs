@@ -160,9 +160,9 @@ impl Scoreboard {
         self.awaiting
     }
 
-    /// Whether a retransmission is in the network.
-    pub(super) fn has_repeated(&self) -> bool {
-        self.repeated > 0
+    /// Segments with a retransmission in the network.
+    pub(super) fn repeated(&self) -> u32 {
+        self.repeated
     }
 
     /// Records that SACK has reported and no cumulative acknowledgement yet.

@@ -1,4 +1,4 @@
-//! When the retransmission timer fires on a host that counts time in ticks.
+//! When timers fire on a host that counts time in ticks.
 //!
 //! A kernel does not look after thousands of timers to the nanosecond. Linux (7.3,
 //! `kernel/time/timer.c`) sorts them into a wheel of 64 slots for each of several levels: a
@@ -10,7 +10,8 @@
 //! That delays a timeout by an eighth at most, but it also brings the timeouts of all
 //! connections of a host together, and their retransmissions come to a full queue at
 //! the same moment. The more often a timeout has backed off, the more others share its
-//! moment.
+//! moment. Tail loss probes, the reordering window and delayed acknowledgements, which are
+//! shorter, are mostly a tick late. Pacing has a timer of its own, to the nanosecond.
 
 use tidegate_core::{Span, Time};
 
@@ -21,10 +22,14 @@ const LEVEL_SHIFT: u32 = 3;
 
 /// When a timer fires that is set at `now` for a time of `span`; with a `tick` of zero, to
 /// the nanosecond.
+#[inline]
 pub(super) fn fires(tick: Span, now: Time, span: Span) -> Time {
-    if tick == Span::ZERO {
-        return now + span;
-    }
+    if tick == Span::ZERO { now + span } else { end_of_slot(tick, now, span) }
+}
+
+/// Out of line, so that timers without ticks have no more than a test.
+#[inline(never)]
+fn end_of_slot(tick: Span, now: Time, span: Span) -> Time {
     let ahead = span.0.div_ceil(tick.0);
     let mut shift = 0;
     while ahead >> shift >= FIRST_LEVEL {

@@ -205,6 +205,11 @@ impl Pair {
         true
     }
 
+    /// Segments that are on their way, in either direction.
+    pub(crate) fn in_transit(&self) -> usize {
+        self.flying.len()
+    }
+
     fn transmit(&mut self, from: usize, out: &mut Vec<Header>) {
         for header in out.drain(..) {
             self.data_segments[from] += u64::from(header.payload > 0);

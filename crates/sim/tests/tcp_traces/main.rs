@@ -50,7 +50,12 @@ fn whole(pair: &mut Pair) -> String {
 
 /// What happens after the handshake, until `until` milliseconds.
 fn data_until(pair: &mut Pair, until: u64) -> String {
-    pair.run_until(millis(99));
+    between(pair, 99, until)
+}
+
+/// What happens after the first time in milliseconds, until the second one.
+fn between(pair: &mut Pair, from: u64, until: u64) -> String {
+    pair.run_until(millis(from));
     pair.trace.clear();
     pair.run_until(millis(until));
     std::mem::take(&mut pair.trace)

@@ -1,10 +1,10 @@
 //! Timeouts, back-off and window probes.
 
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::tcp::TcpConfig;
+use tidegate_sim::tcp::{DelayedAck, TcpConfig};
 
 use crate::tcp::{CLIENT, Fate, Pair, SERVER};
-use crate::{MSS, millis, pair, plain, whole};
+use crate::{MSS, between, data_until, millis, pair, plain, timed, whole};
 
 /// RFC 6298. Segment 2 is lost three times. The first timer runs from the last
 /// acknowledgement of new data, at 200 ms, and takes the minimum of 1 s; then
@@ -98,6 +98,56 @@ fn timeouts_fire_at_the_ticks_of_the_host() {
         pair.run_until(millis(at));
         assert_eq!(pair.ends[CLIENT].statistics().timeouts, count, "at {at} ms");
     }
+}
+
+/// The same wheel has the shorter timers, which are a slot of one tick late. The report of
+/// segment 3 comes in tick 50, and a quarter of the round trip is 7 ticks begun: the
+/// reordering window is over at the end of tick 57, at 232 ms. The probe of a lost tail is
+/// due 50 ticks after tick 50, and leaves at 404 ms.
+#[test]
+fn reordering_and_probes_wait_for_the_ticks_of_the_host() {
+    let config = TcpConfig { timer_tick: Span::millis(4), ..timed(4) };
+    let mut reordered = pair(&config).upload(4 * MSS).losing(&[2]);
+    insta::assert_snapshot!(data_until(&mut reordered, 300), @r"
+    100.000 > ack 1                   cwnd 4.00
+    100.000 > data 1                  cwnd 4.00
+    100.000 > data 2 LOST             cwnd 4.00
+    100.000 > data 3                  cwnd 4.00
+    100.000 > data 4                  cwnd 4.00
+    150.000 < ack 2
+    150.000 < ack 2 sack 3
+    150.000 < ack 2 sack 3-4
+    232.000 client timer
+    232.000 > data 2                  cwnd 1.00 ssthresh 2.00
+    282.000 < ack 5
+    ");
+    let mut tail = pair(&config).upload(4 * MSS).losing(&[3, 4]);
+    insta::assert_snapshot!(between(&mut tail, 151, 500), @r"
+    404.000 client timer
+    404.000 > data 4                  cwnd 4.00
+    454.000 < ack 3 sack 4
+    ");
+}
+
+/// What comes in at 150 ms, in the middle of tick 37, is acknowledged 40 ms later at the
+/// earliest: at the end of tick 47, at 192 ms. So is, with quick acknowledgements, the 17th
+/// of a flight; until then each is acknowledged at once.
+#[test]
+fn delayed_acknowledgements_wait_for_the_ticks_of_the_host() {
+    let delayed_ack = Some(DelayedAck { segments: 2, timeout: Span::millis(40) });
+    let config = TcpConfig { timer_tick: Span::millis(4), delayed_ack, ..plain(17) };
+    insta::assert_snapshot!(data_until(&mut pair(&config).upload(MSS), 300), @r"
+    100.000 > ack 1                   cwnd 17.00
+    100.000 > data 1                  cwnd 17.00
+    192.000 server timer
+    192.000 < ack 2
+    ");
+    let quick = TcpConfig { quick_acks: true, ..config };
+    let mut pair = pair(&quick).upload(30 * MSS);
+    insta::assert_snapshot!(between(&mut pair, 151, 199), @r"
+    192.000 server timer
+    192.000 < ack 18
+    ");
 }
 
 /// Gives up after the retries that are configured, with the back-off of

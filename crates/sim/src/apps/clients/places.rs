@@ -187,27 +187,10 @@ impl Clients<'_> {
 
     /// Objects that wait for a connection where none is left get new ones.
     fn reopen(&mut self, world: &mut World<'_>, place: Place) {
-        while let Some(Pool { open, waiting }) = self.pools.get_mut(&place)
-            && open.len() < AT_ONCE as usize
-            && let Some(next) = waiting.pop_front()
-        {
+        while let Some(next) = self.pools.get_mut(&place).and_then(Pool::next_to_open) {
             let connection = self.open(world, place);
             self.give(world, connection, next);
         }
-    }
-
-    /// Has TCP look at what clients have written; returns whether that was to be done at
-    /// the connection `here`, which the caller does.
-    pub(super) fn send(&mut self, world: &mut World<'_>, here: Option<ConnectionId>) -> bool {
-        let mut is_here = false;
-        for connection in self.written.drain(..) {
-            if Some(connection) == here {
-                is_here = true;
-            } else {
-                world.act(connection, Side::Opener);
-            }
-        }
-        is_here
     }
 }
 

@@ -278,8 +278,9 @@ pub(super) struct Tcp {
     /// RTTVAR is the largest deviation within a round trip and falls once per round trip,
     /// like in Linux.
     pub(super) rttvar_per_round: Option<bool>,
-    /// The tick of the sender's host, by which its retransmission timer fires like in Linux;
-    /// zero for an exact one.
+    /// The tick of the host, by which its timers fire like in Linux: those of
+    /// retransmissions, tail loss probes, the reordering window and delayed acknowledgements;
+    /// zero for exact ones.
     pub(super) timer_tick: Option<Text<Span>>,
     /// Acknowledge at once when this many segments have arrived; 1 acknowledges each.
     pub(super) delayed_ack_segments: Option<Count<1, 1_000>>,

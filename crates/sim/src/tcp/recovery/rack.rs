@@ -14,9 +14,11 @@ use tidegate_core::{Span, Time};
 use super::prr::Reduction;
 use super::sack::Report;
 use crate::tcp::config::TcpConfig;
+use crate::tcp::header::{echoes_before, timestamp};
 use crate::tcp::ranges::Ranges;
 use crate::tcp::scoreboard::{Record, Scoreboard, sent_after};
 use crate::tcp::sender::{DUPLICATE_THRESHOLD, Outgoing, Phase, Sender};
+use crate::tcp::ticks;
 
 /// `TLP.max_ack_delay`: how long a peer may hold back its acknowledgement of a
 /// single segment (section 7.2; its authors' Linux has 200 ms).
@@ -115,14 +117,16 @@ impl Rack {
         self.sampled = true;
     }
 
-    /// A recovery repairs the loss that a probe may have found.
+    /// A recovery or a timeout repairs the loss that a probe may have found.
     pub(super) fn forget_probe(&mut self) {
         self.probe_end = 0;
     }
 
-    /// A segment has arrived, by whichever report (section 6.2, steps 1 to 3).
+    /// A segment has arrived, by whichever report (section 6.2, steps 1 to 3). A cumulative
+    /// acknowledgement says by the timestamp that it echoes, zero for none, which transmission
+    /// that was. A report of SACK does not: its echo is of the last data in order.
     #[inline]
-    pub(super) fn on_delivered(&mut self, now: Time, record: &Record) {
+    pub(super) fn on_delivered(&mut self, now: Time, record: &Record, echo: u32) {
         self.delivered += u64::from(record.payload());
         let end = record.end();
         if end > self.forward {
@@ -133,7 +137,9 @@ impl Rack {
         let round_trip = now.since(record.sent_at);
         if !record.retransmitted() {
             self.least_round_trip = self.least_round_trip.min(round_trip);
-        } else if round_trip < self.least_round_trip {
+        } else if round_trip < self.least_round_trip
+            || echoes_before(echo, timestamp(record.sent_at))
+        {
             // The original has arrived, not the retransmission.
             return;
         }
@@ -288,12 +294,11 @@ impl Rack {
     /// Section 6.3: after a timeout the first segment is lost, and so is every
     /// other one whose time is over.
     pub(super) fn mark_losses_after_timeout(
-        &mut self,
+        &self,
         board: &mut Scoreboard,
         now: Time,
         smoothed: Option<Span>,
     ) {
-        self.probe_end = 0;
         let window = self.reordering_window(Phase::Loss, board.sacked(), smoothed);
         let patience = self.round_trip + window;
         for index in 0..board.len() {
@@ -337,11 +342,18 @@ impl Sender {
     }
 
     /// Section 6.2, step 5, and its timer.
-    pub(super) fn detect_by_time(&mut self, rack: &mut Rack, sacked: &Ranges, now: Time) {
+    pub(super) fn detect_by_time(
+        &mut self,
+        config: &TcpConfig,
+        rack: &mut Rack,
+        sacked: &Ranges,
+        now: Time,
+    ) {
         let smoothed = self.round_trip.smoothed();
         let window = rack.reordering_window(self.phase, self.board.sacked(), smoothed);
         let wait = rack.mark_losses(&mut self.board, sacked, now, window);
-        self.reorder_at = wait.unwrap_or(Time::FAR_FUTURE);
+        self.reorder_at =
+            wait.map_or(Time::FAR_FUTURE, |at| ticks::fires(config.timer_tick, now, at.since(now)));
     }
 
     /// A probe has repaired the one loss of a flight: nothing is left to
@@ -357,7 +369,7 @@ impl Sender {
     /// Sets the probe timer (section 7.2), for new data and for every
     /// acknowledgement.
     #[inline]
-    pub(in crate::tcp) fn schedule_probe(&mut self, now: Time) {
+    pub(in crate::tcp) fn schedule_probe(&mut self, config: &TcpConfig, now: Time) {
         self.probe_at = Time::FAR_FUTURE;
         if !self.detects_by_time()
             || self.phase != Phase::Open
@@ -372,7 +384,8 @@ impl Sender {
             Some(smoothed) if self.board.len() == 1 => smoothed * 2 + MAX_ACK_DELAY,
             Some(smoothed) => smoothed * 2,
         };
-        self.probe_at = (self.next_departure(now) + timeout).min(self.retransmit_at);
+        let departure = self.next_departure(now);
+        self.probe_at = ticks::fires(config.timer_tick, departure, timeout).min(self.retransmit_at);
     }
 
     /// The probe timer is due (section 7.3).
@@ -424,7 +437,7 @@ mod tests {
 
     fn delivered(rack: &mut Rack, board: &Scoreboard, index: usize, now: u64) {
         let record = *board.get(index).expect("the board has ten");
-        rack.on_delivered(Time(now * MILLISECOND), &record);
+        rack.on_delivered(Time(now * MILLISECOND), &record, 0);
     }
 
     /// Section 6.2, step 2: what is acknowledged sooner than the least round
@@ -517,7 +530,7 @@ mod tests {
         // Something sent after the second 0 arrives: that one is lost again.
         let record = board.retransmit(1, Time(30 * MILLISECOND), true);
         rack.on_retransmission(&record);
-        rack.on_delivered(Time(130 * MILLISECOND), &record);
+        rack.on_delivered(Time(130 * MILLISECOND), &record, 0);
         rack.mark_losses(&mut board, &none, Time(130 * MILLISECOND), Span::ZERO);
         assert!(lost(&board).contains(&0));
     }

@@ -11,7 +11,6 @@ use tidegate_core::{Span, Time};
 use super::rack::Rack;
 use super::undo::{Evidence, Undo};
 use crate::tcp::config::TcpConfig;
-use crate::tcp::congestion::Before;
 use crate::tcp::header::{Header, SequenceSpace, timestamp_age};
 use crate::tcp::ranges::Ranges;
 use crate::tcp::scoreboard::{Record, Scoreboard, Taken};
@@ -74,13 +73,6 @@ impl Sack {
         }
     }
 
-    /// The window is reduced, from what is `before` unless it had been reduced for the same
-    /// window of data.
-    pub(in crate::tcp) fn on_reduction(&mut self, marker: u64, before: Option<Before>) {
-        let probes = self.rack.as_ref().map_or(0, Rack::probes_out);
-        self.undo.on_reduction(marker, before, probes);
-    }
-
     /// A mark has reduced the window since: no loss explains what it is.
     pub(in crate::tcp) fn forget_reduction(&mut self) {
         self.undo.forget();
@@ -88,6 +80,9 @@ impl Sack {
 
     pub(in crate::tcp) fn on_timeout(&mut self, forward: bool) {
         self.undo.on_timeout(forward);
+        if let Some(rack) = &mut self.rack {
+            rack.forget_probe();
+        }
     }
 
     /// What was deemed lost is not.
@@ -142,7 +137,7 @@ impl Sack {
                         *sent = Some((first.min(at), last.max(at)));
                     }
                     if let Some(rack) = rack {
-                        rack.on_delivered(now, record);
+                        rack.on_delivered(now, record, 0);
                     }
                 });
             }
@@ -191,18 +186,20 @@ impl Sender {
         let progress = offset > self.unacknowledged;
         let mut acked = 0;
         let mut taken = Taken::default();
-        // Something sent once and before the latest timeout.
+        // Something sent once and before the latest timeout, of which nothing told before it.
         let mut original = false;
         let recover = self.recover;
+        let echo = header.timestamps.echo;
         let mut on_delivered = |record: &Record| {
-            original |= !record.retransmitted() && record.end() <= recover;
+            let told = record.retransmitted() || record.reported();
+            original |= !told && record.end() <= recover;
         };
         if progress {
             let rack = &mut sack.rack;
             taken = self.board.acknowledge(offset, |record| {
                 on_delivered(record);
                 if let Some(rack) = rack {
-                    rack.on_delivered(now, record);
+                    rack.on_delivered(now, record, echo);
                 }
             });
             sack.sacked.remove_below(offset);
@@ -221,7 +218,6 @@ impl Sender {
         if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
             rack.on_sample();
         }
-        let echo = header.timestamps.echo;
         if let (None, true, Some(age)) = (taken.timed, progress, timestamp_age(now, echo)) {
             // A timestamp tells which transmission has arrived (RFC 7323 section 4).
             let sent_at = Time(now.0.saturating_sub(age.max(CLOCK_TICK).0));
@@ -244,7 +240,7 @@ impl Sender {
                 if repaired && self.phase == Phase::Open {
                     self.on_loss_repaired(flight);
                 }
-                self.detect_by_time(rack, &sack.sacked, now);
+                self.detect_by_time(config, rack, &sack.sacked, now);
             }
             None => sack.mark_losses(&mut self.board, self.mss),
         }
@@ -260,7 +256,7 @@ impl Sender {
         if progress || repairing {
             self.restart_timer(config, now);
         }
-        self.schedule_probe(now);
+        self.schedule_probe(config, now);
     }
 
     fn change_phase(&mut self, now: Time, acked: u64, delivered: u64, taken: Taken) {
@@ -312,16 +308,6 @@ impl Sender {
             && self.unacknowledged < self.recover
         {
             self.begin_selective_recovery();
-        }
-    }
-
-    /// Notes what the window is before it is reduced, for the case that it was needless.
-    pub(in crate::tcp) fn note_reduction(&mut self) {
-        let reduces = self.unacknowledged >= self.reduced_until;
-        let before = reduces.then(|| self.before_reduction());
-        let marker = self.unacknowledged;
-        if let Some(sack) = &mut self.sack {
-            sack.on_reduction(marker, before);
         }
     }
 
@@ -412,12 +398,12 @@ impl Sender {
     }
 
     /// The reordering timer, when it is due (RFC 8985 section 6.3).
-    pub(in crate::tcp) fn on_reordering_timer(&mut self, now: Time) {
+    pub(in crate::tcp) fn on_reordering_timer(&mut self, config: &TcpConfig, now: Time) {
         self.reorder_at = Time::FAR_FUTURE;
         let Some(mut sack) = self.sack.take() else { return };
         let awaiting = self.board.awaiting();
         if let Some(rack) = &mut sack.rack {
-            self.detect_by_time(rack, &sack.sacked, now);
+            self.detect_by_time(config, rack, &sack.sacked, now);
         }
         self.sack = Some(sack);
         self.report_losses();
@@ -427,6 +413,6 @@ impl Sender {
             // One segment counts as delivered: the timer allows one to be sent.
             self.pace_recovery(false, u64::from(self.mss));
         }
-        self.schedule_probe(now);
+        self.schedule_probe(config, now);
     }
 }

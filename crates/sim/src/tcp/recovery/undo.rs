@@ -14,12 +14,16 @@
 //!
 //! The window and the threshold then become what they were before, and what was deemed
 //! lost and not sent again is in the network.
+//!
+//! The last of the three may be wrong, in Linux too: what left shortly before the timer ran
+//! out, and arrives, says that not all was lost, though the timer waited for other data.
 
 use crate::tcp::congestion::Before;
-use crate::tcp::header::timestamp;
+use crate::tcp::header::{echoes_before, timestamp};
 use crate::tcp::scoreboard::Record;
 use crate::tcp::sender::{Phase, Sender};
 
+use super::rack::Rack;
 use super::sack::{Report, Sack};
 
 /// What goes out until the next acknowledgement.
@@ -43,7 +47,9 @@ pub(super) struct Undo {
     /// Retransmissions that have not arrived as duplicates, once there are any
     /// (`undo_retrans`).
     unproven: Option<u32>,
-    /// Timestamp of the first retransmission of the episode, zero for none.
+    /// Timestamp of the first retransmission of the episode, zero for none (`retrans_stamp`).
+    /// An episode ends when no retransmission can be in the network any more, which may be
+    /// after the end of its recovery.
     first_repeat: u32,
     /// The timeout may prove spurious by what is acknowledged next (`frto`).
     forward: bool,
@@ -64,14 +70,6 @@ pub(super) struct Evidence {
 }
 
 impl Undo {
-    /// The window is reduced at `marker`; of a probe before, `unproven` retransmissions are
-    /// in the network.
-    pub(super) fn on_reduction(&mut self, marker: u64, before: Option<Before>, unproven: u32) {
-        self.marker = Some(marker);
-        self.before = before;
-        self.unproven = (unproven > 0).then_some(unproven);
-    }
-
     pub(super) fn forget(&mut self) {
         self.marker = None;
     }
@@ -103,8 +101,8 @@ impl Undo {
 
     /// The acknowledgement answers what was sent before the first retransmission.
     fn was_delayed(&self, echo: u32) -> bool {
-        let earlier = echo != 0 && echo.wrapping_sub(self.first_repeat).cast_signed() < 0;
-        self.marker.is_some() && (self.first_repeat == 0 || earlier)
+        let first = self.first_repeat;
+        self.marker.is_some() && (first == 0 || echoes_before(echo, first))
     }
 }
 
@@ -123,13 +121,13 @@ impl Sender {
         let delayed = progress && undo.was_delayed(echo);
         match self.phase {
             Phase::Open => {
-                undo.first_repeat = 0;
+                self.end_episode(&mut sack.undo);
                 if proven {
                     self.undo(sack, false);
                 }
             }
             Phase::Recovery if recovered && (proven || delayed) => self.undo(sack, false),
-            Phase::Recovery if delayed && self.board.has_repeated() => undo.next = Next::NewOnly,
+            Phase::Recovery if delayed && self.board.repeated() > 0 => undo.next = Next::NewOnly,
             Phase::Recovery if delayed => self.undo(sack, true),
             Phase::Recovery if proven => self.undo(sack, false),
             Phase::Recovery => {}
@@ -163,10 +161,33 @@ impl Sender {
         }
     }
 
-    /// What the window is before a reduction, for the case that it is undone. A recovery
-    /// aims below its window; otherwise three quarters of it are a threshold
-    /// (`tcp_current_ssthresh`).
-    pub(in crate::tcp) fn before_reduction(&self) -> Before {
+    /// Forgets when the first retransmission was sent, unless there is one whose
+    /// acknowledgement may still come. Of those that were found lost only the first segment
+    /// is looked at, as in Linux (`tcp_any_retrans_done`).
+    fn end_episode(&self, undo: &mut Undo) {
+        let head = || self.board.get(0).is_some_and(Record::retransmitted);
+        if undo.first_repeat != 0 && self.board.repeated() == 0 && !head() {
+            undo.first_repeat = 0;
+        }
+    }
+
+    /// Notes what the window is before it is reduced, for the case that it was needless.
+    pub(in crate::tcp) fn note_reduction(&mut self) {
+        let Some(mut sack) = self.sack.take() else { return };
+        self.end_episode(&mut sack.undo);
+        // Duplicates of what is in the network already prove nothing of this reduction. A
+        // probe may be, although what it repeats has been reported.
+        let unproven = self.board.repeated().max(sack.rack.as_ref().map_or(0, Rack::probes_out));
+        sack.undo.unproven = (unproven > 0).then_some(unproven);
+        sack.undo.marker = Some(self.unacknowledged);
+        let reduces = self.unacknowledged >= self.reduced_until;
+        sack.undo.before = reduces.then(|| self.before_reduction());
+        self.sack = Some(sack);
+    }
+
+    /// What the window is before a reduction. A recovery aims below its window; otherwise
+    /// three quarters of it are a threshold (`tcp_current_ssthresh`).
+    fn before_reduction(&self) -> Before {
         let (window, threshold) = (self.congestion.window, self.congestion.threshold());
         let aim = if self.phase == Phase::Recovery { 0 } else { window / 4 * 3 };
         Before { window, threshold: threshold.max(aim) }

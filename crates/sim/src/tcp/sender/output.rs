@@ -274,7 +274,7 @@ impl Sender {
         self.start_timer(config, now);
         if let Some(sack) = &mut self.sack {
             sack.on_sent(payload);
-            self.schedule_probe(now);
+            self.schedule_probe(config, now);
         }
         Outgoing { start, payload, fin, new_data: payload > 0 && !self.probing }
     }

@@ -227,11 +227,13 @@ impl Bbr {
     }
 
     /// `HandleSpuriousLossDetection` (section 5.5.11.2): nothing was lost, so nothing
-    /// follows from it, and a search that it has ended goes on.
+    /// follows from it, and a search that it has ended goes on. The recovery is over.
     pub(super) fn undo_recovery(&mut self) {
         let undo = self.losses.undo;
         self.losses.undo.state = None;
         self.losses.in_round = false;
+        self.losses.recovering = false;
+        self.losses.saved = false;
         self.control.restore_window();
         self.full_pipe.reset(Rate(0));
         let path = &mut self.path;

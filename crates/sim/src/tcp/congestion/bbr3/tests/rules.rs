@@ -299,6 +299,13 @@ fn a_spurious_recovery_is_undone() {
     bbr.on_spurious_recovery(&Before { window: 0, threshold: 0 });
     assert_eq!((bbr.state, bbr.path.in_flight_long), (State::Refill, 150_000));
     assert_eq!(bbr.window(), 150 * MSS);
+    // The recovery is over: the next one gives back what is there when it begins.
+    bbr.path.in_flight_long = 120_000;
+    bbr.control.window = 100 * MSS;
+    bbr.on_segment_lost(&lost(10, 100, 1));
+    bbr.on_loss(&Loss { window: 100 * MSS, flight: 0 });
+    bbr.on_spurious_recovery(&Before { window: 0, threshold: 0 });
+    assert_eq!((bbr.path.in_flight_long, bbr.window()), (120_000, 100 * MSS));
 
     let mut bbr = Bbr::new(&Start { selective: false, ..start() });
     bbr.on_segment_lost(&LostSegment { total_delivered: 0, ..lost(0, 10, 1) });

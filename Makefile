@@ -70,6 +70,7 @@ pages: compiler
 	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
 	cargo run --release --locked --package tidegate-study --example multiplexed -- docs/comparison.md
 	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
+	cargo run --release --locked --package tidegate-study --example where_msf_helps -- docs/requests/where.md
 	cargo run --release --locked --package tidegate-study --example access_point -- docs/access-point.md
 
 # For some cells only: make kernel-guest ARGUMENTS='--cells fq_codel --json'

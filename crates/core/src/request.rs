@@ -50,6 +50,7 @@
 //! ```
 
 mod alarms;
+mod buffer;
 pub mod catalogue;
 mod classes;
 mod exchange;
@@ -60,6 +61,7 @@ mod proxy;
 mod room;
 mod round_trips;
 mod scheduler;
+mod sizes;
 mod tunnel;
 mod window;
 
@@ -80,6 +82,11 @@ use crate::units::Bytes;
 pub struct ClassId(pub u32);
 
 /// The user who asks: any number that is the same for the same user of a class.
+///
+/// The caller names users, for only the caller knows them: by who has logged in, or
+/// on the users' own network by the hardware address, which the neighbour table has.
+/// An IP address is the last resort: a device has several of IPv6, and new ones every
+/// day (RFC 8981), and would get the share of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserId(pub u64);
 
@@ -156,7 +163,8 @@ pub enum Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassState {
     /// *SC*, in units of 1/[`SERVICE_SCALE`] byte; plain bytes where classes
-    /// take turns. 0 while the class is idle.
+    /// take turns. 0 while the class is idle, and where users have lines of their own
+    /// and weights are theirs: then classes have no service.
     pub service: u128,
     /// *UC*: users with a request waiting or a response outstanding.
     pub users: u32,

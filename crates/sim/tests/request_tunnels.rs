@@ -41,11 +41,12 @@ fn ratios(setup: &Setup, name: &str) -> [f64; 2] {
 
 #[test]
 fn shares_hold_in_tunnels_and_without_a_scheduler_they_do_not() {
-    let setup = hidden(Protocol::Http11);
+    // All ask at once at the start. What is held for as long as anything may be is
+    // released out of order, and that is paid back until the warm-up ends.
+    let mut setup = hidden(Protocol::Http11);
+    (setup.duration, setup.warm_up) = (Span::seconds(700), Span::seconds(300));
     let [four, two] = ratios(&setup, "msf");
-    // Within 20%: what bursts look like is not always what was asked for. The third class
-    // is 14 to 17% short, and why is not found out.
-    assert!((3.2..=4.8).contains(&four) && (1.6..=2.4).contains(&two), "{four} {two}");
+    assert!((3.6..=4.4).contains(&four) && (1.8..=2.2).contains(&two), "{four} {two}");
     let [four, two] = ratios(&setup, "fifo");
     assert!(four < 1.3 && two < 1.3, "{four} {two}");
 }

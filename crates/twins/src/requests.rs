@@ -1,18 +1,18 @@
-//! The twin of the request schedulers. Before every decision, it goes through
-//! everything that ever happened, with fractions for the service and with lists
-//! that it searches from end to end, and says what has to be decided now.
+//! The twin of the request schedulers. It takes in everything that happens, with
+//! fractions for the service and with lists that it searches from end to end for
+//! every decision, and says what has to be decided now.
 
 use std::cmp::Reverse;
 
 use tidegate_core::request::{
-    ClassOrder, Config, LinkReport, Reading, Refusal, UserOrder, WindowMode,
+    ClassOrder, Config, LinkReport, ReadGateConfig, Reading, Refusal, UserOrder, WindowMode,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 pub mod gateway;
 pub mod proxy;
 
-use gateway::{Event, Log};
+use gateway::{Ended, Event, Log};
 
 /// An exact fraction, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +60,13 @@ struct World<'a> {
     responses: Vec<Response>,
     /// *SC* of each class; bytes where classes take turns.
     service: Vec<Fraction>,
-    /// Bytes of each active user of a class.
-    user_service: Vec<((u32, u64), u64)>,
-    /// Service of the user served last, by class.
-    reached: Vec<u64>,
+    /// The least *SC* of those who wanted something when one was served last.
+    class_reached: Fraction,
+    /// What each user ever had, for their weight if weights are those of users.
+    levels: Vec<((u32, u64), Fraction)>,
+    /// The least level of those of a group who wanted something when one of them was
+    /// served last.
+    reached: Vec<Fraction>,
     /// When classes last got a request while they had none waiting.
     joined: Vec<usize>,
     round: i128,
@@ -71,12 +74,19 @@ struct World<'a> {
     /// *W+* in units of 2^-32.
     window: u64,
     updated: Option<(Time, Bytes)>,
-    delays: Vec<Span>,
-    delayed_intervals: u32,
     // The read gate.
+    /// The sizes of responses that are over, and what follows from them.
+    sizes: Vec<u64>,
+    long_from: u64,
+    expected: u64,
     at: Time,
     room: i128,
-    floor: i128,
+    read_floor: i128,
+    request_floor: i128,
+    /// What was promised to responses that were broken off and may still come.
+    lingering: i128,
+    /// The queueing delay, and when it was reported.
+    delay: (Span, Time),
     seen: u64,
     base: Option<u64>,
     unseen: u64,
@@ -89,12 +99,26 @@ struct Request {
     user: u64,
 }
 
+#[derive(Clone, Copy)]
 struct Response {
     request: Request,
     received: u64,
-    /// For a long response: what it may still read, and when it became hungry, with
-    /// its user's service at that time.
-    long: Option<(u64, Option<(u64, usize)>)>,
+    /// What has come, read or not, and whether that is all.
+    arrived: u64,
+    is_whole: bool,
+    /// What was promised and has not come.
+    paid: u64,
+    /// What the user was charged for and has not read.
+    charged: u64,
+    /// What it may read when it is long.
+    may: u64,
+    has_place: bool,
+    /// Until when it has to bring something, and what had come three seconds before.
+    watched_until: Option<Time>,
+    before: u64,
+    is_long: bool,
+    /// When it became hungry.
+    hungry: Option<usize>,
 }
 
 impl<'a> World<'a> {
@@ -107,22 +131,38 @@ impl<'a> World<'a> {
             waiting: Vec::new(),
             responses: Vec::new(),
             service: vec![ZERO; classes],
-            user_service: Vec::new(),
-            reached: vec![0; classes],
+            class_reached: ZERO,
+            levels: Vec::new(),
+            reached: vec![ZERO; classes],
             joined: vec![0; classes],
             round: 0,
             steps: 0,
             window: u64::from(config.window.start) << 32,
             updated: None,
-            delays: Vec::new(),
-            delayed_intervals: 0,
+            sizes: Vec::new(),
+            long_from: config.read_gate.map_or(0, |gate| gate.long_from.0),
+            expected: config.read_gate.map_or(0, |gate| gate.long_from.0),
             at: Time::ZERO,
             room: 0,
-            floor: 0,
+            read_floor: 0,
+            request_floor: 0,
+            lingering: 0,
+            delay: (Span::ZERO, Time::ZERO),
             seen: 0,
             base: None,
             unseen: 0,
         }
+    }
+
+    /// Whether weights are those of users, each of whom has a line.
+    fn is_together(&self) -> bool {
+        self.config.user_order == UserOrder::LeastService
+            && self.config.class_order == ClassOrder::LeastService { per_user: true }
+    }
+
+    /// The group of a class, whose users stand in one order.
+    fn group(&self, class: u32) -> usize {
+        if self.is_together() { 0 } else { class as usize }
     }
 
     /// The users of a class that have a request waiting or a response outstanding.
@@ -145,17 +185,41 @@ impl<'a> World<'a> {
     }
 
     fn held(&self) -> u64 {
-        self.responses.iter().filter(|response| response.long.is_none()).count() as u64
+        self.responses.iter().filter(|response| response.has_place).count() as u64
     }
 
     fn is_open(&self) -> bool {
-        self.config.window.mode == WindowMode::Unlimited || self.held() << 32 < self.window
+        match self.config.window.mode {
+            WindowMode::Unlimited => true,
+            WindowMode::Room => false,
+            _ => self.held() << 32 < self.window,
+        }
     }
 
-    /// Bytes received by this user of a class; 0 if nothing is known.
-    fn user_service(&self, class: u32, user: u64) -> u64 {
-        let known = self.user_service.iter().find(|(name, _)| *name == (class, user));
-        known.map_or(0, |(_, service)| *service)
+    /// The level of a user of a class; 0 if nothing is known.
+    fn level(&self, class: u32, user: u64) -> Fraction {
+        let known = self.levels.iter().find(|(name, _)| *name == (class, user));
+        known.map_or(ZERO, |(_, level)| *level)
+    }
+
+    fn set_level(&mut self, class: u32, user: u64, level: Fraction) {
+        match self.levels.iter_mut().find(|(name, _)| *name == (class, user)) {
+            Some((_, known)) => *known = level,
+            None => self.levels.push(((class, user), level)),
+        }
+    }
+
+    /// Whether this user wants something.
+    fn wants(&self, class: u32, user: u64) -> bool {
+        self.waits(class, user)
+            || self.responses.iter().any(|response| {
+                (response.hungry.is_some() || response.paid > 0)
+                    && (response.request.class, response.request.user) == (class, user)
+            })
+    }
+
+    fn waits(&self, class: u32, user: u64) -> bool {
+        self.waiting.iter().any(|request| (request.class, request.user) == (class, user))
     }
 
     /// Which turn of its class the next request of a class belongs to.
@@ -167,6 +231,9 @@ impl<'a> World<'a> {
 
     /// The request to release when the window is open.
     fn next_request(&self) -> Option<Request> {
+        if self.is_together() {
+            return self.first_request(&|_| true);
+        }
         let classes = 0..self.weights.len() as u32;
         let waits = |class: &u32| self.waiting.iter().any(|request| request.class == *class);
         let class = classes.filter(waits).min_by_key(|class| {
@@ -184,89 +251,205 @@ impl<'a> World<'a> {
                 }
             }
         })?;
-        let mut of_class: Vec<_> =
-            self.waiting.iter().filter(|request| request.class == class).collect();
-        if self.config.user_order == UserOrder::LeastService {
-            // The sort is stable: requests stay in the order in which they came.
-            of_class.sort_by_key(|request| self.user_service(class, request.user));
-            let first_of_user = |request: &&Request| {
-                self.waiting.iter().find(|r| (r.class, r.user) == (class, request.user))
-            };
-            return of_class.first().and_then(first_of_user).copied();
-        }
-        of_class.first().copied().copied()
+        self.first_request(&|of| of == class)
     }
 
-    /// The long response to read when there is room.
-    fn next_reader(&mut self) -> Option<u64> {
+    /// The next request of these classes: that of the user with the least level, if
+    /// users have lines.
+    fn first_request(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<Request> {
+        let mut meant: Vec<_> =
+            self.waiting.iter().filter(|request| is_meant(request.class)).collect();
+        if self.config.user_order == UserOrder::LeastService {
+            // The sort is stable: requests stay in the order in which they came.
+            meant.sort_by_key(|request| self.level(request.class, request.user));
+        }
+        meant.first().copied().copied()
+    }
+
+    /// The long response to read next of these classes.
+    fn first_reader(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<Request> {
+        let first = |user: (u32, u64)| {
+            let of_user = self.hungry().filter(|(r, _)| (r.class, r.user) == user);
+            of_user.map(|(_, since)| since).min()
+        };
+        let meant = self.hungry().filter(|(request, _)| is_meant(request.class));
+        let next = meant.min_by_key(|(request, since)| {
+            let user = (request.class, request.user);
+            (self.level(request.class, request.user), first(user), *since)
+        });
+        next.map(|(request, _)| request)
+    }
+
+    fn hungry(&self) -> impl Iterator<Item = (Request, usize)> {
+        self.responses.iter().filter_map(|response| Some((response.request, response.hungry?)))
+    }
+
+    /// What is next when there is room: a request or a long response, and the room.
+    fn candidate(&self) -> Option<(Event, u64)> {
         let gate = self.config.read_gate?;
+        let with_requests = self.config.window.mode == WindowMode::Room;
+        let classes = (0..self.weights.len() as u32).filter(|class| {
+            let waits = self.waiting.iter().any(|request| request.class == *class);
+            let reads = self.hungry().any(|(request, _)| request.class == *class);
+            with_requests && waits || reads
+        });
+        let group = match self.is_together() {
+            true => None,
+            false => Some(classes.min_by_key(|class| {
+                (self.service[*class as usize], Reverse(self.share(*class)), *class)
+            })?),
+        };
+        let is_meant = |class: u32| group.is_none_or(|group| group == class);
+        let request = self.first_request(&is_meant).filter(|_| with_requests);
+        let reader = self.first_reader(&is_meant);
+        let level = |request: &Request| self.level(request.class, request.user);
+        let release = |request: Request| {
+            (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0))
+        };
+        let read = |request: Request| {
+            let is_whole = self.responses[self.position(request.handle)].is_whole;
+            let needs = if is_whole { 0 } else { gate.grant.0 };
+            (Event::Read { handle: request.handle, size: gate.grant }, needs)
+        };
+        match (request, reader) {
+            (Some(request), Some(reader)) => {
+                let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
+                let lead = Fraction::new(i128::from(lead), 1);
+                let is_first = level(&request) <= level(&reader).plus(lead);
+                Some(if is_first { release(request) } else { read(reader) })
+            }
+            (Some(request), None) => Some(release(request)),
+            (None, Some(reader)) => Some(read(reader)),
+            (None, None) => None,
+        }
+    }
+
+    /// What is decided now. Only what the floor gives is taken from it at once.
+    fn decide(&mut self) -> Event {
+        if self.is_open()
+            && let Some(request) = self.next_request()
+        {
+            return Event::Released { handle: request.handle };
+        }
+        let Some(gate) = self.config.read_gate else { return Event::Rested };
         let grant = i128::from(gate.grant.0) * BYTE;
-        let hungry: Vec<_> = self
-            .responses
-            .iter()
-            .filter_map(|response| Some((response.request, response.long?.1?)))
-            .collect();
-        let oldest = hungry.iter().min_by_key(|(_, (_, since))| *since)?;
-        if self.floor >= grant {
-            self.floor -= grant;
-            return Some(oldest.0.handle);
+        let is_room = self.config.window.mode == WindowMode::Room;
+        if self.request_floor >= grant
+            && is_room
+            && let Some(request) = self.next_request()
+        {
+            self.request_floor -= i128::from(self.expected) * BYTE;
+            return Event::Released { handle: request.handle };
         }
-        if self.room < grant {
-            return None;
+        let oldest = self.hungry().min_by_key(|(_, since)| *since);
+        if self.read_floor >= grant
+            && let Some((oldest, _)) = oldest
+        {
+            self.read_floor -= grant;
+            return Event::Read { handle: oldest.handle, size: gate.grant };
         }
-        let none_waits = |class: u32| self.waiting.iter().all(|request| request.class != class);
-        let behind = self.waiting.iter().map(|request| self.service[request.class as usize]).min();
-        let next = hungry.iter().filter(|(request, _)| none_waits(request.class)).min_by_key(
-            |(request, since)| {
-                let service = self.service[request.class as usize];
-                (service, Reverse(self.share(request.class)), request.class, *since)
-            },
-        )?;
-        if behind.is_some_and(|behind| behind < self.service[next.0.class as usize]) {
-            return None;
+        match self.candidate() {
+            Some((event, needs))
+                if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) =>
+            {
+                event
+            }
+            _ => Event::Rested,
         }
-        Some(next.0.handle)
     }
 
     /// Whether a class has a request waiting or a long response that wants to be read.
     fn is_busy(&self, class: u32) -> bool {
-        let hungry = |response: &Response| response.long.is_some_and(|(_, since)| since.is_some());
         self.waiting.iter().any(|request| request.class == class)
-            || self.responses.iter().any(|r| r.request.class == class && hungry(r))
+            || self.hungry().any(|(request, _)| request.class == class)
+            || self.promised().any(|request| request.class == class)
     }
 
-    /// Classes or users that had nothing to do before have saved nothing up.
+    fn promised(&self) -> impl Iterator<Item = Request> {
+        self.responses.iter().filter(|response| response.paid > 0).map(|response| response.request)
+    }
+
+    /// Classes that had nothing to do before have saved nothing up.
     fn catch_up(&mut self, were_busy: &[bool]) {
         if self.config.read_gate.is_none() {
             return;
         }
-        let classes = 0..self.weights.len() as u32;
-        let before = classes.clone().filter(|class| were_busy[*class as usize]);
-        let still = before.filter(|class| self.is_busy(*class));
-        let Some(least) = still.map(|class| self.service[class as usize]).min() else { return };
-        for class in classes.filter(|class| !were_busy[*class as usize]) {
+        for class in (0..self.weights.len() as u32).filter(|class| !were_busy[*class as usize]) {
             if self.is_busy(class) {
                 let service = &mut self.service[class as usize];
-                *service = (*service).max(least);
+                *service = (*service).max(self.class_reached);
             }
         }
     }
 
-    fn pay(&mut self, now: Time) {
+    fn catch_up_user(&mut self, class: u32, user: u64) {
+        let level = self.level(class, user).max(self.reached[self.group(class)]);
+        self.set_level(class, user, level);
+    }
+
+    /// Somebody of this class is served: who comes starts no lower than the least of
+    /// those who want something.
+    fn reach(&mut self, class: u32) {
+        let group = self.group(class);
+        let wanting = self.waiting.iter().copied().chain(self.hungry().map(|(request, _)| request));
+        let wanting = wanting.chain(self.promised());
+        let of_group = wanting.filter(|request| self.group(request.class) == group);
+        let least = of_group.map(|request| self.level(request.class, request.user)).min();
+        self.reached[group] = self.reached[group].max(least.unwrap_or(ZERO));
+        let busy = (0..self.weights.len() as u32).filter(|class| self.is_busy(*class));
+        let least = busy.map(|class| self.service[class as usize]).min();
+        self.class_reached = self.class_reached.max(least.unwrap_or(ZERO));
+    }
+
+    /// Time has come to `now`.
+    fn pay_in(&mut self, now: Time) {
         let Some(gate) = self.config.read_gate else { return };
-        let memory = i128::from(self.rate.0) * 200_000_000 * 1_000_000;
         let grant = i128::from(gate.grant.0) * BYTE;
         let span = i128::from(now.since(self.at).0) * i128::from(self.rate.0);
         self.at = now;
-        let room = span * i128::from(self.config.window.target_millionths);
+        let target = self.config.window.target_millionths;
+        let limit = self.rate.transmission(Bytes(self.long_from) * 2).max(gate.delay_limit);
+        let excess = (self.delay.0 - limit).0 / 4_000;
+        let room = span * i128::from(target.saturating_sub(excess));
         let floor = span * i128::from(gate.floor_millionths);
-        self.room = (self.room + room).min(memory.max(grant));
-        self.floor = (self.floor + floor).min(grant);
+        let most = self.most_room();
+        let back = self.lingering.min(span * 1_000_000);
+        self.lingering -= back;
+        self.room = (self.room + room + back).min(self.most_room());
+        self.read_floor = (self.read_floor + floor).min(grant);
+        self.request_floor = (self.request_floor + floor).min(grant);
+        for response in &mut self.responses {
+            while let Some(until) = response.watched_until.take_if(|until| *until <= now) {
+                if response.arrived - response.before >= gate.grant.0 {
+                    response.watched_until = Some(until + Span::seconds(3));
+                    response.before = response.arrived;
+                    continue;
+                }
+                response.has_place = false;
+                let paid = std::mem::take(&mut response.paid);
+                self.room = (self.room + i128::from(paid) * BYTE).min(most);
+            }
+        }
+    }
+
+    /// Room for one grant must fit, and for two responses that are not long.
+    fn most_room(&self) -> i128 {
+        let of_gate = |gate: ReadGateConfig| gate.grant.0.max(2 * self.long_from);
+        let least = self.config.read_gate.map_or(0, of_gate);
+        self.memory().max(i128::from(least) * BYTE)
+    }
+
+    fn memory(&self) -> i128 {
+        i128::from(self.rate.0) * 200_000_000 * 1_000_000
     }
 
     fn spend(&mut self, bytes: u64) {
-        let memory = i128::from(self.rate.0) * 200_000_000 * 1_000_000;
-        self.room = (self.room - i128::from(bytes) * BYTE).max(-memory);
+        self.take(i128::from(bytes) * BYTE);
+    }
+
+    fn take(&mut self, amount: i128) {
+        let least = self.room.min(-self.memory());
+        self.room = (self.room - amount).max(least);
     }
 
     fn charge(&mut self, class: u32, user: u64, bytes: u64) {
@@ -278,14 +461,110 @@ impl<'a> World<'a> {
             _ => Fraction::new(i128::from(bytes), i128::from(self.share(class))),
         };
         self.service[class as usize] = self.service[class as usize].plus(service);
-        let known = self.user_service.iter_mut().find(|(name, _)| *name == (class, user));
-        known.into_iter().for_each(|(_, service)| *service += bytes);
+        if self.users(class).contains(&user) {
+            let level = self.level(class, user).plus(self.of_level(class, bytes));
+            self.set_level(class, user, level);
+        }
+    }
+
+    /// What bytes are in the level of a user.
+    fn of_level(&self, class: u32, bytes: u64) -> Fraction {
+        let weight = if self.is_together() { self.weights[class as usize] } else { 1 };
+        Fraction::new(i128::from(bytes), i128::from(weight))
+    }
+
+    /// Class and user pay for what is to be read, and the room for what is to come.
+    fn pay(&mut self, handle: u64, bytes: u64) {
+        let at = self.position(handle);
+        let Request { class, user, .. } = self.responses[at].request;
+        self.charge(class, user, bytes);
+        let response = &mut self.responses[at];
+        response.charged += bytes;
+        if !response.is_whole {
+            response.paid += bytes;
+            self.room -= i128::from(bytes) * BYTE;
+        }
+    }
+
+    /// What has not come of that is room again.
+    fn vacate(&mut self, at: usize) {
+        let paid = std::mem::take(&mut self.responses[at].paid);
+        self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+    }
+
+    /// And the user gets back what it was charged for.
+    fn refund(&mut self, at: usize) {
+        self.vacate(at);
+        let charged = std::mem::take(&mut self.responses[at].charged);
+        let Request { class, user, .. } = self.responses[at].request;
+        let less = |of: Fraction, by: Fraction, least: Fraction| {
+            let minus = Fraction::new(-by.over, by.under);
+            of.plus(minus).max(least).min(of)
+        };
+        let by = self.of_level(class, charged);
+        let level = less(self.level(class, user), by, self.reached[self.group(class)]);
+        self.set_level(class, user, level);
+        let by = Fraction::new(i128::from(charged), i128::from(self.share(class)));
+        let service = &mut self.service[class as usize];
+        *service = less(*service, by, self.class_reached);
+    }
+
+    /// A response is over before its end: what was paid may come, and so may the rest of
+    /// what is out before it could be long.
+    fn break_off(&mut self, handle: u64) {
+        let at = self.position(handle);
+        if let Some(gate) = self.config.read_gate {
+            let Response { request, received, arrived, paid, charged, .. } = self.responses[at];
+            self.lingering += i128::from(paid) * BYTE;
+            let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
+            self.charge(request.class, request.user, rest);
+        }
+        let Response { received, is_long, .. } = self.responses.remove(at);
+        if is_long {
+            self.see(received);
+        }
+    }
+
+    /// A response is over: every 16th of those that brought something says anew what is
+    /// long.
+    fn see(&mut self, size: u64) {
+        let Some(gate) = self.config.read_gate else { return };
+        if size == 0 {
+            return;
+        }
+        self.sizes.push(size);
+        if !self.sizes.len().is_multiple_of(16) {
+            return;
+        }
+        // The quarters of octaves, by their ends.
+        let ends: Vec<u64> = (0..40).flat_map(|o| [5, 6, 7, 8].map(|q| q << o)).collect();
+        let end = |size: u64| ends.iter().copied().find(|end| size < *end).expect("no exabytes");
+        let last = &self.sizes[self.sizes.len().saturating_sub(512)..];
+        let sizes: Vec<u64> = last.iter().map(|size| end(*size)).collect();
+        let done = |limit: u64| sizes.iter().filter(|size| **size <= limit).count() as u64;
+        let sent = |limit: u64| sizes.iter().map(|size| limit.min(*size)).sum::<u64>();
+        let per_byte = |limit: &u64| Fraction::new(done(*limit).into(), sent(*limit).into());
+        let least = end(gate.long_from.0);
+        let mut limits = vec![least];
+        let most = (self.rate.0 / 16).max(gate.long_from.0);
+        limits.extend(sizes.iter().copied().filter(|size| *size > least && *size <= most));
+        limits.sort_unstable();
+        // The first of the best.
+        let best = limits.into_iter().rev().max_by_key(per_byte).expect("there is the least");
+        self.long_from = best.max(gate.long_from.0);
+        let expected = sent(best) / sizes.len() as u64;
+        self.expected = expected.max(gate.long_from.0 / 8).min(self.long_from);
+    }
+
+    fn position(&self, handle: u64) -> usize {
+        let found = self.responses.iter().position(|r| r.request.handle == handle);
+        found.expect("it is outstanding")
     }
 
     /// One thing more has happened.
     fn take_in(&mut self, now: Time, event: Event) {
         self.steps += 1;
-        self.pay(now);
+        self.pay_in(now);
         let were_busy: Vec<_> =
             (0..self.weights.len() as u32).map(|class| self.is_busy(class)).collect();
         match event {
@@ -298,15 +577,17 @@ impl<'a> World<'a> {
                 let waits = self.waiting.iter().any(|request| request.handle == ticket);
                 assert_eq!(waits, found);
                 self.waiting.retain(|request| request.handle != ticket);
-                self.forget_idle_users();
             }
             Event::Released { handle } => {
                 let at = self.waiting.iter().position(|request| request.handle == handle);
+                let class = self.waiting[at.expect("it waits")].class;
+                self.reach(class);
                 let request = self.waiting.remove(at.expect("it waits"));
                 self.round = self.turn(request.class);
-                self.reached[request.class as usize] =
-                    self.user_service(request.class, request.user);
-                self.responses.push(Response { request, received: 0, long: None });
+                self.outstanding(now, request, 0);
+                if self.config.read_gate.is_some() {
+                    self.pay(handle, self.expected);
+                }
             }
             Event::Resumed { request, received } => {
                 let request = Request {
@@ -315,15 +596,37 @@ impl<'a> World<'a> {
                     user: request.user.0,
                 };
                 self.activate(request);
-                self.responses.push(Response { request, received: received.0, long: None });
+                self.outstanding(now, request, received.0);
+                if received == Bytes::ZERO && self.config.read_gate.is_some() {
+                    self.pay(request.handle, self.expected);
+                }
             }
             Event::Received { handle, size, reading } => self.receive(handle, size.0, reading),
-            Event::Ended { handle } => {
-                let at = self.responses.iter().position(|r| r.request.handle == handle);
-                let response = self.responses.remove(at.expect("it is outstanding"));
-                let unused = response.long.map_or(0, |(granted, _)| granted);
-                self.spend_back(unused);
-                self.forget_idle_users();
+            Event::Came { handle, unread } => {
+                let at = self.position(handle);
+                self.bring(at, self.responses[at].received + unread.0);
+            }
+            Event::Whole { handle } => {
+                let at = self.position(handle);
+                let response = &mut self.responses[at];
+                (response.is_whole, response.has_place) = (true, false);
+                response.watched_until = None;
+                self.vacate(at);
+            }
+            Event::Ended { handle, end: Ended::Complete } => {
+                let at = self.position(handle);
+                self.refund(at);
+                let received = self.responses.remove(at).received;
+                self.see(received);
+            }
+            Event::Ended { handle, end: Ended::Broken } => self.break_off(handle),
+            Event::Ended { handle, end: Ended::Unasked } => {
+                let at = self.position(handle);
+                let Response { paid, is_long, received, .. } = self.responses.remove(at);
+                self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+                if is_long {
+                    self.see(received);
+                }
             }
             Event::Unasked { whose, size } => {
                 self.seen += size.0;
@@ -332,11 +635,17 @@ impl<'a> World<'a> {
             }
             Event::Reported { report, window } => self.report(now, report, window),
             Event::Read { handle, size } => {
-                let response = self.responses.iter_mut().find(|r| r.request.handle == handle);
-                let (granted, hungry) =
-                    response.and_then(|response| response.long.as_mut()).expect("it is long");
-                (*granted, *hungry) = (*granted + size.0, None);
-                self.spend(size.0);
+                let at = self.position(handle);
+                self.reach(self.responses[at].request.class);
+                assert!(self.responses[at].is_long);
+                self.responses[at].hungry = None;
+                let response = &mut self.responses[at];
+                response.may += size.0;
+                if response.watched_until.is_none() && !response.is_whole {
+                    response.watched_until = Some(now + Span::seconds(3));
+                    response.before = response.arrived;
+                }
+                self.pay(handle, size.0);
             }
             Event::Refused { refusal, request } => match refusal {
                 Refusal::Full { limit } => assert_eq!(self.waiting.len(), limit as usize),
@@ -352,28 +661,39 @@ impl<'a> World<'a> {
         self.catch_up(&were_busy);
     }
 
-    /// A class that was idle, and a user who has nothing waiting, go on from where the
-    /// others are.
+    fn outstanding(&mut self, now: Time, request: Request, received: u64) {
+        self.responses.push(Response {
+            request,
+            received,
+            arrived: received,
+            is_whole: false,
+            paid: 0,
+            charged: 0,
+            may: 0,
+            has_place: true,
+            watched_until: Some(now + Span::seconds(3)),
+            before: received,
+            is_long: false,
+            hungry: None,
+        });
+    }
+
+    /// A class that was idle, and a user who wants nothing, go on from where the others
+    /// are.
     fn activate(&mut self, request: Request) {
         let class = request.class as usize;
         let active = |world: &World, class: u32| !world.users(class).is_empty();
         let others = (0..self.weights.len() as u32).filter(|other| active(self, *other));
         let least = others.map(|other| self.service[other as usize]).min();
         if least.is_none() {
-            self.round = 0;
+            (self.round, self.class_reached) = (0, ZERO);
         }
         let takes_turns = matches!(self.config.class_order, ClassOrder::Turns { .. });
         if !active(self, request.class) {
             self.service[class] = if takes_turns { ZERO } else { least.unwrap_or(ZERO) };
         }
-        let name = (request.class, request.user);
-        if !self.user_service.iter().any(|(known, _)| *known == name) {
-            self.user_service.push((name, 0));
-        }
-        if !self.waiting.iter().any(|r| (r.class, r.user) == name) {
-            let reached = self.reached[class];
-            let known = self.user_service.iter_mut().find(|(known, _)| *known == name);
-            known.into_iter().for_each(|(_, service)| *service = reached.max(*service));
+        if !self.wants(request.class, request.user) {
+            self.catch_up_user(request.class, request.user);
         }
     }
 
@@ -392,46 +712,66 @@ impl<'a> World<'a> {
     }
 
     fn receive(&mut self, handle: u64, bytes: u64, reading: Reading) {
-        self.seen += bytes;
-        let at = self.responses.iter().position(|r| r.request.handle == handle);
-        let at = at.expect("it is outstanding");
-        let request = self.responses[at].request;
-        self.charge(request.class, request.user, bytes);
-        let hungry = Some((self.user_service(request.class, request.user), self.steps));
+        let at = self.position(handle);
+        let Request { class, user, .. } = self.responses[at].request;
+        let wanted = self.wants(class, user);
         let response = &mut self.responses[at];
         response.received += bytes;
+        response.may = response.may.saturating_sub(bytes);
+        let uncharged = bytes.saturating_sub(response.charged);
+        response.charged = response.charged.saturating_sub(bytes);
+        let received = response.received;
+        self.charge(class, user, uncharged);
+        self.bring(at, received);
         let Some(gate) = self.config.read_gate else {
             return assert_eq!(reading, Reading::Freely);
         };
-        let unpaid = match &mut response.long {
-            None => {
-                if response.received >= gate.long_from.0 {
-                    response.long = Some((0, hungry));
-                }
-                bytes
+        let response = &mut self.responses[at];
+        if !response.is_long {
+            let in_time = response.has_place || response.is_whole;
+            if in_time && response.received < self.long_from {
+                return assert_eq!(reading, Reading::Freely, "response {handle}");
             }
-            Some((granted, since)) => {
-                let unpaid = bytes.saturating_sub(*granted);
-                *granted = granted.saturating_sub(bytes);
-                if since.is_none() && *granted <= gate.grant.0 / 2 {
-                    *since = hungry;
-                }
-                unpaid
+            response.is_long = true;
+            response.may = 0;
+            (response.has_place, response.watched_until) = (false, None);
+            self.refund(at);
+        }
+        let Response { may, hungry, .. } = self.responses[at];
+        if hungry.is_none() && may <= gate.grant.0 / 2 {
+            if !wanted {
+                self.catch_up_user(class, user);
             }
-        };
-        let expected =
-            response.long.map_or(Reading::Freely, |(granted, _)| Reading::UpTo(Bytes(granted)));
-        assert_eq!(reading, expected, "how response {handle} may be read");
+            self.responses[at].hungry = Some(self.steps);
+        }
+        assert_eq!(reading, Reading::UpTo(Bytes(may)), "how response {handle} may be read");
+    }
+
+    /// So much of a response has come.
+    fn bring(&mut self, at: usize, arrived: u64) {
+        let response = &mut self.responses[at];
+        let fresh = arrived.saturating_sub(response.arrived);
+        let unpaid = fresh.saturating_sub(response.paid);
+        response.arrived += fresh;
+        response.paid = response.paid.saturating_sub(fresh);
+        self.seen += fresh;
         self.spend(unpaid);
     }
 
     fn report(&mut self, now: Time, report: LinkReport, window: u64) {
         let base = *self.base.get_or_insert(report.carried.0.saturating_sub(self.seen));
-        let unseen = (report.carried.0 - base).saturating_sub(self.seen).max(self.unseen);
-        self.spend(unseen - self.unseen);
-        self.unseen = unseen;
+        let before = self.unseen;
+        self.unseen = (report.carried.0 - base).saturating_sub(self.seen);
+        let carried = i128::from(self.unseen.saturating_sub(before)) * BYTE;
+        let lingering = carried.min(self.lingering);
+        self.lingering -= lingering;
+        self.take(carried - lingering);
+        let less = i128::from(before.saturating_sub(self.unseen)) * BYTE;
+        self.room = (self.room + less).min(self.most_room());
+        let (delay, reported) = self.delay;
+        self.delay = (report.queueing_delay.unwrap_or(delay - now.since(reported)), now);
         self.control(now, report);
-        if self.config.window.mode != WindowMode::Unlimited {
+        if !matches!(self.config.window.mode, WindowMode::Unlimited | WindowMode::Room) {
             assert_eq!(window, self.window, "W+ in units of 2^-32 at {now}");
         }
     }
@@ -439,83 +779,44 @@ impl<'a> World<'a> {
     fn control(&mut self, now: Time, report: LinkReport) {
         let config = self.config.window;
         let (since, before) = *self.updated.get_or_insert((now, report.carried));
-        self.delays.extend(report.queueing_delay);
         let span = now.since(since);
         if span < config.interval {
             return;
         }
         self.updated = Some((now, report.carried));
-        let least = self.delays.drain(..).min();
-        let above =
-            matches!((least, config.delay_limit), (Some(least), Some(most)) if least > most);
-        self.delayed_intervals = if above { self.delayed_intervals + 1 } else { 0 };
         if self.is_open() || config.mode != WindowMode::Controlled {
             return;
         }
         let window = u128::from(self.window);
-        let next = if self.delayed_intervals >= 2 {
-            window / 100 * 85
-        } else {
-            let most = window * u128::from(config.growth_millionths) / 1_000_000;
-            let link = u128::from(self.rate.0) * u128::from(span.0) / 8_000_000_000;
-            match u128::from((report.carried - before).0) {
-                0 => most,
-                carried => {
-                    let aimed = window * (link * u128::from(config.target_millionths));
-                    most.min(aimed / (carried * 1_000_000))
-                }
+        let most = window * u128::from(config.growth_millionths) / 1_000_000;
+        let link = u128::from(self.rate.0) * u128::from(span.0) / 8_000_000_000;
+        let next = match u128::from((report.carried - before).0) {
+            0 => most,
+            carried => {
+                let aimed = window * (link * u128::from(config.target_millionths));
+                most.min(aimed / (carried * 1_000_000))
             }
         };
         self.window = next.clamp(1 << 32, 1 << 52) as u64;
-    }
-
-    fn spend_back(&mut self, bytes: u64) {
-        let Some(gate) = self.config.read_gate else { return };
-        let memory = i128::from(self.rate.0) * 200_000_000 * 1_000_000;
-        let most = memory.max(i128::from(gate.grant.0) * BYTE);
-        self.room = (self.room + i128::from(bytes) * BYTE).min(most);
-    }
-
-    fn forget_idle_users(&mut self) {
-        let mut users = std::mem::take(&mut self.user_service);
-        users.retain(|((class, user), _)| self.users(*class).contains(user));
-        self.user_service = users;
     }
 }
 
 /// A byte, in bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * 1_000_000_000 * 1_000_000;
 
-/// What the rules decide after all of `log`.
-fn decide(config: &Config, rate: Rate, weights: &[u64], log: &[(Time, Event)], now: Time) -> Event {
-    let mut world = World::new(config, rate, weights);
-    for (at, event) in log {
-        // What the floor gave is known only by asking again.
-        if let Event::Read { .. } = event {
-            world.pay(*at);
-            world.next_reader();
-        }
-        world.take_in(*at, *event);
-    }
-    world.pay(now);
-    if world.is_open()
-        && let Some(request) = world.next_request()
-    {
-        return Event::Released { handle: request.handle };
-    }
-    let size = config.read_gate.map_or(Bytes::ZERO, |gate| gate.grant);
-    world.next_reader().map_or(Event::Rested, |handle| Event::Read { handle, size })
-}
-
-/// Compares every decision in a log with what the rules decide.
+/// Compares every decision in a log with what the rules decide after all that happened
+/// before.
 ///
 /// # Panics
 /// When one differs.
 pub fn compare(config: &Config, rate: Rate, weights: &[u64], log: &Log) {
+    let mut world = World::new(config, rate, weights);
     for (position, (now, event)) in log.iter().enumerate() {
         if matches!(event, Event::Released { .. } | Event::Read { .. } | Event::Rested) {
-            let expected = decide(config, rate, weights, &log[..position], *now);
+            world.pay_in(*now);
+            let expected = world.decide();
             assert_eq!(*event, expected, "decision {position} at {now}, after {log:#?}");
         }
+        world.take_in(*now, *event);
     }
 }

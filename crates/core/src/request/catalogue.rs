@@ -69,12 +69,16 @@ const MSF: Entry = Entry {
     source: "MSF section 3",
     parameters: &[
         SHARES,
-        WINDOW,
-        START,
-        INTERVAL,
+        Parameter {
+            help: "whether requests are released as the link has room, as long as fewer than \
+                   `start` responses hold a place, or at once",
+            kind: Kind::Choice(&[ROOM, FIXED, UNLIMITED]),
+            default: ROOM,
+            ..WINDOW
+        },
+        Parameter { help: "how many responses may hold a place in a fixed window", ..START },
         // A percentage point above MSF's: capacity that is not used while requests wait is lost.
         Parameter { default: "0.99", ..TARGET },
-        GROWTH,
         DELAY_LIMIT,
         LONG_FROM,
         GRANT,
@@ -87,13 +91,18 @@ const MSF: Entry = Entry {
         user_order: UserOrder::LeastService,
         limits: limits(settings),
         window: WindowConfig {
-            delay_limit: Some(settings.span(DELAY_LIMIT.name)),
-            ..window(settings)
+            mode: mode(settings),
+            start: settings.count(START.name),
+            target_millionths: millionths(settings, &TARGET),
+            // Only a controlled window has them.
+            interval: Span::ZERO,
+            growth_millionths: MILLION,
         },
         read_gate: Some(ReadGateConfig {
             long_from: settings.bytes(LONG_FROM.name),
             grant: settings.bytes(GRANT.name),
             floor_millionths: millionths(settings, &FLOOR),
+            delay_limit: settings.span(DELAY_LIMIT.name),
         }),
     },
 };
@@ -151,11 +160,13 @@ const WINDOW: Parameter = Parameter {
     name: "window",
     help: "whether the number of outstanding responses follows the link's use, stays at the \
            start, or has no limit",
-    kind: Kind::Choice(&[CONTROLLED, "fixed", UNLIMITED]),
+    kind: Kind::Choice(&[CONTROLLED, FIXED, UNLIMITED]),
     default: CONTROLLED,
 };
 
 const CONTROLLED: &str = "controlled";
+const ROOM: &str = "room";
+const FIXED: &str = "fixed";
 const UNLIMITED: &str = "unlimited";
 
 const START: Parameter = Parameter {
@@ -188,7 +199,7 @@ const GROWTH: Parameter = Parameter {
 
 const DELAY_LIMIT: Parameter = Parameter {
     name: "delay_limit",
-    help: "queueing delay of the path that shrinks the window if it lasts for two intervals",
+    help: "queueing delay of the path above which requests and grants slow down",
     kind: Kind::Span { least: Span::millis(1), most: Span::seconds(3_600) },
     default: "50 ms",
 };
@@ -251,16 +262,20 @@ fn limits(settings: &Settings) -> WaitingLimits {
 
 fn window(settings: &Settings) -> WindowConfig {
     WindowConfig {
-        mode: match settings.choice(WINDOW.name) {
-            CONTROLLED => WindowMode::Controlled,
-            UNLIMITED => WindowMode::Unlimited,
-            _ => WindowMode::Fixed,
-        },
+        mode: mode(settings),
         start: settings.count(START.name),
         interval: settings.span(INTERVAL.name),
         target_millionths: millionths(settings, &TARGET),
         growth_millionths: millionths(settings, &GROWTH),
-        delay_limit: None,
+    }
+}
+
+fn mode(settings: &Settings) -> WindowMode {
+    match settings.choice(WINDOW.name) {
+        CONTROLLED => WindowMode::Controlled,
+        UNLIMITED => WindowMode::Unlimited,
+        ROOM => WindowMode::Room,
+        _ => WindowMode::Fixed,
     }
 }
 

@@ -7,16 +7,12 @@
 //! then the one listed first. A class that was idle starts at the least *SC* of
 //! the active ones, and when all are idle every *SC* is 0.
 //!
-//! Where long responses are read by grants, two more rules, which are not in
-//! the paper, keep shares:
-//! - A class whose requests wait is not overtaken by long responses of others that
-//!   have received more for their weights. The link is left to it; what it cannot
-//!   use yet widens the window. Else others fill the link, the window stays as
-//!   narrow as it is, and a class of many users never gets its share.
-//! - A class is active as long as a response of its own lingers, though it has no
-//!   use for more than that brings. When it has something to do again, it goes on
-//!   from where the class with the least *SC* of those that have stands, and does not
-//!   make up for minutes.
+//! Where long responses are read by grants, requests and long responses compete for
+//! the room on the link: the class with the least *SC* of all that want either is
+//! next. A class is active as long as a response of its own lingers, though it has no
+//! use for more than that brings; when one of its users is busy again, it goes on from
+//! the least *SC* of those who were busy when one was served last, and does not make up
+//! for minutes.
 //!
 //! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products of
 //! common weights and numbers of users divide: equal service is then equal to the
@@ -64,10 +60,14 @@ pub(super) struct Classes {
     classes: Vec<Class>,
     /// The classes with a request waiting.
     waiting: BTreeSet<Rank>,
-    /// The classes with a long response that wants to be read, and no request waiting.
+    /// The classes with a long response that wants to be read.
     reading: BTreeSet<Rank>,
+    /// The classes with a busy user, by service.
+    busy: BTreeSet<(u128, u32)>,
     /// The classes with an active user, by service.
     active: BTreeSet<(u128, u32)>,
+    /// The least *SC* of those who were busy when one was served last.
+    reached: u128,
     /// The round of [`ClassOrder::Turns`] in which the last request was released.
     round: u128,
     /// How often classes have joined the round.
@@ -87,22 +87,18 @@ pub(super) struct Class {
     pub(super) first: Option<u64>,
     /// Long responses that want to be read.
     pub(super) hungry: u32,
+    /// Whether one of its users is busy.
+    is_busy: bool,
     /// When it joined the round.
     joined: u64,
 }
 
-impl Class {
-    /// Whether no request waits, and no long response wants to be read.
-    fn has_nothing(&self) -> bool {
-        self.first.is_none() && self.hungry == 0
-    }
-}
-
-/// The places of a class in the three orders.
+/// The places of a class in the four orders.
 #[derive(Clone, Copy)]
 struct Places {
     waiting: Option<Rank>,
     reading: Option<Rank>,
+    busy: Option<(u128, u32)>,
     active: Option<(u128, u32)>,
 }
 
@@ -114,6 +110,7 @@ impl Classes {
             service: 0,
             first: None,
             hungry: 0,
+            is_busy: false,
             joined: 0,
         };
         Classes {
@@ -122,7 +119,9 @@ impl Classes {
             classes: weights.iter().map(class).collect(),
             waiting: BTreeSet::new(),
             reading: BTreeSet::new(),
+            busy: BTreeSet::new(),
             active: BTreeSet::new(),
+            reached: 0,
             round: 0,
             joined: 0,
         }
@@ -142,20 +141,37 @@ impl Classes {
         self.waiting.first().map(|(.., id)| *id)
     }
 
-    /// The class whose long response is next. Waiting requests of a class go
-    /// before its long responses, and before those of classes that have received
-    /// more: they would keep the link full and the window as narrow as it is.
-    pub(super) fn next_reading(&self) -> Option<u32> {
-        let (service, .., id) = self.reading.first()?;
-        let is_behind = self.waiting.first().is_some_and(|(waiting, ..)| waiting < service);
-        (!is_behind).then_some(*id)
+    /// The class that is next when there is room: to read a long response, or if
+    /// `with_requests` also to release a request.
+    pub(super) fn next_busy(&self, with_requests: bool) -> Option<u32> {
+        let waiting = self.waiting.first().filter(|_| with_requests);
+        waiting.into_iter().chain(self.reading.first()).min().map(|(.., id)| *id)
+    }
+
+    /// A class is served: who becomes busy from now on starts no lower than the least of
+    /// those who are.
+    pub(super) fn reach(&mut self) {
+        let least = self.busy.first().map_or(0, |(service, _)| *service);
+        self.reached = self.reached.max(least);
+    }
+
+    /// Whether one of a class's users is busy. One of a class that had nothing to do finds
+    /// no savings.
+    pub(super) fn set_busy(&mut self, id: u32, is_busy: bool) {
+        let least = if self.forgets { self.reached } else { 0 };
+        self.change(id, |class| {
+            if is_busy && !class.is_busy {
+                class.service = class.service.max(least);
+            }
+            class.is_busy = is_busy;
+        });
     }
 
     /// One more active user.
     pub(super) fn add_user(&mut self, id: u32) {
         let least_active = self.active.first().map_or(0, |(service, _)| *service);
         if self.active.is_empty() {
-            self.round = 0;
+            (self.round, self.reached) = (0, 0);
         }
         let start = match self.order {
             // Its turn begins when it joins the round.
@@ -224,27 +240,27 @@ impl Classes {
         });
     }
 
+    /// `size` that a class was charged for will not come. It takes no class below
+    /// what one that comes has.
+    pub(super) fn refund(&mut self, id: u32, size: Bytes) {
+        let (order, reached) = (self.order, self.reached);
+        self.change(id, |class| {
+            let service =
+                u128::from(size.0) * u128::from(SERVICE_SCALE) / u128::from(share(class, order));
+            let less = class.service.saturating_sub(service).max(reached);
+            class.service = class.service.min(less);
+        });
+    }
+
     /// Changes a class and moves it to where it then belongs.
     fn change(&mut self, id: u32, edit: impl FnOnce(&mut Class)) {
         let before = self.places(id);
-        let class = &mut self.classes[id as usize];
-        let had_nothing = class.has_nothing();
-        edit(class);
-        if self.forgets && had_nothing && !class.has_nothing() {
-            self.catch_up(id);
-        }
+        edit(&mut self.classes[id as usize]);
         let after = self.places(id);
         relocate(&mut self.waiting, before.waiting, after.waiting);
         relocate(&mut self.reading, before.reading, after.reading);
+        relocate(&mut self.busy, before.busy, after.busy);
         relocate(&mut self.active, before.active, after.active);
-    }
-
-    /// A class has something to do again.
-    fn catch_up(&mut self, id: u32) {
-        let others = self.waiting.first().into_iter().chain(self.reading.first());
-        let least = others.map(|(service, ..)| *service).min();
-        let class = &mut self.classes[id as usize];
-        class.service = class.service.max(least.unwrap_or(0));
     }
 
     fn places(&self, id: u32) -> Places {
@@ -260,7 +276,8 @@ impl Classes {
         };
         Places {
             waiting: class.first.is_some().then_some(rank),
-            reading: (class.first.is_none() && class.hungry > 0).then_some(rank),
+            reading: (class.hungry > 0).then_some(rank),
+            busy: class.is_busy.then_some((class.service, id)),
             active: (class.users > 0).then_some((class.service, id)),
         }
     }

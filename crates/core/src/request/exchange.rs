@@ -26,6 +26,7 @@
 //! order of events can lose one. An event without an arrow from a state, such as a
 //! connection that comes up after the client has left, changes nothing.
 
+use super::buffer::Buffer;
 use super::{ClassId, Permit, Reading, Scheduler, Ticket};
 use crate::units::{Bytes, Span, Time};
 
@@ -63,8 +64,8 @@ pub(super) enum Event {
     Released { permit: Permit, pooled: bool },
     /// The connection to the server is up.
     Connected,
-    /// This much has come and has not been read.
-    Came(Bytes),
+    /// This much has come and has not been read, and may be all that was left.
+    Came { unread: Bytes, complete: bool },
     /// This much was read, which may have been the last part.
     Read { size: Bytes, complete: bool },
     /// This much more may be read.
@@ -107,6 +108,7 @@ struct Outstanding {
     moved: Time,
     /// The time since which everything that the scheduler granted has been read.
     ungranted: Option<Time>,
+    buffer: Buffer,
 }
 
 impl Exchange {
@@ -134,31 +136,31 @@ impl Exchange {
                 response.connected = true;
                 None
             }
-            (State::Outstanding(response), Event::Came(unread)) => {
-                response.connected = true;
-                response.unread = unread;
+            (State::Outstanding(response), Event::Came { unread, complete }) => {
+                response.come(now, unread, complete, scheduler);
                 None
             }
             (State::Outstanding(response), Event::Read { size, complete }) => {
                 response.read(now, size, complete, scheduler);
-                complete.then_some(Ending::Completed)
+                if complete { response.end(Ending::Completed) } else { None }
             }
             (State::Outstanding(response), Event::Granted(size)) => {
                 response.grant(size);
                 None
             }
             (State::Outstanding(response), Event::Watched(patience)) => {
-                response.is_silent(now, patience).then_some(Ending::Stalled)
+                let is_silent = response.is_silent(now, patience);
+                if is_silent { response.end(Ending::Stalled) } else { None }
             }
-            (State::Outstanding(_), Event::Left) => Some(Ending::Abandoned),
-            (State::Outstanding(_), Event::Broken) => Some(Ending::Broken),
-            (State::Outstanding(_), Event::Reset) => Some(Ending::Reset),
+            (State::Outstanding(response), Event::Left) => response.end(Ending::Abandoned),
+            (State::Outstanding(response), Event::Broken) => response.end(Ending::Broken),
+            (State::Outstanding(response), Event::Reset) => response.end(Ending::Reset),
             // The event came too early, too late, or twice. A permit goes back as
             // it is dropped.
             (
                 State::Waiting(_),
                 Event::Connected
-                | Event::Came(_)
+                | Event::Came { .. }
                 | Event::Read { .. }
                 | Event::Granted(_)
                 | Event::Watched(_)
@@ -196,6 +198,18 @@ impl Exchange {
         self.outstanding().map_or(Bytes::ZERO, Outstanding::held_back)
     }
 
+    /// The buffer that a response needs, if its path is known.
+    pub(super) fn buffer(&self) -> Option<Bytes> {
+        self.outstanding().and_then(|response| response.buffer.size())
+    }
+
+    /// A round trip to its server takes so long.
+    pub(super) fn time(&mut self, now: Time, round_trip: Span) {
+        if let State::Outstanding(response) = &mut self.state {
+            response.buffer.time(now, round_trip);
+        }
+    }
+
     fn outstanding(&self) -> Option<&Outstanding> {
         match &self.state {
             State::Waiting(_) => None,
@@ -214,6 +228,17 @@ impl Outstanding {
             unread: Bytes::ZERO,
             moved: now,
             ungranted: None,
+            buffer: Buffer::default(),
+        }
+    }
+
+    /// Bytes are there.
+    fn come(&mut self, now: Time, unread: Bytes, complete: bool, scheduler: &mut Scheduler) {
+        self.connected = true;
+        self.unread = unread;
+        scheduler.came(now, &self.permit, unread);
+        if complete {
+            scheduler.arrived(now, &self.permit);
         }
     }
 
@@ -223,6 +248,7 @@ impl Outstanding {
             return;
         }
         self.moved = now;
+        self.buffer.read(now, size);
         self.unread -= size;
         let reading = scheduler.received(now, &self.permit, size);
         self.reading = match self.reading {
@@ -232,6 +258,16 @@ impl Outstanding {
         if !self.pooled && self.reading == Reading::UpTo(Bytes::ZERO) && !complete {
             self.ungranted.get_or_insert(now);
         }
+    }
+
+    /// It is over. A server that never got the request has sent nothing.
+    fn end(&mut self, ending: Ending) -> Option<Ending> {
+        if ending == Ending::Completed {
+            self.permit.complete();
+        } else if !self.connected {
+            self.permit.unasked();
+        }
+        Some(ending)
     }
 
     fn grant(&mut self, size: Bytes) {

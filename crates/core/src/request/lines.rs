@@ -1,16 +1,27 @@
-//! The waiting requests, and the choice of a class's next one.
+//! The waiting requests, and the choice of the next one.
 //!
-//! A class has one line, as in MSF, or a line for each of its users. In the
-//! latter case the line of the user who has received the least is next, and
-//! among equals the one whose first request came first: a small response does
-//! not wait behind another user's backlog, and users of a class get equal
-//! shares, as the policy of `MSF section 2.3` asks. Serving users in turn, one
-//! request each, would not suffice: users who ask for larger responses would
-//! get more.
+//! A class has one line, as in MSF, or each user has a line. In the latter case
+//! the line of the user who has received the least is next, and among equals the
+//! one whose first request came first: a small response does not wait behind
+//! another user's backlog, and users of a class get equal shares, as the policy
+//! of `MSF section 2.3` asks. Serving users in turn, one request each, would not
+//! suffice: users who ask for larger responses would get more.
 //!
-//! A line that was empty continues from the service of the line served last
-//! (the rule of Golestani 1994): asking for nothing saves up no service. A user
-//! without a request or response is forgotten.
+//! Lines stand in *groups*, each with an order of its own. Where a weight is the
+//! whole class's, a class is a group, and levels of users are bytes. Where a weight
+//! is each user's, all users are one group, and the level of a user is what they
+//! have received for the weight of their class. Nobody then has to be counted: a
+//! user who is silent, or takes less than their share, leaves the rest to whoever
+//! has the least, and gives no other user of their class any claim. A class's
+//! counter divided by its active users, as in `MSF section 3.1`, gives all their
+//! shares to the one who asks.
+//!
+//! A user is *busy* who waits for something: for a request to be released, for a long
+//! response to be read, or for what was promised to a response. Who was not continues
+//! from the least level of those who were when somebody was served last (the rule of
+//! Golestani 1994): asking for nothing saves up no service. And who has everything on
+//! its way for a moment loses none to those who are ahead. A user without a request or response is forgotten as soon as
+//! they are not ahead of that.
 //!
 //! With 100 000 requests waiting, each takes 73 bytes, or 229 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the
@@ -18,6 +29,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
+use std::num::NonZeroU32;
 
 use hashbrown::HashMap;
 use siphasher::sip::SipHasher13;
@@ -44,19 +56,39 @@ pub struct WaitingLimits {
     pub per_user: u32,
 }
 
-/// All waiting requests, and all users that are active.
+/// Units of a level in one byte for weight 1, which all weights up to 10 divide:
+/// equal service for equal weights is then equal to the last bit. Rounding elsewhere
+/// costs less than a unit per part. In 64 bits they hold 3.6 PB.
+const LEVEL_SCALE: u64 = 5_040;
+
+/// So many users of a group who are idle and ahead are remembered; those with the
+/// smallest lead are forgotten first.
+const MOST_RESTING: usize = 4_096;
+
+/// All waiting requests, and all users that are active or ahead.
 #[derive(Debug)]
 pub(super) struct Lines {
     order: UserOrder,
     limits: WaitingLimits,
+    classes: Vec<ClassLines>,
+    /// Whether all classes are one group, and levels are for a weight.
+    together: bool,
     waiting: Slab<Waiting>,
     users: Slab<User>,
     user_by_name: HashMap<(u32, u64), u32, Seeded>,
     /// By class or by user's number, whichever has lines.
     lines: Vec<Line>,
-    /// Of each class.
+    /// Of each group.
     orders: Vec<Order>,
     arrived: u64,
+}
+
+/// What is known of a class.
+#[derive(Clone, Debug)]
+struct ClassLines {
+    weight: NonZeroU32,
+    users: u32,
+    waiting: u32,
 }
 
 #[derive(Debug)]
@@ -69,29 +101,37 @@ struct Waiting {
     behind: Option<u32>,
 }
 
-/// An active user of a class.
+/// A user of a class, active or resting.
 #[derive(Debug)]
 struct User {
     name: (u32, u64),
     waiting: u32,
     outstanding: u32,
+    /// Responses that want to be read or have a promise, and whatever else keeps the
+    /// user from having nothing to do.
+    expecting: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     first: Option<u32>,
     last: Option<u32>,
-    /// Bytes that the owner of the line has received.
-    service: u64,
+    /// What the owner of the line has received: bytes, or units of
+    /// 1/[`LEVEL_SCALE`] byte for a weight of 1.
+    level: u64,
 }
 
-/// The lines of a class that are not empty.
+/// The lines of a group that are not empty.
 #[derive(Clone, Debug, Default)]
 struct Order {
-    /// Service, arrival of the first request, line.
+    /// Level, arrival of the first request, line.
     lines: BTreeSet<(u64, u64, u32)>,
-    /// Service of the line served last, when it was served.
+    /// Those who are busy, by level.
+    busy: BTreeSet<(u64, u32)>,
+    /// The least level of those who were busy when somebody was served last.
     reached: u64,
+    /// Users without a request or response who are ahead of that, by level.
+    resting: BTreeSet<(u64, u32)>,
 }
 
 /// A hash that strangers cannot aim at one of its buckets.
@@ -106,19 +146,30 @@ impl BuildHasher for Seeded {
 }
 
 impl Lines {
-    pub(super) fn new(order: UserOrder, limits: WaitingLimits, classes: usize, seed: u64) -> Lines {
+    /// The lines of classes of these weights; `together` if the weights are those of
+    /// each user.
+    pub(super) fn new(
+        order: UserOrder,
+        limits: WaitingLimits,
+        weights: &[NonZeroU32],
+        together: bool,
+        seed: u64,
+    ) -> Lines {
         let lines = match order {
-            UserOrder::Arrival => vec![Line::default(); classes],
+            UserOrder::Arrival => vec![Line::default(); weights.len()],
             UserOrder::LeastService => Vec::new(),
         };
+        let class = |weight: &NonZeroU32| ClassLines { weight: *weight, users: 0, waiting: 0 };
         Lines {
             order,
             limits,
+            classes: weights.iter().map(class).collect(),
+            together,
             waiting: Slab::new(),
             users: Slab::new(),
             user_by_name: HashMap::with_hasher(Seeded(SipHasher13::new_with_keys(seed, !seed))),
             lines,
-            orders: vec![Order::default(); classes],
+            orders: vec![Order::default(); if together { 1 } else { weights.len() }],
             arrived: 0,
         }
     }
@@ -128,9 +179,73 @@ impl Lines {
         self.waiting.len()
     }
 
-    /// The arrival time of a class's next request.
-    pub(super) fn first(&self, class: u32) -> Option<u64> {
-        self.orders[class as usize].lines.first().map(|(_, arrived, _)| *arrived)
+    /// Active users of a class, and whether a request of it waits; `None` when there
+    /// is no such class.
+    pub(super) fn class(&self, class: u32) -> Option<(u32, bool)> {
+        self.classes.get(class as usize).map(|class| (class.users, class.waiting > 0))
+    }
+
+    /// Whether all classes are one group.
+    pub(super) fn are_together(&self) -> bool {
+        self.together
+    }
+
+    /// The group of a class.
+    pub(super) fn group(&self, class: u32) -> u32 {
+        if self.together { 0 } else { class }
+    }
+
+    /// The arrival time of a group's next request.
+    pub(super) fn first(&self, group: u32) -> Option<u64> {
+        self.orders[group as usize].lines.first().map(|(_, arrived, _)| *arrived)
+    }
+
+    /// The level of the line whose request is the next of a group.
+    pub(super) fn first_level(&self, group: u32) -> Option<u64> {
+        self.orders[group as usize].lines.first().map(|(level, ..)| *level)
+    }
+
+    /// The group of a user.
+    pub(super) fn group_of(&self, user: u32) -> u32 {
+        self.group(self.users[user as usize].name.0)
+    }
+
+    /// How far `size` takes a user ahead whose weight is 1.
+    pub(super) fn lead(&self, size: Bytes) -> u64 {
+        size.0.saturating_mul(if self.together { LEVEL_SCALE } else { 1 })
+    }
+
+    /// Those who come to a group from now on start no lower than the busy one who has the
+    /// least.
+    pub(super) fn reach(&mut self, group: u32) {
+        let order = &mut self.orders[group as usize];
+        let least = order.busy.first().map_or(0, |(level, _)| *level);
+        order.reached = order.reached.max(least);
+        // Who rests and is not ahead any more would start there, too.
+        while let Some((level, user)) = order.resting.first().copied()
+            && level <= order.reached
+        {
+            order.resting.pop_first();
+            forget(&mut self.users, &mut self.user_by_name, user);
+        }
+    }
+
+    /// A user who was not busy will be, and has saved nothing up.
+    pub(super) fn catch_up(&mut self, user: u32) {
+        let reached = self.orders[self.group_of(user) as usize].reached;
+        let line = self.line_of(user);
+        let line = &mut self.lines[line as usize];
+        line.level = line.level.max(reached);
+    }
+
+    /// What `size` adds to the level of a user of this class.
+    fn level_of(&self, class: u32, size: Bytes) -> u64 {
+        if !self.together {
+            return size.0;
+        }
+        let weight = u128::from(self.classes[class as usize].weight.get());
+        let level = u128::from(size.0) * u128::from(LEVEL_SCALE) / weight;
+        u64::try_from(level).unwrap_or(u64::MAX)
     }
 
     /// Lets a request wait. Returns whether its user was idle.
@@ -146,9 +261,14 @@ impl Lines {
         if known.map_or(0, |user| self.users[user as usize].waiting) >= limit {
             return Err(Refusal::UserFull { limit });
         }
-        let user = known.unwrap_or_else(|| self.add_user(name));
+        let (user, was_idle) = self.activate(name);
+        if !self.is_busy(user) {
+            self.catch_up(user);
+        }
         self.users[user as usize].waiting += 1;
-        let line = self.line_of(user);
+        self.place_busy(user);
+        self.classes[class as usize].waiting += 1;
+        let (line, group) = (self.line_of(user), self.group(class));
         let arrived = self.arrived;
         self.arrived += 1;
         let before = self.lines[line as usize].last;
@@ -158,23 +278,24 @@ impl Lines {
         match before {
             Some(before) => self.waiting[before as usize].behind = Some(waiting),
             None => {
-                let order = &mut self.orders[class as usize];
+                let order = &mut self.orders[group as usize];
                 let line_state = &mut self.lines[line as usize];
-                line_state.service = line_state.service.max(order.reached);
                 line_state.first = Some(waiting);
-                order.lines.insert((line_state.service, arrived, line));
+                order.lines.insert((line_state.level, arrived, line));
             }
         }
         self.lines[line as usize].last = Some(waiting);
-        Ok((Ticket { waiting, arrived }, known.is_none()))
+        Ok((Ticket { waiting, arrived }, was_idle))
     }
 
-    /// Takes the next request of a class for release, with its user.
-    pub(super) fn release(&mut self, class: u32) -> Option<(Request, u32)> {
-        let order = &mut self.orders[class as usize];
-        let &(service, _, line) = order.lines.first()?;
-        order.reached = service;
+    /// Takes the next request of a group for release, with its user, who [wants](Lines::want)
+    /// one thing more from then on.
+    pub(super) fn release(&mut self, group: u32) -> Option<(Request, u32)> {
+        let order = &mut self.orders[group as usize];
+        let &(_, _, line) = order.lines.first()?;
         let first = self.lines[line as usize].first?;
+        // Until the response is paid for, the user is busy without it.
+        self.want(self.waiting[first as usize].user);
         let (request, user) = self.leave(first);
         self.users[user as usize].outstanding += 1;
         Some((request, user))
@@ -182,16 +303,12 @@ impl Lines {
 
     /// A response that had seemed over continues. Returns its user, and whether the user was idle.
     pub(super) fn resume(&mut self, ClassId(class): ClassId, UserId(user): UserId) -> (u32, bool) {
-        let name = (class, user);
-        let known = self.user_by_name.get(&name).copied();
-        let user = known.unwrap_or_else(|| self.add_user(name));
+        let (user, was_idle) = self.activate((class, user));
         self.users[user as usize].outstanding += 1;
-        let line = self.line_of(user);
-        let line = &mut self.lines[line as usize];
-        if line.first.is_none() {
-            line.service = line.service.max(self.orders[class as usize].reached);
+        if !self.is_busy(user) {
+            self.catch_up(user);
         }
-        (user, known.is_none())
+        (user, was_idle)
     }
 
     /// Removes a request that no longer waits. Returns whether its user is idle now.
@@ -209,30 +326,83 @@ impl Lines {
         self.forget_if_idle(user)
     }
 
-    /// The service of a user's line.
-    pub(super) fn service(&self, user: u32) -> u64 {
-        self.lines[self.line_of(user) as usize].service
+    /// Whether a user waits for something: a request to be released, a long response to
+    /// be read, or what was promised to a response.
+    pub(super) fn is_busy(&self, user: u32) -> bool {
+        let user = &self.users[user as usize];
+        user.waiting > 0 || user.expecting > 0
+    }
+
+    /// Whether somebody of a group does.
+    pub(super) fn has_busy(&self, group: u32) -> bool {
+        !self.orders[group as usize].busy.is_empty()
+    }
+
+    /// A response of this user wants to be read, or has a promise.
+    pub(super) fn want(&mut self, user: u32) {
+        self.users[user as usize].expecting += 1;
+        self.place_busy(user);
+    }
+
+    /// One of these does so no more.
+    pub(super) fn unwant(&mut self, user: u32) {
+        self.users[user as usize].expecting -= 1;
+        self.place_busy(user);
+    }
+
+    fn place_busy(&mut self, user: u32) {
+        let place = (self.level(user), user);
+        let (is_busy, group) = (self.is_busy(user), self.group_of(user));
+        let busy = &mut self.orders[group as usize].busy;
+        if is_busy {
+            busy.insert(place);
+        } else {
+            busy.remove(&place);
+        }
+    }
+
+    /// The level of a user's line.
+    pub(super) fn level(&self, user: u32) -> u64 {
+        self.lines[self.line_of(user) as usize].level
     }
 
     /// The active user of this name.
     pub(super) fn user(&self, class: ClassId, user: UserId) -> Option<u32> {
-        self.user_by_name.get(&(class.0, user.0)).copied()
+        let user = self.user_by_name.get(&(class.0, user.0)).copied()?;
+        (!self.users[user as usize].is_idle()).then_some(user)
     }
 
-    /// A user has received `size`.
+    /// A user has received `size`, or will.
     pub(super) fn charge(&mut self, user: u32, size: Bytes) {
+        let more = self.level_of(self.users[user as usize].name.0, size);
+        self.set_level(user, |level, _| level.saturating_add(more));
+    }
+
+    /// `size` that a user was charged for will not come. It takes nobody below the
+    /// level that a newcomer has, so nobody saves up by asking for what never comes.
+    pub(super) fn refund(&mut self, user: u32, size: Bytes) {
+        let less = self.level_of(self.users[user as usize].name.0, size);
+        self.set_level(user, |level, reached| level.saturating_sub(less).max(reached).min(level));
+    }
+
+    /// Moves a user to the level that `change` makes of their own and the one reached.
+    fn set_level(&mut self, user: u32, change: impl FnOnce(u64, u64) -> u64) {
         if self.order == UserOrder::Arrival {
             return;
         }
-        let class = self.users[user as usize].name.0;
+        let group = self.group_of(user);
         let line = &mut self.lines[user as usize];
-        let before = line.service;
-        line.service = before.saturating_add(size.0);
+        let order = &mut self.orders[group as usize];
+        let before = line.level;
+        line.level = change(before, order.reached);
+        let after = line.level;
         if let Some(first) = line.first {
-            let (after, arrived) = (line.service, self.waiting[first as usize].arrived);
-            let lines = &mut self.orders[class as usize].lines;
-            lines.remove(&(before, arrived, user));
-            lines.insert((after, arrived, user));
+            let arrived = self.waiting[first as usize].arrived;
+            order.lines.remove(&(before, arrived, user));
+            order.lines.insert((after, arrived, user));
+        }
+        if order.busy.remove(&(before, user)) {
+            order.busy.insert((after, user));
         }
     }
 
@@ -241,8 +411,10 @@ impl Lines {
         let Waiting { request, user, arrived, before, behind } =
             self.waiting.remove(number as usize);
         self.users[user as usize].waiting -= 1;
-        let line = self.line_of(user);
-        let service = self.lines[line as usize].service;
+        self.place_busy(user);
+        self.classes[request.class.0 as usize].waiting -= 1;
+        let (line, group) = (self.line_of(user), self.group(request.class.0));
+        let level = self.lines[line as usize].level;
         match behind {
             Some(behind) => self.waiting[behind as usize].before = before,
             None => self.lines[line as usize].last = before,
@@ -251,18 +423,30 @@ impl Lines {
             Some(before) => self.waiting[before as usize].behind = behind,
             None => {
                 self.lines[line as usize].first = behind;
-                let lines = &mut self.orders[request.class.0 as usize].lines;
-                lines.remove(&(service, arrived, line));
-                lines.extend(
-                    behind.map(|next| (service, self.waiting[next as usize].arrived, line)),
-                );
+                let lines = &mut self.orders[group as usize].lines;
+                lines.remove(&(level, arrived, line));
+                lines.extend(behind.map(|next| (level, self.waiting[next as usize].arrived, line)));
             }
         }
         (request, user)
     }
 
+    /// The user of this name, and whether they were idle.
+    fn activate(&mut self, name: (u32, u64)) -> (u32, bool) {
+        let known = self.user_by_name.get(&name).copied();
+        let user = known.unwrap_or_else(|| self.add_user(name));
+        let was_idle = self.users[user as usize].is_idle();
+        if was_idle {
+            self.classes[name.0 as usize].users += 1;
+            let (level, group) = (self.level(user), self.group(name.0));
+            self.orders[group as usize].resting.remove(&(level, user));
+        }
+        (user, was_idle)
+    }
+
     fn add_user(&mut self, name: (u32, u64)) -> u32 {
-        let user = self.users.insert(User { name, waiting: 0, outstanding: 0 }) as u32;
+        let user =
+            self.users.insert(User { name, waiting: 0, outstanding: 0, expecting: 0 }) as u32;
         self.user_by_name.insert(name, user);
         if self.order == UserOrder::LeastService {
             let fresh = Line::default();
@@ -274,14 +458,27 @@ impl Lines {
         user
     }
 
+    /// A user who is idle and not ahead of those who come is forgotten: nobody sheds
+    /// a lead by being idle for a moment.
     fn forget_if_idle(&mut self, user: u32) -> bool {
-        let state = &self.users[user as usize];
-        let idle = state.waiting == 0 && state.outstanding == 0;
-        if idle {
-            let User { name, .. } = self.users.remove(user as usize);
-            self.user_by_name.remove(&name);
+        if !self.users[user as usize].is_idle() {
+            return false;
         }
-        idle
+        let class = self.users[user as usize].name.0;
+        self.classes[class as usize].users -= 1;
+        let (level, group) = (self.level(user), self.group(class));
+        let order = &mut self.orders[group as usize];
+        if self.order == UserOrder::Arrival || level <= order.reached {
+            forget(&mut self.users, &mut self.user_by_name, user);
+        } else {
+            order.resting.insert((level, user));
+            if order.resting.len() > MOST_RESTING
+                && let Some((_, least)) = order.resting.pop_first()
+            {
+                forget(&mut self.users, &mut self.user_by_name, least);
+            }
+        }
+        true
     }
 
     fn line_of(&self, user: u32) -> u32 {
@@ -290,4 +487,15 @@ impl Lines {
             UserOrder::LeastService => user,
         }
     }
+}
+
+impl User {
+    fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.outstanding == 0
+    }
+}
+
+fn forget(users: &mut Slab<User>, by_name: &mut HashMap<(u32, u64), u32, Seeded>, user: u32) {
+    let User { name, .. } = users.remove(user as usize);
+    by_name.remove(&name);
 }

@@ -248,12 +248,30 @@ impl Proxy {
         self.round_trips.add(origin, round_trip);
     }
 
+    /// A round trip to the server of this exchange takes so long: as its connection
+    /// says, at the handshake and whenever it knows better.
+    pub fn path(&mut self, now: Time, exchange: ExchangeId, round_trip: Span) {
+        if let Some(state) = self.exchanges.get_mut(&exchange.0) {
+            state.time(now, round_trip);
+        }
+    }
+
+    /// How much the receive buffer of the connection to the server of this exchange
+    /// should hold, unless the driver's least is more. Ask after every
+    /// [`read`](Proxy::read). `None` leaves it as it is: the round trip is unknown, or
+    /// nothing is held back under this scheduler.
+    #[must_use]
+    pub fn buffer(&self, exchange: ExchangeId) -> Option<Bytes> {
+        let state = self.exchanges.get(&exchange.0)?;
+        state.buffer().filter(|_| self.scheduler.holds_back())
+    }
+
     /// The number of bytes of a response, possibly none, that have come and have
-    /// not been read. Report it whenever bytes come that may not be read, as their
-    /// total at that time: while there are some, the server is not silent, and a
-    /// pool gives what it has.
-    pub fn came(&mut self, now: Time, exchange: ExchangeId, unread: Bytes) {
-        self.happen(now, exchange, Event::Came(unread));
+    /// not been read, and whether the response is `complete` with them. Report it
+    /// whenever bytes come that may not be read, as their total at that time: the link
+    /// has carried them, the server is not silent, and a pool gives what it has.
+    pub fn came(&mut self, now: Time, exchange: ExchangeId, unread: Bytes, complete: bool) {
+        self.happen(now, exchange, Event::Came { unread, complete });
         self.draw(now, exchange);
     }
 

@@ -1,17 +1,35 @@
-//! The rate at which long responses may be read.
+//! The room on the link.
 //!
-//! A response that has become long no longer holds a place in the window. It may
-//! be read as the link has room: at the target utilisation of the link's rate,
-//! minus everything else that the link carries. Room is an account in bytes. Time
-//! pays in, grants and unrequested traffic draw on it, and the unused part of a
-//! response's grants returns. It holds no more than [`MEMORY`] of the link either
-//! way: unused room is lost, and so is the debt of a burst.
+//! *Room* is an account in bytes. Time pays in, at the target utilisation of the link's
+//! rate; everything that the link carries draws on it. What the scheduler decides is
+//! paid for at once: a release as much as a response may receive before it is long, a
+//! grant its size. When less than that comes, the rest returns. What is decided thus
+//! fills the link from the first round trip on, at any rate and over any path, and
+//! nobody has to look for the number of responses that does.
 //!
-//! While waiting requests or heavier traffic take all the room, long responses
-//! live on the *floor*: a share of the link's rate that goes to the longest
-//! hungry of them, whatever its class, one grant after the other. With *n*
-//! hungry responses each gets a grant at least every *n* x grant / (floor x
-//! rate), so that none starves.
+//! What a server has sent comes even if its response was broken off, so a promise
+//! for such a response *lingers*: what the link carries that nobody reads is taken for
+//! it, and time gives the rest back, at the rate at which the link would carry it.
+//! Whoever breaks responses off would otherwise have others released at once, as if the
+//! link were empty.
+//!
+//! The account holds no more than [`MEMORY`] of the link, or two responses that are
+//! not long: unused room is lost. So is
+//! the debt of a burst that nobody asked for. A promise, however, is kept in the
+//! books: responses as large as seconds of the link are released one in those
+//! seconds.
+//!
+//! *A queue that stands drains.* Bytes that wait in the provider's queue are not
+//! carried yet. While the path's queueing delay is above a limit, time pays in less:
+//! nothing, if the delay is [`DRAIN`] above it. The excess shrinks to a part in *e* in
+//! each such time. On a link slower than it is said to be, time pays in what the link
+//! carries, at a delay that is above the limit by the missing share of that time.
+//!
+//! While heavier traffic takes all the room, long responses and requests live on their
+//! *floors*: two shares of the link's rate, whatever the class. One goes to the response
+//! that has been hungry for the longest time. With *n* hungry responses each gets a grant
+//! at least every *n* x grant / (floor x rate), so that none starves. The other goes to
+//! the next request.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
@@ -20,18 +38,25 @@ use super::window::MILLION;
 /// The time for which unused room and debts are remembered: a round trip or two
 /// of most paths, in which senders cannot react to either.
 const MEMORY: Span = Span::millis(200);
+/// The time in which an excess of queueing delay shrinks to a part in *e*: several
+/// round trips, for what is on its way already cannot be called back.
+const DRAIN: Span = Span::seconds(4);
 /// One byte in the units of the accounts: bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 
 /// Settings of the read gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadGateConfig {
-    /// A response that has received this much gives its place back.
+    /// The least that a response has received when it is long, and gives its place back.
     pub long_from: Bytes,
     /// The size of a grant to a long response.
     pub grant: Bytes,
-    /// The share of the link's rate that long responses always have, in millionths.
+    /// The share of the link's rate that long responses always have, and requests, in
+    /// millionths.
     pub floor_millionths: u64,
+    /// Queueing delay of the path above which the link is given less; at least the time
+    /// of the two largest responses that are not long, which one user alone can cause.
+    pub delay_limit: Span,
 }
 
 /// The accounts.
@@ -40,68 +65,155 @@ pub(super) struct Room {
     rate: Rate,
     target_millionths: u64,
     config: ReadGateConfig,
+    /// The largest response that is not long.
+    largest: Bytes,
     at: Time,
     room: i128,
-    floor: i128,
+    read_floor: i128,
+    request_floor: i128,
+    /// The path's queueing delay when it was reported last, and the time of that.
+    delay: Span,
+    reported: Time,
+    /// What was promised to responses that were broken off, and may still come.
+    lingering: i128,
 }
 
 impl Room {
     pub(super) fn new(rate: Rate, target_millionths: u64, config: ReadGateConfig) -> Room {
-        Room { rate, target_millionths, config, at: Time::ZERO, room: 0, floor: 0 }
+        Room {
+            rate,
+            target_millionths,
+            largest: config.long_from,
+            config,
+            at: Time::ZERO,
+            room: 0,
+            read_floor: 0,
+            request_floor: 0,
+            delay: Span::ZERO,
+            reported: Time::ZERO,
+            lingering: 0,
+        }
     }
 
     /// Time has come to `now`.
     pub(super) fn advance(&mut self, now: Time) {
         // Beyond what fills the accounts, time need not be counted.
-        let span = i128::from(now.since(self.at).0.min(self.fill_time()));
+        let all = now.since(self.at);
+        let span = i128::from(all.0.min(self.fill_time()));
         self.at = self.at.max(now);
+        let gone = self.time_for(self.lingering, MILLION).is_none_or(|span| span <= all);
+        let back = if gone { self.lingering } else { self.carries(all) };
+        self.lingering -= back;
         let paid = |millionths: u64| span * i128::from(self.rate.0) * i128::from(millionths);
-        let (room, floor) = (paid(self.target_millionths), paid(self.config.floor_millionths));
-        self.room = (self.room + room).min(self.most_room());
-        self.floor = (self.floor + floor).min(self.grant());
+        let (room, floor) = (paid(self.pays_millionths()), paid(self.config.floor_millionths));
+        self.room = (self.room + room + back).min(self.most_room());
+        self.read_floor = (self.read_floor + floor).min(self.grant());
+        self.request_floor = (self.request_floor + floor).min(self.grant());
     }
 
-    /// The link has carried `size`, or will because of a grant.
+    /// The link has carried `size` that nobody has paid for.
     pub(super) fn spend(&mut self, size: Bytes) {
-        self.room = (self.room - i128::from(size.0) * BYTE).max(-self.memory());
+        self.take(i128::from(size.0) * BYTE);
     }
 
-    /// A grant was not used up.
+    fn take(&mut self, amount: i128) {
+        let least = self.room.min(-self.memory());
+        self.room = (self.room - amount).max(least);
+    }
+
+    /// The link will carry `size` because of a decision.
+    pub(super) fn promise(&mut self, size: Bytes) {
+        self.room -= i128::from(size.0) * BYTE;
+    }
+
+    /// A response was broken off of which `size` was promised and has not come.
+    pub(super) fn linger(&mut self, size: Bytes) {
+        self.lingering += i128::from(size.0) * BYTE;
+    }
+
+    /// The link has carried `size` that nobody has read: of responses that were broken
+    /// off, and else unpaid.
+    pub(super) fn carry(&mut self, size: Bytes) {
+        let size = i128::from(size.0) * BYTE;
+        let paid = size.min(self.lingering);
+        self.lingering -= paid;
+        self.take(size - paid);
+    }
+
+    /// Responses up to this size are not long.
+    pub(super) fn set_largest(&mut self, size: Bytes) {
+        self.largest = size;
+    }
+
+    /// The path's queueing delay, if there is a sample. Without one, the queue is taken
+    /// to have drained since the last.
+    pub(super) fn report_delay(&mut self, delay: Option<Span>) {
+        let since = std::mem::replace(&mut self.reported, self.at);
+        self.delay = delay.unwrap_or(self.delay - self.at.since(since));
+    }
+
+    /// The share of the link's rate that time pays in.
+    fn pays_millionths(&self) -> u64 {
+        let two = self.rate.transmission(self.largest * 2);
+        let excess = (self.delay - two.max(self.config.delay_limit)).0;
+        self.target_millionths.saturating_sub(excess / (DRAIN.0 / MILLION))
+    }
+
+    /// A promise was not used up.
     pub(super) fn refund(&mut self, size: Bytes) {
         self.room = (self.room + i128::from(size.0) * BYTE).min(self.most_room());
     }
 
-    /// Whether there is room for a grant.
-    pub(super) fn has_room(&self) -> bool {
-        self.room >= self.grant()
+    /// Whether there is room for this much, or as much as there ever is.
+    pub(super) fn has(&self, size: Bytes) -> bool {
+        self.room >= self.wanted(size)
     }
 
-    /// Takes a grant from the floor, if one is due.
-    pub(super) fn take_floor(&mut self) -> bool {
-        let due = self.floor >= self.grant();
+    /// Takes a grant from the floor of long responses, if one is due.
+    pub(super) fn take_read_floor(&mut self) -> bool {
+        let due = self.read_floor >= self.grant();
         if due {
-            self.floor -= self.grant();
+            self.read_floor -= self.grant();
         }
         due
     }
 
-    /// The time of the next grant from the floor, or if `reading` also from the
-    /// room; `None` if there is none.
-    pub(super) fn next(&self, reading: bool) -> Option<Time> {
-        let floor = self.wait(self.floor, self.config.floor_millionths);
-        let room = self.wait(self.room, self.target_millionths).filter(|_| reading);
-        floor.into_iter().chain(room).min().map(|wait| self.at + wait)
+    /// Takes what a request is expected to bring from the floor of requests, if one is due.
+    pub(super) fn take_request_floor(&mut self, size: Bytes) -> bool {
+        let due = self.request_floor >= self.grant();
+        if due {
+            self.request_floor -= i128::from(size.0) * BYTE;
+        }
+        due
     }
 
-    /// The time until an account holds a grant.
-    fn wait(&self, account: i128, millionths: u64) -> Option<Span> {
-        self.time_for(self.grant() - account, millionths)
+    /// The time of the next grant from the floor; `None` if never.
+    pub(super) fn next_read_floor(&self) -> Option<Time> {
+        self.next_floor(self.read_floor)
+    }
+
+    /// The time of the next request from the floor; `None` if never.
+    pub(super) fn next_request_floor(&self) -> Option<Time> {
+        self.next_floor(self.request_floor)
+    }
+
+    fn next_floor(&self, floor: i128) -> Option<Time> {
+        Some(self.at + self.time_for(self.grant() - floor, self.config.floor_millionths)?)
+    }
+
+    /// The earliest time at which there may be room for this much; `None` if not before
+    /// the next report.
+    pub(super) fn next(&self, size: Bytes) -> Option<Time> {
+        let missing = self.wanted(size) - self.room;
+        let returns = if self.lingering > 0 { MILLION } else { 0 };
+        Some(self.at + self.time_for(missing, self.pays_millionths() + returns)?)
     }
 
     /// The longest that either account takes from empty to full.
     fn fill_time(&self) -> u64 {
-        let room = self.time_for(self.most_room() + self.memory(), self.target_millionths);
-        let floor = self.time_for(self.grant(), self.config.floor_millionths);
+        let room = self.time_for(self.most_room() - self.room, self.pays_millionths());
+        let least = self.read_floor.min(self.request_floor);
+        let floor = self.time_for(self.grant() - least, self.config.floor_millionths);
         room.into_iter().chain(floor).max().map_or(0, |span| span.0)
     }
 
@@ -114,17 +226,27 @@ impl Room {
         (speed > 0).then(|| Span(u64::try_from((amount + speed - 1) / speed).unwrap_or(u64::MAX)))
     }
 
+    fn wanted(&self, size: Bytes) -> i128 {
+        (i128::from(size.0) * BYTE).min(self.most_room())
+    }
+
     fn grant(&self) -> i128 {
         i128::from(self.config.grant.0) * BYTE
     }
 
-    /// Room for one grant must fit, however slow the link.
+    /// Room for one grant must fit, and for two responses that are not long: what is
+    /// given back of one then is room for the next.
     fn most_room(&self) -> i128 {
-        self.memory().max(self.grant())
+        let two = i128::from(self.largest.0) * 2 * BYTE;
+        self.memory().max(self.grant()).max(two)
     }
 
     /// What the link carries in [`MEMORY`].
     fn memory(&self) -> i128 {
-        i128::from(self.rate.0) * i128::from(MEMORY.0) * i128::from(MILLION)
+        self.carries(MEMORY)
+    }
+
+    fn carries(&self, span: Span) -> i128 {
+        i128::from(self.rate.0) * i128::from(span.0) * i128::from(MILLION)
     }
 }

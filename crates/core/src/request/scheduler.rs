@@ -7,11 +7,12 @@ use slab::Slab;
 
 use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, UserOrder, WaitingLimits};
-use super::permit::{Permit, Permits};
+use super::permit::{End, Permit, Permits, Returned};
 use super::room::{ReadGateConfig, Room};
+use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
-use crate::units::{Bytes, Rate, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// Settings of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,22 @@ pub struct Config {
     pub read_gate: Option<ReadGateConfig>,
 }
 
+/// A response that in this time brings less than a grant, though as much was promised,
+/// is slow, or its server silent: what has not come is room again, and a place in the
+/// window is free. Three round trips of the longest paths, with a loss, take less.
+const PATIENCE: Span = Span::seconds(3);
+
+/// How far a user may be ahead of one whose long response wants to be read, and
+/// still have requests released first: what the link carries in this time, for a
+/// weight of 1. What users receive differs from their shares by no more than that and
+/// what is on its way, and the first bytes of a page do not wait for others' files.
+const LEAD: Span = Span::millis(250);
+/// On a slow link it is so many responses of the least size that may be long.
+const LEAST_LEAD: u64 = 4;
+
 /// Decides which request is released and which long response is read.
 ///
-/// *Cost.* O(log n) in the classes, and in the users of one class, for every
+/// *Cost.* O(log n) in the classes, users and outstanding responses, for every
 /// event and decision.
 #[derive(Debug)]
 pub struct Scheduler {
@@ -41,11 +55,13 @@ pub struct Scheduler {
     responses: Slab<Response>,
     /// *W*: responses that hold a place.
     held: u32,
-    /// Bytes known to the gateway since the first report.
+    /// Bytes that have come to the gateway, as far as it knows.
     seen: u64,
-    /// The link's counter at the first report, and the unseen bytes found since.
+    /// The link's counter at the first report, and what was not seen yet at the last.
     unseen: Option<(Bytes, u64)>,
     gate: Option<ReadGate>,
+    /// The latest time that is known.
+    now: Time,
 }
 
 /// An outstanding response.
@@ -55,30 +71,50 @@ struct Response {
     class: u32,
     user: u32,
     received: u64,
-    /// Whether it holds a place in the window: until it ends or becomes long.
-    holds_place: bool,
-    long: Option<Long>,
+    /// What has come, read or not, and whether that is all.
+    arrived: u64,
+    is_whole: bool,
+    /// What the room has paid for and has not come.
+    paid: u64,
+    /// What class and user have been charged for and has not been read.
+    charged: u64,
+    /// What may be read when it is long.
+    may: u64,
+    has_place: bool,
+    /// While something is promised: until when it has to bring a grant more than it had
+    /// brought `before`.
+    watched_until: Option<Time>,
+    before: u64,
+    is_long: bool,
+    /// Its number among the hungry responses, if it is one.
+    hungry: Option<u64>,
 }
 
-/// The additional state of a long response.
-#[derive(Debug)]
-struct Long {
-    /// The remainder of its grants.
-    granted: u64,
-    /// Its place among the hungry responses: its user's service and its number there.
-    hungry: Option<(u64, u64)>,
-}
-
-/// The read gate's side of long responses.
+/// The read gate: long responses, and the room that they and requests compete for.
 #[derive(Debug)]
 struct ReadGate {
     config: ReadGateConfig,
     room: Room,
-    /// The responses that want to be read: those of each class by their users'
-    /// service, and all in the order in which they became hungry.
-    by_class: Vec<BTreeSet<(u64, u64, u32)>>,
+    sizes: Sizes,
+    rate: Rate,
+    /// The responses that want to be read: those of each user, and all, in the order
+    /// in which they became hungry.
+    by_user: BTreeSet<(u32, u64, u32)>,
     by_age: BTreeMap<u64, u32>,
+    /// The users of each group who have one, by level.
+    readers: Vec<BTreeSet<(u64, u64, u32)>>,
     hungered: u64,
+    /// The responses that have to bring something, by the time until which.
+    watched: BTreeSet<(Time, u32)>,
+}
+
+/// What is next when there is room for it.
+#[derive(Clone, Copy, Debug)]
+enum Candidate {
+    /// A request of this group.
+    Request(u32),
+    /// This long response, all of which may have come.
+    Response { number: u32, is_whole: bool },
 }
 
 impl Scheduler {
@@ -86,23 +122,38 @@ impl Scheduler {
     /// the hash of its users depends on `seed`.
     #[must_use]
     pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32], seed: u64) -> Scheduler {
-        let gate = config.read_gate.map(|gate| ReadGate {
+        let Config { class_order, user_order, limits, window, read_gate } = config;
+        let per_user = ClassOrder::LeastService { per_user: true };
+        let together = user_order == UserOrder::LeastService && class_order == per_user;
+        let forgets = read_gate.is_some();
+        let classes = if together {
+            Classes::new(ClassOrder::Arrival, &[NonZeroU32::MIN], forgets)
+        } else {
+            Classes::new(class_order, weights, forgets)
+        };
+        let groups = if together { 1 } else { weights.len() };
+        let gate = read_gate.map(|gate| ReadGate {
             config: gate,
-            room: Room::new(rate, config.window.target_millionths, gate),
-            by_class: vec![BTreeSet::new(); weights.len()],
+            sizes: Sizes::new(gate.long_from, rate),
+            rate,
+            room: Room::new(rate, window.target_millionths, gate),
+            by_user: BTreeSet::new(),
             by_age: BTreeMap::new(),
+            readers: vec![BTreeSet::new(); groups],
             hungered: 0,
+            watched: BTreeSet::new(),
         });
         Scheduler {
-            classes: Classes::new(config.class_order, weights, config.read_gate.is_some()),
-            lines: Lines::new(config.user_order, config.limits, weights.len(), seed),
-            window: Window::new(config.window, rate),
+            classes,
+            lines: Lines::new(user_order, limits, weights, together, seed),
+            window: Window::new(window, rate),
             permits: Permits::new(),
             responses: Slab::new(),
             held: 0,
             seen: 0,
             unseen: None,
             gate,
+            now: Time::ZERO,
         }
     }
 
@@ -114,14 +165,16 @@ impl Scheduler {
     pub fn arrive(&mut self, request: Request) -> Result<Ticket, Refusal> {
         self.settle();
         let class = request.class;
-        if self.classes.get(class.0).is_none() {
+        if self.lines.class(class.0).is_none() {
             return Err(Refusal::NoSuchClass { class });
         }
         let (ticket, new_user) = self.lines.join(request)?;
+        let group = self.lines.group(class.0);
         if new_user {
-            self.classes.add_user(class.0);
+            self.classes.add_user(group);
         }
-        self.classes.set_first(class.0, self.lines.first(class.0));
+        self.settle_busy(group);
+        self.classes.set_first(group, self.lines.first(group));
         Ok(ticket)
     }
 
@@ -130,10 +183,11 @@ impl Scheduler {
     pub fn withdraw(&mut self, ticket: Ticket) -> Option<Request> {
         self.settle();
         let (request, user_left) = self.lines.withdraw(ticket)?;
-        let ClassId(class) = request.class;
-        self.classes.set_first(class, self.lines.first(class));
+        let group = self.lines.group(request.class.0);
+        self.settle_busy(group);
+        self.classes.set_first(group, self.lines.first(group));
         if user_left {
-            self.classes.remove_user(class);
+            self.classes.remove_user(group);
         }
         Some(request)
     }
@@ -148,100 +202,162 @@ impl Scheduler {
     pub fn resume(&mut self, request: Request, received: Bytes) -> Result<Permit, Refusal> {
         self.settle();
         let Request { handle, class, user } = request;
-        if self.classes.get(class.0).is_none() {
+        if self.lines.class(class.0).is_none() {
             return Err(Refusal::NoSuchClass { class });
         }
         let (user, new_user) = self.lines.resume(class, user);
         if new_user {
-            self.classes.add_user(class.0);
+            self.classes.add_user(self.lines.group(class.0));
         }
-        Ok(self.take_place(handle, class.0, user, received))
+        let number = self.take_place(handle, class.0, user, received);
+        if received == Bytes::ZERO {
+            self.expect(number);
+        }
+        Ok(self.permits.issue(number))
     }
 
     /// The next decision at `now`: call it repeatedly after every event, until
     /// it returns `None`. Time never goes back from one call to the next.
     pub fn next(&mut self, now: Time) -> Option<Decision> {
-        self.settle();
+        self.advance(now);
         if self.window.admits(self.held)
-            && let Some(class) = self.classes.next_waiting()
+            && let Some(group) = self.classes.next_waiting()
         {
-            return self.release(class);
+            return self.release(group);
         }
-        self.grant(now)
+        let candidate = self.candidate();
+        let gate = self.gate.as_mut()?;
+        if self.window.follows_room()
+            && let Some(group) = self.classes.next_waiting()
+            && gate.room.take_request_floor(gate.sizes.expected())
+        {
+            return self.release(group);
+        }
+        if let Some(oldest) = gate.by_age.first_key_value().map(|(_, oldest)| *oldest)
+            && gate.room.take_read_floor()
+        {
+            return self.grant(oldest);
+        }
+        let candidate = candidate.filter(|candidate| gate.room.has(gate.needs(*candidate)))?;
+        match candidate {
+            Candidate::Request(group) => self.release(group),
+            Candidate::Response { number, .. } => self.grant(number),
+        }
     }
 
     /// The time at which [`next`](Scheduler::next) may have a decision without
     /// another event; `None` if never.
     #[must_use]
     pub fn next_ready(&mut self, now: Time) -> Option<Time> {
-        self.settle();
-        if self.window.admits(self.held) && self.classes.next_waiting().is_some() {
+        self.advance(now);
+        let waits = self.classes.next_waiting().is_some();
+        if self.window.admits(self.held) && waits {
             return Some(now);
         }
-        let gate = self.gate.as_mut().filter(|gate| !gate.by_age.is_empty())?;
-        gate.room.advance(now);
-        gate.room.next(self.classes.next_reading().is_some())
+        let candidate = self.candidate();
+        let gate = self.gate.as_ref()?;
+        let reads = gate.room.next_read_floor().filter(|_| !gate.by_age.is_empty());
+        let requests = waits && self.window.follows_room();
+        let requests = gate.room.next_request_floor().filter(|_| requests);
+        let room = candidate.and_then(|candidate| gate.room.next(gate.needs(candidate)));
+        // What a slow response leaves is room.
+        let watched = gate.watched.first().map(|(until, _)| *until);
+        let watched = watched.filter(|_| candidate.is_some() || waits);
+        [reads, requests, room, watched].into_iter().flatten().min()
     }
 
     /// A part of `size` of a response has been read; returns how to read the rest.
     pub fn received(&mut self, now: Time, permit: &Permit, size: Bytes) -> Reading {
-        self.settle();
-        self.seen = self.seen.saturating_add(size.0);
+        self.advance(now);
         let number = permit.response();
-        let Some(response) = self.responses.get(number as usize) else { return Reading::Freely };
-        self.classes.charge(response.class, size);
-        self.lines.charge(response.user, size);
-        let Some(gate) = &mut self.gate else { return Reading::Freely };
-        gate.room.advance(now);
+        let Some(response) = self.responses.get_mut(number as usize) else {
+            return Reading::Freely;
+        };
+        let user = response.user;
+        let was_busy = self.lines.is_busy(user);
         let response = &mut self.responses[number as usize];
         response.received = response.received.saturating_add(size.0);
-        let Some(long) = &mut response.long else {
-            gate.room.spend(size);
-            if response.received < gate.config.long_from.0 {
+        response.may = response.may.saturating_sub(size.0);
+        let uncharged = size.0.saturating_sub(response.charged);
+        response.charged = response.charged.saturating_sub(size.0);
+        let (class, received) = (response.class, response.received);
+        self.charge(class, user, Bytes(uncharged));
+        self.bring(number, received);
+        let Some(gate) = &self.gate else { return Reading::Freely };
+        let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
+        let response = &mut self.responses[number as usize];
+        if !response.is_long {
+            let in_time = response.has_place || response.is_whole;
+            if in_time && response.received < long_from.0 {
                 return Reading::Freely;
             }
-            response.long = Some(Long { granted: 0, hungry: None });
+            response.is_long = true;
+            response.may = 0;
             self.give_place_back(number);
-            self.hunger(number);
-            return Reading::UpTo(Bytes::ZERO);
-        };
-        // Grants were paid for when they were made.
-        gate.room.spend(Bytes(size.0.saturating_sub(long.granted)));
-        long.granted = long.granted.saturating_sub(size.0);
-        let granted = Bytes(long.granted);
-        // Half a grant ahead, so that reading does not stop at the end of each.
-        if long.hungry.is_none() && granted <= gate.config.grant / 2 {
-            self.hunger(number);
+            self.unwatch(number);
+            self.refund(number);
         }
-        Reading::UpTo(granted)
+        let Response { hungry, may, .. } = self.responses[number as usize];
+        // Half a grant ahead, so that reading does not stop at the end of each.
+        if hungry.is_none() && Bytes(may) <= grant / 2 {
+            self.hunger(number, was_busy);
+        }
+        Reading::UpTo(Bytes(may))
+    }
+
+    /// Of a response `unread` bytes have come that are not read yet. The link has carried
+    /// them: report them when they come, for there is less room then.
+    pub fn came(&mut self, now: Time, permit: &Permit, unread: Bytes) {
+        self.advance(now);
+        let number = permit.response();
+        if let Some(response) = self.responses.get(number as usize) {
+            self.bring(number, response.received.saturating_add(unread.0));
+        }
+    }
+
+    /// All of a response has come, read or not: the link has no more to do with it. What
+    /// is left of a long one takes no room, but waits until its user is next.
+    pub fn arrived(&mut self, now: Time, permit: &Permit) {
+        self.advance(now);
+        let number = permit.response();
+        if let Some(response) = self.responses.get_mut(number as usize) {
+            response.is_whole = true;
+            self.give_place_back(number);
+            self.unwatch(number);
+            self.vacate(number);
+        }
     }
 
     /// Bytes have come that answer no request: of a user of a class, or of
     /// nobody that is known (`MSF section 6`). The former count as that class's
     /// and user's service.
     pub fn received_unasked(&mut self, now: Time, whose: Option<(ClassId, UserId)>, size: Bytes) {
-        self.settle();
+        self.advance(now);
         self.seen = self.seen.saturating_add(size.0);
         if let Some((class, user)) = whose
-            && self.classes.get(class.0).is_some()
+            && self.lines.class(class.0).is_some()
         {
-            self.classes.charge(class.0, size);
-            if let Some(user) = self.lines.user(class, user) {
-                self.lines.charge(user, size);
+            match self.lines.user(class, user) {
+                Some(user) => self.charge(class.0, user, size),
+                None => self.classes.charge(self.lines.group(class.0), size),
             }
         }
-        self.spend(now, size);
+        self.spend(size);
     }
 
     /// The link's own counters at `now`: report them regularly, several times
     /// in an interval of the window if there is a read gate.
     pub fn report(&mut self, now: Time, report: LinkReport) {
-        self.settle();
-        let (base, known) = *self.unseen.get_or_insert((report.carried - Bytes(self.seen), 0));
-        // Bytes in flight inside the gateway are seen later, and are then not new.
-        let unseen = (report.carried - base).0.saturating_sub(self.seen).max(known);
+        self.advance(now);
+        let (base, before) = *self.unseen.get_or_insert((report.carried - Bytes(self.seen), 0));
+        let unseen = (report.carried - base).0.saturating_sub(self.seen);
         self.unseen = Some((base, unseen));
-        self.spend(now, Bytes(unseen - known));
+        if let Some(gate) = &mut self.gate {
+            gate.room.carry(Bytes(unseen.saturating_sub(before)));
+            // What was inside the gateway has been seen since, and paid for.
+            gate.room.refund(Bytes(before.saturating_sub(unseen)));
+            gate.room.report_delay(report.queueing_delay);
+        }
         self.window.report(now, report, self.held);
     }
 
@@ -256,6 +372,12 @@ impl Scheduler {
     pub fn held(&mut self) -> u32 {
         self.settle();
         self.held
+    }
+
+    /// Whether long responses are read by grants.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// The number of waiting requests.
@@ -275,110 +397,347 @@ impl Scheduler {
     #[must_use]
     pub fn class(&mut self, class: ClassId) -> Option<ClassState> {
         self.settle();
-        let state = self.classes.get(class.0)?;
-        let (users, is_waiting) = (state.users, state.first.is_some());
-        Some(ClassState { service: self.classes.service(class.0), users, is_waiting })
+        let (users, is_waiting) = self.lines.class(class.0)?;
+        let service = if self.lines.are_together() { 0 } else { self.classes.service(class.0) };
+        Some(ClassState { service, users, is_waiting })
+    }
+
+    /// Collects the dropped permits, and looks at the clock.
+    fn advance(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        if let Some(gate) = &mut self.gate {
+            gate.room.advance(now);
+        }
+        self.settle();
+        while let Some(gate) = &self.gate
+            && let Some((until, number)) = gate.watched.first().copied()
+            && until <= now
+        {
+            let response = &self.responses[number as usize];
+            let is_slow = response.arrived - response.before < gate.config.grant.0;
+            self.unwatch(number);
+            if is_slow {
+                self.give_place_back(number);
+                self.vacate(number);
+            } else {
+                self.watch(number, until);
+            }
+        }
     }
 
     /// Collects the dropped permits.
     fn settle(&mut self) {
-        while let Some(number) = self.permits.take_returned() {
+        while let Some(Returned { response: number, end }) = self.permits.take_returned() {
             self.give_place_back(number);
+            self.unwatch(number);
             self.sate(number);
+            match end {
+                End::Complete => self.refund(number),
+                End::Unasked => self.vacate(number),
+                End::Broken => self.forfeit(number),
+            }
             let response = self.responses.remove(number as usize);
-            if let (Some(gate), Some(long)) = (&mut self.gate, &response.long) {
-                gate.room.refund(Bytes(long.granted));
+            // Of what was broken off, no more is known than that it was long.
+            if let Some(gate) = &mut self.gate
+                && (end == End::Complete || response.is_long)
+            {
+                gate.sizes.see(Bytes(response.received));
+                gate.room.set_largest(gate.sizes.long_from());
             }
             if self.lines.finish(response.user) {
-                self.classes.remove_user(response.class);
+                self.classes.remove_user(self.lines.group(response.class));
             }
         }
     }
 
     /// The one way out of the window.
     fn give_place_back(&mut self, number: u32) {
-        if std::mem::take(&mut self.responses[number as usize].holds_place) {
-            self.held -= 1;
+        self.held -= u32::from(std::mem::take(&mut self.responses[number as usize].has_place));
+    }
+
+    /// From `since` on it is watched whether what was promised comes.
+    fn watch(&mut self, number: u32, since: Time) {
+        let response = &mut self.responses[number as usize];
+        if let Some(gate) = &mut self.gate
+            && response.watched_until.is_none()
+        {
+            let until = since + PATIENCE;
+            (response.watched_until, response.before) = (Some(until), response.arrived);
+            gate.watched.insert((until, number));
         }
     }
 
-    fn release(&mut self, class: u32) -> Option<Decision> {
-        let (request, user) = self.lines.release(class)?;
-        self.classes.released(class);
-        self.classes.set_first(class, self.lines.first(class));
-        let permit = self.take_place(request.handle, class, user, Bytes::ZERO);
-        Some(Decision::Release { request, permit })
+    fn unwatch(&mut self, number: u32) {
+        if let Some(gate) = &mut self.gate
+            && let Some(until) = self.responses[number as usize].watched_until.take()
+        {
+            gate.watched.remove(&(until, number));
+        }
+    }
+
+    fn release(&mut self, group: u32) -> Option<Decision> {
+        self.reach(group);
+        let (request, user) = self.lines.release(group)?;
+        self.classes.released(group);
+        self.classes.set_first(group, self.lines.first(group));
+        let number = self.take_place(request.handle, request.class.0, user, Bytes::ZERO);
+        self.expect(number);
+        self.lines.unwant(user);
+        self.settle_busy(group);
+        Some(Decision::Release { request, permit: self.permits.issue(number) })
     }
 
     /// The one way into the window.
-    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> Permit {
+    fn take_place(&mut self, handle: u64, class: u32, user: u32, received: Bytes) -> u32 {
         let number = self.responses.insert(Response {
             handle,
             class,
             user,
             received: received.0,
-            holds_place: true,
-            long: None,
+            arrived: received.0,
+            is_whole: false,
+            paid: 0,
+            charged: 0,
+            may: 0,
+            has_place: true,
+            watched_until: None,
+            before: 0,
+            is_long: false,
+            hungry: None,
         });
         let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;
-        self.permits.issue(number)
+        self.watch(number, self.now);
+        number
     }
 
-    /// Lets a long response read on, if one may.
-    fn grant(&mut self, now: Time) -> Option<Decision> {
-        let gate = self.gate.as_mut()?;
-        gate.room.advance(now);
-        let (_, &oldest) = gate.by_age.first_key_value()?;
-        let number = if gate.room.take_floor() {
-            oldest
-        } else {
-            let class = self.classes.next_reading().filter(|_| gate.room.has_room())?;
-            gate.by_class[class as usize].first()?.2
+    /// What is next when there is room for it: of the group that has received the
+    /// least, a request, unless its user is ahead of one whose long response wants to be
+    /// read by more than a [`LEAD`].
+    fn candidate(&self) -> Option<Candidate> {
+        let gate = self.gate.as_ref()?;
+        let with_requests = self.window.follows_room();
+        let group = self.classes.next_busy(with_requests)?;
+        let request = self.lines.first_level(group).filter(|_| with_requests);
+        let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
+            return request.map(|_| Candidate::Request(group));
         };
-        let size = gate.config.grant;
-        gate.room.spend(size);
-        self.sate(number);
-        let response = &mut self.responses[number as usize];
-        if let Some(long) = &mut response.long {
-            long.granted += size.0;
+        let lead = self.lines.lead(gate.lead());
+        if request.is_some_and(|request| request <= level.saturating_add(lead)) {
+            return Some(Candidate::Request(group));
         }
-        Some(Decision::Read { handle: response.handle, size })
+        let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
+        let is_whole = self.responses[*number as usize].is_whole;
+        Some(Candidate::Response { number: *number, is_whole })
     }
 
-    /// A long response wants to be read.
-    fn hunger(&mut self, number: u32) {
+    /// Those who become busy from now on start where the one with the least is who is.
+    fn reach(&mut self, group: u32) {
+        self.classes.reach();
+        self.lines.reach(group);
+    }
+
+    /// Whether anybody of a group is busy may have changed.
+    fn settle_busy(&mut self, group: u32) {
+        self.classes.set_busy(group, self.lines.has_busy(group));
+    }
+
+    /// Lets a long response read on.
+    fn grant(&mut self, number: u32) -> Option<Decision> {
+        let size = self.gate.as_ref()?.config.grant;
+        let Response { handle, class, is_whole, .. } = self.responses[number as usize];
+        self.reach(self.lines.group(class));
+        self.responses[number as usize].may += size.0;
+        self.charge_ahead(number, size);
+        if !is_whole {
+            self.promise(number, size);
+            self.watch(number, self.now);
+        }
+        self.sate(number);
+        Some(Decision::Read { handle, size })
+    }
+
+    /// A long response wants to be read, of a user who was busy before, or not.
+    fn hunger(&mut self, number: u32, was_busy: bool) {
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let place = (self.lines.service(response.user), gate.hungered);
+        let place = gate.hungered;
         gate.hungered += 1;
-        if let Some(long) = &mut response.long {
-            long.hungry = Some(place);
+        response.hungry = Some(place);
+        let user = response.user;
+        let before = gate.reader(user);
+        if !was_busy {
+            self.lines.catch_up(user);
         }
-        let of_class = &mut gate.by_class[response.class as usize];
-        of_class.insert((place.0, place.1, number));
-        gate.by_age.insert(place.1, number);
-        self.classes.set_hungry(response.class, of_class.len() as u32);
+        self.lines.want(user);
+        gate.by_user.insert((user, place, number));
+        gate.by_age.insert(place, number);
+        self.place_reader(user, self.lines.level(user), before);
     }
 
     /// A long response no longer wants to be read.
     fn sate(&mut self, number: u32) {
         let response = &mut self.responses[number as usize];
-        let Some(place) = response.long.as_mut().and_then(|long| long.hungry.take()) else {
-            return;
-        };
         let Some(gate) = &mut self.gate else { return };
-        let of_class = &mut gate.by_class[response.class as usize];
-        of_class.remove(&(place.0, place.1, number));
-        gate.by_age.remove(&place.1);
-        self.classes.set_hungry(response.class, of_class.len() as u32);
+        let Some(place) = response.hungry.take() else { return };
+        let user = response.user;
+        let before = gate.reader(user);
+        gate.by_user.remove(&(user, place, number));
+        gate.by_age.remove(&place);
+        self.lines.unwant(user);
+        self.place_reader(user, self.lines.level(user), before);
     }
 
-    /// Bytes on the link that no grant has paid for.
-    fn spend(&mut self, now: Time, size: Bytes) {
+    /// Moves a user among the readers, who stood there at this `level` with this first
+    /// response.
+    fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
+        let Some(gate) = &mut self.gate else { return };
+        let group = self.lines.group_of(user);
+        let readers = &mut gate.readers[group as usize];
+        if let Some(before) = before {
+            readers.remove(&(level, before, user));
+        }
+        let first = gate.by_user.range((user, 0, 0)..).next().filter(|(of, ..)| *of == user);
+        readers.extend(first.map(|(_, first, _)| (self.lines.level(user), *first, user)));
+        self.classes.set_hungry(group, readers.len() as u32);
+        self.settle_busy(group);
+    }
+
+    /// Class and user have received `size`, or will.
+    fn charge(&mut self, class: u32, user: u32, size: Bytes) {
+        self.classes.charge(self.lines.group(class), size);
+        let before = self.lines.level(user);
+        self.lines.charge(user, size);
+        self.rank_reader(user, before);
+    }
+
+    /// The level of a user has changed.
+    fn rank_reader(&mut self, user: u32, before: u64) {
+        if let Some(first) = self.gate.as_ref().and_then(|gate| gate.reader(user)) {
+            self.place_reader(user, before, Some(first));
+        }
+    }
+
+    /// So much of a response has come: for what was not promised there is less room now.
+    fn bring(&mut self, number: u32, arrived: u64) {
+        let response = &mut self.responses[number as usize];
+        let fresh = arrived.saturating_sub(response.arrived);
+        if fresh == 0 {
+            return;
+        }
+        let unpaid = fresh.saturating_sub(response.paid);
+        let left = response.paid.saturating_sub(fresh);
+        response.arrived = arrived;
+        self.set_paid(number, left);
+        self.seen = self.seen.saturating_add(fresh);
+        self.spend(Bytes(unpaid));
+    }
+
+    /// A response begins: what it may bring before it is long is promised and charged.
+    fn expect(&mut self, number: u32) {
+        if let Some(gate) = &self.gate {
+            let expected = gate.sizes.expected();
+            self.charge_ahead(number, expected);
+            self.promise(number, expected);
+        }
+    }
+
+    /// The room is promised to what a response is to bring.
+    fn promise(&mut self, number: u32, size: Bytes) {
         if let Some(gate) = &mut self.gate {
-            gate.room.advance(now);
+            gate.room.promise(size);
+        }
+        self.set_paid(number, self.responses[number as usize].paid + size.0);
+    }
+
+    /// Class and user are charged for what will be read of a response.
+    fn charge_ahead(&mut self, number: u32, size: Bytes) {
+        let response = &mut self.responses[number as usize];
+        response.charged += size.0;
+        let (class, user) = (response.class, response.user);
+        self.charge(class, user, size);
+    }
+
+    /// What was promised and does not come is room again, and class and user get back
+    /// what they were charged for it.
+    fn refund(&mut self, number: u32) {
+        self.vacate(number);
+        let response = &mut self.responses[number as usize];
+        let size = Bytes(std::mem::take(&mut response.charged));
+        let (class, user) = (response.class, response.user);
+        if size == Bytes::ZERO {
+            return;
+        }
+        self.classes.refund(self.lines.group(class), size);
+        let before = self.lines.level(user);
+        self.lines.refund(user, size);
+        self.rank_reader(user, before);
+    }
+
+    /// What was paid for a response and has not come: while there is something, its user
+    /// is busy.
+    fn set_paid(&mut self, number: u32, paid: u64) {
+        let response = &mut self.responses[number as usize];
+        let before = std::mem::replace(&mut response.paid, paid);
+        let user = response.user;
+        match (before > 0, paid > 0) {
+            (false, true) => self.lines.want(user),
+            (true, false) => self.lines.unwant(user),
+            _ => return,
+        }
+        self.settle_busy(self.lines.group_of(user));
+    }
+
+    /// What was promised and does not come is room again. The user is still charged for it,
+    /// who had the room for that time: who takes it only to give it back would otherwise
+    /// be first for ever.
+    fn vacate(&mut self, number: u32) {
+        let paid = self.responses[number as usize].paid;
+        if let Some(gate) = &mut self.gate {
+            gate.room.refund(Bytes(paid));
+        }
+        self.set_paid(number, 0);
+    }
+
+    /// A response was broken off. What was promised may be on its way, and so may what a
+    /// server sends before anybody can hold it back: its user is charged for that, and for
+    /// what has come and nobody reads.
+    fn forfeit(&mut self, number: u32) {
+        let Some(gate) = &mut self.gate else { return };
+        let Response { class, user, received, arrived, paid, charged, .. } =
+            self.responses[number as usize];
+        gate.room.linger(Bytes(paid));
+        let sent = arrived.saturating_add(paid).max(gate.config.long_from.0);
+        self.charge(class, user, Bytes(sent) - Bytes(received + charged));
+        self.set_paid(number, 0);
+    }
+
+    /// Bytes on the link that nobody has paid for.
+    fn spend(&mut self, size: Bytes) {
+        if let Some(gate) = &mut self.gate {
             gate.room.spend(size);
+        }
+    }
+}
+
+impl ReadGate {
+    /// The number of the first hungry response of a user.
+    fn reader(&self, user: u32) -> Option<u64> {
+        let first = self.by_user.range((user, 0, 0)..).next();
+        first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
+    }
+
+    /// How far ahead a user of weight 1 may be.
+    fn lead(&self) -> Bytes {
+        self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
+    }
+
+    /// The room that a candidate needs.
+    fn needs(&self, candidate: Candidate) -> Bytes {
+        match candidate {
+            Candidate::Request(_) => self.sizes.expected().min(self.config.grant),
+            Candidate::Response { is_whole: true, .. } => Bytes::ZERO,
+            Candidate::Response { .. } => self.config.grant,
         }
     }
 }

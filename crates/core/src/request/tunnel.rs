@@ -297,9 +297,10 @@ impl Tunnel {
     }
 
     /// This much from the server has arrived and has not been read.
-    pub(super) fn came(&mut self, unread: Bytes) {
+    pub(super) fn came(&mut self, now: Time, unread: Bytes, scheduler: &mut Scheduler) {
         if let Flow::Response(response) = &mut self.flow {
             response.unread = unread;
+            scheduler.came(now, &response.permit, unread);
             // It would carry more if it could.
             if response.is_held_back() {
                 self.steady.seconds = 0;
@@ -374,8 +375,10 @@ impl Tunnel {
             }
         }
         if let Some(held) = self.held.take_if(|held| held.since + config.max_hold <= now) {
+            let resumed = scheduler.resume(self.name, Bytes::ZERO);
+            // Its user has waited all the time, and loses nothing of what is due.
             scheduler.withdraw(held.ticket);
-            if let Ok(permit) = scheduler.resume(self.name, Bytes::ZERO) {
+            if let Ok(permit) = resumed {
                 self.held = Some(held);
                 orders = Orders { overdue: true, ..self.release(permit, now) };
             }
@@ -385,13 +388,12 @@ impl Tunnel {
 
     /// It is never held from now on.
     pub(super) fn exempt(&mut self, scheduler: &mut Scheduler) -> Orders {
-        let before = self.reading();
         let held = self.held.take();
         if let Some(held) = &held {
             scheduler.withdraw(held.ticket);
         }
-        self.flow = Flow::Exempt { steady: false };
-        Orders { pass: held.is_some(), ..self.reads(before) }
+        let orders = self.leave(Flow::Exempt { steady: false });
+        Orders { pass: held.is_some(), ..orders }
     }
 
     /// It is closed.
@@ -403,15 +405,22 @@ impl Tunnel {
 
     /// A response is over, as far as the gateway can see.
     fn rest(&mut self, received: Bytes) -> Orders {
-        let before = self.reading();
-        self.flow = Flow::Idle { received };
-        self.reads(before)
+        self.leave(Flow::Idle { received })
     }
 
     /// No answer comes for now: the place goes back.
     fn wait(&mut self, received: Bytes, now: Time, upload: Option<Time>) -> Orders {
+        self.leave(Flow::Waiting(Waiting { received, upload, late: Bytes::ZERO, came: now }))
+    }
+
+    /// From a response, if there is one, to something else. What comes of the response
+    /// later counts as it comes.
+    fn leave(&mut self, to: Flow) -> Orders {
         let before = self.reading();
-        self.flow = Flow::Waiting(Waiting { received, upload, late: Bytes::ZERO, came: now });
+        if let Flow::Response(response) = &mut self.flow {
+            response.permit.complete();
+        }
+        self.flow = to;
         self.reads(before)
     }
 
@@ -432,9 +441,7 @@ impl Tunnel {
         if self.steady.seconds < STEADY_SECONDS || is_exempt || self.held.is_some() {
             return Orders::default();
         }
-        let before = self.reading();
-        self.flow = Flow::Exempt { steady: true };
-        self.reads(before)
+        self.leave(Flow::Exempt { steady: true })
     }
 }
 

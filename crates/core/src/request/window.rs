@@ -11,9 +11,9 @@
 //!
 //! *U* cannot exceed 1, so on a full link the equation takes 2% away in an
 //! interval, and after doubling too often it needs eighty intervals to return from
-//! 50 to 10. With a delay limit the window therefore also shrinks, by 15%, each
-//! time the path's queueing delay has stayed above the limit for two intervals or
-//! more. That is not in the paper.
+//! 50 to 10. From one place to the several hundred of a fast link it takes ten
+//! intervals. A scheduler with a read gate therefore has no such window: requests
+//! are released as the link has room (see `room`).
 //!
 //! *W+* is a fixed-point number, as exact as needed and the same on every
 //! machine.
@@ -26,12 +26,6 @@ const PLACE: u64 = 1 << 32;
 const MOST_PLACES: u64 = 1 << 20;
 /// Shares in millionths, so that settings with six decimals are exact.
 pub(super) const MILLION: u64 = 1_000_000;
-/// The rest of the window after intervals of delay, in percent: steeper than
-/// the 2% of equation (3), gentler than TCP's halving.
-const PERCENT_LEFT_BY_DELAY: u64 = 85;
-/// Shorter peaks are those of the responses' own slow start.
-const INTERVALS_OF_DELAY: u32 = 2;
-
 /// What sets the number of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowMode {
@@ -41,6 +35,9 @@ pub enum WindowMode {
     Fixed,
     /// There is no limit: every request is released on arrival.
     Unlimited,
+    /// A request is released when the link has room for its response; needs a read
+    /// gate.
+    Room,
 }
 
 /// Settings of the window.
@@ -56,8 +53,6 @@ pub struct WindowConfig {
     pub target_millionths: u64,
     /// *K*, the most that an update multiplies the window by, in millionths.
     pub growth_millionths: u64,
-    /// Queueing delay that shrinks the window if it lasts; `None` for none.
-    pub delay_limit: Option<Span>,
 }
 
 /// The state of the link, from its own counters.
@@ -80,29 +75,34 @@ pub(super) struct Window {
     places: u64,
     /// Time and carried bytes at the last update; `None` before the first report.
     updated: Option<(Time, Bytes)>,
-    /// The least delay reported since the last update.
-    least_delay: Option<Span>,
-    /// Intervals in a row with a delay above the limit.
-    delayed: u32,
 }
 
 impl Window {
     pub(super) fn new(config: WindowConfig, rate: Rate) -> Window {
         let places = u64::from(config.start).clamp(1, MOST_PLACES) * PLACE;
-        Window { config, rate, places, updated: None, least_delay: None, delayed: 0 }
+        Window { config, rate, places, updated: None }
     }
 
     /// Whether one more response may be outstanding beside `held` others. The
     /// listings of MSF release on arrival only at *W* = 0 and do not count
     /// that one; its section 5.5 needs this rule.
     pub(super) fn admits(&self, held: u32) -> bool {
-        self.config.mode == WindowMode::Unlimited || u64::from(held) * PLACE < self.places
+        match self.config.mode {
+            WindowMode::Unlimited => true,
+            WindowMode::Room => false,
+            _ => u64::from(held) * PLACE < self.places,
+        }
+    }
+
+    /// Whether requests are released as the link has room.
+    pub(super) fn follows_room(&self) -> bool {
+        self.config.mode == WindowMode::Room
     }
 
     /// *W+*, or infinity.
     pub(super) fn places(&self) -> f64 {
         match self.config.mode {
-            WindowMode::Unlimited => f64::INFINITY,
+            WindowMode::Unlimited | WindowMode::Room => f64::INFINITY,
             _ => self.places as f64 / PLACE as f64,
         }
     }
@@ -111,26 +111,14 @@ impl Window {
     /// responses are as many as it admits.
     pub(super) fn report(&mut self, now: Time, report: LinkReport, held: u32) {
         let (since, before) = *self.updated.get_or_insert((now, report.carried));
-        if let Some(delay) = report.queueing_delay {
-            self.least_delay = Some(self.least_delay.map_or(delay, |least| least.min(delay)));
-        }
         let span = now.since(since);
         if span < self.config.interval || span == Span::ZERO {
             return;
         }
         self.updated = Some((now, report.carried));
-        let least_delay = self.least_delay.take();
-        let delayed = std::iter::zip(least_delay, self.config.delay_limit)
-            .next()
-            .is_some_and(|(delay, limit)| delay > limit);
-        self.delayed = if delayed { self.delayed.saturating_add(1) } else { 0 };
         if self.config.mode == WindowMode::Controlled && !self.admits(held) {
-            self.places = if self.delayed >= INTERVALS_OF_DELAY {
-                self.places / 100 * PERCENT_LEFT_BY_DELAY
-            } else {
-                self.by_utilisation(report.carried - before, span)
-            };
-            self.places = self.places.clamp(PLACE, MOST_PLACES * PLACE);
+            let places = self.by_utilisation(report.carried - before, span);
+            self.places = places.clamp(PLACE, MOST_PLACES * PLACE);
         }
     }
 
@@ -160,20 +148,18 @@ mod tests {
             interval: Span::seconds(5),
             target_millionths: 990_000,
             growth_millionths: 2 * MILLION,
-            delay_limit: Some(Span::millis(50)),
         }
     }
 
-    /// A window after reports every 5 s of `(megabytes carried, delay in ms, held)`.
-    fn after(reports: &[(u64, Option<u64>, u32)]) -> f64 {
+    /// A window after reports every 5 s of `(megabytes carried, held)`.
+    fn after(reports: &[(u64, u32)]) -> f64 {
         let mut window = Window::new(config(), RATE);
         let (mut now, mut carried) = (Time::ZERO, Bytes::ZERO);
         window.report(now, LinkReport { carried, queueing_delay: None }, 0);
-        for (megabytes, delay, held) in reports {
+        for (megabytes, held) in reports {
             now += Span::seconds(5);
             carried += Bytes(megabytes * 1_000_000);
-            let queueing_delay = delay.map(Span::millis);
-            window.report(now, LinkReport { carried, queueing_delay }, *held);
+            window.report(now, LinkReport { carried, queueing_delay: None }, *held);
         }
         window.places()
     }
@@ -181,34 +167,21 @@ mod tests {
     #[test]
     fn the_papers_example_makes_ten_of_six() {
         // 3 of 5 MB: 60%, and 6 * 0.99 / 0.6 = 9.9 (MSF section 3.2 rounds to 10).
-        assert!((after(&[(3, None, 6)]) - 9.9).abs() < 1e-6);
-        assert!((after(&[(5, None, 6)]) - 5.94).abs() < 1e-6);
-        assert_eq!(after(&[(1, None, 6)]), 12.0);
-        assert_eq!(after(&[(0, None, 6)]), 12.0);
+        assert!((after(&[(3, 6)]) - 9.9).abs() < 1e-6);
+        assert!((after(&[(5, 6)]) - 5.94).abs() < 1e-6);
+        assert_eq!(after(&[(1, 6)]), 12.0);
+        assert_eq!(after(&[(0, 6)]), 12.0);
     }
 
     #[test]
     fn too_few_requests_freeze_it() {
-        assert_eq!(after(&[(0, None, 5), (1, Some(900), 0), (5, Some(900), 5)]), 6.0);
-    }
-
-    #[test]
-    fn delay_that_stays_takes_fifteen_percent_in_every_interval() {
-        let held = u32::MAX;
-        let equation = 6.0 * 0.99;
-        assert!((after(&[(5, Some(60), held)]) - equation).abs() < 1e-6);
-        let twice = [(5, Some(60), held), (5, Some(51), held)];
-        assert!((after(&twice) - equation * 0.85).abs() < 1e-6);
-        let thrice = [(5, Some(60), held), (5, Some(51), held), (5, Some(51), held)];
-        assert!((after(&thrice) - equation * 0.85 * 0.85).abs() < 1e-6);
-        let broken = [(5, Some(60), held), (5, Some(50), held), (5, Some(51), held)];
-        assert!((after(&broken) - equation * 0.99 * 0.99).abs() < 1e-6);
+        assert_eq!(after(&[(0, 5), (1, 0), (5, 5)]), 6.0);
     }
 
     #[test]
     fn it_stays_within_one_and_its_most() {
-        assert_eq!(after(&[(1_000_000, None, u32::MAX); 40]), 1.0);
-        assert_eq!(after(&[(0, None, u32::MAX); 40]), MOST_PLACES as f64);
+        assert_eq!(after(&[(1_000_000, u32::MAX); 40]), 1.0);
+        assert_eq!(after(&[(0, u32::MAX); 40]), MOST_PLACES as f64);
     }
 
     #[test]

@@ -29,7 +29,12 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(class, user, received)| Operation::Resume { class, user, received }),
         6 => (any::<usize>(), size())
             .prop_map(|(response, size)| Operation::Receive { response, size }),
-        3 => any::<usize>().prop_map(Operation::End),
+        2 => (any::<usize>(), size())
+            .prop_map(|(response, unread)| Operation::Come { response, unread }),
+        1 => any::<usize>().prop_map(Operation::Complete),
+        2 => any::<usize>().prop_map(Operation::End),
+        1 => any::<usize>().prop_map(Operation::Break),
+        1 => any::<usize>().prop_map(Operation::Cancel),
         1 => (whose, size()).prop_map(|(whose, size)| Operation::Unasked { whose, size }),
         2 => (size(), delay).prop_map(|(other, delay)| Operation::Report { other, delay }),
         2 => span.prop_map(Operation::Wait),
@@ -49,6 +54,7 @@ pub(crate) fn settings(name: &'static str) -> impl Strategy<Value = Vec<(&'stati
     (choices, sizes).prop_map(move |(choices, sizes)| {
         let (shares, window, start, waiting, waiting_per_user) = choices;
         let (long_from, grant, floor, quantum) = sizes;
+        let window = if name == "msf" && window == "controlled" { "room" } else { window };
         let mut given = vec![
             ("window", window.to_string()),
             ("start", start.to_string()),

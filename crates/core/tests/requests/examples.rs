@@ -61,6 +61,11 @@ impl Desk {
         self.scheduler.received(self.now, permit, Bytes(size))
     }
 
+    /// All of a response has come.
+    fn complete(&mut self, mut permit: Permit) {
+        permit.complete();
+    }
+
     /// *SC* of a class in bytes.
     fn service(&mut self, class: u32) -> f64 {
         let state = self.scheduler.class(ClassId(class)).expect("there is such a class");
@@ -193,6 +198,7 @@ fn a_user_who_comes_late_starts_where_the_others_are() {
     for (expected, size) in [(0, 300), (2, 100), (3, 100)] {
         let permit = desk.released(expected);
         desk.receive(&permit, size);
+        desk.complete(permit);
     }
     // User 2 stands at 200 and was last served at 100, which is where user 3
     // starts: who had not been there before has saved nothing up.
@@ -201,6 +207,7 @@ fn a_user_who_comes_late_starts_where_the_others_are() {
     for (expected, size) in [(5, 150), (4, 150), (6, 100)] {
         let permit = desk.released(expected);
         desk.receive(&permit, size);
+        desk.complete(permit);
     }
     drop(desk.released(1));
 }
@@ -243,9 +250,9 @@ fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
     assert!(desk.release().is_none());
     assert_eq!(desk.receive(&long, 1), Reading::UpTo(Bytes(0)));
     let short = desk.released(1);
-    // 99% of 8 Mbit/s are 0.99 bytes in a microsecond; 10 000 bytes are to be
-    // paid off before there is room for the 4 000.
-    let room_at = Time(14_000_000_u64 * 100 / 99 + 1);
+    // 99% of 8 Mbit/s are 0.99 bytes in a microsecond; 10 000 bytes have come and
+    // as many are paid for before there is room for the 4 000.
+    let room_at = Time(24_000_000_u64 * 100 / 99 + 1);
     assert_eq!(desk.scheduler.next_ready(Time::ZERO), Some(room_at));
     desk.now = Time(room_at.0 - 1);
     assert!(desk.scheduler.next(desk.now).is_none());
@@ -264,51 +271,147 @@ fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
 }
 
 #[test]
-fn long_responses_come_after_requests_of_their_class_and_of_those_that_have_less() {
-    let given = [("window", "fixed"), ("long_from", "1 B"), ("grant", "1 B"), ("floor", "0.001")];
-    // Class 0 has received one byte, and a request of it waits for the only place.
-    let read_at_600_us = |of_one: u64| {
-        let mut desk = Desk::new("msf", &given, &[1, 1]);
-        desk.arrive_all(&[(0, 1), (0, 1), (1, 1), (0, 1)]);
-        let first = desk.released(0);
-        desk.receive(&first, 1);
-        let second = desk.released(2);
-        desk.receive(&second, of_one);
-        let _place = desk.released(1);
-        desk.now = Time(600_000);
-        let early = desk.scheduler.next(desk.now);
-        assert!(early.is_none() || desk.scheduler.next(desk.now).is_none());
-        // The floor has a byte every millisecond for the one that was hungry first.
-        desk.now = Time(1_000_000);
-        let read = desk.scheduler.next(desk.now);
-        assert!(matches!(read, Some(Decision::Read { handle: 0, size: Bytes(1) })));
+fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
+    // Users of weights 1 and 2. The first has received 1 kB and wants to read on; the
+    // second has a request waiting.
+    let next_after = |of_second: u64| {
+        let mut desk = Desk::new("msf", &given, &[1, 2]);
+        desk.arrive_all(&[(0, 1), (1, 1)]);
+        desk.now = Time::ZERO + Span::millis(100);
+        let (first, second) = (desk.released(0), desk.released(1));
+        assert_eq!(desk.receive(&first, 1_000), Reading::UpTo(Bytes(0)));
+        assert_eq!(desk.receive(&second, of_second), Reading::UpTo(Bytes(0)));
+        desk.arrive(1, 1);
+        // By then the burst is forgotten, and the floor has nothing yet.
+        desk.now += Span::millis(500);
+        let next = desk.scheduler.next(desk.now);
         drop((first, second));
-        early
+        next
     };
-    // Class 1 has as much, and no request waits: its long response is read.
-    let read = read_at_600_us(1);
-    assert!(matches!(read, Some(Decision::Read { handle: 2, size: Bytes(1) })), "{read:?}");
-    // It has more: the link is left to class 0.
-    assert!(read_at_600_us(500).is_none());
+    // The link carries 250 kB in that time, and that for its weight the second user is
+    // ahead.
+    let next = next_after(502_000);
+    assert!(matches!(&next, Some(Decision::Release { request, .. }) if request.handle == 2));
+    // And now by a byte more.
+    let next = next_after(502_001);
+    assert!(matches!(next, Some(Decision::Read { handle: 0, size: Bytes(1_000) })), "{next:?}");
+}
+
+#[test]
+fn silent_users_take_nothing_from_others_and_give_nothing_to_their_class() {
+    // Two users download, one of weight 4 and one of weight 1. Of the latter class, many
+    // more hold a response that brings nothing.
+    for silent in [0, 4, 19] {
+        let given = [("floor", "0.001"), ("long_from", "1 kB")];
+        let mut desk = Desk::new("msf", &given, &[4, 1]);
+        desk.now = Time::ZERO + Span::seconds(1);
+        let mut permits = Vec::new();
+        for user in 0..silent {
+            desk.arrive(1, 100 + user);
+            permits.push(desk.released(user));
+        }
+        desk.arrive_all(&[(0, 1), (1, 1)]);
+        let both = [desk.released(silent), desk.released(silent + 1)];
+        let mut received = [1_000, 1_000];
+        both.iter().for_each(|permit| {
+            desk.receive(permit, 1_000);
+        });
+        while desk.now < Time::ZERO + Span::seconds(21) {
+            desk.now = desk.scheduler.next_ready(desk.now).expect("both are hungry").max(desk.now);
+            while let Some(decision) = desk.scheduler.next(desk.now) {
+                let Decision::Read { handle, size } = decision else { panic!("nobody waits") };
+                let of = (handle - silent) as usize;
+                received[of] += size.0;
+                desk.receive(&both[of], size.0);
+            }
+        }
+        let ratio = received[0] as f64 / received[1] as f64;
+        assert!((3.9..4.1).contains(&ratio), "{silent} silent users: {received:?}");
+        // 99% of 1 MB/s.
+        assert!(received[0] + received[1] > 19_500_000, "{received:?}");
+    }
+}
+
+#[test]
+fn a_place_that_brings_nothing_is_free_after_three_seconds() {
+    let mut desk = Desk::new("msf", &[("window", "fixed")], &[1]);
+    desk.arrive_all(&[(0, 1), (0, 2), (0, 3)]);
+    let silent = desk.released(0);
+    desk.now = Time::ZERO + Span::seconds(3);
+    assert_eq!(desk.scheduler.next_ready(Time(desk.now.0 - 1)), Some(desk.now));
+    let slow = desk.released(1);
+    desk.now += Span::seconds(2);
+    assert_eq!(desk.receive(&slow, 100), Reading::Freely);
+    assert!(desk.release().is_none());
+    desk.now += Span::seconds(1);
+    let _third = desk.released(2);
+    // What is late is read by grants.
+    assert_eq!(desk.receive(&slow, 100), Reading::UpTo(Bytes(0)));
+    assert_eq!(desk.receive(&silent, 100), Reading::UpTo(Bytes(0)));
+    drop((silent, slow));
+    assert_eq!((desk.scheduler.held(), desk.scheduler.outstanding()), (1, 1));
+}
+
+#[test]
+fn nobody_saves_up_by_asking_for_what_never_comes_or_by_a_pause() {
+    let mut desk = Desk::new("msf", &[("window", "fixed"), ("long_from", "10 kB")], &[1]);
+    // User 1 asks again and again for what is empty; user 2 receives.
+    for round in 0..100 {
+        desk.arrive_all(&[(0, 1), (0, 2)]);
+        let first = desk.released(2 * round);
+        desk.complete(first);
+        let second = desk.released(2 * round + 1);
+        desk.receive(&second, 9_000);
+        desk.complete(second);
+    }
+    // They are level, but for one response.
+    desk.arrive_all(&[(0, 1), (0, 1), (0, 1), (0, 2)]);
+    for (handle, size) in [(200, 9_000), (201, 9_000), (203, 0)] {
+        let permit = desk.released(handle);
+        desk.receive(&permit, size);
+        desk.complete(permit);
+    }
+}
+
+#[test]
+fn who_breaks_a_response_off_pays_for_what_may_be_on_its_way() {
+    let mut desk = Desk::new("msf", &[("window", "fixed"), ("long_from", "10 kB")], &[1]);
+    desk.arrive_all(&[(0, 1), (0, 2), (0, 2), (0, 2), (0, 1)]);
+    // User 1 has had 1 000 of 10 000 bytes, and pays for all.
+    let broken = desk.released(0);
+    desk.receive(&broken, 1_000);
+    drop(broken);
+    // So user 2, who receives 4 000 each time, is served thrice.
+    for handle in [1, 2, 3, 4] {
+        let permit = desk.released(handle);
+        desk.receive(&permit, 4_000);
+        desk.complete(permit);
+    }
 }
 
 #[test]
 fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
-    let given = [("window", "fixed"), ("start", "2"), ("long_from", "1 MB")];
+    let given = [("window", "fixed"), ("start", "2"), ("long_from", "200 kB"), ("shares", "class")];
     let mut desk = Desk::new("msf", &given, &[1, 1]);
-    desk.arrive_all(&[(0, 1), (1, 1)]);
+    desk.arrive(0, 1);
     let lingering = desk.released(0);
+    // Class 0 asks for nothing more, and its response brings nothing: what was promised
+    // is lost. Class 1 starts there, and receives.
+    desk.now = Time::ZERO + Span::seconds(3);
+    desk.arrive(1, 1);
     let mut other = desk.released(1);
-    // Class 0 asks for nothing more, and its response brings nothing. Class 1 receives.
     for handle in 2..12 {
         desk.arrive(1, 1);
         desk.receive(&other, 100_000);
-        drop(other);
+        desk.complete(other);
         other = desk.released(handle);
     }
     desk.arrive_all(&[(1, 1), (0, 1)]);
-    assert_eq!(desk.service(1), 1_000_000.0);
-    assert_eq!(desk.service(0), desk.service(1));
+    // What is on its way is paid for. When class 1 was served last it stood at 1.2 MB,
+    // and there class 0 goes on.
+    assert_eq!(desk.service(1), 1_400_000.0);
+    assert_eq!(desk.service(0), 1_200_000.0);
     drop((lingering, other));
 }
 

@@ -174,7 +174,7 @@ fn nothing_happens_to_an_exchange_that_is_over() {
     assert_eq!(desk.actions(), [end(exchange, Ending::Abandoned)]);
     let before = desk.proxy.class(ClassId(0));
     desk.proxy.connected(desk.now, exchange);
-    desk.proxy.came(desk.now, exchange, Bytes(5));
+    desk.proxy.came(desk.now, exchange, Bytes(5), false);
     assert_eq!(desk.proxy.read(desk.now, exchange, Bytes(5_000), true), NOT_NOW);
     for blow in [Proxy::left as Blow, Proxy::broken, Proxy::reset] {
         blow(&mut desk.proxy, desk.now, exchange);
@@ -190,7 +190,7 @@ fn what_comes_before_its_time_changes_nothing() {
     let mut desk = Desk::patient("paper", ONE_PLACE);
     let (_, waiting) = (desk.connect(), desk.hear(0));
     desk.proxy.connected(desk.now, waiting);
-    desk.proxy.came(desk.now, waiting, Bytes(100));
+    desk.proxy.came(desk.now, waiting, Bytes(100), false);
     assert_eq!(desk.proxy.read(desk.now, waiting, Bytes(100), true), NOT_NOW);
     desk.proxy.reset(desk.now, waiting);
     assert_eq!(desk.proxy.phase(waiting), Some(Phase::Waiting));
@@ -279,7 +279,7 @@ fn the_server_is_not_to_blame_for_what_may_not_be_read() {
         assert_eq!(desk.read(exchange, 200_000_000), NOT_NOW);
     }
     desk.actions();
-    desk.proxy.came(desk.now, held_back, Bytes(1));
+    desk.proxy.came(desk.now, held_back, Bytes(1), false);
     // A flood takes all the room.
     let mut carried = Bytes(400_000_000);
     desk.proxy.report(desk.now, carried);
@@ -317,29 +317,25 @@ fn pauses_are_the_longest_time_without_a_grant_and_the_most_long_responses() {
 
 #[test]
 fn what_handshakes_take_beyond_the_least_is_the_delay_signal() {
-    let given = [("start", "8"), ("interval", "100 ms"), ("delay_limit", "50 ms")];
     let baselines = [(OriginId(1), Span::millis(20)), (OriginId(2), Span::millis(300))];
-    // One origin without a queue, and one with: a mean of 51 and of 49 ms.
-    for (excess, expected) in [(102, 8.0 * 0.85 * 0.85), (98, 8.0)] {
-        let mut desk = Desk::patient("msf", &given);
-        for _ in 0..8 {
+    // One origin without a queue, and one with: means of 149 and of 51 and 49 ms.
+    let waits = [298, 102, 98].map(|excess| {
+        let mut desk = Desk::patient("msf", &[("delay_limit", "50 ms"), ("floor", "0.001")]);
+        desk.now += Span::seconds(1);
+        for _ in 0..100 {
             desk.hear(0);
         }
-        assert_eq!(desk.actions().len(), 8);
         baselines.iter().for_each(|(origin, round_trip)| desk.proxy.timed(*origin, *round_trip));
-        let mut carried = Bytes::ZERO;
-        desk.proxy.report(desk.now, carried);
-        for _ in 0..4 {
-            desk.now += Span::millis(100);
-            desk.proxy.timed(OriginId(1), Span::millis(20));
-            desk.proxy.timed(OriginId(2), Span::millis(300 + excess));
-            // At the target the equation leaves the window as it is.
-            carried += Bytes(99_000);
-            desk.proxy.report(desk.now, carried);
-        }
-        // The baselines spoil the first interval, and the second alone is not enough.
-        assert!((desk.proxy.window() - expected).abs() < 1e-6, "{}", desk.proxy.window());
-    }
+        desk.proxy.report(desk.now, Bytes::ZERO);
+        assert!(!desk.actions().is_empty());
+        desk.proxy.timed(OriginId(1), Span::millis(20));
+        desk.proxy.timed(OriginId(2), Span::millis(300 + excess));
+        desk.proxy.report(desk.now, Bytes::ZERO);
+        desk.proxy.next_timeout(desk.now).expect("some wait").since(desk.now).0 as f64
+    });
+    // Time pays 0.99 of the link in, less the excess as a share of four seconds.
+    assert!((waits[0] / waits[2] - 0.99 / (0.99 - 0.02475)).abs() < 1e-6, "{waits:?}");
+    assert!((waits[1] / waits[2] - 0.99 / 0.98975).abs() < 1e-6, "{waits:?}");
 }
 
 /// Buckets of 1 000 and 500 bytes a second, half full.
@@ -354,16 +350,16 @@ fn a_pool_gives_what_it_has_and_then_the_response_waits_in_line() {
     let [first, second, other] = [0, 0, 1].map(|class| desk.hear(class));
     let held = |exchange| Action::Dial { exchange, reading: NOT_NOW };
     assert_eq!(desk.actions(), [held(first), held(second), held(other)]);
-    desk.proxy.came(desk.now, first, Bytes(300));
+    desk.proxy.came(desk.now, first, Bytes(300), false);
     assert_eq!(desk.actions(), [grant(first, 300)]);
     assert_eq!(desk.read(first, 300), NOT_NOW);
     // 200 are left of it, and 250 in the other class's bucket.
     for (exchange, left) in [(second, 200), (other, 250)] {
-        desk.proxy.came(desk.now, exchange, Bytes(700));
+        desk.proxy.came(desk.now, exchange, Bytes(700), false);
         assert_eq!(desk.actions(), [grant(exchange, left)]);
         assert_eq!(desk.read(exchange, left), NOT_NOW);
     }
-    desk.proxy.came(desk.now, first, Bytes(900));
+    desk.proxy.came(desk.now, first, Bytes(900), false);
     assert_eq!(desk.actions(), []);
     // Who found the bucket empty first is first, and has 500 to read; then 500 are left.
     let (after, actions) = desk.next();
@@ -377,9 +373,9 @@ fn a_pool_serves_each_response_in_line_once_and_none_that_is_over() {
     let [first, second] = [0, 0].map(|class| desk.hear(class));
     desk.actions();
     for exchange in [first, second, first] {
-        desk.proxy.came(desk.now, exchange, Bytes(600));
+        desk.proxy.came(desk.now, exchange, Bytes(600), false);
         // Told twice, what is granted already is not granted again.
-        desk.proxy.came(desk.now, exchange, Bytes(600));
+        desk.proxy.came(desk.now, exchange, Bytes(600), false);
     }
     assert_eq!(desk.actions(), [grant(first, 500)]);
     desk.read(first, 500);
@@ -389,7 +385,7 @@ fn a_pool_serves_each_response_in_line_once_and_none_that_is_over() {
     // What a second leaves is lost, and seconds that nobody saw bring nothing more.
     desk.read(first, 100);
     desk.now += Span::millis(5_500);
-    desk.proxy.came(desk.now, first, Bytes(5_000));
+    desk.proxy.came(desk.now, first, Bytes(5_000), false);
     assert_eq!(desk.actions(), [grant(first, 900), grant(first, 1_000)]);
     assert_eq!(desk.next().0, Span::millis(500));
 }

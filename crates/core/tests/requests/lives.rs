@@ -21,7 +21,8 @@ fn exchange_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         6 => (0..4_u32, 0..3_u64).prop_map(|(class, user)| Operation::Hear { class, user }),
         3 => which().prop_map(Operation::Connected),
-        4 => (which(), size()).prop_map(|(which, size)| Operation::Came(which, size)),
+        4 => (which(), size(), prop::bool::weighted(0.2))
+            .prop_map(|(which, size, all)| Operation::Came(which, size, all)),
         6 => (which(), size(), prop::bool::weighted(0.2))
             .prop_map(|(which, size, complete)| Operation::Read(which, size, complete)),
         1 => which().prop_map(Operation::Reset),
@@ -123,7 +124,7 @@ fn thousands_of_exchanges_and_tunnels_with_every_kind_of_end_leave_nothing_behin
             0..4 => Operation::Hear { class, user },
             4..6 => Operation::Open { class, user },
             6..9 => Operation::Read(which, size, stream.index(4) == 0),
-            9..11 => Operation::Came(which, size),
+            9..11 => Operation::Came(which, size, stream.index(5) == 0),
             11..14 => Operation::Send(which, Piece::Data(size)),
             14..17 => Operation::TunnelRead(which, size),
             17 => Operation::TunnelCame(which, size),

@@ -1,6 +1,7 @@
 //! Request schedulers and the proxy, held to the rules that all share, to slow and
 //! obvious twins, to bounds, and to their pages in the documentation.
 
+mod adversaries;
 mod bounds;
 mod conformance;
 mod examples;

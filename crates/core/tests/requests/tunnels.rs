@@ -27,9 +27,13 @@ impl Desk {
     }
 
     fn with(given: &[(&str, &str)]) -> Desk {
-        let msf = catalogue::find("msf").expect("it is in the catalogue");
+        Desk::of("msf", given)
+    }
+
+    fn of(name: &str, given: &[(&str, &str)]) -> Desk {
+        let entry = catalogue::find(name).expect("it is in the catalogue");
         let weights = [NonZeroU32::MIN; 2];
-        let scheduler = msf.build(given, Rate(8_000_000), &weights, 1).expect("within range");
+        let scheduler = entry.build(given, Rate(8_000_000), &weights, 1).expect("within range");
         let config = ProxyConfig::default();
         let of_tunnels = config.tunnels;
         Desk {
@@ -170,9 +174,10 @@ fn a_long_response_is_read_by_grants_and_is_not_over_while_it_is_held_back() {
     assert_eq!(desk.phase(tunnel), Long);
     assert_eq!(desk.proxy.held(), 0);
     assert_eq!(desk.actions(), [Action::Pass { tunnel: other }]);
-    desk.proxy.tunnel_came(tunnel, Bytes(500));
-    // The account is 6 kB in debt and gets 990 B/ms; a grant is 8 kB.
-    assert_eq!(desk.wait(Span::millis(14)), []);
+    desk.proxy.tunnel_came(desk.now, tunnel, Bytes(500));
+    // 6 kB have come and as many are paid for; the account gets 990 B/ms, and a grant
+    // is 8 kB.
+    assert_eq!(desk.wait(Span::millis(20)), []);
     let reading = Reading::UpTo(Bytes(8_000));
     assert_eq!(desk.wait(Span::millis(1)), [Action::ReadTunnel { tunnel, reading }]);
     assert_eq!(desk.read(tunnel, 500), Reading::UpTo(Bytes(7_500)));
@@ -188,7 +193,7 @@ fn a_response_is_not_over_while_it_may_not_be_read() {
     let mut desk = Desk::with(&given);
     let tunnel = desk.active();
     assert_eq!(desk.read(tunnel, 100_000_000), NOT_NOW);
-    desk.proxy.tunnel_came(tunnel, Bytes(1));
+    desk.proxy.tunnel_came(desk.now, tunnel, Bytes(1));
     let mut carried = Bytes(100_000_000);
     for _ in 0..50 {
         carried += Bytes(1_000_000);
@@ -200,7 +205,7 @@ fn a_response_is_not_over_while_it_may_not_be_read() {
 
 #[test]
 fn a_silent_server_loses_the_place_and_late_bytes_are_charged() {
-    let mut desk = Desk::new();
+    let mut desk = Desk::with(&[ONE_PLACE, &[("shares", "class")]].concat());
     let tunnel = desk.active();
     assert_eq!(desk.wait(desk.config.silence - Span(1)), []);
     assert_eq!(desk.phase(tunnel), Active);
@@ -255,7 +260,8 @@ fn an_upload_gives_its_place_back_and_is_not_held_until_it_pauses() {
 
 #[test]
 fn a_request_is_let_go_out_of_order_when_it_was_held_for_the_longest_time() {
-    let mut desk = Desk::new();
+    // Of this scheduler no place is lost to slowness.
+    let mut desk = Desk::of("paper", &ONE_PLACE[..2]);
     let first = desk.active();
     let second = desk.pending();
     // The first has its answer all the time.
@@ -302,7 +308,7 @@ fn a_held_client_that_leaves_is_dropped_from_the_queue() {
     for tunnel in [first, second] {
         desk.proxy.close(tunnel);
         desk.proxy.exempt(tunnel);
-        desk.proxy.tunnel_came(tunnel, Bytes(7));
+        desk.proxy.tunnel_came(desk.now, tunnel, Bytes(7));
         assert_eq!(desk.send(tunnel, REQUEST), Verdict::Hold);
         assert_eq!(desk.read(tunnel, 100), NOT_NOW);
         assert_eq!(desk.proxy.tunnel(tunnel), None);
@@ -382,7 +388,7 @@ fn a_long_response_that_trickles_by_grants_is_not_exempt() {
     desk.read(tunnel, 6_000);
     for _ in 0..30 {
         desk.actions();
-        desk.proxy.tunnel_came(tunnel, Bytes(50_000));
+        desk.proxy.tunnel_came(desk.now, tunnel, Bytes(50_000));
         desk.read(tunnel, 1_000);
         assert_ne!(desk.phase(tunnel), Exempt);
         desk.wait(Span::seconds(1));

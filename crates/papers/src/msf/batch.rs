@@ -141,7 +141,7 @@ fn batch(lab: &Lab<'_>) -> Result<Finding, Stopped> {
 }
 
 /// 24 requests for equal responses within a few milliseconds, and no more.
-fn at_once(setup: Setup) -> Setup {
+pub(super) fn at_once(setup: Setup) -> Setup {
     let mut setup = looping(setup, 2);
     setup.sizes = SizeLaw::Constant(Bytes(27_656));
     (setup.duration, setup.warm_up) = (Span::seconds(120), Span::ZERO);
@@ -154,7 +154,7 @@ fn at_once(setup: Setup) -> Setup {
 }
 
 /// The mean response, when all 24 have come.
-fn mean_of_all(outcome: &Outcome) -> Option<f64> {
+pub(super) fn mean_of_all(outcome: &Outcome) -> Option<f64> {
     let done: u64 = outcome.classes.iter().map(|class| class.completed).sum();
     outcome.all(|class| &class.response).mean().filter(|_| done == 24)
 }

@@ -100,7 +100,7 @@ const TODAYS: [(&str, Change); 12] = [
 ];
 
 /// Of the paper's link: 2 Mbit/s and a mean round trip of 164 ms.
-const BANDWIDTH_DELAY: u64 = 41_000;
+pub(super) const BANDWIDTH_DELAY: u64 = 41_000;
 
 /// Mean of the paper's sizes.
 pub(super) const MEAN_SIZE: u64 = 27_656;

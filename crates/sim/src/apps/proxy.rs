@@ -107,7 +107,7 @@ impl<'a> Proxy<'a> {
             servers: hosts.servers.clone(),
             downlink: hosts.downlink,
             server_side: Arc::new(TcpConfig {
-                receive_window: setup.server_window,
+                receive_window: setup.server_window.max(setup.tcp.receive_window),
                 ..(*setup.tcp).clone()
             }),
             relays: BTreeMap::new(),
@@ -191,9 +191,13 @@ impl<'a> Proxy<'a> {
         self.exchanges.insert(connection, exchange);
         let state = world.connections.live(connection);
         if let Some((carrier, end)) = state.and_then(|state| state.saying(Side::Opener)) {
+            end.resize_buffer(self.setup.server_window);
             if kept.is_some() {
                 relay.smoothed = end.smoothed_rtt();
                 self.core.connected(now, exchange);
+                if let Some(round_trip) = relay.smoothed {
+                    self.core.path(now, exchange, round_trip);
+                }
             }
             carrier.ask(request, end);
             if let Reading::UpTo(size) = reading {
@@ -221,6 +225,7 @@ impl<'a> Proxy<'a> {
         });
         if let Some(state) = world.connections.live(connection) {
             state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
+            state.endpoint(Side::Opener).resize_buffer(self.setup.server_window);
         }
         connection
     }
@@ -278,6 +283,10 @@ impl<'a> Proxy<'a> {
             if let (Reading::UpTo(left), false) = (reading, complete) {
                 end.read_up_to(delivered + left.0);
             }
+            if let Some(size) = self.core.buffer(exchange) {
+                let most = self.server_side.receive_window;
+                end.resize_buffer(size.max(self.setup.server_window).min(most));
+            }
         }
         if complete && carrier.usage == Use::Once {
             end.close();
@@ -287,7 +296,7 @@ impl<'a> Proxy<'a> {
             carrier.objects.remove(&relay.request.object);
             relay.server = None;
         }
-        let unread = end.unread();
+        let (unread, relayed) = (end.unread(), relay.relayed);
         if fresh > 0 {
             self.received[wanted.class] += Bytes(fresh);
             if wanted.fate == Fate::Answered {
@@ -320,7 +329,8 @@ impl<'a> Proxy<'a> {
         } else {
             // Even if it is nothing: a response that finds the bucket of its class empty
             // gets in line.
-            self.core.came(now, exchange, Bytes(unread));
+            let all = relayed + unread >= wanted.size.0;
+            self.core.came(now, exchange, Bytes(unread), all);
         }
     }
 
@@ -335,6 +345,7 @@ impl<'a> Proxy<'a> {
             relay.timed = true;
             self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
             self.core.connected(now, exchange);
+            self.core.path(now, exchange, round_trip);
         }
         self.relay(world, exchange);
     }

@@ -4,7 +4,7 @@ mod output;
 
 use std::sync::Arc;
 
-use tidegate_core::{Rate, Span, Time};
+use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::config::TcpConfig;
 use super::header::{Flags, Header, SequenceSpace};
@@ -115,6 +115,12 @@ impl Endpoint {
     /// otherwise. While it does not, the receive buffer fills and the window closes.
     pub fn set_reading(&mut self, reads: bool) {
         self.read_up_to(if reads { u64::MAX } else { self.delivered() });
+    }
+
+    /// The receive buffer holds this much from now on, at most what the configuration
+    /// says. A window that was advertised is never taken back.
+    pub fn resize_buffer(&mut self, size: Bytes) {
+        self.receiver.resize(size.min(self.config.receive_window).0);
     }
 
     /// The application reads until it has had `total` bytes of payload and then

@@ -110,6 +110,15 @@ impl Receiver {
         self.readable
     }
 
+    /// The buffer holds `size` from now on. What was advertised stays advertised; before
+    /// the SYN that is nothing.
+    pub(super) fn resize(&mut self, size: u64) {
+        self.buffer = size;
+        if self.next == 0 {
+            self.edge = size.min(LARGEST_UNSCALED);
+        }
+    }
+
     pub(super) fn read_up_to(&mut self, total: u64) {
         self.readable = total;
         self.deliver();

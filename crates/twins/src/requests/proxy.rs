@@ -24,8 +24,8 @@ pub enum Operation {
     },
     /// A server is connected.
     Connected(usize),
-    /// So much of a response is there that has not been read.
-    Came(usize, Bytes),
+    /// So much of a response is there that has not been read, and may be its rest.
+    Came(usize, Bytes, bool),
     /// A part of a response is read, permitted or not, and it may be the last.
     Read(usize, Bytes, bool),
     /// A server breaks off.
@@ -113,9 +113,9 @@ impl Driver {
                 proxy.connected(now, exchange);
                 twin.iter_mut().for_each(|twin| twin.connected(exchange));
             }),
-            Operation::Came(which, unread) => self.tell(which, |proxy, twin, exchange| {
-                proxy.came(now, exchange, unread);
-                twin.iter_mut().for_each(|twin| twin.came(exchange, unread.0));
+            Operation::Came(which, unread, all) => self.tell(which, |proxy, twin, exchange| {
+                proxy.came(now, exchange, unread, all);
+                twin.iter_mut().for_each(|twin| twin.came(now, exchange, unread, all));
             }),
             Operation::Read(which, size, complete) => self.tell(which, |proxy, twin, exchange| {
                 let reading = proxy.read(now, exchange, size, complete);
@@ -173,7 +173,9 @@ impl Driver {
                 }
             }),
             Operation::TunnelCame(which, unread) => {
-                self.tell_tunnel(which, |proxy, tunnel| proxy.tunnel_came(tunnel.name, unread));
+                self.tell_tunnel(which, |proxy, tunnel| {
+                    proxy.tunnel_came(now, tunnel.name, unread);
+                });
             }
             Operation::TunnelRead(which, size) => self.tell_tunnel(which, |proxy, tunnel| {
                 let reading = proxy.tunnel_read(now, tunnel.name, size);
@@ -291,7 +293,7 @@ impl Driver {
         let known = outstanding..=outstanding + perhaps;
         assert!(known.contains(&proxy.outstanding()), "{known:?}, not {}", proxy.outstanding());
         assert!(proxy.held() as usize <= proxy.outstanding());
-        if waiting > 0 {
+        if waiting > 0 && proxy.window().is_finite() {
             assert!(f64::from(proxy.held()) >= proxy.window(), "one waits, and a place is free");
         }
         let next = proxy.next_timeout(self.now);
@@ -415,13 +417,17 @@ impl Twin {
         self.records[at].connected = self.records[at].permit.is_some();
     }
 
-    fn came(&mut self, exchange: ExchangeId, unread: u64) {
+    fn came(&mut self, now: Time, exchange: ExchangeId, unread: Bytes, all: bool) {
         self.connected(exchange);
         let Some(at) = self.at(exchange) else { return };
-        if self.records[at].permit.is_some() {
-            self.records[at].unread = unread;
-            self.draw(exchange);
+        let record = &mut self.records[at];
+        let Some(permit) = &record.permit else { return };
+        record.unread = unread.0;
+        self.scheduler.came(now, permit, unread);
+        if all {
+            self.scheduler.arrived(now, permit);
         }
+        self.draw(exchange);
     }
 
     fn read(&mut self, now: Time, exchange: ExchangeId, size: Bytes, complete: bool) -> Reading {
@@ -458,7 +464,12 @@ impl Twin {
             }
             self.scheduler.withdraw(self.records[at].ticket);
         }
-        self.records.remove(at);
+        let Record { permit, connected, .. } = self.records.remove(at);
+        match permit {
+            Some(mut permit) if ending == Ending::Completed => permit.complete(),
+            Some(mut permit) if !connected => permit.unasked(),
+            _ => {}
+        }
         self.pools.iter_mut().for_each(|(.., line)| line.retain(|waiting| *waiting != exchange));
         let is_other = |action: &Action| match *action {
             Action::Dial { exchange: of, .. } | Action::Read { exchange: of, .. } => of != exchange,

@@ -23,7 +23,7 @@ impl Proxy {
     /// let msf = catalogue::find("msf").expect("it is in the catalogue");
     /// let scheduler = msf.build(&[], Rate(2_000_000), &[NonZeroU32::MIN], 1)?;
     /// let mut proxy = Proxy::new(Time::ZERO, scheduler, ProxyConfig::default());
-    /// let mut now = Time::ZERO;
+    /// let mut now = Time::ZERO + Span::millis(100);
     /// let tunnel = proxy.open(now, ClassId(0), UserId(7))?;
     ///
     /// // The client greets the server, and then asks for something.
@@ -70,9 +70,9 @@ impl Proxy {
     /// The number of bytes, possibly none, that have come from the server of a
     /// tunnel and have not been read. Report it whenever bytes come that may not be
     /// read: while there are some, the response is not over.
-    pub fn tunnel_came(&mut self, tunnel: TunnelId, unread: Bytes) {
+    pub fn tunnel_came(&mut self, now: Time, tunnel: TunnelId, unread: Bytes) {
         if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
-            state.came(unread);
+            state.came(now, unread, &mut self.scheduler);
         }
     }
 

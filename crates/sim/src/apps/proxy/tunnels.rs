@@ -164,7 +164,7 @@ impl Proxy<'_> {
             let reading = self.core.tunnel_read(now, tunnel, Bytes(fresh));
             end.read_up_to(limit(delivered, reading));
         }
-        self.core.tunnel_came(tunnel, Bytes(end.unread()));
+        self.core.tunnel_came(now, tunnel, Bytes(end.unread()));
         // What may not be read yet comes first.
         let is_over = end.peer_finished() && end.unread() == 0;
         if is_over {

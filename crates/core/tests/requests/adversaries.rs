@@ -1,0 +1,500 @@
+//! A search for users who take from others what is theirs, or stall the link.
+//!
+//! A few users who always have something to ask for share a link with others of random
+//! behaviour: servers that fall silent or trickle, clients that abort, pause, or open
+//! very many connections. Nobody may push a user who asks for large responses all the
+//! time below 0.8 of the share that their weight gives them among all users, and the
+//! link may not be used less than 90%. Others may be ahead of a user by what the link
+//! carries in a second, times the user's weight. So shares are measured over eight
+//! times as many seconds as all weights together, in which that is an eighth of what is
+//! due, and over at least a minute.
+//!
+//! The link is a model: a queue without a limit at the provider's end, and servers that
+//! send a window in each round trip, which begins at ten segments, doubles, and ends at
+//! what the receive buffer holds. A step takes five milliseconds of the link and less
+//! than a microsecond for each response.
+//!
+//! `TIDEGATE_HUNT="1 h" cargo test --release -p tidegate-core --test requests hunt` searches
+//! for as long; without it the search is brief.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
+use tidegate_core::request::{
+    ClassId, Decision, LinkReport, Permit, Reading, Request, Scheduler, Ticket, UserId, catalogue,
+};
+use tidegate_core::{Bytes, Rate, Span, Time};
+
+const STEP: Span = Span::millis(5);
+/// Steps between two reports of the link's counters.
+const REPORT_EVERY: u64 = 20;
+/// The window that a server begins with, and the least receive buffer.
+const INITIAL_WINDOW: u64 = 14_480;
+const LEAST_BUFFER: u64 = 24_000;
+/// The time until shares are measured.
+const WARM_UP: Span = Span::seconds(20);
+
+/// The handle of bytes that nobody wants.
+const NOBODY: u64 = u64::MAX;
+
+/// What a user does.
+#[derive(Clone, Copy, Debug)]
+enum Behaviour {
+    /// Always has so many requests for so much.
+    Greedy { requests: usize, size: u64 },
+    /// The same, and each server falls silent after so much.
+    Silent { requests: usize, after: u64 },
+    /// The same, and servers send so many bytes in a second.
+    Trickling { requests: usize, rate: u64 },
+    /// Greedy, and away for so many steps after as many.
+    Pausing { requests: usize, size: u64, steps: u64 },
+    /// Each request is given up after so many steps.
+    Aborting { requests: usize, size: u64, steps: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct User {
+    class: u32,
+    behaviour: Behaviour,
+    /// Steps of a round trip to the user's servers.
+    round_trip: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    weights: Vec<u32>,
+    /// In kilobits a second.
+    rate: u64,
+    honest: Vec<User>,
+    others: Vec<User>,
+}
+
+fn behaviour() -> impl Strategy<Value = Behaviour> {
+    let requests = || prop_oneof![3 => 1..20_usize, 1 => 20..100_usize];
+    let size =
+        || prop_oneof![1 => 1..3_000_u64, 2 => 3_000..60_000_u64, 1 => 60_000..5_000_000_u64];
+    let steps = || prop_oneof![1 => 1..40_u64, 1 => 40..4_000_u64];
+    prop_oneof![
+        2 => (requests(), size()).prop_map(|(requests, size)| Behaviour::Greedy { requests, size }),
+        2 => (requests(), 0..60_000_u64)
+            .prop_map(|(requests, after)| Behaviour::Silent { requests, after }),
+        2 => (requests(), 1..20_000_u64)
+            .prop_map(|(requests, rate)| Behaviour::Trickling { requests, rate }),
+        2 => (requests(), size(), steps())
+            .prop_map(|(requests, size, steps)| Behaviour::Pausing { requests, size, steps }),
+        2 => (requests(), size(), steps())
+            .prop_map(|(requests, size, steps)| Behaviour::Aborting { requests, size, steps }),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    // Sizes in milliseconds of the link: their requests fill it at any rate.
+    let honest = (0..3_u32, 8..16_usize, 200..2_000_u64, 2..40_u64);
+    let honest = honest.prop_map(|(class, requests, size, round_trip)| User {
+        class,
+        behaviour: Behaviour::Greedy { requests, size },
+        round_trip,
+    });
+    let other = (0..3_u32, behaviour(), 2..80_u64)
+        .prop_map(|(class, behaviour, round_trip)| User { class, behaviour, round_trip });
+    let rate = prop_oneof![1 => 1_000..5_000_u64, 2 => 5_000..100_000_u64];
+    let weights = prop::collection::vec(1..9_u32, 3);
+    let users = (prop::collection::vec(honest, 1..4), prop::collection::vec(other, 0..8));
+    (weights, rate, users).prop_map(|(weights, rate, (mut honest, others))| {
+        for user in &mut honest {
+            if let Behaviour::Greedy { size, .. } = &mut user.behaviour {
+                *size *= rate / 8;
+            }
+        }
+        Case { weights, rate, honest, others }
+    })
+}
+
+struct Response {
+    user: usize,
+    permit: Permit,
+    /// What the server sends before it is silent or done, and whether it then ends.
+    size: u64,
+    ends: bool,
+    trickles: Option<u64>,
+    sent: u64,
+    /// What the gateway has taken in and read.
+    came: u64,
+    read: u64,
+    may: Option<u64>,
+    /// The server's window, what the gateway's buffer holds, and what is read in the
+    /// current round trip, which began at a step.
+    window: u64,
+    buffer: u64,
+    turn: (u64, u64),
+    begins: u64,
+    dies: Option<u64>,
+}
+
+/// What a server goes on to send that has not heard yet that nobody wants it.
+struct Remainder {
+    /// In each step, and in all.
+    pace: u64,
+    left: u64,
+    /// The first step, and the one in which the server hears.
+    begins: u64,
+    ends: u64,
+}
+
+impl Response {
+    /// What its server sends in a step.
+    fn pace(&self, round_trip: u64) -> u64 {
+        match self.trickles {
+            Some(rate) => rate * STEP.0 / 1_000_000_000,
+            None => self.window.div_ceil(round_trip),
+        }
+    }
+}
+
+/// The result: what each user has received since the warm-up, and the use of the link.
+struct Outcome {
+    received: Vec<u64>,
+    used: f64,
+    steps: u64,
+}
+
+struct Model {
+    users: Vec<User>,
+    scheduler: Scheduler,
+    rate: u64,
+    now: Time,
+    step: u64,
+    waiting: Vec<Vec<(Ticket, u64)>>,
+    outstanding: Vec<usize>,
+    /// By handle.
+    responses: BTreeMap<u64, Response>,
+    remainders: Vec<Remainder>,
+    handles: u64,
+    /// The provider's queue: handles and bytes.
+    queue: VecDeque<(u64, u64)>,
+    queued: u64,
+    credit: u64,
+    carried: u64,
+    received: Vec<u64>,
+}
+
+impl Model {
+    fn new(case: &Case) -> Model {
+        let entry = catalogue::find("msf").expect("it is in the catalogue");
+        let weights: Vec<_> =
+            case.weights.iter().map(|w| NonZeroU32::new(*w).expect("from 1 on")).collect();
+        let rate = Rate(case.rate * 1_000);
+        let scheduler = entry.build(&[], rate, &weights, 1);
+        let users: Vec<_> = case.honest.iter().chain(&case.others).copied().collect();
+        Model {
+            scheduler: scheduler.expect("within range"),
+            rate: rate.volume(STEP).0,
+            now: Time::ZERO,
+            step: 0,
+            waiting: users.iter().map(|_| Vec::new()).collect(),
+            outstanding: vec![0; users.len()],
+            responses: BTreeMap::new(),
+            remainders: Vec::new(),
+            handles: 0,
+            queue: VecDeque::new(),
+            queued: 0,
+            credit: 0,
+            carried: 0,
+            received: vec![0; users.len()],
+            users,
+        }
+    }
+
+    /// Users ask for what they want, and give up.
+    fn ask(&mut self) {
+        for user in 0..self.users.len() {
+            let User { class, behaviour, .. } = self.users[user];
+            let wants = match behaviour {
+                Behaviour::Pausing { steps, .. } if self.step / steps % 2 == 1 => 0,
+                Behaviour::Greedy { requests, .. }
+                | Behaviour::Silent { requests, .. }
+                | Behaviour::Trickling { requests, .. }
+                | Behaviour::Pausing { requests, .. }
+                | Behaviour::Aborting { requests, .. } => requests,
+            };
+            if let Behaviour::Aborting { steps, .. } = behaviour {
+                let given_up = self.step.saturating_sub(steps);
+                while let Some((ticket, asked)) = self.waiting[user].first().copied()
+                    && asked < given_up
+                {
+                    self.scheduler.withdraw(ticket);
+                    self.waiting[user].remove(0);
+                }
+            }
+            while self.waiting[user].len() + self.outstanding[user] < wants {
+                let request = Request {
+                    handle: self.handles,
+                    class: ClassId(class),
+                    user: UserId(user as u64),
+                };
+                self.handles += 1;
+                let ticket = self.scheduler.arrive(request).expect("so many may wait");
+                self.waiting[user].push((ticket, self.step));
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        while let Some(decision) = self.scheduler.next(self.now) {
+            match decision {
+                Decision::Release { request, permit } => self.release(request, permit),
+                Decision::Read { handle, size } => {
+                    let response = self.responses.get_mut(&handle);
+                    let may = &mut response.expect("only what lives is read").may;
+                    *may = Some(may.unwrap_or(0) + size.0);
+                    self.read(handle);
+                }
+            }
+        }
+    }
+
+    fn release(&mut self, request: Request, permit: Permit) {
+        let user = request.user.0 as usize;
+        // A user's requests are released in the order in which they came.
+        let (_, asked) = self.waiting[user].remove(0);
+        self.outstanding[user] += 1;
+        let User { behaviour, round_trip, .. } = self.users[user];
+        let (size, ends, trickles) = match behaviour {
+            Behaviour::Silent { after, .. } => (after, false, None),
+            Behaviour::Trickling { rate, .. } => (u64::MAX, true, Some(rate)),
+            Behaviour::Greedy { size, .. }
+            | Behaviour::Pausing { size, .. }
+            | Behaviour::Aborting { size, .. } => (size, true, None),
+        };
+        let dies = match behaviour {
+            Behaviour::Aborting { steps, .. } => Some((asked + steps).max(self.step + 1)),
+            // The gateway's patience.
+            Behaviour::Silent { .. } => Some(self.step + 12_000),
+            _ => None,
+        };
+        let response = Response {
+            user,
+            permit,
+            size,
+            ends,
+            trickles,
+            sent: 0,
+            came: 0,
+            read: 0,
+            may: None,
+            window: INITIAL_WINDOW,
+            buffer: LEAST_BUFFER,
+            turn: (self.step, 0),
+            // A handshake, and the request.
+            begins: self.step + 2 * round_trip,
+            dies,
+        };
+        self.responses.insert(request.handle, response);
+    }
+
+    /// Servers send, in shares of a round trip.
+    fn send(&mut self) {
+        for (handle, response) in &mut self.responses {
+            if self.step < response.begins {
+                continue;
+            }
+            let round_trip = self.users[response.user].round_trip;
+            // At least a byte in a second.
+            let pace = response.pace(round_trip).max(u64::from(self.step.is_multiple_of(200)));
+            let open = (response.read + response.buffer).saturating_sub(response.sent);
+            let size = pace.min(open).min(response.size - response.sent);
+            if (self.step - response.begins) % round_trip == round_trip - 1 {
+                response.window = (response.window * 2).min(10_000_000);
+            }
+            if size > 0 {
+                response.sent += size;
+                self.queue.push_back((*handle, size));
+                self.queued += size;
+            }
+        }
+        for remainder in &mut self.remainders {
+            let size = remainder.pace.min(remainder.left);
+            if self.step >= remainder.begins && size > 0 {
+                remainder.left -= size;
+                self.queue.push_back((NOBODY, size));
+                self.queued += size;
+            }
+        }
+    }
+
+    /// The link carries what it can.
+    fn carry(&mut self) {
+        self.credit += self.rate;
+        while self.credit > 0
+            && let Some((handle, left)) = self.queue.front_mut()
+        {
+            let size = self.credit.min(*left);
+            *left -= size;
+            let (handle, is_over) = (*handle, *left == 0);
+            self.credit -= size;
+            self.queued -= size;
+            self.carried += size;
+            if is_over {
+                self.queue.pop_front();
+            }
+            if let Some(response) = self.responses.get_mut(&handle) {
+                response.came += size;
+                self.read(handle);
+            }
+        }
+        if self.queue.is_empty() {
+            self.credit = 0;
+        }
+    }
+
+    fn read(&mut self, handle: u64) {
+        let Some(response) = self.responses.get_mut(&handle) else { return };
+        let there = response.came - response.read;
+        if response.ends && response.came == response.size {
+            self.scheduler.came(self.now, &response.permit, Bytes(there));
+            self.scheduler.arrived(self.now, &response.permit);
+        }
+        let size = response.may.map_or(there, |may| may.min(there));
+        if size == 0 {
+            return self.scheduler.came(self.now, &response.permit, Bytes(there));
+        }
+        response.read += size;
+        self.received[response.user] += size;
+        let round_trip = self.users[response.user].round_trip;
+        if self.step >= response.turn.0 + round_trip {
+            response.buffer = LEAST_BUFFER.max(2 * response.turn.1);
+            response.turn = (self.step, 0);
+        }
+        response.turn.1 += size;
+        response.buffer = response.buffer.max(2 * response.turn.1);
+        response.may = match self.scheduler.received(self.now, &response.permit, Bytes(size)) {
+            Reading::Freely => None,
+            Reading::UpTo(Bytes(may)) => Some(may),
+        };
+        self.scheduler.came(self.now, &response.permit, Bytes(there - size));
+    }
+
+    fn bury(&mut self) {
+        let (step, outstanding) = (self.step, &mut self.outstanding);
+        self.remainders.retain(|remainder| step < remainder.ends);
+        self.responses.retain(|_, response| {
+            let complete = response.ends && response.read == response.size;
+            let lives = !complete && response.dies.is_none_or(|dies| step < dies);
+            outstanding[response.user] -= usize::from(!lives);
+            let round_trip = self.users[response.user].round_trip;
+            if complete {
+                response.permit.complete();
+            } else if !lives && step + round_trip < response.begins {
+                response.permit.unasked();
+            } else if !lives {
+                let open = (response.read + response.buffer).saturating_sub(response.sent);
+                self.remainders.push(Remainder {
+                    pace: response.pace(round_trip),
+                    left: open.min(response.size - response.sent),
+                    begins: response.begins,
+                    ends: step + round_trip,
+                });
+            }
+            lives
+        });
+    }
+
+    fn run(mut self, case: &Case) -> Outcome {
+        let weight: u64 =
+            self.users.iter().map(|user| u64::from(case.weights[user.class as usize])).sum();
+        let measured = (8 * weight).max(60);
+        let warm_up = WARM_UP.0 / STEP.0;
+        let end = warm_up + Span::seconds(measured).0 / STEP.0;
+        let mut base = (self.received.clone(), 0);
+        while self.step < end {
+            if self.step == warm_up {
+                base = (self.received.clone(), self.carried);
+            }
+            self.ask();
+            self.obey();
+            self.send();
+            self.carry();
+            self.bury();
+            if self.step.is_multiple_of(REPORT_EVERY) {
+                let delay = Span(self.queued * STEP.0 / self.rate);
+                let carried = Bytes(self.carried);
+                let report = LinkReport { carried, queueing_delay: Some(delay) };
+                self.scheduler.report(self.now, report);
+            }
+            self.now += STEP;
+            self.step += 1;
+        }
+        let received =
+            std::iter::zip(&self.received, &base.0).map(|(after, before)| after - before);
+        let could = (end - warm_up) * self.rate;
+        debug_assert_eq!(self.users.len(), case.honest.len() + case.others.len());
+        Outcome {
+            received: received.collect(),
+            used: (self.carried - base.1) as f64 / could as f64,
+            steps: end,
+        }
+    }
+}
+
+/// What is wrong, if anything.
+fn judge(case: &Case) -> Result<u64, String> {
+    let Outcome { received, used, steps } = Model::new(case).run(case);
+    let weight = |user: &User| f64::from(case.weights[user.class as usize]);
+    let all: f64 = case.honest.iter().chain(&case.others).map(weight).sum();
+    let carried: u64 = received.iter().sum();
+    for (number, user) in case.honest.iter().enumerate() {
+        let share = received[number] as f64 / carried as f64;
+        let due = weight(user) / all;
+        if share < 0.8 * due {
+            return Err(format!("user {number} has {share:.4} instead of {due:.4}: {received:?}"));
+        }
+    }
+    if used < 0.9 {
+        return Err(format!("{used:.3} of the link is used"));
+    }
+    Ok(steps)
+}
+
+/// Runs cases until the time is over, each with a seed of its own.
+fn hunt(cases: u32, time: Duration) -> u64 {
+    let begin = Instant::now();
+    let mut steps = 0;
+    for seed in 0.. {
+        let config = Config {
+            cases,
+            failure_persistence: None,
+            max_shrink_iters: 2_000,
+            rng_seed: RngSeed::Fixed(seed),
+            ..Config::default()
+        };
+        let counted = std::cell::Cell::new(0);
+        let run = TestRunner::new(config).run(&case(), |case| {
+            let found = judge(&case).map_err(TestCaseError::fail)?;
+            counted.set(counted.get() + found);
+            Ok(())
+        });
+        match run {
+            Ok(()) => {}
+            Err(TestError::Fail(reason, case)) => panic!("seed {seed}: {reason}: {case:#?}"),
+            Err(error) => panic!("{error}"),
+        }
+        steps += counted.get();
+        if begin.elapsed() >= time {
+            break;
+        }
+    }
+    steps
+}
+
+#[test]
+fn a_hunt_finds_nobody_who_takes_from_others_or_stalls_the_link() {
+    let time = std::env::var("TIDEGATE_HUNT").ok();
+    let time = time.map_or(Duration::ZERO, |time| {
+        let span: Span = time.parse().expect("a time such as '1 h'");
+        Duration::from_nanos(span.0)
+    });
+    println!("{} steps", hunt(12, time));
+}

@@ -220,7 +220,7 @@ const GRANT: Parameter = Parameter {
 
 const FLOOR: Parameter = Parameter {
     name: "floor",
-    help: "share of the link that long responses always have, the longest waiting first",
+    help: "share of the link that long responses always have, the longest waiting first, and requests",
     kind: Kind::Number { least: 0.001, most: 1.0 },
     // It ignores the classes' shares, so it is small compared with them.
     default: "0.02",

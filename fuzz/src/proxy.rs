@@ -71,7 +71,7 @@ fn operation(bytes: &[u8]) -> Operation {
     match code % 16 {
         0 => Operation::Hear { class, user },
         1 => Operation::Connected(which),
-        2 => Operation::Came(which, size),
+        2 => Operation::Came(which, size, code >> 7 == 1),
         3 => Operation::Read(which, size, false),
         4 => Operation::Read(which, size, true),
         5 => [Operation::Reset, Operation::Broken, Operation::Left][usize::from(b % 3)](which),

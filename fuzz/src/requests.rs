@@ -61,7 +61,13 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
         2 if b == 0 => vec![Operation::Withdraw(a.into())],
         2 => vec![Operation::Resume { class, user, received: size(b) }],
         3 | 4 => vec![Operation::Receive { response: a.into(), size: size(b) }],
-        5 => vec![Operation::End(a.into())],
+        5 => vec![match b % 5 {
+            0 => Operation::Break(a.into()),
+            1 => Operation::Cancel(a.into()),
+            2 => Operation::Complete(a.into()),
+            3 => Operation::Come { response: a.into(), unread: size(b) },
+            _ => Operation::End(a.into()),
+        }],
         6 => {
             let delay = (b > 0).then(|| Span::millis(u64::from(b)));
             vec![Operation::Report { other: size(a), delay }]

@@ -77,6 +77,13 @@ fn connections_that_stay_open_and_hidden_requests_are_as_they_were() {
 }
 
 #[test]
+fn what_could_cost_msf_is_as_it_was() {
+    for name in ["equal", "failing", "unfilled", "viewers"] {
+        gateways(name, name, &[]);
+    }
+}
+
+#[test]
 fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
     for name in ["gateway-wifi", "gateway-ecn", "gateway-fq-codel"] {
         gateways(name, &format!("{name}.toml"), &[]);

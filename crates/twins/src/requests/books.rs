@@ -1,0 +1,163 @@
+//! The books: the room on the link, and what users are charged for.
+
+use tidegate_core::request::{ClassOrder, ReadGateConfig};
+use tidegate_core::{Bytes, Span, Time};
+
+use super::{BYTE, Fraction, Request, Response, World};
+
+impl World<'_> {
+    /// Time has come to `now`.
+    pub(super) fn pay_in(&mut self, now: Time) {
+        let Some(gate) = self.config.read_gate else { return };
+        let grant = i128::from(gate.grant.0) * BYTE;
+        let span = i128::from(now.since(self.at).0) * i128::from(self.rate.0);
+        self.at = now;
+        let target = self.config.window.target_millionths;
+        let limit = self.rate.transmission(Bytes(self.long_from) * 2).max(gate.delay_limit);
+        let excess = (self.delay.0 - limit).0 / 4_000;
+        let room = span * i128::from(target.saturating_sub(excess));
+        let floor = span * i128::from(gate.floor_millionths);
+        let most = self.most_room();
+        let back = self.lingering.min(span * 1_000_000);
+        self.lingering -= back;
+        self.room = (self.room + room + back).min(self.most_room());
+        self.read_floor = (self.read_floor + floor).min(grant);
+        self.request_floor = (self.request_floor + floor).min(grant);
+        for response in &mut self.responses {
+            while let Some(until) = response.watched_until.take_if(|until| *until <= now) {
+                if response.arrived - response.before >= gate.grant.0 {
+                    response.watched_until = Some(until + Span::seconds(3));
+                    response.before = response.arrived;
+                    continue;
+                }
+                response.has_place = false;
+                let paid = std::mem::take(&mut response.paid);
+                self.room = (self.room + i128::from(paid) * BYTE).min(most);
+            }
+        }
+    }
+
+    /// Room for one grant must fit, and for two responses that are not long.
+    pub(super) fn most_room(&self) -> i128 {
+        let of_gate = |gate: ReadGateConfig| gate.grant.0.max(2 * self.long_from);
+        let least = self.config.read_gate.map_or(0, of_gate);
+        self.memory().max(i128::from(least) * BYTE)
+    }
+
+    pub(super) fn memory(&self) -> i128 {
+        i128::from(self.rate.0) * 200_000_000 * 1_000_000
+    }
+
+    pub(super) fn spend(&mut self, bytes: u64) {
+        self.take(i128::from(bytes) * BYTE);
+    }
+
+    pub(super) fn take(&mut self, amount: i128) {
+        let least = self.room.min(-self.memory());
+        self.room = (self.room - amount).max(least);
+    }
+
+    pub(super) fn charge(&mut self, class: u32, user: u64, bytes: u64) {
+        if class as usize >= self.weights.len() || self.users(class).is_empty() {
+            return;
+        }
+        let service = match self.config.class_order {
+            ClassOrder::Turns { .. } => Fraction::new(i128::from(bytes), 1),
+            _ => Fraction::new(i128::from(bytes), i128::from(self.share(class))),
+        };
+        self.service[class as usize] = self.service[class as usize].plus(service);
+        if self.users(class).contains(&user) {
+            let level = self.level(class, user).plus(self.of_level(class, bytes));
+            self.set_level(class, user, level);
+        }
+    }
+
+    /// What bytes are in the level of a user.
+    pub(super) fn of_level(&self, class: u32, bytes: u64) -> Fraction {
+        let weight = if self.is_together() { self.weights[class as usize] } else { 1 };
+        Fraction::new(i128::from(bytes), i128::from(weight))
+    }
+
+    /// Class and user pay for what is to be read, and the room for what is to come.
+    pub(super) fn pay(&mut self, handle: u64, bytes: u64) {
+        let at = self.position(handle);
+        let Request { class, user, .. } = self.responses[at].request;
+        self.charge(class, user, bytes);
+        let response = &mut self.responses[at];
+        response.charged += bytes;
+        if !response.is_whole {
+            response.paid += bytes;
+            self.room -= i128::from(bytes) * BYTE;
+        }
+    }
+
+    /// What has not come of that is room again.
+    pub(super) fn vacate(&mut self, at: usize) {
+        let paid = std::mem::take(&mut self.responses[at].paid);
+        self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+    }
+
+    /// And the user gets back what it was charged for.
+    pub(super) fn refund(&mut self, at: usize) {
+        self.vacate(at);
+        let charged = std::mem::take(&mut self.responses[at].charged);
+        let Request { class, user, .. } = self.responses[at].request;
+        let less = |of: Fraction, by: Fraction, least: Fraction| {
+            let minus = Fraction::new(-by.over, by.under);
+            of.plus(minus).max(least).min(of)
+        };
+        let by = self.of_level(class, charged);
+        let level = less(self.level(class, user), by, self.reached[self.group(class)]);
+        self.set_level(class, user, level);
+        let by = Fraction::new(i128::from(charged), i128::from(self.share(class)));
+        let service = &mut self.service[class as usize];
+        *service = less(*service, by, self.class_reached);
+    }
+
+    /// A response is over before its end: what was paid may come, and so may the rest of
+    /// what is out before it could be long.
+    pub(super) fn break_off(&mut self, handle: u64) {
+        let at = self.position(handle);
+        if let Some(gate) = self.config.read_gate {
+            let Response { request, received, arrived, paid, charged, .. } = self.responses[at];
+            self.lingering += i128::from(paid) * BYTE;
+            let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
+            self.charge(request.class, request.user, rest);
+        }
+        let Response { received, is_long, .. } = self.responses.remove(at);
+        if is_long {
+            self.see(received);
+        }
+    }
+
+    /// A response is over: every 16th of those that brought something says anew what is
+    /// long.
+    pub(super) fn see(&mut self, size: u64) {
+        let Some(gate) = self.config.read_gate else { return };
+        if size == 0 {
+            return;
+        }
+        self.sizes.push(size);
+        if !self.sizes.len().is_multiple_of(16) {
+            return;
+        }
+        // The quarters of octaves, by their ends.
+        let ends: Vec<u64> = (0..40).flat_map(|o| [5, 6, 7, 8].map(|q| q << o)).collect();
+        let end = |size: u64| ends.iter().copied().find(|end| size < *end).expect("no exabytes");
+        let last = &self.sizes[self.sizes.len().saturating_sub(512)..];
+        let sizes: Vec<u64> = last.iter().map(|size| end(*size)).collect();
+        let done = |limit: u64| sizes.iter().filter(|size| **size <= limit).count() as u64;
+        let sent = |limit: u64| sizes.iter().map(|size| limit.min(*size)).sum::<u64>();
+        let per_byte = |limit: &u64| Fraction::new(done(*limit).into(), sent(*limit).into());
+        let least = end(gate.long_from.0);
+        let mut limits = vec![least];
+        let most = (self.rate.0 / 16).max(gate.long_from.0);
+        limits.extend(sizes.iter().copied().filter(|size| *size > least && *size <= most));
+        limits.sort_unstable();
+        // The first of the best.
+        let best = limits.into_iter().rev().max_by_key(per_byte).expect("there is the least");
+        self.long_from = best.max(gate.long_from.0);
+        let expected = sent(best) / sizes.len() as u64;
+        self.expected = expected.max(gate.long_from.0 / 8).min(self.long_from);
+    }
+}

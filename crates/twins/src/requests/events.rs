@@ -1,0 +1,248 @@
+//! What each event changes.
+
+use tidegate_core::request::{ClassOrder, LinkReport, Reading, Refusal, WindowMode};
+use tidegate_core::{Bytes, Span, Time};
+
+use super::gateway::{Ended, Event};
+use super::{BYTE, Fraction, Request, Response, World, ZERO};
+
+impl World<'_> {
+    /// One thing more has happened.
+    pub(super) fn take_in(&mut self, now: Time, event: Event) {
+        self.steps += 1;
+        self.pay_in(now);
+        let were_busy: Vec<_> =
+            (0..self.weights.len() as u32).map(|class| self.is_busy(class)).collect();
+        match event {
+            Event::Arrived { request, .. } => self.arrive(Request {
+                handle: request.handle,
+                class: request.class.0,
+                user: request.user.0,
+            }),
+            Event::Withdrawn { ticket, found } => {
+                let waits = self.waiting.iter().any(|request| request.handle == ticket);
+                assert_eq!(waits, found);
+                self.waiting.retain(|request| request.handle != ticket);
+            }
+            Event::Released { handle } => {
+                let at = self.waiting.iter().position(|request| request.handle == handle);
+                let class = self.waiting[at.expect("it waits")].class;
+                self.reach(class);
+                let request = self.waiting.remove(at.expect("it waits"));
+                self.round = self.turn(request.class);
+                self.outstanding(now, request, 0);
+                if self.config.read_gate.is_some() {
+                    self.pay(handle, self.expected);
+                }
+            }
+            Event::Resumed { request, received } => {
+                let request = Request {
+                    handle: request.handle,
+                    class: request.class.0,
+                    user: request.user.0,
+                };
+                self.activate(request);
+                self.outstanding(now, request, received.0);
+                if received == Bytes::ZERO && self.config.read_gate.is_some() {
+                    self.pay(request.handle, self.expected);
+                }
+            }
+            Event::Received { handle, size, reading } => self.receive(handle, size.0, reading),
+            Event::Came { handle, unread } => {
+                let at = self.position(handle);
+                self.bring(at, self.responses[at].received + unread.0);
+            }
+            Event::Whole { handle } => {
+                let at = self.position(handle);
+                let response = &mut self.responses[at];
+                (response.is_whole, response.has_place) = (true, false);
+                response.watched_until = None;
+                self.vacate(at);
+            }
+            Event::Ended { handle, end: Ended::Complete } => {
+                let at = self.position(handle);
+                self.refund(at);
+                let received = self.responses.remove(at).received;
+                self.see(received);
+            }
+            Event::Ended { handle, end: Ended::Broken } => self.break_off(handle),
+            Event::Ended { handle, end: Ended::Unasked } => {
+                let at = self.position(handle);
+                let Response { paid, is_long, received, .. } = self.responses.remove(at);
+                self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+                if is_long {
+                    self.see(received);
+                }
+            }
+            Event::Unasked { whose, size } => {
+                self.seen += size.0;
+                whose.into_iter().for_each(|(class, user)| self.charge(class, user, size.0));
+                self.spend(size.0);
+            }
+            Event::Reported { report, window } => self.report(now, report, window),
+            Event::Read { handle, size } => {
+                let at = self.position(handle);
+                self.reach(self.responses[at].request.class);
+                assert!(self.responses[at].is_long);
+                self.responses[at].hungry = None;
+                let response = &mut self.responses[at];
+                response.may += size.0;
+                if response.watched_until.is_none() && !response.is_whole {
+                    response.watched_until = Some(now + Span::seconds(3));
+                    response.before = response.arrived;
+                }
+                self.pay(handle, size.0);
+            }
+            Event::Refused { refusal, request } => match refusal {
+                Refusal::Full { limit } => assert_eq!(self.waiting.len(), limit as usize),
+                Refusal::UserFull { limit } => {
+                    let same =
+                        |r: &&Request| (r.class, r.user) == (request.class.0, request.user.0);
+                    assert_eq!(self.waiting.iter().filter(same).count(), limit as usize);
+                }
+                Refusal::NoSuchClass { class } => assert!(class.0 as usize >= self.weights.len()),
+            },
+            Event::Rested => {}
+        }
+        self.catch_up(&were_busy);
+    }
+
+    pub(super) fn outstanding(&mut self, now: Time, request: Request, received: u64) {
+        self.responses.push(Response {
+            request,
+            received,
+            arrived: received,
+            is_whole: false,
+            paid: 0,
+            charged: 0,
+            may: 0,
+            has_place: true,
+            watched_until: Some(now + Span::seconds(3)),
+            before: received,
+            is_long: false,
+            hungry: None,
+        });
+    }
+
+    /// A class that was idle, and a user who wants nothing, go on from where the others
+    /// are.
+    pub(super) fn activate(&mut self, request: Request) {
+        let class = request.class as usize;
+        let active = |world: &World, class: u32| !world.users(class).is_empty();
+        let others = (0..self.weights.len() as u32).filter(|other| active(self, *other));
+        let least = others.map(|other| self.service[other as usize]).min();
+        if least.is_none() {
+            (self.round, self.class_reached) = (0, ZERO);
+        }
+        let takes_turns = matches!(self.config.class_order, ClassOrder::Turns { .. });
+        if !active(self, request.class) {
+            self.service[class] = if takes_turns { ZERO } else { least.unwrap_or(ZERO) };
+        }
+        if !self.wants(request.class, request.user) {
+            self.catch_up_user(request.class, request.user);
+        }
+    }
+
+    pub(super) fn arrive(&mut self, request: Request) {
+        self.activate(request);
+        let class = request.class as usize;
+        if self.waiting.iter().all(|waiting| waiting.class != request.class) {
+            self.joined[class] = self.steps;
+            if let ClassOrder::Turns { quantum } = self.config.class_order {
+                let turn = i128::from(quantum.0) * i128::from(self.weights[class]);
+                let start = Fraction::new(self.round * turn, 1);
+                self.service[class] = self.service[class].max(start);
+            }
+        }
+        self.waiting.push(request);
+    }
+
+    pub(super) fn receive(&mut self, handle: u64, bytes: u64, reading: Reading) {
+        let at = self.position(handle);
+        let Request { class, user, .. } = self.responses[at].request;
+        let wanted = self.wants(class, user);
+        let response = &mut self.responses[at];
+        response.received += bytes;
+        response.may = response.may.saturating_sub(bytes);
+        let uncharged = bytes.saturating_sub(response.charged);
+        response.charged = response.charged.saturating_sub(bytes);
+        let received = response.received;
+        self.charge(class, user, uncharged);
+        self.bring(at, received);
+        let Some(gate) = self.config.read_gate else {
+            return assert_eq!(reading, Reading::Freely);
+        };
+        let response = &mut self.responses[at];
+        if !response.is_long {
+            let in_time = response.has_place || response.is_whole;
+            if in_time && response.received < self.long_from {
+                return assert_eq!(reading, Reading::Freely, "response {handle}");
+            }
+            response.is_long = true;
+            response.may = 0;
+            (response.has_place, response.watched_until) = (false, None);
+            self.refund(at);
+        }
+        let Response { may, hungry, .. } = self.responses[at];
+        if hungry.is_none() && may <= gate.grant.0 / 2 {
+            if !wanted {
+                self.catch_up_user(class, user);
+            }
+            self.responses[at].hungry = Some(self.steps);
+        }
+        assert_eq!(reading, Reading::UpTo(Bytes(may)), "how response {handle} may be read");
+    }
+
+    /// So much of a response has come.
+    pub(super) fn bring(&mut self, at: usize, arrived: u64) {
+        let response = &mut self.responses[at];
+        let fresh = arrived.saturating_sub(response.arrived);
+        let unpaid = fresh.saturating_sub(response.paid);
+        response.arrived += fresh;
+        response.paid = response.paid.saturating_sub(fresh);
+        self.seen += fresh;
+        self.spend(unpaid);
+    }
+
+    pub(super) fn report(&mut self, now: Time, report: LinkReport, window: u64) {
+        let base = *self.base.get_or_insert(report.carried.0.saturating_sub(self.seen));
+        let before = self.unseen;
+        self.unseen = (report.carried.0 - base).saturating_sub(self.seen);
+        let carried = i128::from(self.unseen.saturating_sub(before)) * BYTE;
+        let lingering = carried.min(self.lingering);
+        self.lingering -= lingering;
+        self.take(carried - lingering);
+        let less = i128::from(before.saturating_sub(self.unseen)) * BYTE;
+        self.room = (self.room + less).min(self.most_room());
+        let (delay, reported) = self.delay;
+        self.delay = (report.queueing_delay.unwrap_or(delay - now.since(reported)), now);
+        self.control(now, report);
+        if !matches!(self.config.window.mode, WindowMode::Unlimited | WindowMode::Room) {
+            assert_eq!(window, self.window, "W+ in units of 2^-32 at {now}");
+        }
+    }
+
+    pub(super) fn control(&mut self, now: Time, report: LinkReport) {
+        let config = self.config.window;
+        let (since, before) = *self.updated.get_or_insert((now, report.carried));
+        let span = now.since(since);
+        if span < config.interval {
+            return;
+        }
+        self.updated = Some((now, report.carried));
+        if self.is_open() || config.mode != WindowMode::Controlled {
+            return;
+        }
+        let window = u128::from(self.window);
+        let most = window * u128::from(config.growth_millionths) / 1_000_000;
+        let link = u128::from(self.rate.0) * u128::from(span.0) / 8_000_000_000;
+        let next = match u128::from((report.carried - before).0) {
+            0 => most,
+            carried => {
+                let aimed = window * (link * u128::from(config.target_millionths));
+                most.min(aimed / (carried * 1_000_000))
+            }
+        };
+        self.window = next.clamp(1 << 32, 1 << 52) as u64;
+    }
+}

@@ -40,6 +40,10 @@ pub(crate) const GATEWAYS: &[Builtin] = &[
     Builtin { name: "rivals", path: "gateways/rivals.toml" },
     Builtin { name: "shared-connections", path: "gateways/shared-connections.toml" },
     Builtin { name: "hidden", path: "gateways/hidden.toml" },
+    Builtin { name: "equal", path: "gateways/equal.toml" },
+    Builtin { name: "failing", path: "gateways/failing.toml" },
+    Builtin { name: "unfilled", path: "gateways/unfilled.toml" },
+    Builtin { name: "viewers", path: "gateways/viewers.toml" },
 ];
 
 /// The file of this name among `builtins`.

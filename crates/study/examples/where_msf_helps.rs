@@ -35,7 +35,7 @@ const WAYS: [Setting; 7] = [
     ("direct", "direct", &[]),
     ("fifo", "fifo", &[]),
     ("paper", "paper", &[]),
-    ("htb", "htb", &[("queue", "25 packets")]),
+    ("htb", "htb", &[("queue", "25")]),
     ("pools", "pools", &[]),
     ("shaped-cake", "shaped-cake", &[]),
 ];

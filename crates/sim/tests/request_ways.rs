@@ -108,7 +108,7 @@ fn shorter_leaves_of_htb_bring_small_responses_sooner_and_keep_less_of_the_share
     let leaves =
         ["1000", "61", "25"].map(|queue| small_median_and_ratio("htb", &[("queue", queue)]));
     let [long, middle, short] = leaves;
-    assert!(long.0 > 1.5 * middle.0 && middle.0 > short.0, "{leaves:?}");
+    assert!(long.0 > 1.5 * middle.0 && middle.0 > 1.05 * short.0, "{leaves:?}");
     assert!(within(long.1, 4.3, 0.12) && long.1 > middle.1, "{leaves:?}");
     assert!(middle.1 > 1.15 * short.1 && short.1 > 1.5, "{leaves:?}");
 }

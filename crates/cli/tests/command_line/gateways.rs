@@ -195,8 +195,7 @@ fn shares_on_an_idle_link_are_not_tested_and_on_a_full_one_they_are() {
     assert!(!compare("full.toml", "full", &[]).contains("shares not tested"));
     let found = json(&compare("full.toml", "full-again", &["--json"]));
     for way in found["ways"].as_array().unwrap() {
-        // From half of the time on, shares count as tested.
-        assert!(way["full"]["value"].as_f64() > Some(0.5), "{way}");
+        assert!(way["full"]["value"].as_f64() > Some(0.9), "{way}");
         assert_eq!(way["shares_tested"].as_bool(), Some(true));
     }
 }

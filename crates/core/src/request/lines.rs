@@ -20,8 +20,8 @@
 //! response to be read, or for what was promised to a response. Who was not continues
 //! from the least level of those who were when somebody was served last (the rule of
 //! Golestani 1994): asking for nothing saves up no service. And who has everything on
-//! its way for a moment loses none to those who are ahead. A user without a request or response is forgotten as soon as
-//! they are not ahead of that.
+//! its way for a moment loses none to those who are ahead. A user without a request or
+//! response is forgotten as soon as they are not ahead of that.
 //!
 //! With 100 000 requests waiting, each takes 73 bytes, or 273 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the

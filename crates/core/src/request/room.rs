@@ -14,10 +14,9 @@
 //! link were empty.
 //!
 //! The account holds no more than [`MEMORY`] of the link, or two responses that are
-//! not long: unused room is lost. So is
-//! the debt of a burst that nobody asked for. A promise, however, is kept in the
-//! books: responses as large as seconds of the link are released one in those
-//! seconds.
+//! not long: unused room is lost. So is the debt of a burst that nobody asked for. A
+//! promise, however, is kept in the books: responses as large as seconds of the link are
+//! released one in those seconds.
 //!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:

@@ -63,7 +63,7 @@ impl Scheduler {
 
     /// Moves a user among the readers, who stood there at this `level` with this first
     /// response.
-    pub(super) fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
+    fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
         let Some(gate) = &mut self.gate else { return };
         let group = self.lines.group_of(user);
         let readers = &mut gate.readers[group as usize];
@@ -85,7 +85,7 @@ impl Scheduler {
     }
 
     /// The level of a user has changed.
-    pub(super) fn rank_reader(&mut self, user: u32, before: u64) {
+    fn rank_reader(&mut self, user: u32, before: u64) {
         if let Some(first) = self.gate.as_ref().and_then(|gate| gate.reader(user)) {
             self.place_reader(user, before, Some(first));
         }
@@ -149,7 +149,7 @@ impl Scheduler {
 
     /// What was paid for a response and has not come: while there is something, its user
     /// is busy.
-    pub(super) fn set_paid(&mut self, number: u32, paid: u64) {
+    fn set_paid(&mut self, number: u32, paid: u64) {
         let response = &mut self.responses[number as usize];
         let before = std::mem::replace(&mut response.paid, paid);
         let user = response.user;

@@ -34,6 +34,7 @@
 //! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
 //! and has a place all the same until the next quiet.
 
+use super::buffer::Buffer;
 use super::{Permit, Reading, Refusal, Request, Scheduler, Ticket};
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
@@ -140,6 +141,7 @@ pub(super) struct Tunnel {
     held: Option<Held>,
     flow: Flow,
     steady: Steady,
+    buffer: Buffer,
 }
 
 /// A request that waits, or the bytes that may be one.
@@ -205,7 +207,8 @@ impl Tunnel {
     /// A tunnel that opens, with the name of its requests.
     pub(super) fn new(now: Time, name: Request) -> Tunnel {
         let steady = Steady { second: now.0 / NANOS_PER_SECOND, carried: Bytes::ZERO, seconds: 0 };
-        Tunnel { name, held: None, flow: Flow::Idle { received: Bytes::ZERO }, steady }
+        let flow = Flow::Idle { received: Bytes::ZERO };
+        Tunnel { name, held: None, flow, steady, buffer: Buffer::default() }
     }
 
     pub(super) fn phase(&self) -> TunnelPhase {
@@ -225,6 +228,16 @@ impl Tunnel {
             Flow::Response(response) => response.reading,
             _ => Reading::Freely,
         }
+    }
+
+    /// A round trip to its server takes so long.
+    pub(super) fn time(&mut self, now: Time, round_trip: Span) {
+        self.buffer.time(now, round_trip);
+    }
+
+    /// The receive buffer that its downlink needs, if its path is known.
+    pub(super) fn buffer(&self) -> Option<Bytes> {
+        self.buffer.size()
     }
 
     /// The time at which [`Tunnel::look`] will do something, if nothing happens before.
@@ -315,6 +328,7 @@ impl Tunnel {
         if size == Bytes::ZERO {
             return orders;
         }
+        self.buffer.read(now, size);
         let resumed = match &mut self.flow {
             Flow::Response(_) => None,
             Flow::Idle { received } => Some(*received),

@@ -1,0 +1,134 @@
+//! What a gateway is set to.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+
+use ipnet::IpNet;
+use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
+use tidegate_core::{Bytes, Rate, Span};
+
+/// The settings of a gateway. [`file`](crate::file) reads them from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The addresses at which clients find it.
+    pub listen: Vec<SocketAddr>,
+    /// The rate of the access link towards the users.
+    pub rate: Rate,
+    /// The network interface that the access link ends at. Its counter tells the
+    /// scheduler what the link carries besides what passes the gateway.
+    pub interface: Option<String>,
+    /// The request scheduler.
+    pub scheduler: request::Config,
+    /// The classes of clients, in the order of the scheduler's weights.
+    pub classes: Vec<Class>,
+    /// Targets that are permitted though they are on this machine or on a link of it.
+    pub local_targets: Vec<IpNet>,
+    /// How much there may be of something.
+    pub limits: Limits,
+    /// How long something may take.
+    pub timeouts: Timeouts,
+    /// When a tunnel asks, and when it has its answer.
+    pub tunnels: TunnelConfig,
+}
+
+/// A group of users with a weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name, in logs and figures.
+    pub name: String,
+    /// Its share of the link, or that of each of its users.
+    pub weight: NonZeroU32,
+    /// The addresses of its clients.
+    pub sources: Vec<IpNet>,
+}
+
+/// How much there may be of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of a head.
+    pub head: Bytes,
+    /// Connections of clients.
+    pub connections: u32,
+    /// Connections of one user.
+    pub connections_per_user: u32,
+    /// Connections to one server that are kept for later requests.
+    pub kept: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head: Bytes(32_768),
+            connections: 10_000,
+            // Browsers open at most some 30 to a proxy; a household behind one address has
+            // several.
+            connections_per_user: 500,
+            kept: 32,
+        }
+    }
+}
+
+/// How long something may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// The head of a request, from its first byte.
+    pub head: Span,
+    /// Between two requests on a connection of a client.
+    pub idle: Span,
+    /// A client that takes nothing of its response, or sends nothing of its request.
+    pub client: Span,
+    /// A connection to a server, from the question for its address.
+    pub connect: Span,
+    /// A server of whose response nothing comes, though it may.
+    pub server: Span,
+    /// A connection to a server without a response.
+    pub kept: Span,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            head: Span::seconds(10),
+            idle: Span::seconds(75),
+            client: Span::seconds(60),
+            connect: Span::seconds(10),
+            server: Span::seconds(60),
+            kept: Span::seconds(60),
+        }
+    }
+}
+
+impl Config {
+    /// The class of a client: the one with the longest prefix of its address.
+    #[must_use]
+    pub fn class_of(&self, client: IpAddr) -> Option<ClassId> {
+        let client = client.to_canonical();
+        let classes = self.classes.iter().zip(0..);
+        let prefixes = classes.flat_map(|(class, number)| {
+            let fitting = class.sources.iter().filter(|source| source.contains(&client));
+            fitting.map(move |source| (source.prefix_len(), ClassId(number)))
+        });
+        prefixes.max_by_key(|(length, _)| *length).map(|(_, class)| class)
+    }
+}
+
+/// The user at an address: the address itself, or of IPv6 its first 64 bits, since a
+/// device has several addresses behind them, and new ones every day (RFC 8981).
+///
+/// ```
+/// use tidegate_gateway::user_of;
+///
+/// let user = |address: &str| user_of(address.parse().expect("it is an address"));
+/// assert_ne!(user("192.0.2.1"), user("192.0.2.2"));
+/// assert_eq!(user("::ffff:192.0.2.1"), user("192.0.2.1"));
+/// assert_eq!(user("2001:db8::1"), user("2001:db8::2"));
+/// assert_ne!(user("2001:db8::1"), user("2001:db8:0:1::1"));
+/// ```
+#[must_use]
+pub fn user_of(client: IpAddr) -> UserId {
+    match client.to_canonical() {
+        IpAddr::V4(address) => UserId(address.to_bits().into()),
+        // No network has a prefix that begins with 32 zeros (RFC 4291 section 2.5).
+        IpAddr::V6(address) => UserId((address.to_bits() >> 64) as u64),
+    }
+}

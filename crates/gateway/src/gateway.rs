@@ -1,0 +1,204 @@
+//! The gateway as a whole: its sockets, and what all connections share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tidegate_core::Bytes;
+use tidegate_core::request::{Proxy, ProxyConfig, Scheduler, UserId};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::LocalSet;
+
+use crate::client::{self, Client};
+use crate::config::Config;
+use crate::gate::Gate;
+use crate::log::{REQUESTS, Record};
+use crate::message::Fault;
+use crate::servers::Servers;
+
+/// How long no connection is accepted after the machine refused one: it has no more
+/// descriptors or memory, and the reason has to pass.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A gateway that listens.
+#[derive(Debug)]
+pub struct Gateway {
+    house: Rc<House>,
+    listeners: Vec<TcpListener>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) config: Rc<Config>,
+    pub(crate) gate: Rc<Gate>,
+    pub(crate) servers: Servers,
+    connections: Cell<u32>,
+    connections_of: RefCell<BTreeMap<UserId, u32>>,
+}
+
+impl Gateway {
+    /// Opens the sockets of a gateway.
+    ///
+    /// # Errors
+    /// An address cannot be listened at; the message names it.
+    pub async fn bind(config: Config, seed: u64) -> io::Result<Gateway> {
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            let listener = TcpListener::bind(address).await.map_err(|reason| {
+                io::Error::new(reason.kind(), format!("cannot listen at {address}: {reason}"))
+            })?;
+            listeners.push(listener);
+        }
+        let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
+        let scheduler = Scheduler::new(config.scheduler, config.rate, &weights, seed);
+        let settings = ProxyConfig {
+            patience: Some(config.timeouts.server),
+            pools: Vec::new(),
+            tunnels: config.tunnels,
+        };
+        let ports = listeners.iter().map(|listener| listener.local_addr().map(|it| it.port()));
+        let own_ports = ports.collect::<Result<_, _>>()?;
+        let config = Rc::new(config);
+        let house = House {
+            gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
+            servers: Servers::new(config.clone(), own_ports),
+            config,
+            connections: Cell::new(0),
+            connections_of: RefCell::default(),
+        };
+        Ok(Gateway { house: Rc::new(house), listeners })
+    }
+
+    /// The addresses at which it listens, with the ports that the system chose.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// Serves clients for ever. When the future is dropped, every connection ends.
+    pub async fn serve(self) {
+        let Gateway { house, listeners } = self;
+        let tasks = LocalSet::new();
+        let gate = house.gate.clone();
+        tasks.spawn_local(async move { gate.keep_time().await });
+        let (gate, interface) = (house.gate.clone(), house.config.interface.clone());
+        tasks.spawn_local(async move {
+            gate.keep_books(|| interface.as_deref().and_then(carried)).await;
+        });
+        for listener in listeners {
+            tasks.spawn_local(accept(house.clone(), listener));
+        }
+        let idle = async {
+            let mut ticks = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                ticks.tick().await;
+                house.servers.close_idle();
+            }
+        };
+        tasks.run_until(idle).await;
+    }
+}
+
+/// All bytes that an interface has ever received.
+fn carried(interface: &str) -> Option<Bytes> {
+    let path = format!("/sys/class/net/{interface}/statistics/rx_bytes");
+    std::fs::read_to_string(path).ok()?.trim().parse().ok().map(Bytes)
+}
+
+async fn accept(house: Rc<House>, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => house.clone().take(stream, peer),
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A connection of a client, counted while it is open.
+struct Counted {
+    house: Rc<House>,
+    user: UserId,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let house = &self.house;
+        house.connections.set(house.connections.get() - 1);
+        let mut of = house.connections_of.borrow_mut();
+        if let Some(count) = of.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                of.remove(&self.user);
+            }
+        }
+    }
+}
+
+impl House {
+    /// Serves a new connection, unless there are too many.
+    fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr) {
+        let user = crate::user_of(peer.ip());
+        let limits = &self.config.limits;
+        let mut of = self.connections_of.borrow_mut();
+        let of_user = of.entry(user).or_default();
+        if self.connections.get() >= limits.connections || *of_user >= limits.connections_per_user {
+            if *of_user == 0 {
+                of.remove(&user);
+            }
+            tracing::warn!(client = %peer.ip(), "too many connections");
+            return;
+        }
+        *of_user += 1;
+        self.connections.set(self.connections.get() + 1);
+        drop(of);
+        let counted = Counted { house: self.clone(), user };
+        tokio::task::spawn_local(async move {
+            client::serve(self, stream, peer).await;
+            drop(counted);
+        });
+    }
+
+    /// A client belongs to no class.
+    pub(crate) fn stranger(&self, peer: SocketAddr) {
+        tracing::warn!(client = %peer.ip(), "the address is in no class");
+    }
+
+    /// A client's request cannot be understood without a doubt.
+    pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
+        let class = self.class_name(client.class);
+        tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
+                       reason = %fault, "refused");
+    }
+
+    /// A request is over.
+    pub(crate) fn done(&self, record: &Record, reason: Option<&str>) {
+        let milliseconds = |span: tidegate_core::Span| span.0 / 1_000_000;
+        tracing::info!(
+            target: REQUESTS,
+            client = %record.peer.ip(),
+            class = self.class_name(record.class),
+            method = record.method,
+            target = %record.target,
+            status = record.status,
+            received_bytes = record.received.0,
+            waited_ms = milliseconds(record.waited),
+            first_byte_ms = record.first_byte.map(milliseconds),
+            service_ms = record.service.map(milliseconds),
+            reason,
+            "request"
+        );
+    }
+
+    pub(crate) fn class_name(&self, class: tidegate_core::request::ClassId) -> &str {
+        self.config.classes.get(class.0 as usize).map_or("", |class| &class.name)
+    }
+}

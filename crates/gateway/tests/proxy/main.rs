@@ -1,0 +1,6 @@
+//! The gateway on real sockets.
+
+mod bed;
+mod messages;
+mod places;
+mod tunnels;

@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
 use ipnet::IpNet;
+use tidegate_core::request::catalogue::Entry;
 use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
 use tidegate_core::{Bytes, Rate, Span};
 
 /// The settings of a gateway. [`file`](crate::file) reads them from a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The addresses at which clients find it.
     pub listen: Vec<SocketAddr>,
@@ -18,7 +19,9 @@ pub struct Config {
     /// scheduler what the link carries besides what passes the gateway.
     pub interface: Option<String>,
     /// The request scheduler.
-    pub scheduler: request::Config,
+    pub scheduler: &'static Entry,
+    /// And what it is set to.
+    pub settings: request::Config,
     /// The classes of clients, in the order of the scheduler's weights.
     pub classes: Vec<Class>,
     /// Targets that are permitted though they are on this machine or on a link of it.

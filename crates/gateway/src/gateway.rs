@@ -54,7 +54,7 @@ impl Gateway {
             listeners.push(listener);
         }
         let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
-        let scheduler = Scheduler::new(config.scheduler, config.rate, &weights, seed);
+        let scheduler = Scheduler::new(config.settings, config.rate, &weights, seed);
         let settings = ProxyConfig {
             patience: Some(config.timeouts.server),
             pools: Vec::new(),
@@ -187,7 +187,7 @@ impl House {
             client = %record.peer.ip(),
             class = self.class_name(record.class),
             method = record.method,
-            target = %record.target,
+            server = %record.target,
             status = record.status,
             received_bytes = record.received.0,
             waited_ms = milliseconds(record.waited),

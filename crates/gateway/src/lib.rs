@@ -11,6 +11,7 @@
 
 mod client;
 pub mod config;
+pub mod file;
 mod gate;
 mod gateway;
 mod log;

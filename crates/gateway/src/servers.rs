@@ -192,7 +192,7 @@ impl Servers {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        let holds_back = self.config.scheduler.read_gate.is_some();
+        let holds_back = self.config.settings.read_gate.is_some();
         if holds_back {
             // The handshake fixes the scale of the window by the buffer of that time.
             let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);

@@ -201,7 +201,7 @@ async fn a_server_may_refuse_an_upload_before_its_end() {
         end.request().await;
         end.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno").await;
         // Nothing more is read, and the connection stays.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await;
     beside(config("msf", &[]), async |gateway| {

@@ -30,13 +30,13 @@ async fn whatever_a_server_does_its_place_is_free_afterwards() {
     let server = Server::of_sizes().await;
     let silent = Server::that(|mut end| async move {
         end.request().await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await;
     let stuck = Server::that(|mut end| async move {
         end.request().await;
         end.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nsome").await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await;
     let gone = Server::that(|mut end| async move {
@@ -83,7 +83,7 @@ async fn whenever_a_client_leaves_its_place_is_free_afterwards() {
     let server = Server::of_sizes().await;
     let silent = Server::that(|mut end| async move {
         end.request().await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await;
     let mut settings = one_place();
@@ -135,7 +135,7 @@ async fn whenever_a_client_leaves_its_place_is_free_afterwards() {
 async fn too_many_that_wait_are_refused() {
     let silent = Server::that(|mut end| async move {
         end.request().await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await;
     let mut settings =

@@ -44,7 +44,7 @@ async fn holder(gateway: SocketAddr, silent: &Server) -> Client {
 async fn silent() -> Server {
     Server::that(|mut end| async move {
         end.request().await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     })
     .await
 }

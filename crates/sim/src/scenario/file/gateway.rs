@@ -42,7 +42,6 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 use self::syntax::{Cbr, Class, Document, Failures, Interval, Link, Servers, WayText};
 use super::data::{DataFiles, Folder, load_text};
 use super::disciplines;
-use super::error::Mistake;
 use super::syntax::Sizes;
 use super::tcp::within;
 use super::traffic::{pages, size_law};
@@ -52,9 +51,10 @@ use crate::pages::Pages;
 use crate::requests::{
     self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Through, Way,
 };
-use crate::scenario::nearest::expectation;
 use crate::scenario::{DisciplineChoice, Protocol, SizeLaw};
 use crate::trace::HttpLog;
+use tidegate_files::Mistake;
+use tidegate_files::expectation;
 
 /// What is compared when the file does not say.
 const WAYS: [&str; 5] = ["msf", "paper", "fifo", "htb", "direct"];

@@ -147,13 +147,15 @@ impl Request {
         // RFC 9112 section 3.2.4.
         let is_asterisk = self.method == "OPTIONS" && target.ends_with(authority.as_str());
         let path = if is_asterisk { "*" } else { path };
+        // A query alone has the empty path, which is written as one stroke.
+        let root = if path.starts_with('?') { "/" } else { "" };
         let upgrade =
             fields.upgrade().filter(|_| self.version > 0 && self.framing == Framing::Empty);
         self.upgrades = upgrade.is_some();
 
         let head = &mut self.head;
-        for part in [self.method.as_bytes(), b" ", path.as_bytes(), b" HTTP/1.1\r\n"] {
-            head.extend_from_slice(part);
+        for part in [&self.method, " ", root, path, " HTTP/1.1\r\n"] {
+            head.extend_from_slice(part.as_bytes());
         }
         // The target and not the field says whom it is for (RFC 9112 section 3.2.2).
         write(head, "Host", authority.as_str().as_bytes());
@@ -289,6 +291,7 @@ mod tests {
         ] {
             assert_eq!(target(line), Err(Fault::Target), "{line}");
         }
+        assert!(sent(&["GET http://a?b HTTP/1.1", "Host: a"]).starts_with("GET /?b HTTP/1.1\r\n"));
         assert!(sent(&["OPTIONS http://a:81 HTTP/1.1", "Host: a"]).starts_with("OPTIONS * HTTP"));
     }
 }

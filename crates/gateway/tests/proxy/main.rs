@@ -3,4 +3,5 @@
 mod bed;
 mod messages;
 mod places;
+mod shares;
 mod tunnels;

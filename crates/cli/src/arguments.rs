@@ -373,6 +373,8 @@ Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 pub(crate) enum GatewayCommand {
     /// Check the file of a gateway, and show what it would do
     Check(GatewayCheckArguments),
+    /// Show what a running gateway does
+    Status(GatewayStatusArguments),
     /// Serve the clients of a gateway until interrupted
     ///
     /// Each request ends in a line of JSON on standard output.
@@ -387,9 +389,20 @@ const GATEWAY_HELP: &str = "\
 Examples:
   tidegate gateway check office.toml
   tidegate gateway run office.toml
+  tidegate gateway status office.toml
 
 docs/gateway.md has a file to start from, and says what the gateway serves.
 Exit code: 0 success, 1 failure, 2 wrong command line or file.";
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayStatusArguments {
+    /// The file of the gateway, which names its admin port
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayCheckArguments {

@@ -57,6 +57,7 @@ fn run(command: Command) -> Result<(), Failure> {
         },
         Command::Gateway { command } => match command {
             GatewayCommand::Check(arguments) => gateway::check(&arguments),
+            GatewayCommand::Status(arguments) => gateway::status(&arguments),
             GatewayCommand::Run { file } => gateway::run(&file),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),

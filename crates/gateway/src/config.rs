@@ -13,6 +13,8 @@ use tidegate_core::{Bytes, Rate, Span};
 pub struct Config {
     /// The addresses at which clients find it.
     pub listen: Vec<SocketAddr>,
+    /// The address, of this machine only, at which it says what it does.
+    pub admin: Option<SocketAddr>,
     /// The rate of the access link towards the users.
     pub rate: Rate,
     /// The network interface that the access link ends at. Its counter tells the

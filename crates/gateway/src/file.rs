@@ -60,6 +60,9 @@ const TIMES: (Span, Span) = (Span::millis(1), Span::seconds(86_400));
 struct Document {
     /// Addresses and ports at which clients find it; by default 127.0.0.1:3128.
     listen: Option<At<Vec<Quantity<SocketAddress>>>>,
+    /// An address and port of this machine only, such as 127.0.0.1:3129, for /status and
+    /// /metrics.
+    admin: Option<Quantity<SocketAddress>>,
     /// The access link.
     link: Link,
     /// The request scheduler: its name, or a table with its name and settings.
@@ -285,9 +288,15 @@ fn config(document: &Document) -> Result<Config, Mistake> {
         }
         Some(list) => list.iter().map(|address| address.value.0.0).collect(),
     };
+    let admin = document.admin.as_ref();
+    if let Some(admin) = admin.filter(|admin| !admin.value.0.0.ip().is_loopback()) {
+        let expected = "an address of this machine only, such as '127.0.0.1:3129'";
+        return Err(Mistake::at(&admin.place, format!("'{}'", admin.value.0.0), expected));
+    }
     let (scheduler, settings) = scheduler(document.scheduler.as_ref())?;
     Ok(Config {
         listen,
+        admin: admin.map(|admin| admin.value.0.0),
         rate: within(rate, RATES)?,
         interface: interface.as_ref().map(|interface| interface.value.clone()),
         scheduler,
@@ -431,6 +440,7 @@ mod tests {
 
     const GOOD: &str = r#"
 listen = ["127.0.0.1:3128", "[::1]:3128"]
+admin = "127.0.0.1:3129"
 local_targets = ["10.0.0.0/8"]
 [link]
 rate = "20 Mbit/s"
@@ -490,36 +500,36 @@ sources = ["192.168.0.0/16", "2001:db8::/48"]
         for (change, expected) in [
             (
                 ("rate = \"20", "rat = \"20"),
-                "g.toml:5:1: link.rat: found unknown 'rat', expected 'rate'",
+                "g.toml:6:1: link.rat: found unknown 'rat', expected 'rate'",
             ),
             (
                 ("20 Mbit/s", "20 bit/s"),
-                "g.toml:5:8: link.rate: found '20 bit/s', expected from '1 kbit/s' to '10 Gbit/s'",
+                "g.toml:6:8: link.rate: found '20 bit/s', expected from '1 kbit/s' to '10 Gbit/s'",
             ),
             (
                 ("\"msf\"", "\"mfs\""),
-                "g.toml:8:8: scheduler.name: found unknown request scheduler 'mfs', expected 'msf'",
+                "g.toml:9:8: scheduler.name: found unknown request scheduler 'mfs', expected 'msf'",
             ),
             (
                 ("long_from", "longfrom"),
-                "g.toml:9:1: scheduler.longfrom: found unknown 'longfrom', expected 'long_from'",
+                "g.toml:10:1: scheduler.longfrom: found unknown 'longfrom', expected 'long_from'",
             ),
-            (("64 kB", "0 B"), "g.toml:9:13: scheduler.long_from: found '0 B', expected"),
+            (("64 kB", "0 B"), "g.toml:10:13: scheduler.long_from: found '0 B', expected"),
             (
                 ("name = \"msf\"", ""),
-                "g.toml:7:1: scheduler.name: found nothing, expected the name",
+                "g.toml:8:1: scheduler.name: found nothing, expected the name",
             ),
             (
                 ("192.168.1.0/24", "192.168.1.1/24"),
-                "g.toml:19:12: class.sources: found '192.168.1.1/24', expected a network",
+                "g.toml:20:12: class.sources: found '192.168.1.1/24', expected a network",
             ),
             (
                 ("192.168.0.0/16", "192.168.1.0/24"),
-                "g.toml:22:12: class.sources: found '192.168.1.0/24' again, which is in class 'staff'",
+                "g.toml:23:12: class.sources: found '192.168.1.0/24' again, which is in class 'staff'",
             ),
             (
                 ("\"guests\"", "\"staff\""),
-                "g.toml:21:8: class.name: found 'staff', expected a name of its own",
+                "g.toml:22:8: class.name: found 'staff', expected a name of its own",
             ),
             (
                 ("[\"127.0.0.1:3128\", \"[::1]:3128\"]", "[]"),
@@ -529,10 +539,10 @@ sources = ["192.168.0.0/16", "2001:db8::/48"]
                 ("\"127.0.0.1:3128\"", "\"localhost:3128\""),
                 "g.toml:2:11: listen: found 'localhost:3128', expected an address",
             ),
-            (("eth0", "../eth0"), "g.toml:6:13: link.interface: found '../eth0'"),
+            (("eth0", "../eth0"), "g.toml:7:13: link.interface: found '../eth0'"),
             (
                 ("weight = 4", "weight = 0"),
-                "g.toml:18:10: class.weight: found 0, expected a whole number",
+                "g.toml:19:10: class.weight: found 0, expected a whole number",
             ),
         ] {
             let found = error(change);

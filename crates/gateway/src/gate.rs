@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tidegate_core::request::{
-    Action, ClassId, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading, Refusal,
-    TunnelId, UserId, Verdict,
+    Action, ClassId, ClassState, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading,
+    Refusal, TunnelId, UserId, Verdict,
 };
 use tidegate_core::{Bytes, Span, Time};
 use tokio::sync::Notify;
@@ -217,6 +217,36 @@ impl Gate {
     pub(crate) fn timed(&self, origin: OriginId, round_trip: Span) {
         self.tell(|core, _| core.proxy.timed(origin, round_trip));
     }
+
+    /// What the scheduler has come to.
+    pub(crate) fn standing(&self) -> Standing {
+        let core = &mut *self.core.borrow_mut();
+        Standing {
+            window: core.proxy.window(),
+            held: core.proxy.held(),
+            outstanding: core.proxy.outstanding(),
+            waiting: core.proxy.waiting(),
+            tunnels: core.tunnels.len(),
+            overdue: core.proxy.overdue(),
+        }
+    }
+
+    /// What a class has come to.
+    pub(crate) fn class(&self, class: ClassId) -> Option<ClassState> {
+        self.core.borrow_mut().proxy.class(class)
+    }
+}
+
+/// What a scheduler has come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) window: f64,
+    pub(crate) held: u32,
+    pub(crate) outstanding: usize,
+    pub(crate) waiting: usize,
+    pub(crate) tunnels: usize,
+    /// Requests of tunnels that were released out of order.
+    pub(crate) overdue: u64,
 }
 
 impl Core {

@@ -7,27 +7,35 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_core::Bytes;
-use tidegate_core::request::{Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
+use tokio::time::Instant;
 
+use crate::admin;
+use crate::books::Books;
 use crate::client::{self, Client};
 use crate::config::Config;
-use crate::gate::Gate;
+use crate::gate::{Gate, Standing};
 use crate::log::{REQUESTS, Record};
 use crate::message::Fault;
 use crate::servers::Servers;
+use crate::status::{ClassStatus, Status, UserStatus, name_of};
 
 /// How long no connection is accepted after the machine refused one: it has no more
 /// descriptors or memory, and the reason has to pass.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// Users in a status.
+const TOP_USERS: usize = 10;
 
 /// A gateway that listens.
 #[derive(Debug)]
 pub struct Gateway {
     house: Rc<House>,
     listeners: Vec<TcpListener>,
+    admin: Option<TcpListener>,
 }
 
 /// What all connections share.
@@ -36,6 +44,8 @@ pub(crate) struct House {
     pub(crate) config: Rc<Config>,
     pub(crate) gate: Rc<Gate>,
     pub(crate) servers: Servers,
+    pub(crate) books: Books,
+    since: Instant,
     connections: Cell<u32>,
     connections_of: RefCell<BTreeMap<UserId, u32>>,
 }
@@ -48,11 +58,12 @@ impl Gateway {
     pub async fn bind(config: Config, seed: u64) -> io::Result<Gateway> {
         let mut listeners = Vec::new();
         for address in &config.listen {
-            let listener = TcpListener::bind(address).await.map_err(|reason| {
-                io::Error::new(reason.kind(), format!("cannot listen at {address}: {reason}"))
-            })?;
-            listeners.push(listener);
+            listeners.push(listen(*address).await?);
         }
+        let admin = match config.admin {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
         let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
         let scheduler = Scheduler::new(config.settings, config.rate, &weights, seed);
         let settings = ProxyConfig {
@@ -60,17 +71,22 @@ impl Gateway {
             pools: Vec::new(),
             tunnels: config.tunnels,
         };
-        let ports = listeners.iter().map(|listener| listener.local_addr().map(|it| it.port()));
+        let ports = listeners
+            .iter()
+            .chain(&admin)
+            .map(|listener| listener.local_addr().map(|it| it.port()));
         let own_ports = ports.collect::<Result<_, _>>()?;
         let config = Rc::new(config);
         let house = House {
             gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
             servers: Servers::new(config.clone(), own_ports),
+            books: Books::new(config.classes.len()),
             config,
+            since: Instant::now(),
             connections: Cell::new(0),
             connections_of: RefCell::default(),
         };
-        Ok(Gateway { house: Rc::new(house), listeners })
+        Ok(Gateway { house: Rc::new(house), listeners, admin })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -81,9 +97,15 @@ impl Gateway {
         self.listeners.iter().map(TcpListener::local_addr).collect()
     }
 
+    /// The address of its admin port, if it has one.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref()?.local_addr().ok()
+    }
+
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners } = self;
+        let Gateway { house, listeners, admin } = self;
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
         tasks.spawn_local(async move { gate.keep_time().await });
@@ -94,6 +116,9 @@ impl Gateway {
         for listener in listeners {
             tasks.spawn_local(accept(house.clone(), listener));
         }
+        if let Some(admin) = admin {
+            tasks.spawn_local(admin::serve(house.clone(), admin));
+        }
         let idle = async {
             let mut ticks = tokio::time::interval(Duration::from_secs(1));
             loop {
@@ -103,6 +128,12 @@ impl Gateway {
         };
         tasks.run_until(idle).await;
     }
+}
+
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|reason| {
+        io::Error::new(reason.kind(), format!("cannot listen at {address}: {reason}"))
+    })
 }
 
 /// All bytes that an interface has ever received.
@@ -174,6 +205,7 @@ impl House {
 
     /// A client's request cannot be understood without a doubt.
     pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
+        self.books.count(client.class, |counts| counts.refused += 1);
         let class = self.class_name(client.class);
         tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
                        reason = %fault, "refused");
@@ -181,7 +213,14 @@ impl House {
 
     /// A request is over.
     pub(crate) fn done(&self, record: &Record, reason: Option<&str>) {
-        let milliseconds = |span: tidegate_core::Span| span.0 / 1_000_000;
+        self.books.count(record.class, |counts| {
+            match reason {
+                None => counts.completed += 1,
+                Some(_) => counts.failed += 1,
+            }
+            counts.waited += record.waited;
+        });
+        let milliseconds = |span: Span| span.0 / 1_000_000;
         tracing::info!(
             target: REQUESTS,
             client = %record.peer.ip(),
@@ -198,7 +237,46 @@ impl House {
         );
     }
 
-    pub(crate) fn class_name(&self, class: tidegate_core::request::ClassId) -> &str {
+    fn class_name(&self, class: ClassId) -> &str {
         self.config.classes.get(class.0 as usize).map_or("", |class| &class.name)
+    }
+
+    /// What it has come to.
+    pub(crate) fn status(&self) -> Status {
+        let Standing { window, held, outstanding, waiting, tunnels, overdue } =
+            self.gate.standing();
+        let classes = self.config.classes.iter().zip((0..).map(ClassId)).map(|(class, id)| {
+            let counts = self.books.class(id);
+            ClassStatus {
+                name: class.name.clone(),
+                weight: class.weight.get(),
+                users: self.gate.class(id).map_or(0, |state| state.users),
+                completed: counts.completed,
+                failed: counts.failed,
+                refused: counts.refused,
+                received_bytes: counts.received.0,
+                waited_s: counts.waited.as_seconds(),
+            }
+        });
+        let top = self.books.top(TOP_USERS).into_iter().map(|(class, user, received)| UserStatus {
+            user: name_of(user),
+            class: self.class_name(class).into(),
+            received_bytes: received.0,
+        });
+        Status {
+            scheduler: self.config.scheduler.name.into(),
+            rate_bps: self.config.rate.0,
+            uptime_s: self.since.elapsed().as_secs_f64(),
+            window: Some(window).filter(|window| window.is_finite()),
+            held: held.into(),
+            outstanding: outstanding as u64,
+            waiting: waiting as u64,
+            tunnels: tunnels as u64,
+            overdue,
+            connections: self.connections.get().into(),
+            kept: self.servers.kept() as u64,
+            classes: classes.collect(),
+            top_users: top.collect(),
+        }
     }
 }

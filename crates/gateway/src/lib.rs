@@ -9,6 +9,8 @@
 //! [`message`] understands HTTP, without sockets. A [`Gateway`] listens, and serves on
 //! one thread: the scheduler has one owner.
 
+mod admin;
+mod books;
 mod client;
 pub mod config;
 pub mod file;
@@ -20,12 +22,14 @@ mod records;
 mod relay;
 mod servers;
 mod socket;
+mod status;
 mod tunnel;
 
 pub use config::{Config, user_of};
 pub use gateway::Gateway;
 pub use log::REQUESTS;
 pub use records::Records;
+pub use status::{ClassStatus, Status, UserStatus};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -181,7 +181,17 @@ impl<'a> Relay<'a> {
         self.has_begun = true;
         let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
         self.client.write(answer).await.map_err(|_| Failure::Client)?;
-        Ok(tunnel::carry(&tunnel, self.client, server, &mut self.record.received).await)
+        Ok(self.carry(&tunnel, server).await)
+    }
+
+    async fn carry(&mut self, tunnel: &Tunnel, server: Server) -> Next {
+        let (house, record) = (self.house, &mut self.record);
+        let (class, user) = (self.client.class, self.client.user);
+        let received = |size| {
+            record.received += size;
+            house.books.received(class, user, size);
+        };
+        tunnel::carry(tunnel, self.client, server, received).await
     }
 
     fn open(&self) -> Result<Tunnel, Failure> {
@@ -203,7 +213,7 @@ impl<'a> Relay<'a> {
         self.has_begun = true;
         let head = response.head_for(self.request.version, true);
         self.client.write(&head).await.map_err(|_| Failure::Client)?;
-        Ok(tunnel::carry(&tunnel, self.client, server, &mut self.record.received).await)
+        Ok(self.carry(&tunnel, server).await)
     }
 
     /// Waits until the scheduler releases it.
@@ -309,6 +319,7 @@ impl<'a> Relay<'a> {
                         Ok(size @ 1..) => {
                             let size = Bytes(size as u64);
                             self.house.gate.received_unasked(*class, *user, size);
+                            self.house.books.received(*class, *user, size);
                             self.record.received += size;
                             Ok(true)
                         }
@@ -533,12 +544,18 @@ impl<'a> Relay<'a> {
         }
     }
 
+    /// A server has sent so much.
+    fn received(&mut self, size: Bytes) {
+        self.record.received += size;
+        self.house.books.received(self.client.class, self.client.user, size);
+    }
+
     /// Tells the scheduler what was read.
     fn account(&mut self, reader: Reader<'_>, server: &Server, size: usize, complete: bool) {
         if size == 0 && !complete {
             return;
         }
-        self.record.received += Bytes(size as u64);
+        self.received(Bytes(size as u64));
         let buffer = match reader {
             Reader::Response(exchange) => {
                 exchange.read(size, complete);

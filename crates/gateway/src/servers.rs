@@ -172,6 +172,11 @@ impl Servers {
         });
     }
 
+    /// How many are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.borrow().values().map(VecDeque::len).sum()
+    }
+
     /// Opens a connection to one of these addresses, in their order.
     pub(crate) async fn dial(&self, addresses: &[SocketAddr]) -> Result<Server, DialError> {
         let all = async {

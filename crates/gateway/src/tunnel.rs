@@ -31,13 +31,13 @@ enum Over {
     Broken,
 }
 
-/// Carries bytes between a client and a server until both have finished. Adds what came
-/// from the server to `received`.
+/// Carries bytes between a client and a server until both have finished. Tells `received`
+/// what came from the server.
 pub(crate) async fn carry(
     tunnel: &Tunnel,
     client: &mut Client,
     mut server: Server,
-    received: &mut Bytes,
+    received: impl FnMut(Bytes),
 ) -> Next {
     tunnel.path(server.round_trip);
     let Client { stream, inbox, patience, .. } = client;
@@ -133,7 +133,7 @@ async fn down(
     server: &Server,
     mut inbox: Inbox,
     patience: Duration,
-    received: &mut Bytes,
+    mut received: impl FnMut(Bytes),
 ) -> Over {
     let mut is_first = true;
     loop {
@@ -158,7 +158,7 @@ async fn down(
                 if std::mem::take(&mut is_first) && is_ssh(inbox.data()) {
                     tunnel.exempt();
                 }
-                *received += Bytes(size as u64);
+                received(Bytes(size as u64));
                 tunnel.read(size);
                 if let Some(size) = tunnel.buffer() {
                     server.resize(size);

@@ -8,6 +8,7 @@ use super::{Bench, json};
 
 const SMALL: &str = r#"
 listen = ["127.0.0.1:0"]
+admin = "127.0.0.1:0"
 local_targets = ["127.0.0.0/8"]
 [link]
 rate = "10 Mbit/s"
@@ -46,7 +47,7 @@ fn a_wrong_file_is_refused_in_one_line() {
     for command in ["check", "run"] {
         let message = bench.refused(&["gateway", command, "wrong.toml"]);
         assert!(
-            message.contains("wrong.toml:5:8: link.rate: found '10', expected a rate"),
+            message.contains("wrong.toml:6:8: link.rate: found '10', expected a rate"),
             "{message}"
         );
     }
@@ -100,4 +101,23 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     assert_eq!((&record["class"], &record["status"]), (&"all".into(), &200.into()));
     assert_eq!(record["server"], target.to_string());
     assert!(record["waited_ms"].is_u64() && record["service_ms"].is_u64());
+
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let admin = line.trim().strip_prefix("tidegate: admin at ").expect(&line);
+    bench.write(
+        "known.toml",
+        &SMALL.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{admin}\"")),
+    );
+    let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
+    assert_eq!(status["classes"][0]["completed"], 1);
+    let text = bench.good(&["gateway", "status", "known.toml"]);
+    assert!(text.starts_with("msf on 10 Mbit/s for ") && text.contains("\nall  "), "{text}");
+    assert!(text.contains("127.0.0.1 ") && !text.lines().any(|line| line.len() > 120), "{text}");
+
+    drop(child);
+    let gone = bench.run(&["gateway", "status", "known.toml"]);
+    assert_eq!(gone.status.code(), Some(1));
+    bench.write("none.toml", &SMALL.replace("admin = \"127.0.0.1:0\"", ""));
+    assert!(bench.refused(&["gateway", "status", "none.toml"]).contains("admin: found nothing"));
 }

@@ -39,6 +39,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
     };
     Config {
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+        admin: Some((Ipv4Addr::LOCALHOST, 0).into()),
         rate: Rate(100_000_000),
         interface: None,
         scheduler: entry,
@@ -56,11 +57,20 @@ pub(crate) async fn beside<F: Future<Output = ()>>(
     config: Config,
     test: impl FnOnce(SocketAddr) -> F,
 ) {
+    beside_admin(config, |gateway, _| test(gateway)).await;
+}
+
+/// Runs `test` beside a gateway with these settings, with the address of its admin port.
+pub(crate) async fn beside_admin<F: Future<Output = ()>>(
+    config: Config,
+    test: impl FnOnce(SocketAddr, SocketAddr) -> F,
+) {
     let gateway = Gateway::bind(config, 1).await.expect("loopback can be listened at");
     let address = gateway.addresses().expect("it is bound")[0];
+    let admin = gateway.admin_address().expect("it has one");
     tokio::select! {
         () = gateway.serve() => {}
-        () = test(address) => {}
+        () = test(address, admin) => {}
     }
 }
 
@@ -88,6 +98,12 @@ impl Answer {
 }
 
 impl Client {
+    /// Somebody at this machine.
+    pub(crate) async fn local(address: SocketAddr) -> Client {
+        let stream = soon(TcpStream::connect(address)).await.expect("somebody listens");
+        Client { stream, unread: Vec::new() }
+    }
+
     /// A client at 127.0.`class`.`user`.
     pub(crate) async fn of(gateway: SocketAddr, class: u8, user: u8) -> Client {
         let socket = TcpSocket::new_v4().expect("there are sockets");

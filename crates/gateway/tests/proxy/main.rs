@@ -1,5 +1,6 @@
 //! The gateway on real sockets.
 
+mod admin;
 mod bed;
 mod messages;
 mod places;

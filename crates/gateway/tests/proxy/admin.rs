@@ -40,7 +40,7 @@ async fn what_was_done_is_counted_where_it_belongs() {
             second.get(server.address, "/500").await;
             second.send("nonsense\r\n\r\n").await;
             assert_eq!(second.answer().await.status(), 400);
-        drop(second);
+            drop(second);
 
             // Two that hold the places, and one that waits.
             let request = format!("GET http://{}/ HTTP/1.1\r\nHost: a\r\n\r\n", silent.address);

@@ -4,11 +4,13 @@
 //! small, is read before; a large one is an upload, which goes to the server at once and
 //! asks for its response with its last bytes. The response is read as the scheduler says.
 
+mod upload;
+
 use std::net::SocketAddr;
 
 use tidegate_core::Bytes;
 use tidegate_core::request::{Ending, REPORT_EVERY};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::client::{Client, answer};
 use crate::gate::{Exchange, Tunnel, duration};
@@ -180,7 +182,7 @@ impl<'a> Relay<'a> {
         self.record.status = 200;
         self.has_begun = true;
         let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
-        self.client.write(answer).await.map_err(|_| Failure::Client)?;
+        self.send(answer).await?;
         Ok(self.carry(&tunnel, server).await)
     }
 
@@ -212,7 +214,7 @@ impl<'a> Relay<'a> {
         tunnel.exempt();
         self.has_begun = true;
         let head = response.head_for(self.request.version, true);
-        self.client.write(&head).await.map_err(|_| Failure::Client)?;
+        self.send(&head).await?;
         Ok(self.carry(&tunnel, server).await)
     }
 
@@ -251,95 +253,6 @@ impl<'a> Relay<'a> {
                     exchange.broken();
                 }
                 Err(error.into())
-            }
-        }
-    }
-
-    /// Reads a small body to its end.
-    async fn read_body(&mut self, body: &mut Body, out: &mut Vec<u8>) -> Result<(), Failure> {
-        loop {
-            let inbox = &mut self.client.inbox;
-            let size = body.take_all(inbox.data()).map_err(refused)?;
-            out.extend_from_slice(&inbox.data()[..size]);
-            inbox.consume(size);
-            if body.is_over() {
-                return Ok(());
-            }
-            self.hear_client().await?;
-        }
-    }
-
-    async fn hear_client(&mut self) -> Result<(), Failure> {
-        let Client { stream, inbox, patience, .. } = &mut *self.client;
-        match timeout(*patience, inbox.fill(stream, AT_ONCE as u64)).await {
-            Ok(Ok(1..)) => Ok(()),
-            Ok(_) => Err(Failure::Client),
-            Err(_) => Err(Failure::Answer(408, "the body takes too long".into())),
-        }
-    }
-
-    /// Sends the head in `out`, and then the body as it comes, but for its last bytes,
-    /// which it returns. It ends before them if the server answers before.
-    async fn upload(
-        &mut self,
-        server: &mut Server,
-        body: &mut Body,
-        mut out: Vec<u8>,
-    ) -> Result<Vec<u8>, Failure> {
-        let patience = self.client.patience;
-        let mut scan = Scan::default();
-        loop {
-            let waits = out.is_empty();
-            let Client { stream, inbox, class, user, .. } = &mut *self.client;
-            if waits && !inbox.data().is_empty() {
-                let size = body.take_all(inbox.data()).map_err(refused)?;
-                out.extend_from_slice(&inbox.data()[..size]);
-                inbox.consume(size);
-                if body.is_over() {
-                    return Ok(out);
-                }
-                continue;
-            }
-            let step = async {
-                tokio::select! {
-                    ready = server.stream.writable(), if !waits => {
-                        ready.map_err(|_| broken_off())?;
-                        match server.stream.try_write(&out) {
-                            Ok(written) => drop(out.drain(..written)),
-                            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                            Err(_) => return Err(broken_off()),
-                        }
-                        Ok(false)
-                    }
-                    read = inbox.fill(stream, AT_ONCE as u64), if waits => match read {
-                        Ok(1..) => Ok(false),
-                        _ => Err(Failure::Client),
-                    },
-                    read = server.inbox.fill(&server.stream, AT_ONCE as u64) => match read {
-                        Ok(size @ 1..) => {
-                            let size = Bytes(size as u64);
-                            self.house.gate.received_unasked(*class, *user, size);
-                            self.house.books.received(*class, *user, size);
-                            self.record.received += size;
-                            Ok(true)
-                        }
-                        _ => Err(broken_off()),
-                    },
-                }
-            };
-            let late = |_| Failure::Answer(408, "the body takes too long".into());
-            let has_spoken = timeout(patience, step).await.map_err(late)??;
-            // An interim response is part of the question; any other ends the upload.
-            while has_spoken && let Some(size) = scan.end(server.inbox.data()).map_err(bad)? {
-                let head = &server.inbox.data()[..size];
-                let response = Response::read(head, &self.request.method).map_err(bad)?;
-                if !response.is_interim() {
-                    return Ok(Vec::new());
-                }
-                scan = Scan::default();
-                server.inbox.consume(size);
-                let head = response.head_for(self.request.version, true);
-                self.client.write(&head).await.map_err(|_| Failure::Client)?;
             }
         }
     }
@@ -402,7 +315,7 @@ impl<'a> Relay<'a> {
                 // HTTP/1.0 knows none.
                 if self.request.version > 0 {
                     let head = response.head_for(self.request.version, true);
-                    self.client.write(&head).await.map_err(|_| Failure::Client)?;
+                    self.send(&head).await?;
                 }
                 continue;
             }
@@ -485,24 +398,27 @@ impl<'a> Relay<'a> {
         }
         let mut fresh = 0;
         loop {
-            let mut used = 0;
-            loop {
-                let data = &server.inbox.data()[used..];
-                let part = body.take(data).map_err(bad)?;
-                if part.size == 0 {
-                    break;
-                }
-                if part.is_content || takes_chunks {
-                    out.extend_from_slice(&data[..part.size]);
-                }
-                used += part.size;
-            }
-            server.inbox.consume(used);
+            let data = server.inbox.data();
+            let used = if takes_chunks {
+                body.take_all(data).map_err(bad)?
+            } else {
+                content_of(&mut body, data, &mut out).map_err(bad)?
+            };
             // It is over when its last byte is here, not when the client has that.
             self.account(reader, server, fresh, body.is_over());
             self.has_begun = true;
-            self.client.write(&out).await.map_err(|_| Failure::Client)?;
+            if takes_chunks && (out.is_empty() || used > AT_ONCE / 4) {
+                self.send(&out).await?;
+                self.send(&server.inbox.data()[..used]).await?;
+            } else {
+                // One segment rather than two.
+                if takes_chunks {
+                    out.extend_from_slice(&server.inbox.data()[..used]);
+                }
+                self.send(&out).await?;
+            }
             out.clear();
+            server.inbox.consume(used);
             if body.is_over() {
                 return Ok(());
             }
@@ -515,6 +431,10 @@ impl<'a> Relay<'a> {
                 return Ok(());
             }
         }
+    }
+
+    async fn send(&self, bytes: &[u8]) -> Result<(), Failure> {
+        self.client.write(bytes).await.map_err(|_| Failure::Client)
     }
 
     /// Waits for bytes of the response, and reads as many as are granted; `left` is what
@@ -556,6 +476,7 @@ impl<'a> Relay<'a> {
             return;
         }
         self.received(Bytes(size as u64));
+        server.was_read(size);
         let buffer = match reader {
             Reader::Response(exchange) => {
                 exchange.read(size, complete);
@@ -571,6 +492,22 @@ impl<'a> Relay<'a> {
         } else if let Some(size) = buffer {
             server.resize(size);
         }
+    }
+}
+
+/// Appends the content of the next bytes of a body, without what delimits it; returns how
+/// many of the bytes belong to the body.
+fn content_of(body: &mut Body, data: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
+    let mut used = 0;
+    loop {
+        let part = body.take(&data[used..])?;
+        if part.size == 0 {
+            return Ok(used);
+        }
+        if part.is_content {
+            out.extend_from_slice(&data[used..used + part.size]);
+        }
+        used += part.size;
     }
 }
 

@@ -26,6 +26,9 @@ const LEAST_BUFFER: Bytes = Bytes(24_000);
 /// And at most: a round trip of 100 ms at 320 Mbit/s.
 const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
+/// The window that a handshake offers, which has no scale (RFC 9293 section 3.1).
+const FIRST_OFFER: u64 = 65_535;
+
 /// Why a server cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
@@ -60,19 +63,36 @@ pub(crate) struct Server {
     pub(crate) origin: OriginId,
     /// Whether it had a response before.
     pub(crate) is_kept: bool,
-    /// The receive buffer that was asked for, if any was.
-    buffer: Cell<Option<u64>>,
+    /// What the receive buffer has to hold, whatever it should: what the server was
+    /// offered. `None` where the kernel sizes the buffer.
+    offered: Cell<Option<u64>>,
+    /// Its size.
+    buffer: Cell<u64>,
 }
 
 impl Server {
-    /// Changes the receive buffer, if that is worth a system call.
+    /// Changes the receive buffer to this size, or as near to it as what was offered
+    /// permits, if that is worth a system call.
     pub(crate) fn resize(&self, size: Bytes) {
-        let size = size.clamp(LEAST_BUFFER, MOST_BUFFER).0;
-        let is_near = |before: u64| size.abs_diff(before) <= before / 4;
-        if !self.buffer.get().is_some_and(is_near) {
-            self.buffer.set(Some(size));
+        let Some(offered) = self.offered.get() else { return };
+        let size = size.clamp(LEAST_BUFFER, MOST_BUFFER).0.max(offered);
+        let is_near = self.buffer.get().abs_diff(size) <= self.buffer.get() / 4;
+        if !is_near {
             socket::set_buffer(&self.stream, size as usize);
+            self.buffer.set(size);
         }
+        self.offered.set(Some(self.buffer.get()));
+    }
+
+    /// So much of it was read, and is offered again or not.
+    ///
+    /// TCP never takes an offer back: what it offered comes, and what does not fit is lost
+    /// and has to be sent again. The kernel doubles the size of a buffer for what each
+    /// segment takes besides its payload, and may take less: half of what is read is
+    /// certainly not missed.
+    pub(crate) fn was_read(&self, size: usize) {
+        let half = size as u64 / 2;
+        self.offered.set(self.offered.get().map(|offered| offered.saturating_sub(half)));
     }
 }
 
@@ -136,9 +156,7 @@ impl Servers {
         while let Some((server, _)) = kept.pop_back() {
             // A server that has closed it, or sent what nobody asked for, is of no use.
             if socket::is_quiet(&server.stream) {
-                if server.buffer.get().is_some() {
-                    server.resize(LEAST_BUFFER);
-                }
+                server.resize(LEAST_BUFFER);
                 return Some(server);
             }
         }
@@ -208,11 +226,10 @@ impl Servers {
         socket::prepare(&stream);
         let inbox = Inbox::default();
         let origin = origin_of(address.ip());
-        let buffer = Cell::new(None);
-        let server = Server { stream, inbox, round_trip, origin, is_kept: false, buffer };
-        if holds_back {
-            server.resize(LEAST_BUFFER);
-        }
+        let offered = Cell::new(holds_back.then_some(FIRST_OFFER));
+        let buffer = Cell::new(MOST_BUFFER.0);
+        let server = Server { stream, inbox, round_trip, origin, is_kept: false, offered, buffer };
+        server.resize(LEAST_BUFFER);
         Ok(server)
     }
 }

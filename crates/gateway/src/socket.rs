@@ -6,13 +6,14 @@
 use std::io;
 use std::time::Duration;
 
+use bytes::BufMut;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What is read or written at a time: what a few segments bring, so that a grant is
-/// rarely read in pieces and a thousand connections take little memory.
-pub(crate) const AT_ONCE: usize = 16_384;
+/// What is read at a time. On a fast link the system calls count; a connection has this
+/// much memory only while something is in it.
+pub(crate) const AT_ONCE: usize = 65_536;
 
 /// What was read of a connection and not used yet.
 #[derive(Debug, Default)]
@@ -43,11 +44,8 @@ impl Inbox {
             stream.readable().await?;
             self.bytes.drain(..self.used);
             self.used = 0;
-            let before = self.bytes.len();
-            self.bytes.resize(before + most, 0);
-            let read = stream.try_read(&mut self.bytes[before..]);
-            self.bytes.truncate(before + read.as_ref().copied().unwrap_or(0));
-            match read {
+            self.bytes.reserve(most);
+            match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
             }

@@ -160,6 +160,7 @@ async fn down(
                 }
                 received(Bytes(size as u64));
                 tunnel.read(size);
+                server.was_read(size);
                 if let Some(size) = tunnel.buffer() {
                     server.resize(size);
                 }

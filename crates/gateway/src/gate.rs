@@ -336,6 +336,14 @@ impl Exchange {
         });
     }
 
+    /// The request took so long to reach its server, this origin, and be acknowledged.
+    pub(crate) fn acknowledged(&self, origin: OriginId, round_trip: Span) {
+        self.gate.tell(|core, now| {
+            core.proxy.timed(origin, round_trip);
+            core.proxy.path(now, self.id, round_trip);
+        });
+    }
+
     /// So much was read, perhaps all that was missing.
     pub(crate) fn read(&self, size: usize, complete: bool) {
         let size = Bytes(size as u64);

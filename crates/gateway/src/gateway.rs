@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::gate::{Gate, Standing};
 use crate::log::{REQUESTS, Record};
 use crate::message::Fault;
+use crate::paths::Paths;
 use crate::servers::Servers;
 use crate::status::{ClassStatus, Status, UserStatus, name_of};
 
@@ -45,6 +46,7 @@ pub(crate) struct House {
     pub(crate) gate: Rc<Gate>,
     pub(crate) servers: Servers,
     pub(crate) books: Books,
+    pub(crate) paths: Paths,
     since: Instant,
     connections: Cell<u32>,
     connections_of: RefCell<BTreeMap<UserId, u32>>,
@@ -81,6 +83,7 @@ impl Gateway {
             gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
             servers: Servers::new(config.clone(), own_ports),
             books: Books::new(config.classes.len()),
+            paths: Paths::new(),
             config,
             since: Instant::now(),
             connections: Cell::new(0),

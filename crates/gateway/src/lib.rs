@@ -18,6 +18,7 @@ mod gate;
 mod gateway;
 mod log;
 pub mod message;
+mod paths;
 mod records;
 mod relay;
 mod servers;

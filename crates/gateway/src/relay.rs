@@ -9,7 +9,7 @@ mod upload;
 use std::net::SocketAddr;
 
 use tidegate_core::Bytes;
-use tidegate_core::request::{Ending, REPORT_EVERY};
+use tidegate_core::request::{Ending, REPORT_EVERY, latest_round_trip};
 use tokio::time::{Instant, sleep};
 
 use crate::client::{Client, answer};
@@ -266,13 +266,24 @@ impl<'a> Relay<'a> {
         out: &[u8],
     ) -> Result<(Response, Server), Failure> {
         let mut server = server;
-        exchange.connected(server.round_trip);
+        let paths = &self.house.paths;
+        // The handshake of a new connection has been a sample.
+        let wants_sample = server.is_kept && paths.wants_sample();
+        let smoothed = wants_sample.then(|| paths.smoothed(&server.stream)).flatten();
+        exchange.connected(smoothed.unwrap_or(server.round_trip));
         let asked = async {
             let sent = socket::write_all(&server.stream, out, self.client.patience).await;
             if sent.is_err() {
                 return Err(if server.is_kept { Failure::Stale } else { broken_off() });
             }
-            self.read_head(exchange, &mut server).await
+            let response = self.read_head(exchange, &mut server).await?;
+            if let Some(before) = smoothed
+                && let Some(after) = self.house.paths.smoothed(&server.stream)
+                && let Some(round_trip) = latest_round_trip(Some(before), after)
+            {
+                exchange.acknowledged(server.origin, round_trip);
+            }
+            Ok(response)
         };
         let answered = tokio::select! {
             answered = asked => answered,

@@ -340,7 +340,7 @@ impl<'a> Proxy<'a> {
         if let Some(relay) = self.relays.get_mut(&exchange)
             && let (false, Some(end)) = (relay.timed, world.end(id, Side::Opener))
             && let Some(smoothed) = end.smoothed_rtt()
-            && let Some(round_trip) = latest(relay.smoothed, smoothed)
+            && let Some(round_trip) = request::latest_round_trip(relay.smoothed, smoothed)
         {
             relay.timed = true;
             self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
@@ -542,16 +542,5 @@ fn break_off(world: &mut World<'_>, client: ConnectionId, object: usize, ending:
             world.act(client, Side::Acceptor);
         }
         _ => world.abort(client, Side::Acceptor, ending.reason()),
-    }
-}
-
-/// The latest round trip of a connection: that of its handshake, or the one that has moved
-/// the smoothed value, which counts an eighth of it (RFC 6298 section 2.3). TCP tells a
-/// gateway no other.
-fn latest(before: Option<Span>, smoothed: Span) -> Option<Span> {
-    match before {
-        None => Some(smoothed),
-        Some(before) if before == smoothed => None,
-        Some(before) => Some(Span((8 * smoothed.0).saturating_sub(7 * before.0))),
     }
 }

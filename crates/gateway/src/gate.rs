@@ -94,6 +94,16 @@ impl<T: Copy> Signal<T> {
     }
 }
 
+/// What a link carries for this much payload in full segments: of 1 500 bytes in IPv4, 52
+/// are headers, and Ethernet has 14 more. A scheduler that does not know of them believes
+/// that a full link has room, and releases more and more.
+fn with_headers(payload: Bytes) -> Bytes {
+    const PAYLOAD: u64 = 1_448;
+    const FRAME: u64 = 1_514;
+    let whole = payload.0 / PAYLOAD * FRAME;
+    Bytes(whole + payload.0 % PAYLOAD * FRAME / PAYLOAD)
+}
+
 /// This much more.
 fn more(reading: Reading, size: Bytes) -> Reading {
     match reading {
@@ -167,13 +177,16 @@ impl Gate {
     }
 
     /// Tells the state machine every [`REPORT_EVERY`] what the access link has carried:
-    /// what `counter` says, or else all that servers sent to the gateway.
+    /// what `counter` says, or else all that servers sent to the gateway, with headers.
     pub(crate) async fn keep_books(&self, mut counter: impl FnMut() -> Option<Bytes>) {
         let mut ticks = tokio::time::interval(duration(REPORT_EVERY));
         loop {
             ticks.tick().await;
             let counted = counter();
-            self.tell(|core, now| core.proxy.report(now, counted.unwrap_or(core.received)));
+            self.tell(|core, now| {
+                let carried = counted.unwrap_or(with_headers(core.received));
+                core.proxy.report(now, carried);
+            });
         }
     }
 

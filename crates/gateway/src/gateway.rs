@@ -56,7 +56,8 @@ impl Gateway {
     /// Opens the sockets of a gateway.
     ///
     /// # Errors
-    /// An address cannot be listened at; the message names it.
+    /// An address cannot be listened at, or there is no such interface; the message names
+    /// it.
     pub async fn bind(config: Config, seed: u64) -> io::Result<Gateway> {
         let mut listeners = Vec::new();
         for address in &config.listen {
@@ -66,6 +67,10 @@ impl Gateway {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
+        if let Some(interface) = config.interface.as_ref().filter(|name| carried(name).is_none()) {
+            let reason = format!("there is no network interface '{interface}'");
+            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
+        }
         let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
         let scheduler = Scheduler::new(config.settings, config.rate, &weights, seed);
         let settings = ProxyConfig {
@@ -139,10 +144,18 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-/// All bytes that an interface has ever received.
+/// All bytes that an interface has ever received; `None` if there is no such interface.
 fn carried(interface: &str) -> Option<Bytes> {
-    let path = format!("/sys/class/net/{interface}/statistics/rx_bytes");
-    std::fs::read_to_string(path).ok()?.trim().parse().ok().map(Bytes)
+    // Of the network namespace of this process, unlike /sys.
+    let counters = std::fs::read_to_string("/proc/net/dev").ok()?;
+    carried_by(interface, &counters)
+}
+
+/// proc_net(5): a line for each interface, whose first number is what it received.
+fn carried_by(interface: &str, counters: &str) -> Option<Bytes> {
+    let mut lines = counters.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(name, _)| name.trim() == interface)?;
+    numbers.split_whitespace().next()?.parse().ok().map(Bytes)
 }
 
 async fn accept(house: Rc<House>, listener: TcpListener) {
@@ -281,5 +294,23 @@ impl House {
             classes: classes.collect(),
             top_users: top.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_found_by_its_whole_name() {
+        let counters = "Inter-|   Receive                            |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes\n    \
+            lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n\
+            eth0.7:20000000000 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n  \
+            eth0: 30 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n";
+        assert_eq!(carried_by("eth0", counters), Some(Bytes(30)));
+        assert_eq!(carried_by("eth0.7", counters), Some(Bytes(20_000_000_000)));
+        assert_eq!(carried_by("eth", counters), None);
+        assert!(carried("lo").is_some(), "every machine has it");
     }
 }

@@ -377,7 +377,8 @@ pub(crate) enum GatewayCommand {
     Status(GatewayStatusArguments),
     /// Serve the clients of a gateway until interrupted
     ///
-    /// Each request ends in a line of JSON on standard output.
+    /// Each request ends in a line of JSON on standard output. SIGHUP has the file read
+    /// again: all of it holds from then on, or nothing.
     Run {
         /// The file of the gateway
         #[arg(value_name = "FILE")]

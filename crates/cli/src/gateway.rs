@@ -163,6 +163,7 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     let runtime = runtime.map_err(failed)?;
     let served = runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate())?;
+        let mut hung_up = signal(SignalKind::hangup())?;
         let gateway = Gateway::bind(config, seed()).await?;
         for address in gateway.addresses()? {
             eprintln!("tidegate: listening at {address}");
@@ -170,8 +171,20 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
         if let Some(address) = gateway.admin_address() {
             eprintln!("tidegate: admin at {address}");
         }
+        let control = gateway.control();
+        let reload = async {
+            while hung_up.recv().await.is_some() {
+                match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
+                    control.change(config).map_err(|fixed| format!("{}: {fixed}", path.display()))
+                }) {
+                    Ok(()) => tracing::info!("the file was read again"),
+                    Err(error) => tracing::error!(error, "the earlier settings stay"),
+                }
+            }
+        };
         tokio::select! {
             () = gateway.serve() => {}
+            () = reload => {}
             interrupted = tokio::signal::ctrl_c() => interrupted?,
             _ = terminated.recv() => {}
         }

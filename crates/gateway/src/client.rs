@@ -44,9 +44,9 @@ impl Client {
 /// Serves the connection of a client until either side has had enough.
 pub(crate) async fn serve(house: Rc<House>, stream: TcpStream, peer: SocketAddr) {
     socket::prepare(&stream);
-    let patience = duration(house.config.timeouts.client);
+    let patience = duration(house.config.get().timeouts.client);
     let user = crate::user_of(peer.ip());
-    let Some(class) = house.config.class_of(peer.ip()) else {
+    let Some(class) = house.config.get().class_of(peer.ip()) else {
         house.stranger(peer);
         // It has to be heard before it is told, or the answer is lost.
         let mut inbox = Inbox::default();
@@ -87,14 +87,15 @@ enum Silence {
 
 /// Waits for the head of a request.
 async fn heard(house: &House, stream: &TcpStream, inbox: &mut Inbox) -> Result<Request, Silence> {
-    let timeouts = &house.config.timeouts;
+    let config = house.config.get();
+    let timeouts = &config.timeouts;
     if inbox.data().is_empty() {
         match timeout(duration(timeouts.idle), inbox.fill(stream, AT_ONCE as u64)).await {
             Ok(Ok(1..)) => {}
             _ => return Err(Silence::Gone),
         }
     }
-    let all = head(inbox, stream, house.config.limits.head.0 as usize);
+    let all = head(inbox, stream, config.limits.head.0 as usize);
     timeout(duration(timeouts.head), all).await.unwrap_or(Err(Silence::Late))
 }
 

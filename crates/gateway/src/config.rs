@@ -1,7 +1,9 @@
 //! What a gateway is set to.
 
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
+use std::rc::Rc;
 
 use ipnet::IpNet;
 use tidegate_core::request::catalogue::Entry;
@@ -103,7 +105,58 @@ impl Default for Timeouts {
     }
 }
 
+/// A key that a running gateway cannot give another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} cannot change while the gateway runs")]
+pub struct Fixed(pub &'static str);
+
+/// The settings that hold now.
+#[derive(Debug)]
+pub(crate) struct Current(RefCell<Rc<Config>>);
+
+impl Current {
+    pub(crate) fn new(config: Config) -> Current {
+        Current(RefCell::new(Rc::new(config)))
+    }
+
+    pub(crate) fn get(&self) -> Rc<Config> {
+        self.0.borrow().clone()
+    }
+
+    /// All of `config` holds from here on, or, if it differs where it may not, nothing.
+    pub(crate) fn change(&self, config: Config) -> Result<(), Fixed> {
+        match self.get().fixed_difference(&config) {
+            Some(key) => Err(Fixed(key)),
+            None => {
+                self.0.replace(Rc::new(config));
+                Ok(())
+            }
+        }
+    }
+}
+
 impl Config {
+    /// The first key that differs in `other` and that sockets or the scheduler have been
+    /// built with.
+    fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
+        let classes = |config: &Config| -> Vec<_> {
+            config.classes.iter().map(|class| (class.name.clone(), class.weight)).collect()
+        };
+        let scheduler = |config: &Config| (config.scheduler.name, config.settings);
+        [
+            ("listen", self.listen != other.listen),
+            ("admin", self.admin != other.admin),
+            ("link.rate", self.rate != other.rate),
+            ("link.interface", self.interface != other.interface),
+            ("scheduler", scheduler(self) != scheduler(other)),
+            ("the name or weight of a class", classes(self) != classes(other)),
+            ("timeouts.server", self.timeouts.server != other.timeouts.server),
+            ("tunnels", self.tunnels != other.tunnels),
+        ]
+        .into_iter()
+        .find_map(|(key, differs)| differs.then_some(key))
+    }
+
     /// The class of a client: the one with the longest prefix of its address.
     #[must_use]
     pub fn class_of(&self, client: IpAddr) -> Option<ClassId> {

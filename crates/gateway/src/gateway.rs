@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::admin;
 use crate::books::Books;
 use crate::client::{self, Client};
-use crate::config::Config;
+use crate::config::{Config, Current, Fixed};
 use crate::gate::{Gate, Standing};
 use crate::log::{REQUESTS, Record};
 use crate::message::Fault;
@@ -39,10 +39,28 @@ pub struct Gateway {
     admin: Option<TcpListener>,
 }
 
+/// Changes the settings of a gateway that serves.
+#[derive(Clone, Debug)]
+pub struct Control(Rc<House>);
+
+impl Control {
+    /// All of `config` holds for what comes from now on. Requests in line, responses,
+    /// tunnels and counts are not touched; a connection of a client stays with its class.
+    ///
+    /// # Errors
+    /// It differs in something that cannot change: then nothing of it holds.
+    pub fn change(&self, config: Config) -> Result<(), Fixed> {
+        self.0.config.change(config)?;
+        // They may lead where nobody may go any more.
+        self.0.servers.close_all();
+        Ok(())
+    }
+}
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct House {
-    pub(crate) config: Rc<Config>,
+    pub(crate) config: Rc<Current>,
     pub(crate) gate: Rc<Gate>,
     pub(crate) servers: Servers,
     pub(crate) books: Books,
@@ -83,11 +101,12 @@ impl Gateway {
             .chain(&admin)
             .map(|listener| listener.local_addr().map(|it| it.port()));
         let own_ports = ports.collect::<Result<_, _>>()?;
-        let config = Rc::new(config);
+        let classes = config.classes.len();
+        let config = Rc::new(Current::new(config));
         let house = House {
             gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
             servers: Servers::new(config.clone(), own_ports),
-            books: Books::new(config.classes.len()),
+            books: Books::new(classes),
             paths: Paths::new(),
             config,
             since: Instant::now(),
@@ -111,13 +130,19 @@ impl Gateway {
         self.admin.as_ref()?.local_addr().ok()
     }
 
+    /// A handle to change settings while the gateway serves.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control(self.house.clone())
+    }
+
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
         let Gateway { house, listeners, admin } = self;
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
         tasks.spawn_local(async move { gate.keep_time().await });
-        let (gate, interface) = (house.gate.clone(), house.config.interface.clone());
+        let (gate, interface) = (house.gate.clone(), house.config.get().interface.clone());
         tasks.spawn_local(async move {
             gate.keep_books(|| interface.as_deref().and_then(carried)).await;
         });
@@ -194,7 +219,7 @@ impl House {
     /// Serves a new connection, unless there are too many.
     fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr) {
         let user = crate::user_of(peer.ip());
-        let limits = &self.config.limits;
+        let limits = self.config.get().limits;
         let mut of = self.connections_of.borrow_mut();
         let of_user = of.entry(user).or_default();
         if self.connections.get() >= limits.connections || *of_user >= limits.connections_per_user {
@@ -253,15 +278,17 @@ impl House {
         );
     }
 
-    fn class_name(&self, class: ClassId) -> &str {
-        self.config.classes.get(class.0 as usize).map_or("", |class| &class.name)
+    fn class_name(&self, class: ClassId) -> String {
+        let config = self.config.get();
+        config.classes.get(class.0 as usize).map_or(String::new(), |class| class.name.clone())
     }
 
     /// What it has come to.
     pub(crate) fn status(&self) -> Status {
         let Standing { window, held, outstanding, waiting, tunnels, overdue } =
             self.gate.standing();
-        let classes = self.config.classes.iter().zip((0..).map(ClassId)).map(|(class, id)| {
+        let config = self.config.get();
+        let classes = config.classes.iter().zip((0..).map(ClassId)).map(|(class, id)| {
             let counts = self.books.class(id);
             ClassStatus {
                 name: class.name.clone(),
@@ -276,12 +303,12 @@ impl House {
         });
         let top = self.books.top(TOP_USERS).into_iter().map(|(class, user, received)| UserStatus {
             user: name_of(user),
-            class: self.class_name(class).into(),
+            class: self.class_name(class),
             received_bytes: received.0,
         });
         Status {
-            scheduler: self.config.scheduler.name.into(),
-            rate_bps: self.config.rate.0,
+            scheduler: config.scheduler.name.into(),
+            rate_bps: config.rate.0,
             uptime_s: self.since.elapsed().as_secs_f64(),
             window: Some(window).filter(|window| window.is_finite()),
             held: held.into(),

@@ -27,7 +27,7 @@ mod status;
 mod tunnel;
 
 pub use config::{Config, user_of};
-pub use gateway::Gateway;
+pub use gateway::{Control, Gateway};
 pub use log::REQUESTS;
 pub use records::Records;
 pub use status::{ClassStatus, Status, UserStatus};

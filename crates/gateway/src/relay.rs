@@ -306,7 +306,7 @@ impl<'a> Relay<'a> {
         exchange: &Exchange,
         server: &mut Server,
     ) -> Result<Response, Failure> {
-        let largest = self.house.config.limits.head.0 as usize;
+        let largest = self.house.config.get().limits.head.0 as usize;
         let mut scan = Scan::default();
         let mut has_come = !server.inbox.data().is_empty();
         loop {

@@ -15,7 +15,7 @@ use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::config::Config;
+use crate::config::Current;
 use crate::gate::duration;
 use crate::message::Target;
 use crate::socket::{self, Inbox};
@@ -99,14 +99,14 @@ impl Server {
 /// All connections to servers that have no response.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    config: Rc<Config>,
+    config: Rc<Current>,
     /// The ports at which the gateway itself answers.
     own_ports: Vec<u16>,
     kept: RefCell<BTreeMap<Target, VecDeque<(Server, Instant)>>>,
 }
 
 impl Servers {
-    pub(crate) fn new(config: Rc<Config>, own_ports: Vec<u16>) -> Servers {
+    pub(crate) fn new(config: Rc<Current>, own_ports: Vec<u16>) -> Servers {
         Servers { config, own_ports, kept: RefCell::default() }
     }
 
@@ -117,7 +117,7 @@ impl Servers {
             Ok(address) => vec![(address, port).into()],
             Err(_) => {
                 let found = tokio::net::lookup_host((target.host.as_str(), port));
-                let found = timeout(duration(self.config.timeouts.connect), found).await;
+                let found = timeout(duration(self.config.get().timeouts.connect), found).await;
                 found.map_err(|_| DialError::Late)?.map_err(DialError::Unknown)?.collect()
             }
         };
@@ -146,7 +146,7 @@ impl Servers {
             IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_broadcast(),
             IpAddr::V6(ip) => ip.is_loopback() || ip.is_unicast_link_local(),
         };
-        !is_near || self.config.local_targets.iter().any(|target| target.contains(&ip))
+        !is_near || self.config.get().local_targets.iter().any(|target| target.contains(&ip))
     }
 
     /// A connection that was kept, if there is one.
@@ -174,20 +174,25 @@ impl Servers {
         let mut all = self.kept.borrow_mut();
         let kept = all.entry(target.clone()).or_default();
         kept.push_back((Server { is_kept: true, ..server }, Instant::now()));
-        if kept.len() > self.config.limits.kept as usize {
+        if kept.len() > self.config.get().limits.kept as usize {
             kept.pop_front();
         }
     }
 
     /// Closes those that have been kept for long enough, or whose server has closed them.
     pub(crate) fn close_idle(&self) {
-        let idle = duration(self.config.timeouts.kept);
+        let idle = duration(self.config.get().timeouts.kept);
         self.kept.borrow_mut().retain(|_, kept| {
             kept.retain(|(server, since)| {
                 since.elapsed() < idle && socket::is_quiet(&server.stream)
             });
             !kept.is_empty()
         });
+    }
+
+    /// Closes all that are kept.
+    pub(crate) fn close_all(&self) {
+        self.kept.borrow_mut().clear();
     }
 
     /// How many are kept.
@@ -207,7 +212,9 @@ impl Servers {
             }
             Err(DialError::Unreachable(reason))
         };
-        timeout(duration(self.config.timeouts.connect), all).await.map_err(|_| DialError::Late)?
+        timeout(duration(self.config.get().timeouts.connect), all)
+            .await
+            .map_err(|_| DialError::Late)?
     }
 
     async fn dial_one(&self, address: SocketAddr) -> io::Result<Server> {
@@ -215,7 +222,7 @@ impl Servers {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        let holds_back = self.config.settings.read_gate.is_some();
+        let holds_back = self.config.get().settings.read_gate.is_some();
         if holds_back {
             // The handshake fixes the scale of the window by the buffer of that time.
             let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);

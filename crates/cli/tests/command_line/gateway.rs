@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::{Bench, json};
 
@@ -114,6 +114,20 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     let text = bench.good(&["gateway", "status", "known.toml"]);
     assert!(text.starts_with("msf on 10 Mbit/s for ") && text.contains("\nall  "), "{text}");
     assert!(text.contains("127.0.0.1 ") && !text.lines().any(|line| line.len() > 120), "{text}");
+
+    // A signal has the file read again: what cannot change is refused, and nothing changes.
+    for (text, expected) in [
+        (SMALL.replace("10 Mbit/s", "20 Mbit/s"), "link.rate cannot change while the gateway runs"),
+        (SMALL.replace("10 Mbit/s", "20"), "small.toml:6:8: link.rate: found '20'"),
+        (format!("{SMALL}[limits]\nkept = 1\n"), "the file was read again"),
+    ] {
+        bench.write("small.toml", &text);
+        let id = child.0.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+        let mut line = String::new();
+        log.read_line(&mut line).unwrap();
+        assert!(line.contains(expected), "{line}");
+    }
 
     drop(child);
     let gone = bench.run(&["gateway", "status", "known.toml"]);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tidegate_core::request::{TunnelConfig, catalogue};
 use tidegate_core::{Rate, Span};
 use tidegate_gateway::config::{Class, Limits, Timeouts};
-use tidegate_gateway::{Config, Gateway};
+use tidegate_gateway::{Config, Control, Gateway};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -71,6 +71,19 @@ pub(crate) async fn beside_admin<F: Future<Output = ()>>(
     tokio::select! {
         () = gateway.serve() => {}
         () = test(address, admin) => {}
+    }
+}
+
+/// Runs `test` beside a gateway with these settings, which it may change.
+pub(crate) async fn beside_control<F: Future<Output = ()>>(
+    config: Config,
+    test: impl FnOnce(SocketAddr, Control) -> F,
+) {
+    let gateway = Gateway::bind(config, 1).await.expect("loopback can be listened at");
+    let (address, control) = (gateway.addresses().expect("it is bound")[0], gateway.control());
+    tokio::select! {
+        () = gateway.serve() => {}
+        () = test(address, control) => {}
     }
 }
 

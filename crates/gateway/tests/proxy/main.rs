@@ -4,5 +4,6 @@ mod admin;
 mod bed;
 mod messages;
 mod places;
+mod reload;
 mod shares;
 mod tunnels;

@@ -90,6 +90,9 @@ struct World<'a> {
     seen: u64,
     base: Option<u64>,
     unseen: u64,
+    /// What was left idle, and the last report.
+    idle: i128,
+    reported: Option<(Time, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -106,6 +109,11 @@ struct Response {
     /// What has come, read or not, and whether that is all.
     arrived: u64,
     is_whole: bool,
+    /// What may come beyond what was read, the most that may have come, and the most that
+    /// may when all that was granted is read.
+    ahead: u64,
+    edge: u64,
+    horizon: u64,
     /// What was promised and has not come.
     paid: u64,
     /// What the user was charged for and has not read.
@@ -151,6 +159,8 @@ impl<'a> World<'a> {
             seen: 0,
             base: None,
             unseen: 0,
+            idle: 0,
+            reported: None,
         }
     }
 
@@ -307,9 +317,7 @@ impl<'a> World<'a> {
             (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0))
         };
         let read = |request: Request| {
-            let is_whole = self.responses[self.position(request.handle)].is_whole;
-            let needs = if is_whole { 0 } else { gate.grant.0 };
-            (Event::Read { handle: request.handle, size: gate.grant }, needs)
+            (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
@@ -324,7 +332,31 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What is decided now. Only what the floor gives is taken from it at once.
+    /// The room that a grant to a long response takes.
+    fn advance(&self, request: Request) -> u64 {
+        let response = &self.responses[self.position(request.handle)];
+        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
+        let far = response.received + response.may + grant + response.ahead;
+        if response.is_whole {
+            0
+        } else {
+            far.saturating_sub(response.horizon.max(response.arrived))
+        }
+    }
+
+    /// The long response that may read what the link has left idle.
+    fn idle_reader(&self) -> Option<Request> {
+        let classes = (0..self.weights.len() as u32)
+            .filter(|class| self.hungry().any(|(request, _)| request.class == *class));
+        let next = classes.min_by_key(|class| {
+            (self.service[*class as usize], Reverse(self.share(*class)), *class)
+        })?;
+        let reader = self.first_reader(&|class| self.is_together() || class == next)?;
+        let needs = (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
+        (self.idle > 0 && self.idle >= needs).then_some(reader)
+    }
+
+    /// What is decided now. Only what a floor or the idle link gives is taken at once.
     fn decide(&mut self) -> Event {
         if self.is_open()
             && let Some(request) = self.next_request()
@@ -348,14 +380,13 @@ impl<'a> World<'a> {
             self.read_floor -= grant;
             return Event::Read { handle: oldest.handle, size: gate.grant };
         }
-        match self.candidate() {
-            Some((event, needs))
-                if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) =>
-            {
-                event
-            }
-            _ => Event::Rested,
+        let Some((event, needs)) = self.candidate() else { return Event::Rested };
+        if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) {
+            return event;
         }
+        let Some(reader) = self.idle_reader() else { return Event::Rested };
+        self.idle -= (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
+        Event::Read { handle: reader.handle, size: gate.grant }
     }
 
     /// Whether a class has a request waiting or a long response that wants to be read.

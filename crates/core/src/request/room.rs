@@ -18,6 +18,12 @@
 //! promise, however, is kept in the books: responses as large as seconds of the link are
 //! released one in those seconds.
 //!
+//! *What the link leaves idle is read.* A promise to a server that is far away, slow or
+//! silent takes room while nothing comes. If the link's own counter says that it carried
+//! less than it could, long responses may read as much in spite of that, those of the user
+//! with the least first. Their promises are in the books too: when late bytes come after
+//! all, time pays for both.
+//!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:
 //! nothing, if the delay is [`DRAIN`] above it. The excess shrinks to a part in *e* in
@@ -75,6 +81,8 @@ pub(super) struct Room {
     reported: Time,
     /// What was promised to responses that were broken off, and may still come.
     lingering: i128,
+    /// What the link has left idle lately.
+    idle: i128,
 }
 
 impl Room {
@@ -91,6 +99,7 @@ impl Room {
             delay: Span::ZERO,
             reported: Time::ZERO,
             lingering: 0,
+            idle: 0,
         }
     }
 
@@ -137,6 +146,33 @@ impl Room {
         let paid = size.min(self.lingering);
         self.lingering -= paid;
         self.take(size - paid);
+    }
+
+    /// In a `span` the link has carried `size`, though somebody wanted to be read.
+    pub(super) fn leave_idle(&mut self, span: Span, size: Bytes) {
+        let could = i128::from(span.0) * i128::from(self.rate.0);
+        let could = could * i128::from(self.target_millionths);
+        let most = self.memory().max(2 * self.grant());
+        self.idle = (self.idle + could - i128::from(size.0) * BYTE).clamp(0, most);
+    }
+
+    /// Nobody could have used what the link left idle.
+    pub(super) fn forget_idle(&mut self) {
+        self.idle = 0;
+    }
+
+    /// Whether the link has left so much idle.
+    pub(super) fn has_idle(&self, size: Bytes) -> bool {
+        self.idle > 0 && self.idle >= self.wanted(size)
+    }
+
+    /// Takes what the link has left idle, if that is so much.
+    pub(super) fn take_idle(&mut self, size: Bytes) -> bool {
+        let has = self.has_idle(size);
+        if has {
+            self.idle -= self.wanted(size);
+        }
+        has
     }
 
     /// Responses up to this size are not long.

@@ -98,6 +98,7 @@ impl<'a> Proxy<'a> {
         let config = ProxyConfig {
             patience: setup.patience,
             pools: way.caps(setup).unwrap_or_default(),
+            receive_buffer: setup.server_window,
             ..ProxyConfig::default()
         };
         Proxy {
@@ -285,7 +286,7 @@ impl<'a> Proxy<'a> {
             }
             if let Some(size) = self.core.buffer(exchange) {
                 let most = self.server_side.receive_window;
-                end.resize_buffer(size.max(self.setup.server_window).min(most));
+                end.resize_buffer(size.min(most));
             }
         }
         if complete && carrier.usage == Use::Once {

@@ -5,6 +5,13 @@ use tidegate_core::{Bytes, Span, Time};
 
 use super::{BYTE, Fraction, Request, Response, World};
 
+impl Response {
+    /// Whether a long response wants to be read on.
+    pub(super) fn wants(&self, grant: Bytes) -> bool {
+        self.may <= grant.0.max(self.ahead) / 2
+    }
+}
+
 impl World<'_> {
     /// Time has come to `now`.
     pub(super) fn pay_in(&mut self, now: Time) {
@@ -78,6 +85,33 @@ impl World<'_> {
         Fraction::new(i128::from(bytes), i128::from(weight))
     }
 
+    /// What may come of a long response has changed: more is promised, or less.
+    pub(super) fn extend(&mut self, now: Time, at: usize) {
+        let most = self.most_room();
+        let response = &mut self.responses[at];
+        let before = response.horizon.max(response.arrived);
+        let may = if response.is_long { response.may } else { 0 };
+        response.horizon = response.edge.max(response.received + may + response.ahead);
+        if !response.is_long || response.is_whole {
+            return;
+        }
+        if response.horizon > before {
+            let more = response.horizon - before;
+            response.paid += more;
+            self.room -= i128::from(more) * BYTE;
+            if response.watched_until.is_none() {
+                response.watched_until = Some(now + Span::seconds(3));
+                response.before = response.arrived;
+            }
+        }
+        let open = response.horizon.saturating_sub(response.arrived);
+        if response.paid > open {
+            let back = i128::from(response.paid - open) * BYTE;
+            response.paid = open;
+            self.room = (self.room + back).min(most);
+        }
+    }
+
     /// Class and user pay for what is to be read, and the room for what is to come.
     pub(super) fn pay(&mut self, handle: u64, bytes: u64) {
         let at = self.position(handle);
@@ -85,10 +119,8 @@ impl World<'_> {
         self.charge(class, user, bytes);
         let response = &mut self.responses[at];
         response.charged += bytes;
-        if !response.is_whole {
-            response.paid += bytes;
-            self.room -= i128::from(bytes) * BYTE;
-        }
+        response.paid += bytes;
+        self.room -= i128::from(bytes) * BYTE;
     }
 
     /// What has not come of that is room again.

@@ -15,7 +15,8 @@ pub(crate) struct Standard {
     pub(crate) no_gateway: Option<usize>,
     /// Whose weights each way applies.
     pub(crate) weights: Vec<Weights>,
-    /// Each class's share when weights are those of classes.
+    /// Each class's share when weights are those of classes; nothing for a part of another,
+    /// which shares with it.
     pub(crate) by_class: Vec<f64>,
     /// Each class's share when weights are those of users, for the average number of users present.
     pub(crate) by_user: Vec<f64>,
@@ -39,7 +40,7 @@ impl Standard {
         Standard {
             no_gateway: comparison.ways.iter().position(Way::is_direct),
             weights: comparison.ways.iter().map(Way::weights).collect(),
-            by_class: shares(&|_| 1.0),
+            by_class: shares(&|number| f64::from(u8::from(classes[number].part_of.is_none()))),
             by_user: shares(&users),
         }
     }

@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tidegate_core::request::{
-    self, Action, ClassId, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
-    Reading, Scheduler, TunnelId, UserId,
+    self, Action, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY, Reading,
+    Scheduler, TunnelId,
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
@@ -93,7 +93,7 @@ struct Books {
 
 impl<'a> Proxy<'a> {
     pub(crate) fn new(setup: &'a Setup, way: &Way, hosts: &Hosts, seed: u64) -> Proxy<'a> {
-        let weights: Vec<_> = setup.classes.iter().map(|class| class.weight).collect();
+        let weights: Vec<_> = setup.weights().collect();
         let scheduler = Scheduler::new(way.config(), setup.rate, &weights, seed);
         let config = ProxyConfig {
             patience: setup.patience,
@@ -126,7 +126,7 @@ impl<'a> Proxy<'a> {
     /// A request has arrived completely.
     fn hear(&mut self, world: &mut World<'_>, client: ConnectionId, request: Request<Wanted>) {
         let wanted = request.words;
-        let (class, user) = (ClassId(wanted.class as u32), UserId(u64::from(wanted.client)));
+        let (class, user) = self.setup.user(wanted.class, wanted.client);
         let now = world.now();
         match self.core.hear(class, user) {
             Ok(exchange) => {
@@ -392,8 +392,8 @@ impl<'a> Proxy<'a> {
         let source = passing.and_then(|number| self.setup.passing.get(number));
         let Some((class, client)) = source.and_then(|source| source.whose) else { return };
         self.received[class] += size;
-        let whose = Some((ClassId(class as u32), UserId(u64::from(client))));
-        self.core.received_unasked(world.now(), whose, size);
+        let whose = self.setup.user(class, client);
+        self.core.received_unasked(world.now(), Some(whose), size);
         self.plan(world);
     }
 

@@ -8,9 +8,11 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::pages::Pages;
-use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Through, Way, run_way};
-use tidegate_sim::scenario::SizeLaw;
+use tidegate_sim::requests::{
+    Class, Demand, Http, Outcome, ServerGroup, Setup, Through, Way, run_way,
+};
 use tidegate_sim::scenario::file::{Folder, gateway};
+use tidegate_sim::scenario::{Protocol, SizeLaw};
 
 fn outcome(setup: &Setup, name: &str, seed: u64) -> Outcome {
     let way = Way::new(name, name, &[]).expect("defaults are within range");
@@ -150,6 +152,32 @@ fn a_class_may_have_slow_links_of_its_own() {
         let outcome = outcome(&setup, name, 1);
         let of = |class: usize, place| outcome.classes[class].response.quantile(place).unwrap();
         assert!(of(0, 1.0) < 5.0 && of(1, 0.0) > 10.0, "{name}: {} {}", of(0, 1.0), of(1, 0.0));
+    }
+}
+
+/// A client takes 480 kB in a minute; the rest of 20 MB waits for it, and little of that at
+/// the gateway or on the link behind it, whose queue has no end.
+#[test]
+fn a_gateway_does_not_read_what_its_client_does_not_take() {
+    for protocol in [Protocol::Http11, Protocol::Http2] {
+        let mut setup = Setup {
+            rate: Rate(20_000_000),
+            sizes: SizeLaw::Constant(Bytes(20_000_000)),
+            http: Http { protocol, ..Http::TODAY },
+            duration: Span::seconds(70),
+            warm_up: Span::seconds(10),
+            classes: vec![class(1, 1, 1)],
+            ..Setup::today()
+        };
+        let received = |setup: &Setup, name| outcome(setup, name, 1).classes[0].received;
+        for name in ["msf", "fifo"] {
+            setup.classes[0].client_rate = Some(Rate(64_000));
+            let slow = received(&setup, name);
+            assert!((400_000..1_000_000).contains(&slow.0), "{protocol:?}, {name}: {slow}");
+            setup.classes[0].client_rate = None;
+            let quick = received(&setup, name);
+            assert!(quick > Bytes(2_000_000), "{protocol:?}, {name}: {quick}");
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! has had the least time to expire.
 
 mod kept;
+mod slow;
 mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -53,6 +54,8 @@ pub(crate) struct Proxy<'a> {
     relays: BTreeMap<ExchangeId, Relay>,
     /// The exchanges of clients' connections, by the objects that they asked for.
     asked: BTreeMap<(ConnectionId, usize), ExchangeId>,
+    /// Exchanges that wait until a client takes what it has been sent.
+    stopped: BTreeMap<ConnectionId, VecDeque<ExchangeId>>,
     /// The exchange of a connection to a server.
     exchanges: BTreeMap<ConnectionId, ExchangeId>,
     /// Connections to each server that have no response, and since when: the one that
@@ -83,6 +86,8 @@ struct Relay {
     /// Payload that was read and passed on, and the last time of that.
     relayed: u64,
     moved: Time,
+    /// While the client takes nothing: how much may be read in all when it does.
+    stopped: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -112,6 +117,7 @@ impl<'a> Proxy<'a> {
             }),
             relays: BTreeMap::new(),
             asked: BTreeMap::new(),
+            stopped: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             kept: BTreeMap::new(),
             tunnels: BTreeMap::new(),
@@ -141,6 +147,7 @@ impl<'a> Proxy<'a> {
                     timed: false,
                     relayed: 0,
                     moved: now,
+                    stopped: None,
                 };
                 self.relays.insert(exchange, relay);
             }
@@ -231,9 +238,12 @@ impl<'a> Proxy<'a> {
     }
 
     fn read_on(&mut self, world: &mut World<'_>, exchange: ExchangeId, size: Bytes) {
-        let Some(server) = self.relays.get(&exchange).and_then(|relay| relay.server) else {
+        let Some(relay) = self.relays.get_mut(&exchange) else { return };
+        let Some(server) = relay.server else { return };
+        if let Some(readable) = &mut relay.stopped {
+            *readable = readable.saturating_add(size.0);
             return;
-        };
+        }
         if let Some(end) = world.end(server, Side::Opener) {
             end.read_up_to(end.readable().saturating_add(size.0));
         }
@@ -319,6 +329,9 @@ impl<'a> Proxy<'a> {
                 }
             }
             world.act(client, Side::Acceptor);
+            if !complete {
+                self.stop_if_full(world, exchange);
+            }
         }
         if is_kept {
             self.exchanges.remove(&server);
@@ -478,7 +491,10 @@ impl App for Proxy<'_> {
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
         let heard = match side {
             _ if self.is_tunnel(world, id, side) => self.hear_tunnel(world, id, side),
-            Side::Acceptor => self.hear_client(world, id),
+            Side::Acceptor => {
+                let went_on = self.go_on(world, id);
+                self.hear_client(world, id) || went_on
+            }
             Side::Opener => {
                 let exchange = self.exchanges.get(&id).copied();
                 exchange.inspect(|exchange| self.hear_server(world, id, *exchange)).is_some()
@@ -507,6 +523,7 @@ impl App for Proxy<'_> {
         }
         let exchanges: Vec<ExchangeId> = match side {
             Side::Acceptor => {
+                self.stopped.remove(&id);
                 let of_client = self.asked.range((id, 0)..=(id, usize::MAX));
                 of_client.map(|(_, exchange)| *exchange).collect()
             }

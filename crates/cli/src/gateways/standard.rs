@@ -86,11 +86,15 @@ mod tests {
             clients = 4
             present = "1 min"
             absent = "3 min"
+            [[class]]
+            name = "helpdesk"
+            part_of = "staff"
+            clients = 1
         "#;
         let comparison = gateway::parse("two", text, &Folder(".".into())).expect("a right file");
         let standard = Standard::of(&comparison);
         assert_eq!(standard.no_gateway, Some(3));
-        let [user, class] = [&[6.0 / 7.0, 1.0 / 7.0][..], &[0.75, 0.25]].map(Some);
+        let [user, class] = [&[0.6, 0.1, 0.3][..], &[0.75, 0.25, 0.0]].map(Some);
         let due: Vec<_> = (0..4).map(|place| standard.due(place)).collect();
         assert_eq!(due, [user, class, class, None]);
         assert!(!standard.is_one());

@@ -81,8 +81,6 @@ pub(super) struct Lines {
     /// Of each group.
     orders: Vec<Order>,
     arrived: u64,
-    /// How far a user may be ahead of those who have the least.
-    most_lead: u64,
 }
 
 /// What is known of a class.
@@ -173,15 +171,6 @@ impl Lines {
             lines,
             orders: vec![Order::default(); if together { 1 } else { weights.len() }],
             arrived: 0,
-            most_lead: u64::MAX,
-        }
-    }
-
-    /// From now on nobody whose weight is 1 is further ahead than `size`, where weights
-    /// are those of users.
-    pub(super) fn forgive_beyond(&mut self, size: Bytes) {
-        if self.together {
-            self.most_lead = self.lead(size);
         }
     }
 
@@ -257,16 +246,6 @@ impl Lines {
         let weight = u128::from(self.classes[class as usize].weight.get());
         let level = u128::from(size.0) * u128::from(LEVEL_SCALE) / weight;
         u64::try_from(level).unwrap_or(u64::MAX)
-    }
-
-    /// What takes a user of this class so far.
-    fn bytes_of(&self, class: u32, level: u64) -> Bytes {
-        if !self.together {
-            return Bytes(level);
-        }
-        let weight = u128::from(self.classes[class as usize].weight.get());
-        let size = u128::from(level) * weight / u128::from(LEVEL_SCALE);
-        Bytes(u64::try_from(size).unwrap_or(u64::MAX))
     }
 
     /// Lets a request wait. Returns whether its user was idle.
@@ -393,16 +372,10 @@ impl Lines {
         (!self.users[user as usize].is_idle()).then_some(user)
     }
 
-    /// A user has received `size`, or will. Returns how much of it the user is charged for:
-    /// all that takes them no further ahead than the most.
-    pub(super) fn charge(&mut self, user: u32, size: Bytes) -> Bytes {
-        let class = self.users[user as usize].name.0;
-        let reached = self.orders[self.group(class) as usize].reached;
-        let most = reached.saturating_add(self.most_lead);
-        let size = size.min(self.bytes_of(class, most.saturating_sub(self.level(user))));
-        let more = self.level_of(class, size);
+    /// A user has received `size`, or will.
+    pub(super) fn charge(&mut self, user: u32, size: Bytes) {
+        let more = self.level_of(self.users[user as usize].name.0, size);
         self.set_level(user, |level, _| level.saturating_add(more));
-        size
     }
 
     /// `size` that a user was charged for will not come. It takes nobody below the

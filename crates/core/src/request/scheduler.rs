@@ -43,10 +43,6 @@ const PATIENCE: Span = Span::seconds(3);
 /// weight of 1. What users receive differs from their shares by no more than that and
 /// what is on its way, and the first bytes of a page do not wait for others' files.
 const LEAD: Span = Span::millis(250);
-/// Nobody is further ahead than by so many times that. Who has more has taken what others
-/// left, and would pay for it when they come back: small responses would wait for what a
-/// long one of the same user once received.
-const MOST_LEADS: u64 = 4;
 /// On a slow link it is so many responses of the least size that may be long.
 const LEAST_LEAD: u64 = 4;
 
@@ -131,13 +127,9 @@ impl Scheduler {
             hungered: 0,
             watched: BTreeSet::new(),
         });
-        let mut lines = Lines::new(user_order, limits, weights, together, seed);
-        if let Some(gate) = &gate {
-            lines.forgive_beyond(gate.most_lead());
-        }
         Scheduler {
             classes,
-            lines,
+            lines: Lines::new(user_order, limits, weights, together, seed),
             window: Window::new(window, rate),
             permits: Permits::new(),
             responses: Slab::new(),
@@ -348,9 +340,7 @@ impl Scheduler {
             && self.lines.class(class.0).is_some()
         {
             match self.lines.user(class, user) {
-                Some(user) => {
-                    self.charge(class.0, user, size);
-                }
+                Some(user) => self.charge(class.0, user, size),
                 None => self.classes.charge(self.lines.group(class.0), size),
             }
         }

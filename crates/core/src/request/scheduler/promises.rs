@@ -30,13 +30,12 @@ impl Scheduler {
         }
     }
 
-    /// Class and user have received `size`, or will. Returns what the user is charged for.
-    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes) -> Bytes {
+    /// Class and user have received `size`, or will.
+    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes) {
         self.classes.charge(self.lines.group(class), size);
         let before = self.lines.level(user);
-        let charged = self.lines.charge(user, size);
+        self.lines.charge(user, size);
         self.rank_reader(user, before);
-        charged
     }
 
     /// So much of a response has come: for what was not promised there is less room now.
@@ -73,9 +72,10 @@ impl Scheduler {
 
     /// Class and user are charged for what will be read of a response.
     pub(super) fn charge_ahead(&mut self, number: u32, size: Bytes) {
-        let Response { class, user, .. } = self.responses[number as usize];
-        let charged = self.charge(class, user, size);
-        self.responses[number as usize].charged += charged.0;
+        let response = &mut self.responses[number as usize];
+        response.charged += size.0;
+        let (class, user) = (response.class, response.user);
+        self.charge(class, user, size);
     }
 
     /// What the server of a long response may send has changed. The room pays for what is

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LEAD, LEAST_LEAD, MOST_LEADS, Scheduler};
+use super::{LEAD, LEAST_LEAD, Scheduler};
 use crate::request::room::{ReadGateConfig, Room};
 use crate::request::sizes::Sizes;
 use crate::units::{Bytes, Rate, Time};
@@ -137,11 +137,6 @@ impl ReadGate {
     /// How far ahead a user of weight 1 may be.
     fn lead(&self) -> Bytes {
         self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
-    }
-
-    /// How far ahead a user of weight 1 is at most.
-    pub(super) fn most_lead(&self) -> Bytes {
-        self.lead() * MOST_LEADS
     }
 
     /// The room that a candidate needs.

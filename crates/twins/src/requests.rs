@@ -64,6 +64,9 @@ struct World<'a> {
     class_reached: Fraction,
     /// What each user ever had, for their weight if weights are those of users.
     levels: Vec<((u32, u64), Fraction)>,
+    /// What the requests of each had brought, and at least what was reached when they last
+    /// began to wait.
+    asked: Vec<((u32, u64), Fraction)>,
     /// The least level of those of a group who wanted something when one of them was
     /// served last.
     reached: Vec<Fraction>,
@@ -141,6 +144,7 @@ impl<'a> World<'a> {
             service: vec![ZERO; classes],
             class_reached: ZERO,
             levels: Vec::new(),
+            asked: Vec::new(),
             reached: vec![ZERO; classes],
             joined: vec![0; classes],
             round: 0,
@@ -208,15 +212,19 @@ impl<'a> World<'a> {
 
     /// The level of a user of a class; 0 if nothing is known.
     fn level(&self, class: u32, user: u64) -> Fraction {
-        let known = self.levels.iter().find(|(name, _)| *name == (class, user));
-        known.map_or(ZERO, |(_, level)| *level)
+        known(&self.levels, (class, user))
     }
 
     fn set_level(&mut self, class: u32, user: u64, level: Fraction) {
-        match self.levels.iter_mut().find(|(name, _)| *name == (class, user)) {
-            Some((_, known)) => *known = level,
-            None => self.levels.push(((class, user), level)),
-        }
+        set(&mut self.levels, (class, user), level);
+    }
+
+    fn asked(&self, class: u32, user: u64) -> Fraction {
+        known(&self.asked, (class, user))
+    }
+
+    fn set_asked(&mut self, class: u32, user: u64, asked: Fraction) {
+        set(&mut self.asked, (class, user), asked);
     }
 
     /// Whether this user wants something.
@@ -271,7 +279,7 @@ impl<'a> World<'a> {
             self.waiting.iter().filter(|request| is_meant(request.class)).collect();
         if self.config.user_order == UserOrder::LeastService {
             // The sort is stable: requests stay in the order in which they came.
-            meant.sort_by_key(|request| self.level(request.class, request.user));
+            meant.sort_by_key(|request| self.asked(request.class, request.user));
         }
         meant.first().copied().copied()
     }
@@ -312,7 +320,6 @@ impl<'a> World<'a> {
         let is_meant = |class: u32| group.is_none_or(|group| group == class);
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
-        let level = |request: &Request| self.level(request.class, request.user);
         let release = |request: Request| {
             (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0))
         };
@@ -323,7 +330,8 @@ impl<'a> World<'a> {
             (Some(request), Some(reader)) => {
                 let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
                 let lead = Fraction::new(i128::from(lead), 1);
-                let is_first = level(&request) <= level(&reader).plus(lead);
+                let read_to = self.level(reader.class, reader.user);
+                let is_first = self.asked(request.class, request.user) <= read_to.plus(lead);
                 Some(if is_first { release(request) } else { read(reader) })
             }
             (Some(request), None) => Some(release(request)),
@@ -436,6 +444,15 @@ impl<'a> World<'a> {
         let found = self.responses.iter().position(|r| r.request.handle == handle);
         found.expect("it is outstanding")
     }
+}
+
+fn known(of: &[((u32, u64), Fraction)], name: (u32, u64)) -> Fraction {
+    of.iter().find(|(known, _)| *known == name).map_or(ZERO, |(_, level)| *level)
+}
+
+fn set(of: &mut Vec<((u32, u64), Fraction)>, name: (u32, u64), level: Fraction) {
+    of.retain(|(known, _)| *known != name);
+    of.push((name, level));
 }
 
 /// A byte, in bits times nanoseconds times millionths.

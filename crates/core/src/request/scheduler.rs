@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use slab::Slab;
 
 use super::classes::{ClassOrder, Classes};
-use super::lines::{Lines, UserOrder, WaitingLimits};
+use super::lines::{Lines, Part, UserOrder, WaitingLimits};
 use super::permit::{End, Permit, Permits, Returned};
 use super::room::{ReadGateConfig, Room};
 use super::sizes::Sizes;
@@ -270,8 +270,8 @@ impl Scheduler {
         response.may = response.may.saturating_sub(size.0);
         let uncharged = size.0.saturating_sub(response.charged);
         response.charged = response.charged.saturating_sub(size.0);
-        let (class, received) = (response.class, response.received);
-        self.charge(class, user, Bytes(uncharged));
+        let (class, received, of) = (response.class, response.received, response.part());
+        self.charge(class, user, Bytes(uncharged), of);
         self.bring(number, received);
         let Some(gate) = &self.gate else { return Reading::Freely };
         let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
@@ -281,11 +281,11 @@ impl Scheduler {
             if in_time && response.received < long_from.0 {
                 return Reading::Freely;
             }
-            response.is_long = true;
-            response.may = 0;
             self.give_place_back(number);
             self.unwatch(number);
             self.refund(number);
+            let response = &mut self.responses[number as usize];
+            (response.is_long, response.may) = (true, 0);
         }
         let response = &self.responses[number as usize];
         let may = Bytes(response.may);
@@ -340,7 +340,7 @@ impl Scheduler {
             && self.lines.class(class.0).is_some()
         {
             match self.lines.user(class, user) {
-                Some(user) => self.charge(class.0, user, size),
+                Some(user) => self.charge(class.0, user, size, Part::Asked),
                 None => self.classes.charge(self.lines.group(class.0), size),
             }
         }
@@ -536,6 +536,10 @@ impl Scheduler {
 }
 
 impl Response {
+    fn part(&self) -> Part {
+        if self.is_long { Part::Long } else { Part::Asked }
+    }
+
     /// What a grant lets its server send beyond what was promised: nothing while more has
     /// come than its buffer should hold.
     fn advance(&self, grant: Bytes) -> Bytes {

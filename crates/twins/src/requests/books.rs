@@ -64,7 +64,7 @@ impl World<'_> {
         self.room = (self.room - amount).max(least);
     }
 
-    pub(super) fn charge(&mut self, class: u32, user: u64, bytes: u64) {
+    pub(super) fn charge(&mut self, class: u32, user: u64, bytes: u64, is_long: bool) {
         if class as usize >= self.weights.len() || self.users(class).is_empty() {
             return;
         }
@@ -76,6 +76,10 @@ impl World<'_> {
         if self.users(class).contains(&user) {
             let level = self.level(class, user).plus(self.of_level(class, bytes));
             self.set_level(class, user, level);
+            if !is_long {
+                let asked = self.asked(class, user).plus(self.of_level(class, bytes));
+                self.set_asked(class, user, asked);
+            }
         }
     }
 
@@ -116,7 +120,7 @@ impl World<'_> {
     pub(super) fn pay(&mut self, handle: u64, bytes: u64) {
         let at = self.position(handle);
         let Request { class, user, .. } = self.responses[at].request;
-        self.charge(class, user, bytes);
+        self.charge(class, user, bytes, false);
         let response = &mut self.responses[at];
         response.charged += bytes;
         response.paid += bytes;
@@ -141,6 +145,11 @@ impl World<'_> {
         let by = self.of_level(class, charged);
         let level = less(self.level(class, user), by, self.reached[self.group(class)]);
         self.set_level(class, user, level);
+        if !self.responses[at].is_long {
+            let by = self.of_level(class, charged);
+            let asked = less(self.asked(class, user), by, self.reached[self.group(class)]);
+            self.set_asked(class, user, asked);
+        }
         let by = Fraction::new(i128::from(charged), i128::from(self.share(class)));
         let service = &mut self.service[class as usize];
         *service = less(*service, by, self.class_reached);
@@ -151,10 +160,11 @@ impl World<'_> {
     pub(super) fn break_off(&mut self, handle: u64) {
         let at = self.position(handle);
         if let Some(gate) = self.config.read_gate {
-            let Response { request, received, arrived, paid, charged, .. } = self.responses[at];
+            let Response { request, received, arrived, paid, charged, is_long, .. } =
+                self.responses[at];
             self.lingering += i128::from(paid) * BYTE;
             let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
-            self.charge(request.class, request.user, rest);
+            self.charge(request.class, request.user, rest, is_long);
         }
         let Response { received, is_long, .. } = self.responses.remove(at);
         if is_long {

@@ -83,7 +83,7 @@ impl World<'_> {
             }
             Event::Unasked { whose, size } => {
                 self.seen += size.0;
-                whose.into_iter().for_each(|(class, user)| self.charge(class, user, size.0));
+                whose.into_iter().for_each(|(class, user)| self.charge(class, user, size.0, false));
                 self.spend(size.0);
             }
             Event::Reported { report, window } => self.report(now, report, window),
@@ -94,7 +94,7 @@ impl World<'_> {
                 self.responses[at].hungry = None;
                 self.responses[at].may += size.0;
                 let Request { class, user, .. } = self.responses[at].request;
-                self.charge(class, user, size.0);
+                self.charge(class, user, size.0, true);
                 self.responses[at].charged += size.0;
                 self.extend(now, at);
                 self.responses[at].hungry = self.responses[at].wants(size).then_some(self.steps);
@@ -163,6 +163,11 @@ impl World<'_> {
                 self.service[class] = self.service[class].max(start);
             }
         }
+        if !self.waits(request.class, request.user) {
+            let reached = self.reached[self.group(request.class)];
+            let asked = self.asked(request.class, request.user).max(reached);
+            self.set_asked(request.class, request.user, asked);
+        }
         self.waiting.push(request);
     }
 
@@ -176,7 +181,8 @@ impl World<'_> {
         let uncharged = bytes.saturating_sub(response.charged);
         response.charged = response.charged.saturating_sub(bytes);
         let received = response.received;
-        self.charge(class, user, uncharged);
+        let is_long = response.is_long;
+        self.charge(class, user, uncharged, is_long);
         self.bring(at, received);
         let Some(gate) = self.config.read_gate else {
             return assert_eq!(reading, Reading::Freely);
@@ -187,10 +193,9 @@ impl World<'_> {
             if in_time && response.received < self.long_from {
                 return assert_eq!(reading, Reading::Freely, "response {handle}");
             }
-            response.is_long = true;
-            response.may = 0;
             (response.has_place, response.watched_until) = (false, None);
             self.refund(at);
+            (self.responses[at].is_long, self.responses[at].may) = (true, 0);
         }
         let Response { may, hungry, .. } = self.responses[at];
         if hungry.is_none() && self.responses[at].wants(gate.grant) {

@@ -7,6 +7,7 @@
 //! off: then it may still be on its way.
 
 use super::{PATIENCE, Response, Scheduler};
+use crate::request::lines::Part;
 use crate::units::{Bytes, Time};
 
 impl Scheduler {
@@ -31,10 +32,10 @@ impl Scheduler {
     }
 
     /// Class and user have received `size`, or will.
-    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes) {
+    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes, of: Part) {
         self.classes.charge(self.lines.group(class), size);
         let before = self.lines.level(user);
-        self.lines.charge(user, size);
+        self.lines.charge(user, size, of);
         self.rank_reader(user, before);
     }
 
@@ -74,8 +75,8 @@ impl Scheduler {
     pub(super) fn charge_ahead(&mut self, number: u32, size: Bytes) {
         let response = &mut self.responses[number as usize];
         response.charged += size.0;
-        let (class, user) = (response.class, response.user);
-        self.charge(class, user, size);
+        let (class, user, of) = (response.class, response.user, response.part());
+        self.charge(class, user, size, of);
     }
 
     /// What the server of a long response may send has changed. The room pays for what is
@@ -108,13 +109,13 @@ impl Scheduler {
         self.vacate(number);
         let response = &mut self.responses[number as usize];
         let size = Bytes(std::mem::take(&mut response.charged));
-        let (class, user) = (response.class, response.user);
+        let (class, user, of) = (response.class, response.user, response.part());
         if size == Bytes::ZERO {
             return;
         }
         self.classes.refund(self.lines.group(class), size);
         let before = self.lines.level(user);
-        self.lines.refund(user, size);
+        self.lines.refund(user, size, of);
         self.rank_reader(user, before);
     }
 
@@ -155,7 +156,8 @@ impl Scheduler {
             self.responses[number as usize];
         gate.room.linger(Bytes(paid));
         let sent = arrived.saturating_add(paid).max(gate.config.long_from.0);
-        self.charge(class, user, Bytes(sent) - Bytes(received + charged));
+        let of = self.responses[number as usize].part();
+        self.charge(class, user, Bytes(sent) - Bytes(received + charged), of);
         self.set_paid(number, 0);
     }
 

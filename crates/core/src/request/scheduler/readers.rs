@@ -42,7 +42,7 @@ impl Scheduler {
         let gate = self.gate.as_ref()?;
         let with_requests = self.window.follows_room();
         let group = self.classes.next_busy(with_requests)?;
-        let request = self.lines.first_level(group).filter(|_| with_requests);
+        let request = self.lines.first_asked(group).filter(|_| with_requests);
         let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
             return request.map(|_| Candidate::Request(group));
         };

@@ -13,8 +13,9 @@
 //! Whoever breaks responses off would otherwise have others released at once, as if the
 //! link were empty.
 //!
-//! The account holds no more than [`MEMORY`] of the link, or two responses that are
-//! not long: unused room is lost. So is the debt of a burst that nobody asked for. A
+//! Time fills the account no further than [`MEMORY`] of the link, or two responses that are
+//! not long: unused room is lost, and what is given back beyond that as fast as the link
+//! would carry it. So is the debt of a burst that nobody asked for. A
 //! promise, however, is kept in the books: responses as large as seconds of the link are
 //! released one in those seconds.
 //!
@@ -114,7 +115,12 @@ impl Room {
         self.lingering -= back;
         let paid = |millionths: u64| span * i128::from(self.rate.0) * i128::from(millionths);
         let (room, floor) = (paid(self.pays_millionths()), paid(self.config.floor_millionths));
-        self.room = (self.room + room + back).min(self.most_room());
+        let most = self.most_room();
+        self.room = if self.room > most {
+            most.max(self.room - self.carries(all))
+        } else {
+            (self.room + room + back).min(most)
+        };
         self.read_floor = (self.read_floor + floor).min(self.grant());
         self.request_floor = (self.request_floor + floor).min(self.grant());
     }
@@ -194,9 +200,16 @@ impl Room {
         self.target_millionths.saturating_sub(excess / (DRAIN.0 / MILLION))
     }
 
-    /// A promise was not used up.
+    /// A promise was not used up. That is room again, even if it is more than the account
+    /// holds: many that end together would otherwise lose what others could have had.
     pub(super) fn refund(&mut self, size: Bytes) {
-        self.room = (self.room + i128::from(size.0) * BYTE).min(self.most_room());
+        self.room += i128::from(size.0) * BYTE;
+    }
+
+    /// A promise was not used for so long that the time in which the link could have
+    /// carried it is over.
+    pub(super) fn reclaim(&mut self, size: Bytes) {
+        self.room = (self.room + i128::from(size.0) * BYTE).min(self.most_room().max(self.room));
     }
 
     /// Whether there is room for this much, or as much as there ever is.

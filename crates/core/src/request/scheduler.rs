@@ -357,7 +357,7 @@ impl Scheduler {
         if let Some(gate) = &mut self.gate {
             gate.room.carry(Bytes(unseen.saturating_sub(before)));
             // What was inside the gateway has been seen since, and paid for.
-            gate.room.refund(Bytes(before.saturating_sub(unseen)));
+            gate.room.reclaim(Bytes(before.saturating_sub(unseen)));
             gate.room.report_delay(report.queueing_delay);
             let last = self.reported.replace((now, report.carried));
             match last.filter(|_| !gate.by_age.is_empty()) {
@@ -425,7 +425,11 @@ impl Scheduler {
             self.unwatch(number);
             if is_slow {
                 self.give_place_back(number);
-                self.vacate(number);
+                let paid = self.responses[number as usize].paid;
+                if let Some(gate) = &mut self.gate {
+                    gate.room.reclaim(Bytes(paid));
+                }
+                self.set_paid(number, 0);
             } else {
                 self.watch(number, until);
             }

@@ -27,7 +27,11 @@ impl World<'_> {
         let most = self.most_room();
         let back = self.lingering.min(span * 1_000_000);
         self.lingering -= back;
-        self.room = (self.room + room + back).min(self.most_room());
+        self.room = if self.room > most {
+            most.max(self.room - span * 1_000_000)
+        } else {
+            (self.room + room + back).min(most)
+        };
         self.read_floor = (self.read_floor + floor).min(grant);
         self.request_floor = (self.request_floor + floor).min(grant);
         for response in &mut self.responses {
@@ -39,7 +43,7 @@ impl World<'_> {
                 }
                 response.has_place = false;
                 let paid = std::mem::take(&mut response.paid);
-                self.room = (self.room + i128::from(paid) * BYTE).min(most);
+                self.room = (self.room + i128::from(paid) * BYTE).min(most.max(self.room));
             }
         }
     }
@@ -91,7 +95,6 @@ impl World<'_> {
 
     /// What may come of a long response has changed: more is promised, or less.
     pub(super) fn extend(&mut self, now: Time, at: usize) {
-        let most = self.most_room();
         let response = &mut self.responses[at];
         let before = response.horizon.max(response.arrived);
         let may = if response.is_long { response.may } else { 0 };
@@ -112,7 +115,7 @@ impl World<'_> {
         if response.paid > open {
             let back = i128::from(response.paid - open) * BYTE;
             response.paid = open;
-            self.room = (self.room + back).min(most);
+            self.room += back;
         }
     }
 
@@ -130,7 +133,7 @@ impl World<'_> {
     /// What has not come of that is room again.
     pub(super) fn vacate(&mut self, at: usize) {
         let paid = std::mem::take(&mut self.responses[at].paid);
-        self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+        self.room += i128::from(paid) * BYTE;
     }
 
     /// And the user gets back what it was charged for.

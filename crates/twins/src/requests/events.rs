@@ -76,7 +76,7 @@ impl World<'_> {
             Event::Ended { handle, end: Ended::Unasked } => {
                 let at = self.position(handle);
                 let Response { paid, is_long, received, .. } = self.responses.remove(at);
-                self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+                self.room += i128::from(paid) * BYTE;
                 if is_long {
                     self.see(received);
                 }
@@ -227,7 +227,7 @@ impl World<'_> {
         self.lingering -= lingering;
         self.take(carried - lingering);
         let less = i128::from(before.saturating_sub(self.unseen)) * BYTE;
-        self.room = (self.room + less).min(self.most_room());
+        self.room = (self.room + less).min(self.most_room().max(self.room));
         let last = self.reported.replace((now, report.carried.0));
         self.idle = match (last, self.config.read_gate) {
             (Some((at, carried)), Some(gate)) if self.hungry().next().is_some() => {

@@ -121,7 +121,7 @@ impl Scheduler {
 
     /// What was paid for a response and has not come: while there is something, its user
     /// is busy.
-    fn set_paid(&mut self, number: u32, paid: u64) {
+    pub(super) fn set_paid(&mut self, number: u32, paid: u64) {
         let response = &mut self.responses[number as usize];
         let before = std::mem::replace(&mut response.paid, paid);
         let user = response.user;

@@ -131,6 +131,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) now: Time,
     pub(super) scheduler: &'a mut Scheduler,
     pub(super) config: &'a TunnelConfig,
+    /// What the receive buffer of a tunnel's connection to its server holds.
+    pub(super) buffer: Bytes,
 }
 
 /// A tunnel that is open.
@@ -260,7 +262,7 @@ impl Tunnel {
         around: Surroundings<'_>,
     ) -> Result<(Verdict, Orders), Refusal> {
         let (Piece::Handshake(size) | Piece::Data(size)) = piece;
-        let Surroundings { now, scheduler, config } = around;
+        let Surroundings { now, scheduler, config, .. } = around;
         let orders = self.carry(size, now, config);
         if let Some(held) = &mut self.held {
             held.size += size;
@@ -323,7 +325,7 @@ impl Tunnel {
 
     /// This much was read from the server.
     pub(super) fn read(&mut self, size: Bytes, around: Surroundings<'_>) -> Orders {
-        let Surroundings { now, scheduler, config } = around;
+        let Surroundings { now, scheduler, config, buffer } = around;
         let orders = self.carry(size, now, config);
         if size == Bytes::ZERO {
             return orders;
@@ -354,6 +356,7 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Response(response) => {
                 response.reading = scheduler.received(now, &response.permit, size);
+                scheduler.opened(now, &response.permit, buffer);
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;
@@ -374,7 +377,7 @@ impl Tunnel {
 
     /// The consequences of silence: a response ends by quiet, and a request waits no longer.
     pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
-        let Surroundings { now, scheduler, config } = around;
+        let Surroundings { now, scheduler, config, .. } = around;
         let mut orders = Orders::default();
         if let Flow::Response(response) = &mut self.flow
             && response.over_at(config) <= now

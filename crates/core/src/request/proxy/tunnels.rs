@@ -61,7 +61,8 @@ impl Proxy {
     pub fn send(&mut self, now: Time, tunnel: TunnelId, piece: Piece) -> Result<Verdict, Refusal> {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return Ok(Verdict::Hold) };
         let config = &self.of_tunnels;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let buffer = self.receive_buffer;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
         let (verdict, orders) = state.send(piece, around)?;
         self.carry_out(tunnel, orders);
         Ok(verdict)
@@ -83,7 +84,8 @@ impl Proxy {
             return Reading::UpTo(Bytes::ZERO);
         };
         let config = &self.of_tunnels;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let buffer = self.receive_buffer;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
         let orders = state.read(size, around);
         let reading = state.reading();
         self.carry_out(tunnel, orders);
@@ -155,7 +157,8 @@ impl Proxy {
     pub(super) fn look_at_tunnel(&mut self, now: Time, tunnel: TunnelId) {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return };
         let config = &self.of_tunnels;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+        let buffer = self.receive_buffer;
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
         let orders = state.look(around);
         self.carry_out(tunnel, orders);
     }

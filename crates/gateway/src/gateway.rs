@@ -21,7 +21,7 @@ use crate::gate::{Gate, Standing};
 use crate::log::{REQUESTS, Record};
 use crate::message::Fault;
 use crate::paths::Paths;
-use crate::servers::Servers;
+use crate::servers::{LEAST_BUFFER, Servers};
 use crate::status::{ClassStatus, Status, UserStatus, name_of};
 
 /// How long no connection is accepted after the machine refused one: it has no more
@@ -94,6 +94,7 @@ impl Gateway {
         let settings = ProxyConfig {
             patience: Some(config.timeouts.server),
             pools: Vec::new(),
+            receive_buffer: LEAST_BUFFER,
             tunnels: config.tunnels,
         };
         let ports = listeners

@@ -22,7 +22,7 @@ use crate::socket::{self, Inbox};
 
 /// What the receive buffer of a connection holds at least when responses are held back:
 /// a few segments in one round trip, as in the simulations of the scheduler.
-const LEAST_BUFFER: Bytes = Bytes(24_000);
+pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
 /// And at most: a round trip of 100 ms at 320 Mbit/s.
 const MOST_BUFFER: Bytes = Bytes(4 << 20);
 

@@ -62,8 +62,7 @@ pub struct ProxyConfig {
     ///
     /// They do not limit tunnels.
     pub pools: Vec<Rate>,
-    /// What the receive buffer of a connection to a server holds at least, and that of a
-    /// tunnel always. Zero takes it that nothing comes of a long response before it may be
+    /// What the receive buffer of a connection to a server holds at least. Zero takes it that nothing comes of a long response before it may be
     /// read.
     pub receive_buffer: Bytes,
     /// When a tunnel asks, and when it has its answer.

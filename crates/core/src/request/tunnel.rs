@@ -131,8 +131,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) now: Time,
     pub(super) scheduler: &'a mut Scheduler,
     pub(super) config: &'a TunnelConfig,
-    /// What the receive buffer of a tunnel's connection to its server holds.
-    pub(super) buffer: Bytes,
 }
 
 /// A tunnel that is open.
@@ -206,11 +204,12 @@ struct Steady {
 }
 
 impl Tunnel {
-    /// A tunnel that opens, with the name of its requests.
-    pub(super) fn new(now: Time, name: Request) -> Tunnel {
+    /// A tunnel that opens, with the name of its requests; the receive buffer of its
+    /// connection will hold `least` bytes.
+    pub(super) fn new(now: Time, name: Request, least: Bytes) -> Tunnel {
         let steady = Steady { second: now.0 / NANOS_PER_SECOND, carried: Bytes::ZERO, seconds: 0 };
         let flow = Flow::Idle { received: Bytes::ZERO };
-        Tunnel { name, held: None, flow, steady, buffer: Buffer::default() }
+        Tunnel { name, held: None, flow, steady, buffer: Buffer::new(least) }
     }
 
     pub(super) fn phase(&self) -> TunnelPhase {
@@ -239,7 +238,7 @@ impl Tunnel {
 
     /// The receive buffer that its downlink needs, if its path is known.
     pub(super) fn buffer(&self) -> Option<Bytes> {
-        self.buffer.size()
+        self.buffer.is_timed().then(|| self.buffer.size())
     }
 
     /// The time at which [`Tunnel::look`] will do something, if nothing happens before.
@@ -262,7 +261,7 @@ impl Tunnel {
         around: Surroundings<'_>,
     ) -> Result<(Verdict, Orders), Refusal> {
         let (Piece::Handshake(size) | Piece::Data(size)) = piece;
-        let Surroundings { now, scheduler, config, .. } = around;
+        let Surroundings { now, scheduler, config } = around;
         let orders = self.carry(size, now, config);
         if let Some(held) = &mut self.held {
             held.size += size;
@@ -313,6 +312,7 @@ impl Tunnel {
 
     /// This much from the server has arrived and has not been read.
     pub(super) fn came(&mut self, now: Time, unread: Bytes, scheduler: &mut Scheduler) {
+        self.buffer.come(unread);
         if let Flow::Response(response) = &mut self.flow {
             response.unread = unread;
             scheduler.came(now, &response.permit, unread);
@@ -325,7 +325,7 @@ impl Tunnel {
 
     /// This much was read from the server.
     pub(super) fn read(&mut self, size: Bytes, around: Surroundings<'_>) -> Orders {
-        let Surroundings { now, scheduler, config, buffer } = around;
+        let Surroundings { now, scheduler, config } = around;
         let orders = self.carry(size, now, config);
         if size == Bytes::ZERO {
             return orders;
@@ -356,7 +356,7 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Response(response) => {
                 response.reading = scheduler.received(now, &response.permit, size);
-                scheduler.opened(now, &response.permit, buffer);
+                scheduler.opened(now, &response.permit, self.buffer.size());
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;
@@ -377,7 +377,7 @@ impl Tunnel {
 
     /// The consequences of silence: a response ends by quiet, and a request waits no longer.
     pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
-        let Surroundings { now, scheduler, config, .. } = around;
+        let Surroundings { now, scheduler, config } = around;
         let mut orders = Orders::default();
         if let Flow::Response(response) = &mut self.flow
             && response.over_at(config) <= now

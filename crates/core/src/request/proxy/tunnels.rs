@@ -46,7 +46,8 @@ impl Proxy {
         }
         let number = self.named;
         self.named += 1;
-        self.tunnels.insert(number, Tunnel::new(now, Request { handle: number, class, user }));
+        let name = Request { handle: number, class, user };
+        self.tunnels.insert(number, Tunnel::new(now, name, self.receive_buffer));
         Ok(TunnelId(number))
     }
 
@@ -61,8 +62,7 @@ impl Proxy {
     pub fn send(&mut self, now: Time, tunnel: TunnelId, piece: Piece) -> Result<Verdict, Refusal> {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return Ok(Verdict::Hold) };
         let config = &self.of_tunnels;
-        let buffer = self.receive_buffer;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
         let (verdict, orders) = state.send(piece, around)?;
         self.carry_out(tunnel, orders);
         Ok(verdict)
@@ -84,8 +84,7 @@ impl Proxy {
             return Reading::UpTo(Bytes::ZERO);
         };
         let config = &self.of_tunnels;
-        let buffer = self.receive_buffer;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
         let orders = state.read(size, around);
         let reading = state.reading();
         self.carry_out(tunnel, orders);
@@ -157,8 +156,7 @@ impl Proxy {
     pub(super) fn look_at_tunnel(&mut self, now: Time, tunnel: TunnelId) {
         let Some(state) = self.tunnels.get_mut(&tunnel.0) else { return };
         let config = &self.of_tunnels;
-        let buffer = self.receive_buffer;
-        let around = Surroundings { now, scheduler: &mut self.scheduler, config, buffer };
+        let around = Surroundings { now, scheduler: &mut self.scheduler, config };
         let orders = state.look(around);
         self.carry_out(tunnel, orders);
     }

@@ -145,3 +145,27 @@ pub(crate) async fn finish(stream: TcpStream, patience: Duration) {
     // Then it has had its time.
     let _ = timeout(patience, drain).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_come_is_known_before_it_is_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        assert_eq!(unread(&client), 0);
+        assert!(is_quiet(&client));
+        write_all(&server, &[7; 30_000], Duration::from_secs(9)).await.unwrap();
+        while unread(&client) < 30_000 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.fill(&client, 10_000).await.unwrap(), 10_000);
+        assert_eq!((unread(&client), inbox.data()), (20_000, &[7; 10_000][..]));
+        assert!(!is_quiet(&client));
+    }
+}

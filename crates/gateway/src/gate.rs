@@ -44,7 +44,9 @@ struct Core {
     proxy: Proxy,
     exchanges: BTreeMap<ExchangeId, Rc<Signal<Permission>>>,
     tunnels: BTreeMap<TunnelId, Rc<Signal<Lane>>>,
-    /// All bytes that servers have sent to the gateway, where no interface counts them.
+    /// All bytes that have come from servers, read or not, where no interface counts them.
+    /// With what is read alone, the scheduler would take what it knows to have come for
+    /// more than the link has carried, and the difference for room.
     received: Bytes,
 }
 
@@ -91,6 +93,24 @@ impl<T: Copy> Signal<T> {
             }
             changed.await;
         }
+    }
+}
+
+/// What is known to have come and is not read.
+#[derive(Debug, Default)]
+struct Unread(Cell<Bytes>);
+
+impl Unread {
+    /// So much is there; returns how much of it is new.
+    fn come(&self, unread: Bytes) -> Bytes {
+        unread - self.0.replace(unread)
+    }
+
+    /// So much was read; returns how much of it was not known to be there.
+    fn read(&self, size: Bytes) -> Bytes {
+        let known = self.0.get();
+        self.0.set(known - size);
+        size - known
     }
 }
 
@@ -201,7 +221,7 @@ impl Gate {
             core.exchanges.insert(id, signal.clone());
             Ok(id)
         })?;
-        Ok(Exchange { gate: self.clone(), id, signal })
+        Ok(Exchange { gate: self.clone(), id, signal, unread: Unread::default() })
     }
 
     /// A tunnel of this user opens.
@@ -215,7 +235,7 @@ impl Gate {
             core.tunnels.insert(id, signal.clone());
             Ok(id)
         })?;
-        Ok(Tunnel { gate: self.clone(), id, signal })
+        Ok(Tunnel { gate: self.clone(), id, signal, unread: Unread::default() })
     }
 
     /// Bytes have come from a server that are not part of a response that was released.
@@ -302,6 +322,7 @@ pub(crate) struct Exchange {
     gate: Rc<Gate>,
     id: ExchangeId,
     signal: Rc<Signal<Permission>>,
+    unread: Unread,
 }
 
 impl Exchange {
@@ -361,7 +382,7 @@ impl Exchange {
     pub(crate) fn read(&self, size: usize, complete: bool) {
         let size = Bytes(size as u64);
         self.gate.tell(|core, now| {
-            core.received += size;
+            core.received += self.unread.read(size);
             let reading = core.proxy.read(now, self.id, size, complete);
             core.permit(self.id, |permission| match permission {
                 Permission::Read(_) => Permission::Read(reading),
@@ -372,7 +393,10 @@ impl Exchange {
 
     /// So much has come and is not read, perhaps all that is missing.
     pub(crate) fn came(&self, unread: u64, complete: bool) {
-        self.gate.tell(|core, now| core.proxy.came(now, self.id, Bytes(unread), complete));
+        self.gate.tell(|core, now| {
+            core.received += self.unread.come(Bytes(unread));
+            core.proxy.came(now, self.id, Bytes(unread), complete);
+        });
     }
 
     /// What the receive buffer of its server's connection should hold.
@@ -405,6 +429,7 @@ pub(crate) struct Tunnel {
     gate: Rc<Gate>,
     id: TunnelId,
     signal: Rc<Signal<Lane>>,
+    unread: Unread,
 }
 
 impl Tunnel {
@@ -443,7 +468,7 @@ impl Tunnel {
     pub(crate) fn read(&self, size: usize) {
         let size = Bytes(size as u64);
         self.gate.tell(|core, now| {
-            core.received += size;
+            core.received += self.unread.read(size);
             let reading = core.proxy.tunnel_read(now, self.id, size);
             core.direct(self.id, |lane| Lane { reading, ..lane });
         });
@@ -451,7 +476,10 @@ impl Tunnel {
 
     /// So much of the downlink has come and is not read.
     pub(crate) fn came(&self, unread: u64) {
-        self.gate.tell(|core, now| core.proxy.tunnel_came(now, self.id, Bytes(unread)));
+        self.gate.tell(|core, now| {
+            core.received += self.unread.come(Bytes(unread));
+            core.proxy.tunnel_came(now, self.id, Bytes(unread));
+        });
     }
 
     /// A round trip to its server takes so long.

@@ -23,10 +23,9 @@ const LATE: Duration = Duration::from_millis(200);
 const SEGMENT: usize = 1_448;
 const RESPONSE: usize = 80_000;
 /// Requests of each class at the same time.
-const LOOPS: u8 = 24;
-/// Between two requests in a tunnel.
-const PAUSE: Duration = Duration::from_millis(300);
-const WARM_UP: Duration = Duration::from_secs(1);
+const LOOPS: u8 = 6;
+/// The sizes of responses are learned in it.
+const WARM_UP: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(5);
 
 /// When the link is free.
@@ -106,11 +105,7 @@ async fn ask(mut client: Client, server: SocketAddr, through: Through, sum: Arc<
                 client.send(request).await;
                 client.head().await;
             }
-            Through::Tunnels => {
-                // What is asked before a response has been quiet for 200 ms is a part of it.
-                tokio::time::sleep(PAUSE).await;
-                client.send(QUESTION).await;
-            }
+            Through::Tunnels => client.send(QUESTION).await,
         }
         let mut left = RESPONSE;
         while left > 0 {
@@ -173,7 +168,7 @@ async fn classes_get_what_their_weights_say() {
     let found = received(on_the_link("msf"), Through::Requests, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((2.5..6.5).contains(&ratio(found)), "{found:?}");
+    assert!((2.0..8.0).contains(&ratio(found)), "{found:?}");
 }
 
 /// And so they do where the gateway sees bytes and no requests.
@@ -182,7 +177,7 @@ async fn classes_get_it_through_tunnels_too() {
     let found = received(on_the_link("msf"), Through::Tunnels, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((2.5..6.5).contains(&ratio(found)), "{found:?}");
+    assert!((2.0..8.0).contains(&ratio(found)), "{found:?}");
 }
 
 /// The same without scheduling: what the tests above find is the scheduler's work.
@@ -191,7 +186,7 @@ async fn without_a_scheduler_they_get_the_same() {
     let found = received(on_the_link("fifo"), Through::Requests, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((0.5..2.0).contains(&ratio(found)), "{found:?}");
+    assert!((0.6..1.6).contains(&ratio(found)), "{found:?}");
 }
 
 #[tokio::test]
@@ -199,7 +194,7 @@ async fn without_a_scheduler_they_get_the_same_through_tunnels() {
     let found = received(on_the_link("fifo"), Through::Tunnels, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((0.5..2.0).contains(&ratio(found)), "{found:?}");
+    assert!((0.6..1.6).contains(&ratio(found)), "{found:?}");
 }
 
 /// A class that asks for nothing leaves all to the other.

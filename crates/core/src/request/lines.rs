@@ -16,6 +16,10 @@
 //! counter divided by its active users, as in `MSF section 3.1`, gives all their
 //! shares to the one who asks.
 //!
+//! Beside the level stands what a user's requests have brought, without what was read of
+//! long responses: that orders lines. It begins at the least level of those who are busy
+//! whenever requests begin to wait, so nobody saves it up either.
+//!
 //! A user is *busy* who waits for something: for a request to be released, for a long
 //! response to be read, or for what was promised to a response. Who was not continues
 //! from the least level of those who were when somebody was served last (the rule of

@@ -27,7 +27,7 @@
 //! its way for a moment loses none to those who are ahead. A user without a request or
 //! response is forgotten as soon as they are not ahead of that.
 //!
-//! With 100 000 requests waiting, each takes 73 bytes, or 273 with a user of
+//! With 100 000 requests waiting, each takes 73 bytes, or 284 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the
 //! limits bound it.
 

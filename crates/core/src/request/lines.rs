@@ -16,6 +16,10 @@
 //! counter divided by its active users, as in `MSF section 3.1`, gives all their
 //! shares to the one who asks.
 //!
+//! Beside the level stands what a user's requests have brought, without what was read of
+//! long responses: that orders lines. It begins at the least level of those who are busy
+//! whenever requests begin to wait, so nobody saves it up either.
+//!
 //! A user is *busy* who waits for something: for a request to be released, for a long
 //! response to be read, or for what was promised to a response. Who was not continues
 //! from the least level of those who were when somebody was served last (the rule of
@@ -23,7 +27,7 @@
 //! its way for a moment loses none to those who are ahead. A user without a request or
 //! response is forgotten as soon as they are not ahead of that.
 //!
-//! With 100 000 requests waiting, each takes 73 bytes, or 273 with a user of
+//! With 100 000 requests waiting, each takes 73 bytes, or 284 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the
 //! limits bound it.
 

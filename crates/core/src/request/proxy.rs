@@ -262,9 +262,8 @@ impl Proxy {
     }
 
     /// How much the receive buffer of the connection to the server of this exchange
-    /// should hold. Ask after every
-    /// [`read`](Proxy::read). `None` leaves it as it is: the round trip is unknown, or
-    /// nothing is held back under this scheduler.
+    /// should hold. Ask after every [`read`](Proxy::read). `None` leaves it as it is: the
+    /// round trip is unknown, or nothing is held back under this scheduler.
     #[must_use]
     pub fn buffer(&self, exchange: ExchangeId) -> Option<Bytes> {
         let state = self.exchanges.get(&exchange.0)?;

@@ -14,8 +14,8 @@
 //! link were empty.
 //!
 //! Time fills the account no further than [`MEMORY`] of the link, or two responses that are
-//! not long: unused room is lost, and what is given back beyond that as fast as the link
-//! would carry it. So is the debt of a burst that nobody asked for. A
+//! not long: unused room is lost. What is given back beyond that is lost as fast as the link
+//! would carry it. So is the debt of a burst that nobody asked for, at once. A
 //! promise, however, is kept in the books: responses as large as seconds of the link are
 //! released one in those seconds.
 //!
@@ -209,7 +209,8 @@ impl Room {
     /// A promise was not used for so long that the time in which the link could have
     /// carried it is over.
     pub(super) fn reclaim(&mut self, size: Bytes) {
-        self.room = (self.room + i128::from(size.0) * BYTE).min(self.most_room().max(self.room));
+        let room = self.room + i128::from(size.0) * BYTE;
+        self.room = room.min(self.most_room()).max(self.room);
     }
 
     /// Whether there is room for this much, or as much as there ever is.

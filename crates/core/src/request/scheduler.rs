@@ -425,11 +425,7 @@ impl Scheduler {
             self.unwatch(number);
             if is_slow {
                 self.give_place_back(number);
-                let paid = self.responses[number as usize].paid;
-                if let Some(gate) = &mut self.gate {
-                    gate.room.reclaim(Bytes(paid));
-                }
-                self.set_paid(number, 0);
+                self.reclaim(number);
             } else {
                 self.watch(number, until);
             }
@@ -526,15 +522,19 @@ impl Scheduler {
     /// Lets a long response read on.
     fn grant(&mut self, number: u32) -> Option<Decision> {
         let size = self.gate.as_ref()?.config.grant;
-        let Response { handle, class, .. } = self.responses[number as usize];
+        let Response { handle, class, user, .. } = self.responses[number as usize];
         self.reach(self.lines.group(class));
         self.responses[number as usize].may += size.0;
         self.charge_ahead(number, size);
         self.extend(number);
+        // To get in line again, at its end, leaves nobody without anything to do.
+        self.lines.want(user);
         self.sate(number);
         if self.responses[number as usize].wants(size) {
             self.hunger(number, true);
         }
+        self.lines.unwant(user);
+        self.settle_busy(self.lines.group(class));
         Some(Decision::Read { handle, size })
     }
 }
@@ -546,7 +546,7 @@ impl Response {
 
     /// What a grant lets its server send beyond what was promised: nothing while more has
     /// come than its buffer should hold.
-    fn advance(&self, grant: Bytes) -> Bytes {
+    fn opens(&self, grant: Bytes) -> Bytes {
         if self.is_whole {
             return Bytes::ZERO;
         }

@@ -470,7 +470,7 @@ fn hunt(cases: u32, time: Duration) -> u64 {
         let config = Config {
             cases,
             failure_persistence: None,
-            max_shrink_iters: if std::env::var("NOSHRINK").is_ok() { 0 } else { 2_000 },
+            max_shrink_iters: 2_000,
             rng_seed: RngSeed::Fixed(seed),
             ..Config::default()
         };

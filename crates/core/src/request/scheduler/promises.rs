@@ -121,7 +121,7 @@ impl Scheduler {
 
     /// What was paid for a response and has not come: while there is something, its user
     /// is busy.
-    pub(super) fn set_paid(&mut self, number: u32, paid: u64) {
+    fn set_paid(&mut self, number: u32, paid: u64) {
         let response = &mut self.responses[number as usize];
         let before = std::mem::replace(&mut response.paid, paid);
         let user = response.user;
@@ -138,6 +138,15 @@ impl Scheduler {
     /// be first for ever.
     pub(super) fn vacate(&mut self, number: u32) {
         self.give_back(number, self.responses[number as usize].paid);
+    }
+
+    /// What was promised has not come for so long that the link could have carried it.
+    pub(super) fn reclaim(&mut self, number: u32) {
+        let paid = self.responses[number as usize].paid;
+        if let Some(gate) = &mut self.gate {
+            gate.room.reclaim(Bytes(paid));
+        }
+        self.set_paid(number, 0);
     }
 
     fn give_back(&mut self, number: u32, size: u64) {

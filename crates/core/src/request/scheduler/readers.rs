@@ -1,4 +1,10 @@
 //! Which long response is read next, and whether a request goes first.
+//!
+//! Long responses that want to be read stand in the order of what their users have
+//! received in all, those of one user in the order in which they came to want it. Requests
+//! stand in that of what their users' requests have brought. So a user's download waits for
+//! others, but not the page that the same user asks for meanwhile; and whoever asks for
+//! nothing but small responses waits as soon as they bring more than others get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,9 +41,9 @@ pub(super) enum Candidate {
 }
 
 impl Scheduler {
-    /// What is next when there is room for it: of the group that has received the
-    /// least, a request, unless its user is ahead of one whose long response wants to be
-    /// read by more than a [`LEAD`].
+    /// What is next when there is room for it: of the group that has received the least, a
+    /// request, unless its user's requests have brought more, by over a [`LEAD`], than a user
+    /// has received whose long response wants to be read.
     pub(super) fn candidate(&self) -> Option<Candidate> {
         let gate = self.gate.as_ref()?;
         let with_requests = self.window.follows_room();
@@ -50,27 +56,23 @@ impl Scheduler {
         if request.is_some_and(|request| request <= level.saturating_add(lead)) {
             return Some(Candidate::Request(group));
         }
-        self.read_next(user)
+        let (number, needs) = self.first_of(user)?;
+        Some(Candidate::Response { number, needs })
     }
 
     /// The long response that is next among those that want to be read, and the room that
     /// it needs.
     pub(super) fn next_reader(&self) -> Option<(u32, Bytes)> {
-        let gate = self.gate.as_ref()?;
         let group = self.classes.next_busy(false)?;
-        let &(.., user) = gate.readers[group as usize].first()?;
-        match self.read_next(user)? {
-            Candidate::Response { number, needs } => Some((number, needs)),
-            Candidate::Request(_) => None,
-        }
+        let &(.., user) = self.gate.as_ref()?.readers[group as usize].first()?;
+        self.first_of(user)
     }
 
-    /// The first hungry response of a user.
-    fn read_next(&self, user: u32) -> Option<Candidate> {
+    /// The first hungry response of a user, and the room that it needs.
+    fn first_of(&self, user: u32) -> Option<(u32, Bytes)> {
         let gate = self.gate.as_ref()?;
         let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
-        let needs = self.responses[*number as usize].advance(gate.config.grant);
-        Some(Candidate::Response { number: *number, needs })
+        Some((*number, self.responses[*number as usize].opens(gate.config.grant)))
     }
 
     /// A long response wants to be read, of a user who was busy before, or not.

@@ -355,8 +355,9 @@ impl Tunnel {
         let Request { class, user, .. } = self.name;
         match &mut self.flow {
             Flow::Response(response) => {
+                // What its window lets the server send is not paid for: the end of a response
+                // shows late in a tunnel, and all that time its user would have the room.
                 response.reading = scheduler.received(now, &response.permit, size);
-                scheduler.opened(now, &response.permit, self.buffer.size());
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;

@@ -20,6 +20,7 @@
 
 pub mod curves;
 pub mod disciplines;
+pub mod http;
 pub mod proxy;
 pub mod requests;
 pub mod scenarios;
@@ -47,6 +48,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "frames", fuzz_one: traces::frames },
     Target { name: "flows", fuzz_one: scenarios::flows },
     Target { name: "gateway", fuzz_one: scenarios::gateway },
+    Target { name: "http_body", fuzz_one: http::body },
+    Target { name: "http_head", fuzz_one: http::head },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "page_table", fuzz_one: traces::page_table },
@@ -56,5 +59,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
+    Target { name: "tls_records", fuzz_one: http::records },
     Target { name: "wire", fuzz_one: wire::fuzz_one },
 ];

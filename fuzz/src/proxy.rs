@@ -48,6 +48,7 @@ pub fn fuzz_one(input: &[u8]) {
     let config = ProxyConfig {
         patience: (extras >= 4).then(|| Span::millis(u64::from(extras >> 2) * 50)),
         pools: vec![Rate(10_000); usize::from(extras & 3)],
+        receive_buffer: Bytes(u64::from(extras) * 100),
         ..ProxyConfig::default()
     };
     let operations: Vec<_> = input.get(3..).unwrap_or(&[]).chunks(3).map(operation).collect();

@@ -61,11 +61,12 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
         2 if b == 0 => vec![Operation::Withdraw(a.into())],
         2 => vec![Operation::Resume { class, user, received: size(b) }],
         3 | 4 => vec![Operation::Receive { response: a.into(), size: size(b) }],
-        5 => vec![match b % 5 {
+        5 => vec![match b % 6 {
             0 => Operation::Break(a.into()),
             1 => Operation::Cancel(a.into()),
             2 => Operation::Complete(a.into()),
             3 => Operation::Come { response: a.into(), unread: size(b) },
+            4 => Operation::Open { response: a.into(), ahead: size(b) },
             _ => Operation::End(a.into()),
         }],
         6 => {

@@ -44,6 +44,11 @@ pub(crate) enum Command {
     Disciplines(DisciplinesArguments),
     /// List the request schedulers of gateways, or explain one
     Requests(RequestsArguments),
+    /// Run a live HTTP proxy that shares the downlink by scheduling requests
+    Gateway {
+        #[command(subcommand)]
+        command: GatewayCommand,
+    },
     /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
     Sizes(SizesArguments),
     /// List the built-in scenarios, or print one to start from
@@ -362,6 +367,56 @@ links.csv, summary.csv, summary.json (what --json prints) and manifest.json, fro
 repeats the comparison. Ctrl-C keeps the finished runs, reports them, and marks the results as
 partial.
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = GATEWAY_HELP)]
+pub(crate) enum GatewayCommand {
+    /// Check the file of a gateway, and show what it would do
+    Check(GatewayCheckArguments),
+    /// Show what a running gateway does
+    Status(GatewayStatusArguments),
+    /// Serve the clients of a gateway until interrupted
+    ///
+    /// Each request ends in a line of JSON on standard output. SIGHUP has the file read
+    /// again: all of it holds from then on, or nothing.
+    Run {
+        /// The file of the gateway
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+const GATEWAY_HELP: &str = "\
+Examples:
+  tidegate gateway check office.toml
+  tidegate gateway run office.toml
+  tidegate gateway status office.toml
+
+docs/gateway.md has a file to start from, and says what the gateway serves.
+Exit code: 0 success, 1 failure, 2 wrong command line or file.";
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayStatusArguments {
+    /// The file of the gateway, which names its admin port
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayCheckArguments {
+    /// The file of the gateway
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON Schema of files of gateways, for editors
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
 
 #[derive(Args, Debug)]
 #[command(after_help = SIZES_HELP)]

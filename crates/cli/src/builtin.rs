@@ -44,6 +44,23 @@ pub(crate) const GATEWAYS: &[Builtin] = &[
     Builtin { name: "failing", path: "gateways/failing.toml" },
     Builtin { name: "unfilled", path: "gateways/unfilled.toml" },
     Builtin { name: "viewers", path: "gateways/viewers.toml" },
+    Builtin { name: "silent", path: "gateways/silent.toml" },
+    Builtin { name: "hostile", path: "gateways/hostile.toml" },
+    Builtin { name: "hostile-full", path: "gateways/hostile-full.toml" },
+    Builtin { name: "unfilled-2-mbit", path: "gateways/unfilled-2-mbit.toml" },
+    Builtin { name: "unfilled-1-gbit", path: "gateways/unfilled-1-gbit.toml" },
+    Builtin { name: "equal-15-kb-80", path: "gateways/equal-15-kb-80.toml" },
+    Builtin { name: "equal-15-kb-90", path: "gateways/equal-15-kb-90.toml" },
+    Builtin { name: "equal-28-kb-80", path: "gateways/equal-28-kb-80.toml" },
+    Builtin { name: "equal-100-kb-80", path: "gateways/equal-100-kb-80.toml" },
+    Builtin { name: "equal-100-kb-90", path: "gateways/equal-100-kb-90.toml" },
+    Builtin { name: "equal-500-kb-80", path: "gateways/equal-500-kb-80.toml" },
+    Builtin { name: "equal-500-kb-90", path: "gateways/equal-500-kb-90.toml" },
+    Builtin { name: "lognormal", path: "gateways/lognormal.toml" },
+    Builtin { name: "pareto", path: "gateways/pareto.toml" },
+    Builtin { name: "school-equal", path: "gateways/school-equal.toml" },
+    Builtin { name: "viewers-and-pupils", path: "gateways/viewers-and-pupils.toml" },
+    Builtin { name: "downloads", path: "gateways/downloads.toml" },
 ];
 
 /// The file of this name among `builtins`.

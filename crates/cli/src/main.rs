@@ -13,6 +13,7 @@ mod curves;
 mod describe;
 mod failure;
 mod folder;
+mod gateway;
 mod gateways;
 mod generate;
 mod inputs;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, RequestsCommand};
+use arguments::{Arguments, Command, GatewayCommand, RequestsCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -53,6 +54,11 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Requests(arguments) => match &arguments.command {
             Some(RequestsCommand::Compare(arguments)) => gateways::run(arguments),
             None => catalogue::requests(&arguments),
+        },
+        Command::Gateway { command } => match command {
+            GatewayCommand::Check(arguments) => gateway::check(&arguments),
+            GatewayCommand::Status(arguments) => gateway::status(&arguments),
+            GatewayCommand::Run { file } => gateway::run(&file),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

@@ -334,6 +334,11 @@ impl<W: Copy + PartialEq> Carrier<W> {
         }
     }
 
+    /// What the server has of its responses and has not written.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.ready.values().map(|response| response.left).sum()
+    }
+
     fn write_reset(&mut self, object: usize, reason: u16, end: &mut Endpoint) {
         // Where responses have no frames, it stands for a segment that resets: it takes
         // a place behind the others, and arrives when and where a packet would.

@@ -8,7 +8,6 @@
 mod choice;
 pub mod file;
 pub(crate) mod layout;
-mod nearest;
 mod pages;
 mod shaper;
 pub(crate) mod sizes;
@@ -30,10 +29,10 @@ use crate::wlan::aggregation::Aggregation;
 
 pub use choice::{ChoiceError, FasterLink};
 pub use layout::WirelessCell;
-pub use nearest::nearest;
 pub use pages::{FrameOrder, PageProfile, Protocol, Visits};
 pub use shaper::{Shaper, Sharing};
 pub use sizes::SizeLaw;
+pub use tidegate_files::nearest;
 pub use traffic::{MOST_OPEN, TrafficKind, short};
 
 /// A link, its traffic, and the disciplines to be tried on it.

@@ -8,9 +8,11 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::pages::Pages;
-use tidegate_sim::requests::{Class, Demand, Outcome, ServerGroup, Setup, Through, Way, run_way};
-use tidegate_sim::scenario::SizeLaw;
+use tidegate_sim::requests::{
+    Class, Demand, Http, Outcome, ServerGroup, Setup, Through, Way, run_way,
+};
 use tidegate_sim::scenario::file::{Folder, gateway};
+use tidegate_sim::scenario::{Protocol, SizeLaw};
 
 fn outcome(setup: &Setup, name: &str, seed: u64) -> Outcome {
     let way = Way::new(name, name, &[]).expect("defaults are within range");
@@ -107,16 +109,91 @@ fn counting_acknowledged_bytes_differs_from_counting_sent_bytes() {
     assert_ne!(figures("shaped-las"), figures("shaped-las-ack"));
 }
 
+/// Three greedy users, of whom the second and the third are in one class, or are not.
+#[test]
+fn a_part_of_a_class_shares_with_it() {
+    let share = |name: &str, part_of| {
+        let mut classes = vec![class(1, 1, 8), class(1, 1, 8), class(1, 1, 8)];
+        classes[2].part_of = part_of;
+        let setup = Setup {
+            sizes: SizeLaw::Constant(Bytes(50_000)),
+            duration: Span::seconds(60),
+            warm_up: Span::seconds(10),
+            classes,
+            ..Setup::today()
+        };
+        let given: &[_] = if name == "msf" { &[("shares", "class")] } else { &[] };
+        let way = Way::new(name, name, given).expect("its settings are right").expect("a way");
+        let outcome = run_way(&setup, &way, 1, &mut Discard, &AtomicBool::new(false));
+        let received: Vec<_> = outcome.classes.iter().map(|it| it.received.0 as f64).collect();
+        received[0] / received.iter().sum::<f64>()
+    };
+    for name in ["msf", "htb", "pools"] {
+        let (whole, apart) = (share(name, Some(1)), share(name, None));
+        assert!((whole - 1.0 / 2.0).abs() < 0.03, "{name}: {whole}");
+        assert!((apart - 1.0 / 3.0).abs() < 0.03, "{name}: {apart}");
+    }
+}
+
+/// 100 kB over a link of 80 kbit/s of its own take ten seconds at least, and its neighbours'
+/// next to nothing.
+#[test]
+fn a_class_may_have_slow_links_of_its_own() {
+    let mut setup = Setup {
+        rate: Rate(20_000_000),
+        sizes: SizeLaw::Constant(Bytes(100_000)),
+        duration: Span::seconds(60),
+        warm_up: Span::ZERO,
+        classes: vec![class(1, 1, 1), class(1, 1, 1)],
+        ..Setup::today()
+    };
+    setup.classes[1].client_rate = Some(Rate(80_000));
+    for name in ["msf", "direct"] {
+        let outcome = outcome(&setup, name, 1);
+        let of = |class: usize, place| outcome.classes[class].response.quantile(place).unwrap();
+        assert!(of(0, 1.0) < 5.0 && of(1, 0.0) > 10.0, "{name}: {} {}", of(0, 1.0), of(1, 0.0));
+    }
+}
+
+/// A client takes 480 kB in a minute; the rest of 20 MB waits for it, and little of that at
+/// the gateway or on the link behind it, whose queue has no end.
+#[test]
+fn a_gateway_does_not_read_what_its_client_does_not_take() {
+    for protocol in [Protocol::Http11, Protocol::Http2] {
+        let mut setup = Setup {
+            rate: Rate(20_000_000),
+            sizes: SizeLaw::Constant(Bytes(20_000_000)),
+            http: Http { protocol, ..Http::TODAY },
+            duration: Span::seconds(70),
+            warm_up: Span::seconds(10),
+            classes: vec![class(1, 1, 1)],
+            ..Setup::today()
+        };
+        let received = |setup: &Setup, name| outcome(setup, name, 1).classes[0].received;
+        for name in ["msf", "fifo"] {
+            setup.classes[0].client_rate = Some(Rate(64_000));
+            let slow = received(&setup, name);
+            assert!((400_000..1_000_000).contains(&slow.0), "{protocol:?}, {name}: {slow}");
+            setup.classes[0].client_rate = None;
+            let quick = received(&setup, name);
+            assert!(quick > Bytes(2_000_000), "{protocol:?}, {name}: {quick}");
+        }
+    }
+}
+
 fn class(weight: u32, clients: u32, loops: u32) -> Class {
     Class {
         name: format!("weight {weight}"),
         weight: NonZeroU32::new(weight).expect("no weight is zero"),
+        part_of: None,
         clients,
         demand: Demand::Closed { loops, pause: Span::seconds(1) },
         pages: Pages::Drawn,
         sizes: None,
         request: None,
         through: Through::Requests,
+        failures: None,
+        client_rate: None,
         presence: None,
         silent: Vec::new(),
     }

@@ -95,6 +95,19 @@ fn no_place_is_lost_and_every_request_ends_once_whatever_fails() {
 }
 
 #[test]
+fn a_class_whose_servers_fail_fails_alone() {
+    let mut setup = Setup { duration: Span::seconds(60), warm_up: Span::ZERO, ..Setup::today() };
+    setup.classes[1].failures = Some(ServerFailures { reset: 1.0, ..ServerFailures::NONE });
+    for name in ["msf", "fifo", "direct"] {
+        let outcome = outcome(&setup, name, &[], 1);
+        let [one, failing, other] = &outcome.classes[..] else { panic!("three classes") };
+        assert!(failing.failures.reset > 5 && failing.completed == 0, "{name}");
+        assert_eq!(one.failures.all() + other.failures.all(), 0, "{name}");
+        assert!(one.completed > 5 && other.completed > 5, "{name}");
+    }
+}
+
+#[test]
 fn refused_requests_are_counted_as_such() {
     let outcome = outcome(&rough(), "paper", &[("waiting", "20")], 1);
     let refused = sum(&outcome, |class| class.failures.refused);

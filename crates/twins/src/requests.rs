@@ -64,6 +64,9 @@ struct World<'a> {
     class_reached: Fraction,
     /// What each user ever had, for their weight if weights are those of users.
     levels: Vec<((u32, u64), Fraction)>,
+    /// What the requests of each had brought, and at least what was reached when they last
+    /// began to wait.
+    asked: Vec<((u32, u64), Fraction)>,
     /// The least level of those of a group who wanted something when one of them was
     /// served last.
     reached: Vec<Fraction>,
@@ -82,6 +85,8 @@ struct World<'a> {
     at: Time,
     room: i128,
     read_floor: i128,
+    /// Whether what is read next is of the floor.
+    gives_floor: bool,
     request_floor: i128,
     /// What was promised to responses that were broken off and may still come.
     lingering: i128,
@@ -90,6 +95,9 @@ struct World<'a> {
     seen: u64,
     base: Option<u64>,
     unseen: u64,
+    /// What was left idle, and the last report.
+    idle: i128,
+    reported: Option<(Time, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -106,6 +114,11 @@ struct Response {
     /// What has come, read or not, and whether that is all.
     arrived: u64,
     is_whole: bool,
+    /// What may come beyond what was read, the most that may have come, and the most that
+    /// may when all that was granted is read.
+    ahead: u64,
+    edge: u64,
+    horizon: u64,
     /// What was promised and has not come.
     paid: u64,
     /// What the user was charged for and has not read.
@@ -133,6 +146,7 @@ impl<'a> World<'a> {
             service: vec![ZERO; classes],
             class_reached: ZERO,
             levels: Vec::new(),
+            asked: Vec::new(),
             reached: vec![ZERO; classes],
             joined: vec![0; classes],
             round: 0,
@@ -145,12 +159,15 @@ impl<'a> World<'a> {
             at: Time::ZERO,
             room: 0,
             read_floor: 0,
+            gives_floor: false,
             request_floor: 0,
             lingering: 0,
             delay: (Span::ZERO, Time::ZERO),
             seen: 0,
             base: None,
             unseen: 0,
+            idle: 0,
+            reported: None,
         }
     }
 
@@ -198,15 +215,19 @@ impl<'a> World<'a> {
 
     /// The level of a user of a class; 0 if nothing is known.
     fn level(&self, class: u32, user: u64) -> Fraction {
-        let known = self.levels.iter().find(|(name, _)| *name == (class, user));
-        known.map_or(ZERO, |(_, level)| *level)
+        known(&self.levels, (class, user))
     }
 
     fn set_level(&mut self, class: u32, user: u64, level: Fraction) {
-        match self.levels.iter_mut().find(|(name, _)| *name == (class, user)) {
-            Some((_, known)) => *known = level,
-            None => self.levels.push(((class, user), level)),
-        }
+        set(&mut self.levels, (class, user), level);
+    }
+
+    fn asked(&self, class: u32, user: u64) -> Fraction {
+        known(&self.asked, (class, user))
+    }
+
+    fn set_asked(&mut self, class: u32, user: u64, asked: Fraction) {
+        set(&mut self.asked, (class, user), asked);
     }
 
     /// Whether this user wants something.
@@ -261,7 +282,7 @@ impl<'a> World<'a> {
             self.waiting.iter().filter(|request| is_meant(request.class)).collect();
         if self.config.user_order == UserOrder::LeastService {
             // The sort is stable: requests stay in the order in which they came.
-            meant.sort_by_key(|request| self.level(request.class, request.user));
+            meant.sort_by_key(|request| self.asked(request.class, request.user));
         }
         meant.first().copied().copied()
     }
@@ -302,20 +323,18 @@ impl<'a> World<'a> {
         let is_meant = |class: u32| group.is_none_or(|group| group == class);
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
-        let level = |request: &Request| self.level(request.class, request.user);
         let release = |request: Request| {
             (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0))
         };
         let read = |request: Request| {
-            let is_whole = self.responses[self.position(request.handle)].is_whole;
-            let needs = if is_whole { 0 } else { gate.grant.0 };
-            (Event::Read { handle: request.handle, size: gate.grant }, needs)
+            (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
                 let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
                 let lead = Fraction::new(i128::from(lead), 1);
-                let is_first = level(&request) <= level(&reader).plus(lead);
+                let read_to = self.level(reader.class, reader.user);
+                let is_first = self.asked(request.class, request.user) <= read_to.plus(lead);
                 Some(if is_first { release(request) } else { read(reader) })
             }
             (Some(request), None) => Some(release(request)),
@@ -324,7 +343,31 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What is decided now. Only what the floor gives is taken from it at once.
+    /// The room that a grant to a long response takes.
+    fn advance(&self, request: Request) -> u64 {
+        let response = &self.responses[self.position(request.handle)];
+        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
+        let far = response.received + response.may + grant + response.ahead;
+        if response.is_whole {
+            0
+        } else {
+            far.saturating_sub(response.horizon.max(response.arrived)).min(grant)
+        }
+    }
+
+    /// The long response that may read what the link has left idle.
+    fn idle_reader(&self) -> Option<Request> {
+        let classes = (0..self.weights.len() as u32)
+            .filter(|class| self.hungry().any(|(request, _)| request.class == *class));
+        let next = classes.min_by_key(|class| {
+            (self.service[*class as usize], Reverse(self.share(*class)), *class)
+        })?;
+        let reader = self.first_reader(&|class| self.is_together() || class == next)?;
+        let needs = (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
+        (self.idle > 0 && self.idle >= needs).then_some(reader)
+    }
+
+    /// What is decided now. Only what a floor or the idle link gives is taken at once.
     fn decide(&mut self) -> Event {
         if self.is_open()
             && let Some(request) = self.next_request()
@@ -346,16 +389,16 @@ impl<'a> World<'a> {
             && let Some((oldest, _)) = oldest
         {
             self.read_floor -= grant;
+            self.gives_floor = true;
             return Event::Read { handle: oldest.handle, size: gate.grant };
         }
-        match self.candidate() {
-            Some((event, needs))
-                if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) =>
-            {
-                event
-            }
-            _ => Event::Rested,
+        let Some((event, needs)) = self.candidate() else { return Event::Rested };
+        if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) {
+            return event;
         }
+        let Some(reader) = self.idle_reader() else { return Event::Rested };
+        self.idle -= (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
+        Event::Read { handle: reader.handle, size: gate.grant }
     }
 
     /// Whether a class has a request waiting or a long response that wants to be read.
@@ -405,6 +448,15 @@ impl<'a> World<'a> {
         let found = self.responses.iter().position(|r| r.request.handle == handle);
         found.expect("it is outstanding")
     }
+}
+
+fn known(of: &[((u32, u64), Fraction)], name: (u32, u64)) -> Fraction {
+    of.iter().find(|(known, _)| *known == name).map_or(ZERO, |(_, level)| *level)
+}
+
+fn set(of: &mut Vec<((u32, u64), Fraction)>, name: (u32, u64), level: Fraction) {
+    of.retain(|(known, _)| *known != name);
+    of.push((name, level));
 }
 
 /// A byte, in bits times nanoseconds times millionths.

@@ -81,7 +81,30 @@ fn class(name: &str, class: &Class, setup: &Setup) -> String {
     };
     let request = class.request.map_or_else(String::new, |size| format!(", requests of {size}"));
     let sizes = class.sizes.as_ref().map_or_else(String::new, |law| format!(", objects {law}"));
-    format!("{name}: weight {}, {clients} {asks}{request}{sizes}{through}{presence}", class.weight)
+    let slow = class.client_rate.map_or_else(String::new, |rate| format!(", over links of {rate}"));
+    let failing = class.failures.as_ref().and_then(failing);
+    let failing = failing.map_or_else(String::new, |how| format!(", of which {how}"));
+    let whole = class
+        .part_of
+        .map_or_else(String::new, |whole| format!(", as users of {}", setup.classes[whole].name));
+    format!(
+        "{name}: weight {}{whole}, {clients} {asks}{request}{sizes}{through}{failing}{slow}{presence}",
+        class.weight
+    )
+}
+
+/// Which part of the responses fails, and how.
+fn failing(failures: &ServerFailures) -> Option<String> {
+    let ServerFailures { stall, reset, trickle, trickle_rate } = failures;
+    let failures = [
+        (*stall, "stall".to_string()),
+        (*reset, "are reset".into()),
+        (*trickle, format!("trickle at {trickle_rate}")),
+    ];
+    let failures = failures.iter().filter(|(part, _)| *part > 0.0);
+    let failures = failures.map(|(part, how)| format!("{}% {how}", short(part * 100.0)));
+    let failures: Vec<_> = failures.collect();
+    (!failures.is_empty()).then(|| failures.join(", "))
 }
 
 fn passing(cbr: &Cbr) -> String {
@@ -110,21 +133,10 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
         }
         Protocol::Http2 => format!("HTTP/2, one of a client to a server, kept for {keep_alive}"),
     };
-    let ServerFailures { stall, reset, trickle, trickle_rate } = &setup.failures;
-    let failures = [
-        (*stall, "stall".to_string()),
-        (*reset, "are reset".into()),
-        (*trickle, format!("trickle at {trickle_rate}")),
-    ];
-    let failures: Vec<_> = failures
-        .iter()
-        .filter(|(part, _)| *part > 0.0)
-        .map(|(part, how)| format!("{}% {how}", short(part * 100.0)))
-        .collect();
     servers
         .chain([("objects".into(), objects), ("connections".into(), connections)])
         .chain([("gateway".into(), gateway)])
-        .chain((!failures.is_empty()).then(|| ("failures".into(), failures.join(", "))))
+        .chain(failing(&setup.failures).map(|how| ("failures".into(), how)))
         .collect()
 }
 

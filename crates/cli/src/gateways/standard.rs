@@ -15,7 +15,8 @@ pub(crate) struct Standard {
     pub(crate) no_gateway: Option<usize>,
     /// Whose weights each way applies.
     pub(crate) weights: Vec<Weights>,
-    /// Each class's share when weights are those of classes.
+    /// Each class's share when weights are those of classes; nothing for a part of another,
+    /// which shares with it.
     pub(crate) by_class: Vec<f64>,
     /// Each class's share when weights are those of users, for the average number of users present.
     pub(crate) by_user: Vec<f64>,
@@ -39,7 +40,7 @@ impl Standard {
         Standard {
             no_gateway: comparison.ways.iter().position(Way::is_direct),
             weights: comparison.ways.iter().map(Way::weights).collect(),
-            by_class: shares(&|_| 1.0),
+            by_class: shares(&|number| f64::from(u8::from(classes[number].part_of.is_none()))),
             by_user: shares(&users),
         }
     }
@@ -85,11 +86,15 @@ mod tests {
             clients = 4
             present = "1 min"
             absent = "3 min"
+            [[class]]
+            name = "helpdesk"
+            part_of = "staff"
+            clients = 1
         "#;
         let comparison = gateway::parse("two", text, &Folder(".".into())).expect("a right file");
         let standard = Standard::of(&comparison);
         assert_eq!(standard.no_gateway, Some(3));
-        let [user, class] = [&[6.0 / 7.0, 1.0 / 7.0][..], &[0.75, 0.25]].map(Some);
+        let [user, class] = [&[0.6, 0.1, 0.3][..], &[0.75, 0.25, 0.0]].map(Some);
         let due: Vec<_> = (0..4).map(|place| standard.due(place)).collect();
         assert_eq!(due, [user, class, class, None]);
         assert!(!standard.is_one());

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod curves;
+mod gateway;
 mod gateways;
 
 use std::fs;

@@ -84,6 +84,24 @@ fn what_could_cost_msf_is_as_it_was() {
 }
 
 #[test]
+fn gateways_of_all_loads_sizes_and_rates_are_as_they_were() {
+    for name in ["unfilled-2-mbit", "unfilled-1-gbit", "lognormal", "pareto", "school-equal"] {
+        gateways(name, name, &[]);
+    }
+    for (size, load) in [(15, 80), (15, 90), (28, 80), (100, 80), (100, 90), (500, 80), (500, 90)] {
+        let name = format!("equal-{size}-kb-{load}");
+        gateways(&name, &name, &[]);
+    }
+}
+
+#[test]
+fn users_beside_others_who_are_in_the_way_are_as_they_were() {
+    for name in ["silent", "hostile", "hostile-full", "viewers-and-pupils", "downloads"] {
+        gateways(name, name, &[]);
+    }
+}
+
+#[test]
 fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
     for name in ["gateway-wifi", "gateway-ecn", "gateway-fq-codel"] {
         gateways(name, &format!("{name}.toml"), &[]);

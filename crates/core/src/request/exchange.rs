@@ -84,6 +84,8 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Exchange {
     class: ClassId,
+    /// What the receive buffer holds in any case.
+    least: Bytes,
     state: State,
 }
 
@@ -112,8 +114,9 @@ struct Outstanding {
 }
 
 impl Exchange {
-    pub(super) fn new(class: ClassId, ticket: Ticket) -> Exchange {
-        Exchange { class, state: State::Waiting(ticket) }
+    /// It waits; the receive buffer of its connection will hold `least` bytes.
+    pub(super) fn new(class: ClassId, ticket: Ticket, least: Bytes) -> Exchange {
+        Exchange { class, least, state: State::Waiting(ticket) }
     }
 
     /// Every transition. After an ending, the exchange must be dropped.
@@ -125,7 +128,8 @@ impl Exchange {
     ) -> Option<Ending> {
         match (&mut self.state, event) {
             (State::Waiting(_), Event::Released { permit, pooled }) => {
-                self.state = State::Outstanding(Outstanding::new(now, permit, pooled));
+                let buffer = Buffer::new(self.least);
+                self.state = State::Outstanding(Outstanding::new(now, permit, pooled, buffer));
                 None
             }
             (State::Waiting(ticket), event @ (Event::Left | Event::Broken)) => {
@@ -200,7 +204,8 @@ impl Exchange {
 
     /// The buffer that a response needs, if its path is known.
     pub(super) fn buffer(&self) -> Option<Bytes> {
-        self.outstanding().and_then(|response| response.buffer.size())
+        let buffer = self.outstanding().map(|response| &response.buffer);
+        buffer.filter(|buffer| buffer.is_timed()).map(Buffer::size)
     }
 
     /// A round trip to its server takes so long.
@@ -219,7 +224,7 @@ impl Exchange {
 }
 
 impl Outstanding {
-    fn new(now: Time, permit: Permit, pooled: bool) -> Outstanding {
+    fn new(now: Time, permit: Permit, pooled: bool, buffer: Buffer) -> Outstanding {
         Outstanding {
             permit,
             connected: false,
@@ -228,7 +233,7 @@ impl Outstanding {
             unread: Bytes::ZERO,
             moved: now,
             ungranted: None,
-            buffer: Buffer::default(),
+            buffer,
         }
     }
 
@@ -236,6 +241,7 @@ impl Outstanding {
     fn come(&mut self, now: Time, unread: Bytes, complete: bool, scheduler: &mut Scheduler) {
         self.connected = true;
         self.unread = unread;
+        self.buffer.come(unread);
         scheduler.came(now, &self.permit, unread);
         if complete {
             scheduler.arrived(now, &self.permit);
@@ -251,6 +257,7 @@ impl Outstanding {
         self.buffer.read(now, size);
         self.unread -= size;
         let reading = scheduler.received(now, &self.permit, size);
+        scheduler.opened(now, &self.permit, self.buffer.size());
         self.reading = match self.reading {
             Reading::UpTo(left) if self.pooled => Reading::UpTo(left - size),
             _ => reading,

@@ -16,6 +16,10 @@
 //! counter divided by its active users, as in `MSF section 3.1`, gives all their
 //! shares to the one who asks.
 //!
+//! Beside the level stands what a user's requests have brought, without what was read of
+//! long responses: that orders lines. It begins at the least level of those who are busy
+//! whenever requests begin to wait, so nobody saves it up either.
+//!
 //! A user is *busy* who waits for something: for a request to be released, for a long
 //! response to be read, or for what was promised to a response. Who was not continues
 //! from the least level of those who were when somebody was served last (the rule of
@@ -23,7 +27,7 @@
 //! its way for a moment loses none to those who are ahead. A user without a request or
 //! response is forgotten as soon as they are not ahead of that.
 //!
-//! With 100 000 requests waiting, each takes 73 bytes, or 273 with a user of
+//! With 100 000 requests waiting, each takes 73 bytes, or 284 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the
 //! limits bound it.
 
@@ -119,12 +123,24 @@ struct Line {
     /// What the owner of the line has received: bytes, or units of
     /// 1/[`LEVEL_SCALE`] byte for a weight of 1.
     level: u64,
+    /// The same without what was read of long responses, as far as it was received since
+    /// requests last waited.
+    asked: u64,
+}
+
+/// The part of a response that a user receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What comes before it is long.
+    Asked,
+    /// What is read by grants.
+    Long,
 }
 
 /// The lines of a group that are not empty.
 #[derive(Clone, Debug, Default)]
 struct Order {
-    /// Level, arrival of the first request, line.
+    /// What requests have brought, arrival of the first request, line.
     lines: BTreeSet<(u64, u64, u32)>,
     /// Those who are busy, by level.
     busy: BTreeSet<(u64, u32)>,
@@ -200,9 +216,9 @@ impl Lines {
         self.orders[group as usize].lines.first().map(|(_, arrived, _)| *arrived)
     }
 
-    /// The level of the line whose request is the next of a group.
-    pub(super) fn first_level(&self, group: u32) -> Option<u64> {
-        self.orders[group as usize].lines.first().map(|(level, ..)| *level)
+    /// What the requests of the line that is the next of a group have brought.
+    pub(super) fn first_asked(&self, group: u32) -> Option<u64> {
+        self.orders[group as usize].lines.first().map(|(asked, ..)| *asked)
     }
 
     /// The group of a user.
@@ -279,9 +295,11 @@ impl Lines {
             Some(before) => self.waiting[before as usize].behind = Some(waiting),
             None => {
                 let order = &mut self.orders[group as usize];
+                let reached = order.reached;
                 let line_state = &mut self.lines[line as usize];
                 line_state.first = Some(waiting);
-                order.lines.insert((line_state.level, arrived, line));
+                line_state.asked = line_state.asked.max(reached);
+                order.lines.insert((line_state.asked, arrived, line));
             }
         }
         self.lines[line as usize].last = Some(waiting);
@@ -372,37 +390,42 @@ impl Lines {
         (!self.users[user as usize].is_idle()).then_some(user)
     }
 
-    /// A user has received `size`, or will.
-    pub(super) fn charge(&mut self, user: u32, size: Bytes) {
+    /// A user has received `size`, or will, of a long response or else of a request.
+    pub(super) fn charge(&mut self, user: u32, size: Bytes, of: Part) {
         let more = self.level_of(self.users[user as usize].name.0, size);
-        self.set_level(user, |level, _| level.saturating_add(more));
+        self.set_level(user, of, |level, _| level.saturating_add(more));
     }
 
     /// `size` that a user was charged for will not come. It takes nobody below the
     /// level that a newcomer has, so nobody saves up by asking for what never comes.
-    pub(super) fn refund(&mut self, user: u32, size: Bytes) {
+    pub(super) fn refund(&mut self, user: u32, size: Bytes, of: Part) {
         let less = self.level_of(self.users[user as usize].name.0, size);
-        self.set_level(user, |level, reached| level.saturating_sub(less).max(reached).min(level));
+        self.set_level(user, of, |level, reached| {
+            level.saturating_sub(less).max(reached).min(level)
+        });
     }
 
-    /// Moves a user to the level that `change` makes of their own and the one reached.
-    fn set_level(&mut self, user: u32, change: impl FnOnce(u64, u64) -> u64) {
+    /// Moves a user to the levels that `change` makes of their own and the one reached.
+    fn set_level(&mut self, user: u32, of: Part, change: impl Fn(u64, u64) -> u64) {
         if self.order == UserOrder::Arrival {
             return;
         }
         let group = self.group_of(user);
         let line = &mut self.lines[user as usize];
         let order = &mut self.orders[group as usize];
-        let before = line.level;
+        let Line { level: before, asked, .. } = *line;
         line.level = change(before, order.reached);
-        let after = line.level;
+        if order.busy.remove(&(before, user)) {
+            order.busy.insert((line.level, user));
+        }
+        if of == Part::Long {
+            return;
+        }
+        line.asked = change(asked, order.reached);
         if let Some(first) = line.first {
             let arrived = self.waiting[first as usize].arrived;
-            order.lines.remove(&(before, arrived, user));
-            order.lines.insert((after, arrived, user));
-        }
-        if order.busy.remove(&(before, user)) {
-            order.busy.insert((after, user));
+            order.lines.remove(&(asked, arrived, user));
+            order.lines.insert((line.asked, arrived, user));
         }
     }
 
@@ -414,7 +437,7 @@ impl Lines {
         self.place_busy(user);
         self.classes[request.class.0 as usize].waiting -= 1;
         let (line, group) = (self.line_of(user), self.group(request.class.0));
-        let level = self.lines[line as usize].level;
+        let asked = self.lines[line as usize].asked;
         match behind {
             Some(behind) => self.waiting[behind as usize].before = before,
             None => self.lines[line as usize].last = before,
@@ -424,8 +447,8 @@ impl Lines {
             None => {
                 self.lines[line as usize].first = behind;
                 let lines = &mut self.orders[group as usize].lines;
-                lines.remove(&(level, arrived, line));
-                lines.extend(behind.map(|next| (level, self.waiting[next as usize].arrived, line)));
+                lines.remove(&(asked, arrived, line));
+                lines.extend(behind.map(|next| (asked, self.waiting[next as usize].arrived, line)));
             }
         }
         (request, user)

@@ -62,6 +62,9 @@ pub struct ProxyConfig {
     ///
     /// They do not limit tunnels.
     pub pools: Vec<Rate>,
+    /// What the receive buffer of a connection to a server holds at least. Zero takes it that nothing comes of a long response before it may be
+    /// read.
+    pub receive_buffer: Bytes,
     /// When a tunnel asks, and when it has its answer.
     pub tunnels: TunnelConfig,
 }
@@ -184,6 +187,7 @@ pub struct Pauses {
 pub struct Proxy {
     scheduler: Scheduler,
     patience: Option<Span>,
+    receive_buffer: Bytes,
     pools: Pools,
     exchanges: BTreeMap<u64, Exchange>,
     tunnels: BTreeMap<u64, Tunnel>,
@@ -205,10 +209,11 @@ impl Proxy {
     /// A gateway that begins at `now`, without any request.
     #[must_use]
     pub fn new(now: Time, scheduler: Scheduler, config: ProxyConfig) -> Proxy {
-        let ProxyConfig { patience, pools, tunnels } = config;
+        let ProxyConfig { patience, pools, receive_buffer, tunnels } = config;
         Proxy {
             scheduler,
             patience,
+            receive_buffer,
             pools: Pools::new(now, &pools),
             exchanges: BTreeMap::new(),
             tunnels: BTreeMap::new(),
@@ -232,7 +237,7 @@ impl Proxy {
         let number = self.named;
         let ticket = self.scheduler.arrive(Request { handle: number, class, user })?;
         self.named += 1;
-        self.exchanges.insert(number, Exchange::new(class, ticket));
+        self.exchanges.insert(number, Exchange::new(class, ticket, self.receive_buffer));
         Ok(ExchangeId(number))
     }
 
@@ -257,9 +262,8 @@ impl Proxy {
     }
 
     /// How much the receive buffer of the connection to the server of this exchange
-    /// should hold, unless the driver's least is more. Ask after every
-    /// [`read`](Proxy::read). `None` leaves it as it is: the round trip is unknown, or
-    /// nothing is held back under this scheduler.
+    /// should hold. Ask after every [`read`](Proxy::read). `None` leaves it as it is: the
+    /// round trip is unknown, or nothing is held back under this scheduler.
     #[must_use]
     pub fn buffer(&self, exchange: ExchangeId) -> Option<Bytes> {
         let state = self.exchanges.get(&exchange.0)?;

@@ -13,10 +13,17 @@
 //! Whoever breaks responses off would otherwise have others released at once, as if the
 //! link were empty.
 //!
-//! The account holds no more than [`MEMORY`] of the link, or two responses that are
-//! not long: unused room is lost. So is the debt of a burst that nobody asked for. A
+//! Time fills the account no further than [`MEMORY`] of the link, or two responses that are
+//! not long: unused room is lost. What is given back beyond that is lost as fast as the link
+//! would carry it. So is the debt of a burst that nobody asked for, at once. A
 //! promise, however, is kept in the books: responses as large as seconds of the link are
 //! released one in those seconds.
+//!
+//! *What the link leaves idle is read.* A promise to a server that is far away, slow or
+//! silent takes room while nothing comes. If the link's own counter says that it carried
+//! less than it could, long responses may read as much in spite of that, those of the user
+//! with the least first. Their promises are in the books too: when late bytes come after
+//! all, time pays for both.
 //!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:
@@ -75,6 +82,8 @@ pub(super) struct Room {
     reported: Time,
     /// What was promised to responses that were broken off, and may still come.
     lingering: i128,
+    /// What the link has left idle lately.
+    idle: i128,
 }
 
 impl Room {
@@ -91,6 +100,7 @@ impl Room {
             delay: Span::ZERO,
             reported: Time::ZERO,
             lingering: 0,
+            idle: 0,
         }
     }
 
@@ -105,7 +115,12 @@ impl Room {
         self.lingering -= back;
         let paid = |millionths: u64| span * i128::from(self.rate.0) * i128::from(millionths);
         let (room, floor) = (paid(self.pays_millionths()), paid(self.config.floor_millionths));
-        self.room = (self.room + room + back).min(self.most_room());
+        let most = self.most_room();
+        self.room = if self.room > most {
+            most.max(self.room - self.carries(all))
+        } else {
+            (self.room + room + back).min(most)
+        };
         self.read_floor = (self.read_floor + floor).min(self.grant());
         self.request_floor = (self.request_floor + floor).min(self.grant());
     }
@@ -139,6 +154,33 @@ impl Room {
         self.take(size - paid);
     }
 
+    /// In a `span` the link has carried `size`, though somebody wanted to be read.
+    pub(super) fn leave_idle(&mut self, span: Span, size: Bytes) {
+        let could = i128::from(span.0) * i128::from(self.rate.0);
+        let could = could * i128::from(self.target_millionths);
+        let most = self.memory().max(2 * self.grant());
+        self.idle = (self.idle + could - i128::from(size.0) * BYTE).clamp(0, most);
+    }
+
+    /// Nobody could have used what the link left idle.
+    pub(super) fn forget_idle(&mut self) {
+        self.idle = 0;
+    }
+
+    /// Whether the link has left so much idle.
+    pub(super) fn has_idle(&self, size: Bytes) -> bool {
+        self.idle > 0 && self.idle >= self.wanted(size)
+    }
+
+    /// Takes what the link has left idle, if that is so much.
+    pub(super) fn take_idle(&mut self, size: Bytes) -> bool {
+        let has = self.has_idle(size);
+        if has {
+            self.idle -= self.wanted(size);
+        }
+        has
+    }
+
     /// Responses up to this size are not long.
     pub(super) fn set_largest(&mut self, size: Bytes) {
         self.largest = size;
@@ -158,9 +200,17 @@ impl Room {
         self.target_millionths.saturating_sub(excess / (DRAIN.0 / MILLION))
     }
 
-    /// A promise was not used up.
+    /// A promise was not used up. That is room again, even if it is more than the account
+    /// holds: many that end together would otherwise lose what others could have had.
     pub(super) fn refund(&mut self, size: Bytes) {
-        self.room = (self.room + i128::from(size.0) * BYTE).min(self.most_room());
+        self.room += i128::from(size.0) * BYTE;
+    }
+
+    /// A promise was not used for so long that the time in which the link could have
+    /// carried it is over.
+    pub(super) fn reclaim(&mut self, size: Bytes) {
+        let room = self.room + i128::from(size.0) * BYTE;
+        self.room = room.min(self.most_room()).max(self.room);
     }
 
     /// Whether there is room for this much, or as much as there ever is.

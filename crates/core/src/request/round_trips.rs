@@ -45,3 +45,15 @@ impl RoundTrips {
         (samples > 0).then(|| excess / samples)
     }
 }
+
+/// The latest round trip of a connection: that of its handshake, or the one that has moved
+/// the smoothed value, which counts an eighth of it (RFC 6298 section 2.3). TCP tells a
+/// gateway no other. `None` if there has been no other since `before`.
+#[must_use]
+pub fn latest_round_trip(before: Option<Span>, smoothed: Span) -> Option<Span> {
+    match before {
+        None => Some(smoothed),
+        Some(before) if before == smoothed => None,
+        Some(before) => Some(Span((8 * smoothed.0).saturating_sub(7 * before.0))),
+    }
+}

@@ -1,6 +1,7 @@
 //! The scheduler: arbiter, window and read gate in one state machine.
 
 mod promises;
+mod readers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -8,13 +9,14 @@ use std::num::NonZeroU32;
 use slab::Slab;
 
 use super::classes::{ClassOrder, Classes};
-use super::lines::{Lines, UserOrder, WaitingLimits};
+use super::lines::{Lines, Part, UserOrder, WaitingLimits};
 use super::permit::{End, Permit, Permits, Returned};
 use super::room::{ReadGateConfig, Room};
 use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Span, Time};
+use readers::{Candidate, ReadGate};
 
 /// Settings of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct Scheduler {
     seen: u64,
     /// The link's counter at the first report, and what was not seen yet at the last.
     unseen: Option<(Bytes, u64)>,
+    /// The last report: its time, and the link's counter.
+    reported: Option<(Time, Bytes)>,
     gate: Option<ReadGate>,
     /// The latest time that is known.
     now: Time,
@@ -76,6 +80,11 @@ struct Response {
     /// What has come, read or not, and whether that is all.
     arrived: u64,
     is_whole: bool,
+    /// What the server may send beyond what has been read, the most that it may have
+    /// sent, and the most that it may when all that was granted is read.
+    ahead: u64,
+    edge: u64,
+    horizon: u64,
     /// What the room has paid for and has not come.
     paid: u64,
     /// What class and user have been charged for and has not been read.
@@ -90,33 +99,6 @@ struct Response {
     is_long: bool,
     /// Its number among the hungry responses, if it is one.
     hungry: Option<u64>,
-}
-
-/// The read gate: long responses, and the room that they and requests compete for.
-#[derive(Debug)]
-struct ReadGate {
-    config: ReadGateConfig,
-    room: Room,
-    sizes: Sizes,
-    rate: Rate,
-    /// The responses that want to be read: those of each user, and all, in the order
-    /// in which they became hungry.
-    by_user: BTreeSet<(u32, u64, u32)>,
-    by_age: BTreeMap<u64, u32>,
-    /// The users of each group who have one, by level.
-    readers: Vec<BTreeSet<(u64, u64, u32)>>,
-    hungered: u64,
-    /// The responses that have to bring something, by the time until which.
-    watched: BTreeSet<(Time, u32)>,
-}
-
-/// What is next when there is room for it.
-#[derive(Clone, Copy, Debug)]
-enum Candidate {
-    /// A request of this group.
-    Request(u32),
-    /// This long response, all of which may have come.
-    Response { number: u32, is_whole: bool },
 }
 
 impl Scheduler {
@@ -154,6 +136,7 @@ impl Scheduler {
             held: 0,
             seen: 0,
             unseen: None,
+            reported: None,
             gate,
             now: Time::ZERO,
         }
@@ -238,12 +221,15 @@ impl Scheduler {
         if let Some(oldest) = gate.by_age.first_key_value().map(|(_, oldest)| *oldest)
             && gate.room.take_read_floor()
         {
-            return self.grant(oldest);
+            return self.grant(oldest, Part::Asked);
         }
-        let candidate = candidate.filter(|candidate| gate.room.has(gate.needs(*candidate)))?;
+        let candidate = candidate?;
+        if !gate.room.has(gate.needs(candidate)) {
+            return self.read_idle();
+        }
         match candidate {
             Candidate::Request(group) => self.release(group),
-            Candidate::Response { number, .. } => self.grant(number),
+            Candidate::Response { number, .. } => self.grant(number, Part::Long),
         }
     }
 
@@ -262,10 +248,12 @@ impl Scheduler {
         let requests = waits && self.window.follows_room();
         let requests = gate.room.next_request_floor().filter(|_| requests);
         let room = candidate.and_then(|candidate| gate.room.next(gate.needs(candidate)));
+        let idle = self.next_reader().filter(|(_, needs)| gate.room.has_idle(*needs));
+        let idle = idle.map(|_| self.now);
         // What a slow response leaves is room.
         let watched = gate.watched.first().map(|(until, _)| *until);
         let watched = watched.filter(|_| candidate.is_some() || waits);
-        [reads, requests, room, watched].into_iter().flatten().min()
+        [reads, requests, room, idle, watched].into_iter().flatten().min()
     }
 
     /// A part of `size` of a response has been read; returns how to read the rest.
@@ -282,8 +270,8 @@ impl Scheduler {
         response.may = response.may.saturating_sub(size.0);
         let uncharged = size.0.saturating_sub(response.charged);
         response.charged = response.charged.saturating_sub(size.0);
-        let (class, received) = (response.class, response.received);
-        self.charge(class, user, Bytes(uncharged));
+        let (class, received, of) = (response.class, response.received, response.part());
+        self.charge(class, user, Bytes(uncharged), of);
         self.bring(number, received);
         let Some(gate) = &self.gate else { return Reading::Freely };
         let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
@@ -293,18 +281,18 @@ impl Scheduler {
             if in_time && response.received < long_from.0 {
                 return Reading::Freely;
             }
-            response.is_long = true;
-            response.may = 0;
             self.give_place_back(number);
             self.unwatch(number);
             self.refund(number);
+            let response = &mut self.responses[number as usize];
+            (response.is_long, response.may) = (true, 0);
         }
-        let Response { hungry, may, .. } = self.responses[number as usize];
-        // Half a grant ahead, so that reading does not stop at the end of each.
-        if hungry.is_none() && Bytes(may) <= grant / 2 {
+        let response = &self.responses[number as usize];
+        let may = Bytes(response.may);
+        if response.hungry.is_none() && response.wants(grant) {
             self.hunger(number, was_busy);
         }
-        Reading::UpTo(Bytes(may))
+        Reading::UpTo(may)
     }
 
     /// Of a response `unread` bytes have come that are not read yet. The link has carried
@@ -314,6 +302,18 @@ impl Scheduler {
         let number = permit.response();
         if let Some(response) = self.responses.get(number as usize) {
             self.bring(number, response.received.saturating_add(unread.0));
+        }
+    }
+
+    /// The server of a response may send so much beyond what has been read, for the receive
+    /// buffer of its connection holds that. Report it after every part that has been read.
+    pub fn opened(&mut self, now: Time, permit: &Permit, ahead: Bytes) {
+        self.advance(now);
+        let number = permit.response();
+        if let Some(response) = self.responses.get_mut(number as usize) {
+            response.ahead = ahead.0;
+            response.edge = response.edge.max(response.received.saturating_add(ahead.0));
+            self.extend(number);
         }
     }
 
@@ -340,7 +340,7 @@ impl Scheduler {
             && self.lines.class(class.0).is_some()
         {
             match self.lines.user(class, user) {
-                Some(user) => self.charge(class.0, user, size),
+                Some(user) => self.charge(class.0, user, size, Part::Asked),
                 None => self.classes.charge(self.lines.group(class.0), size),
             }
         }
@@ -357,8 +357,13 @@ impl Scheduler {
         if let Some(gate) = &mut self.gate {
             gate.room.carry(Bytes(unseen.saturating_sub(before)));
             // What was inside the gateway has been seen since, and paid for.
-            gate.room.refund(Bytes(before.saturating_sub(unseen)));
+            gate.room.reclaim(Bytes(before.saturating_sub(unseen)));
             gate.room.report_delay(report.queueing_delay);
+            let last = self.reported.replace((now, report.carried));
+            match last.filter(|_| !gate.by_age.is_empty()) {
+                Some((at, before)) => gate.room.leave_idle(now.since(at), report.carried - before),
+                None => gate.room.forget_idle(),
+            }
         }
         self.window.report(now, report, self.held);
     }
@@ -420,7 +425,7 @@ impl Scheduler {
             self.unwatch(number);
             if is_slow {
                 self.give_place_back(number);
-                self.vacate(number);
+                self.reclaim(number);
             } else {
                 self.watch(number, until);
             }
@@ -478,6 +483,9 @@ impl Scheduler {
             received: received.0,
             arrived: received.0,
             is_whole: false,
+            ahead: 0,
+            edge: received.0,
+            horizon: received.0,
             paid: 0,
             charged: 0,
             may: 0,
@@ -493,26 +501,6 @@ impl Scheduler {
         number
     }
 
-    /// What is next when there is room for it: of the group that has received the
-    /// least, a request, unless its user is ahead of one whose long response wants to be
-    /// read by more than a [`LEAD`].
-    fn candidate(&self) -> Option<Candidate> {
-        let gate = self.gate.as_ref()?;
-        let with_requests = self.window.follows_room();
-        let group = self.classes.next_busy(with_requests)?;
-        let request = self.lines.first_level(group).filter(|_| with_requests);
-        let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
-            return request.map(|_| Candidate::Request(group));
-        };
-        let lead = self.lines.lead(gate.lead());
-        if request.is_some_and(|request| request <= level.saturating_add(lead)) {
-            return Some(Candidate::Request(group));
-        }
-        let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
-        let is_whole = self.responses[*number as usize].is_whole;
-        Some(Candidate::Response { number: *number, is_whole })
-    }
-
     /// Those who become busy from now on start where the one with the least is who is.
     fn reach(&mut self, group: u32) {
         self.classes.reach();
@@ -524,40 +512,53 @@ impl Scheduler {
         self.classes.set_busy(group, self.lines.has_busy(group));
     }
 
-    /// Lets a long response read on.
-    fn grant(&mut self, number: u32) -> Option<Decision> {
+    /// Lets a long response read what the link has left idle.
+    fn read_idle(&mut self) -> Option<Decision> {
+        let (number, needs) = self.next_reader()?;
+        let is_idle = self.gate.as_mut()?.room.take_idle(needs);
+        if is_idle { self.grant(number, Part::Long) } else { None }
+    }
+
+    /// Lets a long response read on. What it reads counts as this part: requests pay for
+    /// what a floor gives, for where requests take all the room, nothing else makes up for it.
+    fn grant(&mut self, number: u32, of: Part) -> Option<Decision> {
         let size = self.gate.as_ref()?.config.grant;
-        let Response { handle, class, is_whole, .. } = self.responses[number as usize];
+        let Response { handle, class, user, .. } = self.responses[number as usize];
         self.reach(self.lines.group(class));
         self.responses[number as usize].may += size.0;
-        self.charge_ahead(number, size);
-        if !is_whole {
-            self.promise(number, size);
-            self.watch(number, self.now);
-        }
+        self.charge_ahead(number, size, of);
+        self.extend(number);
+        // To get in line again, at its end, leaves nobody without anything to do.
+        self.lines.want(user);
         self.sate(number);
+        if self.responses[number as usize].wants(size) {
+            self.hunger(number, true);
+        }
+        self.lines.unwant(user);
+        self.settle_busy(self.lines.group(class));
         Some(Decision::Read { handle, size })
     }
 }
 
-impl ReadGate {
-    /// The number of the first hungry response of a user.
-    fn reader(&self, user: u32) -> Option<u64> {
-        let first = self.by_user.range((user, 0, 0)..).next();
-        first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
+impl Response {
+    fn part(&self) -> Part {
+        if self.is_long { Part::Long } else { Part::Asked }
     }
 
-    /// How far ahead a user of weight 1 may be.
-    fn lead(&self) -> Bytes {
-        self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
-    }
-
-    /// The room that a candidate needs.
-    fn needs(&self, candidate: Candidate) -> Bytes {
-        match candidate {
-            Candidate::Request(_) => self.sizes.expected().min(self.config.grant),
-            Candidate::Response { is_whole: true, .. } => Bytes::ZERO,
-            Candidate::Response { .. } => self.config.grant,
+    /// What a grant lets its server send beyond what was promised: nothing while more has
+    /// come than its buffer should hold.
+    fn opens(&self, grant: Bytes) -> Bytes {
+        if self.is_whole {
+            return Bytes::ZERO;
         }
+        let far = self.received.saturating_add(self.may + grant.0 + self.ahead);
+        Bytes(far.saturating_sub(self.horizon.max(self.arrived))).min(grant)
+    }
+
+    /// Whether it wants to be read on. Half a grant is ahead of it, so that reading does not
+    /// stop at the end of each, or half of what comes in a round trip, so that its server
+    /// does not stop.
+    fn wants(&self, grant: Bytes) -> bool {
+        self.may <= grant.0.max(self.ahead) / 2
     }
 }

@@ -34,6 +34,7 @@
 //! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
 //! and has a place all the same until the next quiet.
 
+use super::buffer::Buffer;
 use super::{Permit, Reading, Refusal, Request, Scheduler, Ticket};
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
@@ -140,6 +141,7 @@ pub(super) struct Tunnel {
     held: Option<Held>,
     flow: Flow,
     steady: Steady,
+    buffer: Buffer,
 }
 
 /// A request that waits, or the bytes that may be one.
@@ -202,10 +204,12 @@ struct Steady {
 }
 
 impl Tunnel {
-    /// A tunnel that opens, with the name of its requests.
-    pub(super) fn new(now: Time, name: Request) -> Tunnel {
+    /// A tunnel that opens, with the name of its requests; the receive buffer of its
+    /// connection will hold `least` bytes.
+    pub(super) fn new(now: Time, name: Request, least: Bytes) -> Tunnel {
         let steady = Steady { second: now.0 / NANOS_PER_SECOND, carried: Bytes::ZERO, seconds: 0 };
-        Tunnel { name, held: None, flow: Flow::Idle { received: Bytes::ZERO }, steady }
+        let flow = Flow::Idle { received: Bytes::ZERO };
+        Tunnel { name, held: None, flow, steady, buffer: Buffer::new(least) }
     }
 
     pub(super) fn phase(&self) -> TunnelPhase {
@@ -225,6 +229,16 @@ impl Tunnel {
             Flow::Response(response) => response.reading,
             _ => Reading::Freely,
         }
+    }
+
+    /// A round trip to its server takes so long.
+    pub(super) fn time(&mut self, now: Time, round_trip: Span) {
+        self.buffer.time(now, round_trip);
+    }
+
+    /// The receive buffer that its downlink needs, if its path is known.
+    pub(super) fn buffer(&self) -> Option<Bytes> {
+        self.buffer.is_timed().then(|| self.buffer.size())
     }
 
     /// The time at which [`Tunnel::look`] will do something, if nothing happens before.
@@ -298,6 +312,7 @@ impl Tunnel {
 
     /// This much from the server has arrived and has not been read.
     pub(super) fn came(&mut self, now: Time, unread: Bytes, scheduler: &mut Scheduler) {
+        self.buffer.come(unread);
         if let Flow::Response(response) = &mut self.flow {
             response.unread = unread;
             scheduler.came(now, &response.permit, unread);
@@ -315,6 +330,7 @@ impl Tunnel {
         if size == Bytes::ZERO {
             return orders;
         }
+        self.buffer.read(now, size);
         let resumed = match &mut self.flow {
             Flow::Response(_) => None,
             Flow::Idle { received } => Some(*received),
@@ -340,6 +356,11 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Response(response) => {
                 response.reading = scheduler.received(now, &response.permit, size);
+                // The end of a response shows late in a tunnel, and all that time its user
+                // would have the room for a window of which nothing is known.
+                if self.buffer.is_timed() {
+                    scheduler.opened(now, &response.permit, self.buffer.size());
+                }
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;

@@ -31,6 +31,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(response, size)| Operation::Receive { response, size }),
         2 => (any::<usize>(), size())
             .prop_map(|(response, unread)| Operation::Come { response, unread }),
+        2 => (any::<usize>(), size())
+            .prop_map(|(response, ahead)| Operation::Open { response, ahead }),
         1 => any::<usize>().prop_map(Operation::Complete),
         2 => any::<usize>().prop_map(Operation::End),
         1 => any::<usize>().prop_map(Operation::Break),

@@ -67,10 +67,9 @@ fn config() -> impl Strategy<Value = ProxyConfig> {
         steady: Rate(steady),
         ..TunnelConfig::default()
     });
-    (patience, pools, tunnels).prop_map(|(patience, pools, tunnels)| ProxyConfig {
-        patience,
-        pools,
-        tunnels,
+    let buffer = (0..30_000_u64).prop_map(Bytes);
+    (patience, pools, buffer, tunnels).prop_map(|(patience, pools, receive_buffer, tunnels)| {
+        ProxyConfig { patience, pools, receive_buffer, tunnels }
     })
 }
 

@@ -396,6 +396,30 @@ fn a_long_response_that_trickles_by_grants_is_not_exempt() {
 }
 
 #[test]
+fn the_buffer_follows_what_is_read_in_a_round_trip() {
+    let mut desk = Desk::new();
+    let tunnel = desk.active();
+    // Of an unknown path nothing is known.
+    desk.read(tunnel, 4_000);
+    assert_eq!(desk.proxy.tunnel_buffer(tunnel), None);
+    desk.proxy.tunnel_path(desk.now, tunnel, Span::millis(50));
+    desk.read(tunnel, 10_000);
+    assert_eq!(desk.proxy.tunnel_buffer(tunnel), Some(Bytes(20_000)));
+    desk.wait(Span::millis(50));
+    desk.read(tunnel, 25_000);
+    assert_eq!(desk.proxy.tunnel_buffer(tunnel), Some(Bytes(50_000)));
+    desk.proxy.close(tunnel);
+    assert_eq!(desk.proxy.tunnel_buffer(tunnel), None);
+
+    // Where nothing is held back, the kernel knows better.
+    let mut desk = Desk::of("paper", &[]);
+    let tunnel = desk.active();
+    desk.proxy.tunnel_path(desk.now, tunnel, Span::millis(50));
+    desk.read(tunnel, 10_000);
+    assert_eq!(desk.proxy.tunnel_buffer(tunnel), None);
+}
+
+#[test]
 fn a_request_that_may_not_wait_is_not_taken() {
     let given = [ONE_PLACE, &[("waiting", "1")]].concat();
     let mut desk = Desk::with(&given);

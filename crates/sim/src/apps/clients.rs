@@ -209,9 +209,10 @@ impl<'a> Clients<'a> {
         let planned = loading.object(number_of_page);
         let (asker, size, mut server) = (*asker, planned.size, turns.server(planned));
         let (request, think, urgency) = (planned.request, planned.think, planned.urgency.0);
-        let fate = self.askers[asker].fate(&self.setup.failures, size);
         let (class, client) = (self.askers[asker].class, self.askers[asker].client);
         let of_class = &self.setup.classes[class];
+        let failures = of_class.failures.as_ref().unwrap_or(&self.setup.failures);
+        let fate = self.askers[asker].fate(failures, size);
         let request = request.or(of_class.request).unwrap_or(self.setup.request);
         if of_class.through == Through::WebSocket {
             server = client as usize % self.servers.len();

@@ -12,14 +12,15 @@
 //! has had the least time to expire.
 
 mod kept;
+mod slow;
 mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tidegate_core::request::{
-    self, Action, ClassId, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
-    Reading, Scheduler, TunnelId, UserId,
+    self, Action, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY, Reading,
+    Scheduler, TunnelId,
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
@@ -53,6 +54,8 @@ pub(crate) struct Proxy<'a> {
     relays: BTreeMap<ExchangeId, Relay>,
     /// The exchanges of clients' connections, by the objects that they asked for.
     asked: BTreeMap<(ConnectionId, usize), ExchangeId>,
+    /// Exchanges that wait until a client takes what it has been sent.
+    stopped: BTreeMap<ConnectionId, VecDeque<ExchangeId>>,
     /// The exchange of a connection to a server.
     exchanges: BTreeMap<ConnectionId, ExchangeId>,
     /// Connections to each server that have no response, and since when: the one that
@@ -83,6 +86,8 @@ struct Relay {
     /// Payload that was read and passed on, and the last time of that.
     relayed: u64,
     moved: Time,
+    /// While the client takes nothing: how much may be read in all when it does.
+    stopped: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,11 +98,12 @@ struct Books {
 
 impl<'a> Proxy<'a> {
     pub(crate) fn new(setup: &'a Setup, way: &Way, hosts: &Hosts, seed: u64) -> Proxy<'a> {
-        let weights: Vec<_> = setup.classes.iter().map(|class| class.weight).collect();
+        let weights: Vec<_> = setup.weights().collect();
         let scheduler = Scheduler::new(way.config(), setup.rate, &weights, seed);
         let config = ProxyConfig {
             patience: setup.patience,
             pools: way.caps(setup).unwrap_or_default(),
+            receive_buffer: setup.server_window,
             ..ProxyConfig::default()
         };
         Proxy {
@@ -112,6 +118,7 @@ impl<'a> Proxy<'a> {
             }),
             relays: BTreeMap::new(),
             asked: BTreeMap::new(),
+            stopped: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             kept: BTreeMap::new(),
             tunnels: BTreeMap::new(),
@@ -126,7 +133,7 @@ impl<'a> Proxy<'a> {
     /// A request has arrived completely.
     fn hear(&mut self, world: &mut World<'_>, client: ConnectionId, request: Request<Wanted>) {
         let wanted = request.words;
-        let (class, user) = (ClassId(wanted.class as u32), UserId(u64::from(wanted.client)));
+        let (class, user) = self.setup.user(wanted.class, wanted.client);
         let now = world.now();
         match self.core.hear(class, user) {
             Ok(exchange) => {
@@ -141,6 +148,7 @@ impl<'a> Proxy<'a> {
                     timed: false,
                     relayed: 0,
                     moved: now,
+                    stopped: None,
                 };
                 self.relays.insert(exchange, relay);
             }
@@ -231,9 +239,12 @@ impl<'a> Proxy<'a> {
     }
 
     fn read_on(&mut self, world: &mut World<'_>, exchange: ExchangeId, size: Bytes) {
-        let Some(server) = self.relays.get(&exchange).and_then(|relay| relay.server) else {
+        let Some(relay) = self.relays.get_mut(&exchange) else { return };
+        let Some(server) = relay.server else { return };
+        if let Some(readable) = &mut relay.stopped {
+            *readable = readable.saturating_add(size.0);
             return;
-        };
+        }
         if let Some(end) = world.end(server, Side::Opener) {
             end.read_up_to(end.readable().saturating_add(size.0));
         }
@@ -285,7 +296,7 @@ impl<'a> Proxy<'a> {
             }
             if let Some(size) = self.core.buffer(exchange) {
                 let most = self.server_side.receive_window;
-                end.resize_buffer(size.max(self.setup.server_window).min(most));
+                end.resize_buffer(size.min(most));
             }
         }
         if complete && carrier.usage == Use::Once {
@@ -319,6 +330,9 @@ impl<'a> Proxy<'a> {
                 }
             }
             world.act(client, Side::Acceptor);
+            if !complete {
+                self.stop_if_full(world, exchange);
+            }
         }
         if is_kept {
             self.exchanges.remove(&server);
@@ -340,7 +354,7 @@ impl<'a> Proxy<'a> {
         if let Some(relay) = self.relays.get_mut(&exchange)
             && let (false, Some(end)) = (relay.timed, world.end(id, Side::Opener))
             && let Some(smoothed) = end.smoothed_rtt()
-            && let Some(round_trip) = latest(relay.smoothed, smoothed)
+            && let Some(round_trip) = request::latest_round_trip(relay.smoothed, smoothed)
         {
             relay.timed = true;
             self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
@@ -392,8 +406,8 @@ impl<'a> Proxy<'a> {
         let source = passing.and_then(|number| self.setup.passing.get(number));
         let Some((class, client)) = source.and_then(|source| source.whose) else { return };
         self.received[class] += size;
-        let whose = Some((ClassId(class as u32), UserId(u64::from(client))));
-        self.core.received_unasked(world.now(), whose, size);
+        let whose = self.setup.user(class, client);
+        self.core.received_unasked(world.now(), Some(whose), size);
         self.plan(world);
     }
 
@@ -478,7 +492,10 @@ impl App for Proxy<'_> {
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
         let heard = match side {
             _ if self.is_tunnel(world, id, side) => self.hear_tunnel(world, id, side),
-            Side::Acceptor => self.hear_client(world, id),
+            Side::Acceptor => {
+                let went_on = self.go_on(world, id);
+                self.hear_client(world, id) || went_on
+            }
             Side::Opener => {
                 let exchange = self.exchanges.get(&id).copied();
                 exchange.inspect(|exchange| self.hear_server(world, id, *exchange)).is_some()
@@ -507,6 +524,7 @@ impl App for Proxy<'_> {
         }
         let exchanges: Vec<ExchangeId> = match side {
             Side::Acceptor => {
+                self.stopped.remove(&id);
                 let of_client = self.asked.range((id, 0)..=(id, usize::MAX));
                 of_client.map(|(_, exchange)| *exchange).collect()
             }
@@ -542,16 +560,5 @@ fn break_off(world: &mut World<'_>, client: ConnectionId, object: usize, ending:
             world.act(client, Side::Acceptor);
         }
         _ => world.abort(client, Side::Acceptor, ending.reason()),
-    }
-}
-
-/// The latest round trip of a connection: that of its handshake, or the one that has moved
-/// the smoothed value, which counts an eighth of it (RFC 6298 section 2.3). TCP tells a
-/// gateway no other.
-fn latest(before: Option<Span>, smoothed: Span) -> Option<Span> {
-    match before {
-        None => Some(smoothed),
-        Some(before) if before == smoothed => None,
-        Some(before) => Some(Span((8 * smoothed.0).saturating_sub(7 * before.0))),
     }
 }

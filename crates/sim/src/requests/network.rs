@@ -75,8 +75,9 @@ impl Setup {
         match &self.wifi {
             Some(cell) => cell.lay_out(&mut layout, "switch", &clients),
             None => {
-                let wire = Capacity::Fixed(self.client_rate);
-                for client in &clients {
+                for (number, client) in clients.iter().enumerate() {
+                    let of_class = self.classes[self.class_of(number)].client_rate;
+                    let wire = Capacity::Fixed(of_class.unwrap_or(self.client_rate));
                     layout.both_ways(client, "switch", &wire, self.client_delay);
                 }
             }
@@ -87,7 +88,7 @@ impl Setup {
         let clients: Vec<_> = clients.iter().map(|name| number(&layout, name)).collect();
         let mut classes = vec![0; layout.nodes.len()];
         for (client, node) in clients.iter().enumerate() {
-            let class = self.class_of(client);
+            let class = self.whole(self.class_of(client));
             classes[usize::from(node.0)] = u16::try_from(class).expect("classes are few");
         }
         layout.links[shaper].queue = way.shaper_queue(self, Arc::from(classes));

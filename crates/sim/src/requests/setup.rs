@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_core::discipline::fifo;
 use tidegate_core::request::catalogue::{self, Entry};
+use tidegate_core::request::{ClassId, UserId};
 use tidegate_core::setting::{SettingError, Settings};
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
 
@@ -28,7 +29,7 @@ pub struct Setup {
     pub buffer: Buffer,
     /// The uplink of the access link.
     pub uplink: Uplink,
-    /// Rate of each client's link, in either direction.
+    /// Rate of each client's link, in either direction, unless its class has its own.
     pub client_rate: Rate,
     /// One-way delay of a client's link.
     pub client_delay: Span,
@@ -56,7 +57,7 @@ pub struct Setup {
     /// Receive buffer of the gateway's connections to servers: the most that an
     /// unread response can still bring.
     pub server_window: Bytes,
-    /// How servers fail.
+    /// How servers fail those whose class does not say.
     pub failures: ServerFailures,
     /// The gateway, or without one the client, gives up a response after this
     /// time in which nothing has arrived and nothing was held back.
@@ -131,6 +132,9 @@ pub struct Class {
     pub name: String,
     /// Its weight.
     pub weight: NonZeroU32,
+    /// The class to which its clients belong wherever classes count, one before all that are
+    /// part of another and with the same weight: those here only behave in another way.
+    pub part_of: Option<usize>,
     /// The number of its clients.
     pub clients: u32,
     /// The times at which each of them asks.
@@ -145,6 +149,10 @@ pub struct Class {
     pub request: Option<Bytes>,
     /// What a gateway sees of them.
     pub through: Through,
+    /// How servers fail them, if not as the setup says.
+    pub failures: Option<ServerFailures>,
+    /// Rate of each client's link, in either direction, if not that of the setup.
+    pub client_rate: Option<Rate>,
     /// Whether they come and go; otherwise all are always present.
     pub presence: Option<Presence>,
     /// Times in which they begin no page.
@@ -287,10 +295,30 @@ impl Setup {
         ends.take_while(|end| *end <= client).count()
     }
 
-    /// The share of a rate that the weights give each class if all are backlogged.
+    /// The class that a class counts as: its own, or the one that it is part of.
+    pub(crate) fn whole(&self, class: usize) -> usize {
+        self.classes[class].part_of.unwrap_or(class)
+    }
+
+    /// Whom those who share by class and user take a client of a class for.
+    pub(crate) fn user(&self, class: usize, client: u32) -> (ClassId, UserId) {
+        let whole = self.whole(class);
+        let before = (0..class).filter(|before| self.whole(*before) == whole);
+        let before: u32 = before.map(|before| self.classes[before].clients).sum();
+        (ClassId(whole as u32), UserId(u64::from(before + client)))
+    }
+
+    /// The weights of all classes that are not part of another.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = NonZeroU32> + Clone {
+        let wholes = self.classes.iter().filter(|class| class.part_of.is_none());
+        wholes.map(|class| class.weight)
+    }
+
+    /// The share of a rate that the weights give each class that is not part of another, if
+    /// all are backlogged.
     #[must_use]
     pub fn shares_of(&self, rate: Rate) -> Vec<Rate> {
-        let weights = self.classes.iter().map(|class| u64::from(class.weight.get()));
+        let weights = self.weights().map(|weight| u64::from(weight.get()));
         let sum: u64 = weights.clone().sum();
         weights.map(|weight| Rate(rate.0 * weight / sum)).collect()
     }
@@ -310,12 +338,15 @@ impl Setup {
         let class = |weight: u32| Class {
             name: format!("weight {weight}"),
             weight: NonZeroU32::new(weight).expect("no weight is zero"),
+            part_of: None,
             clients: 4,
             demand: Demand::Closed { loops: 10, pause: Span::seconds(5) },
             pages: Pages::Drawn,
             sizes: None,
             request: None,
             through: Through::Requests,
+            failures: None,
+            client_rate: None,
             presence: None,
             silent: Vec::new(),
         };

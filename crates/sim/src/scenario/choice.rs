@@ -14,7 +14,7 @@ use tidegate_core::setting::{Kind, Parameter, SettingError};
 
 use super::DisciplineChoice;
 use super::file::{DataFiles, Folder, flows};
-use super::nearest::expectation;
+use tidegate_files::expectation;
 
 /// A choice of a discipline that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -33,7 +33,6 @@
 mod builders;
 mod data;
 mod disciplines;
-mod error;
 pub mod flows;
 pub mod gateway;
 mod syntax;
@@ -45,22 +44,18 @@ mod wifi;
 
 use std::path::Path;
 
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema};
-use serde_json::Value;
 use tidegate_core::{Bytes, Span};
 
-use self::error::Mistake;
 use self::syntax::Document;
 use self::tcp::within;
 use self::topology::Topology;
 use self::values::{At, Seeds};
 use super::{DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 use crate::tcp::TcpConfig;
+use tidegate_files::{Mistake, schema_of};
 
 pub use data::{DataFiles, Folder};
-pub use error::ScenarioError;
+pub use tidegate_files::FileError as ScenarioError;
 
 /// Of seeds, when the file does not say.
 const SEEDS: u32 = 5;
@@ -152,41 +147,6 @@ fn check_promises(
 #[must_use]
 pub fn json_schema() -> String {
     schema_of::<Document>()
-}
-
-fn schema_of<T: JsonSchema>() -> String {
-    // TOML has no null: what may be absent is absent.
-    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
-    text.push('\n');
-    text
-}
-
-/// Takes out the null that an `Option` allows in JSON.
-fn without_null(schema: &mut Schema) {
-    let null = serde_json::json!({ "type": "null" });
-    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
-        forms.retain(|form| *form != null);
-        if let [Value::Object(only)] = forms.as_mut_slice() {
-            let only = std::mem::take(only);
-            schema.remove("anyOf");
-            // The key's own description says more than that of its type.
-            let described = schema.get("description").is_some();
-            for (key, value) in only {
-                if !(described && key == "description") {
-                    schema.insert(key, value);
-                }
-            }
-        }
-    }
-    if let Some(Value::Array(types)) = schema.get_mut("type") {
-        types.retain(|name| name != "null");
-        if let [only] = types.as_slice() {
-            let only = only.clone();
-            schema.insert("type".into(), only);
-        }
-    }
 }
 
 fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mistake> {

@@ -5,6 +5,13 @@ use tidegate_core::{Bytes, Span, Time};
 
 use super::{BYTE, Fraction, Request, Response, World};
 
+impl Response {
+    /// Whether a long response wants to be read on.
+    pub(super) fn wants(&self, grant: Bytes) -> bool {
+        self.may <= grant.0.max(self.ahead) / 2
+    }
+}
+
 impl World<'_> {
     /// Time has come to `now`.
     pub(super) fn pay_in(&mut self, now: Time) {
@@ -20,7 +27,11 @@ impl World<'_> {
         let most = self.most_room();
         let back = self.lingering.min(span * 1_000_000);
         self.lingering -= back;
-        self.room = (self.room + room + back).min(self.most_room());
+        self.room = if self.room > most {
+            most.max(self.room - span * 1_000_000)
+        } else {
+            (self.room + room + back).min(most)
+        };
         self.read_floor = (self.read_floor + floor).min(grant);
         self.request_floor = (self.request_floor + floor).min(grant);
         for response in &mut self.responses {
@@ -32,7 +43,7 @@ impl World<'_> {
                 }
                 response.has_place = false;
                 let paid = std::mem::take(&mut response.paid);
-                self.room = (self.room + i128::from(paid) * BYTE).min(most);
+                self.room = (self.room + i128::from(paid) * BYTE).min(most.max(self.room));
             }
         }
     }
@@ -57,7 +68,7 @@ impl World<'_> {
         self.room = (self.room - amount).max(least);
     }
 
-    pub(super) fn charge(&mut self, class: u32, user: u64, bytes: u64) {
+    pub(super) fn charge(&mut self, class: u32, user: u64, bytes: u64, is_long: bool) {
         if class as usize >= self.weights.len() || self.users(class).is_empty() {
             return;
         }
@@ -69,6 +80,10 @@ impl World<'_> {
         if self.users(class).contains(&user) {
             let level = self.level(class, user).plus(self.of_level(class, bytes));
             self.set_level(class, user, level);
+            if !is_long {
+                let asked = self.asked(class, user).plus(self.of_level(class, bytes));
+                self.set_asked(class, user, asked);
+            }
         }
     }
 
@@ -78,23 +93,48 @@ impl World<'_> {
         Fraction::new(i128::from(bytes), i128::from(weight))
     }
 
+    /// What may come of a long response has changed: more is promised, or less.
+    pub(super) fn extend(&mut self, now: Time, at: usize) {
+        let Some(grant) = self.config.read_gate.map(|gate| gate.grant.0) else { return };
+        let response = &mut self.responses[at];
+        let before = response.horizon.max(response.arrived);
+        let may = if response.is_long { response.may } else { 0 };
+        response.horizon = response.edge.max(response.received + may + response.ahead);
+        if !response.is_long || response.is_whole {
+            return;
+        }
+        if response.horizon > before {
+            let more = (response.horizon - before).min(grant);
+            response.paid += more;
+            self.room -= i128::from(more) * BYTE;
+            if response.watched_until.is_none() {
+                response.watched_until = Some(now + Span::seconds(3));
+                response.before = response.arrived;
+            }
+        }
+        let open = response.horizon.saturating_sub(response.arrived);
+        if response.paid > open {
+            let back = i128::from(response.paid - open) * BYTE;
+            response.paid = open;
+            self.room += back;
+        }
+    }
+
     /// Class and user pay for what is to be read, and the room for what is to come.
     pub(super) fn pay(&mut self, handle: u64, bytes: u64) {
         let at = self.position(handle);
         let Request { class, user, .. } = self.responses[at].request;
-        self.charge(class, user, bytes);
+        self.charge(class, user, bytes, false);
         let response = &mut self.responses[at];
         response.charged += bytes;
-        if !response.is_whole {
-            response.paid += bytes;
-            self.room -= i128::from(bytes) * BYTE;
-        }
+        response.paid += bytes;
+        self.room -= i128::from(bytes) * BYTE;
     }
 
     /// What has not come of that is room again.
     pub(super) fn vacate(&mut self, at: usize) {
         let paid = std::mem::take(&mut self.responses[at].paid);
-        self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+        self.room += i128::from(paid) * BYTE;
     }
 
     /// And the user gets back what it was charged for.
@@ -109,6 +149,11 @@ impl World<'_> {
         let by = self.of_level(class, charged);
         let level = less(self.level(class, user), by, self.reached[self.group(class)]);
         self.set_level(class, user, level);
+        if !self.responses[at].is_long {
+            let by = self.of_level(class, charged);
+            let asked = less(self.asked(class, user), by, self.reached[self.group(class)]);
+            self.set_asked(class, user, asked);
+        }
         let by = Fraction::new(i128::from(charged), i128::from(self.share(class)));
         let service = &mut self.service[class as usize];
         *service = less(*service, by, self.class_reached);
@@ -119,10 +164,11 @@ impl World<'_> {
     pub(super) fn break_off(&mut self, handle: u64) {
         let at = self.position(handle);
         if let Some(gate) = self.config.read_gate {
-            let Response { request, received, arrived, paid, charged, .. } = self.responses[at];
+            let Response { request, received, arrived, paid, charged, is_long, .. } =
+                self.responses[at];
             self.lingering += i128::from(paid) * BYTE;
             let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
-            self.charge(request.class, request.user, rest);
+            self.charge(request.class, request.user, rest, is_long);
         }
         let Response { received, is_long, .. } = self.responses.remove(at);
         if is_long {

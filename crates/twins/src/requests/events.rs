@@ -52,6 +52,13 @@ impl World<'_> {
                 let at = self.position(handle);
                 self.bring(at, self.responses[at].received + unread.0);
             }
+            Event::Opened { handle, ahead } => {
+                let at = self.position(handle);
+                let response = &mut self.responses[at];
+                response.ahead = ahead.0;
+                response.edge = response.edge.max(response.received + ahead.0);
+                self.extend(now, at);
+            }
             Event::Whole { handle } => {
                 let at = self.position(handle);
                 let response = &mut self.responses[at];
@@ -69,14 +76,14 @@ impl World<'_> {
             Event::Ended { handle, end: Ended::Unasked } => {
                 let at = self.position(handle);
                 let Response { paid, is_long, received, .. } = self.responses.remove(at);
-                self.room = (self.room + i128::from(paid) * BYTE).min(self.most_room());
+                self.room += i128::from(paid) * BYTE;
                 if is_long {
                     self.see(received);
                 }
             }
             Event::Unasked { whose, size } => {
                 self.seen += size.0;
-                whose.into_iter().for_each(|(class, user)| self.charge(class, user, size.0));
+                whose.into_iter().for_each(|(class, user)| self.charge(class, user, size.0, false));
                 self.spend(size.0);
             }
             Event::Reported { report, window } => self.report(now, report, window),
@@ -85,13 +92,13 @@ impl World<'_> {
                 self.reach(self.responses[at].request.class);
                 assert!(self.responses[at].is_long);
                 self.responses[at].hungry = None;
-                let response = &mut self.responses[at];
-                response.may += size.0;
-                if response.watched_until.is_none() && !response.is_whole {
-                    response.watched_until = Some(now + Span::seconds(3));
-                    response.before = response.arrived;
-                }
-                self.pay(handle, size.0);
+                self.responses[at].may += size.0;
+                let Request { class, user, .. } = self.responses[at].request;
+                let is_floor = std::mem::take(&mut self.gives_floor);
+                self.charge(class, user, size.0, !is_floor);
+                self.responses[at].charged += size.0;
+                self.extend(now, at);
+                self.responses[at].hungry = self.responses[at].wants(size).then_some(self.steps);
             }
             Event::Refused { refusal, request } => match refusal {
                 Refusal::Full { limit } => assert_eq!(self.waiting.len(), limit as usize),
@@ -113,6 +120,9 @@ impl World<'_> {
             received,
             arrived: received,
             is_whole: false,
+            ahead: 0,
+            edge: received,
+            horizon: received,
             paid: 0,
             charged: 0,
             may: 0,
@@ -154,6 +164,11 @@ impl World<'_> {
                 self.service[class] = self.service[class].max(start);
             }
         }
+        if !self.waits(request.class, request.user) {
+            let reached = self.reached[self.group(request.class)];
+            let asked = self.asked(request.class, request.user).max(reached);
+            self.set_asked(request.class, request.user, asked);
+        }
         self.waiting.push(request);
     }
 
@@ -167,7 +182,8 @@ impl World<'_> {
         let uncharged = bytes.saturating_sub(response.charged);
         response.charged = response.charged.saturating_sub(bytes);
         let received = response.received;
-        self.charge(class, user, uncharged);
+        let is_long = response.is_long;
+        self.charge(class, user, uncharged, is_long);
         self.bring(at, received);
         let Some(gate) = self.config.read_gate else {
             return assert_eq!(reading, Reading::Freely);
@@ -178,13 +194,12 @@ impl World<'_> {
             if in_time && response.received < self.long_from {
                 return assert_eq!(reading, Reading::Freely, "response {handle}");
             }
-            response.is_long = true;
-            response.may = 0;
             (response.has_place, response.watched_until) = (false, None);
             self.refund(at);
+            (self.responses[at].is_long, self.responses[at].may) = (true, 0);
         }
         let Response { may, hungry, .. } = self.responses[at];
-        if hungry.is_none() && may <= gate.grant.0 / 2 {
+        if hungry.is_none() && self.responses[at].wants(gate.grant) {
             if !wanted {
                 self.catch_up_user(class, user);
             }
@@ -213,7 +228,18 @@ impl World<'_> {
         self.lingering -= lingering;
         self.take(carried - lingering);
         let less = i128::from(before.saturating_sub(self.unseen)) * BYTE;
-        self.room = (self.room + less).min(self.most_room());
+        self.room = (self.room + less).min(self.most_room().max(self.room));
+        let last = self.reported.replace((now, report.carried.0));
+        self.idle = match (last, self.config.read_gate) {
+            (Some((at, carried)), Some(gate)) if self.hungry().next().is_some() => {
+                let target = i128::from(self.config.window.target_millionths);
+                let could = i128::from(now.since(at).0) * i128::from(self.rate.0) * target;
+                let did = i128::from(report.carried.0 - carried) * BYTE;
+                let most = self.memory().max(i128::from(2 * gate.grant.0) * BYTE);
+                (self.idle + could - did).clamp(0, most)
+            }
+            _ => 0,
+        };
         let (delay, reported) = self.delay;
         self.delay = (report.queueing_delay.unwrap_or(delay - now.since(reported)), now);
         self.control(now, report);

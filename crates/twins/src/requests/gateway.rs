@@ -44,6 +44,13 @@ pub enum Operation {
         /// What is there.
         unread: Bytes,
     },
+    /// The receive buffer lets the server of a response send so much beyond what was read.
+    Open {
+        /// Which of the responses outstanding.
+        response: usize,
+        /// So much.
+        ahead: Bytes,
+    },
     /// All of a response has come.
     Complete(usize),
     /// A response is complete.
@@ -116,6 +123,13 @@ pub enum Event {
         handle: u64,
         /// What was there.
         unread: Bytes,
+    },
+    /// The server of a response could send so much beyond what had been read.
+    Opened {
+        /// The response.
+        handle: u64,
+        /// So much.
+        ahead: Bytes,
     },
     /// All of a response had come.
     Whole {
@@ -225,6 +239,7 @@ impl Gateway {
             Operation::Resume { class, user, received } => self.resume(class, user, received),
             Operation::Receive { response, size } => self.receive(response, size),
             Operation::Come { response, unread } => self.come(response, unread),
+            Operation::Open { response, ahead } => self.open(response, ahead),
             Operation::Complete(which) => self.complete(which),
             Operation::End(which) => self.end(which, Ended::Complete),
             Operation::Break(which) => self.end(which, Ended::Broken),
@@ -312,6 +327,13 @@ impl Gateway {
         let response = &self.responses[which];
         self.scheduler.came(self.now, &response.permit, unread);
         Some(Event::Came { handle: response.handle, unread })
+    }
+
+    fn open(&mut self, which: usize, ahead: Bytes) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let response = &self.responses[which];
+        self.scheduler.opened(self.now, &response.permit, ahead);
+        Some(Event::Opened { handle: response.handle, ahead })
     }
 
     fn complete(&mut self, which: usize) -> Option<Event> {

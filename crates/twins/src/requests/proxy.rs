@@ -321,6 +321,7 @@ impl Driver {
 #[derive(Debug)]
 struct Twin {
     scheduler: Scheduler,
+    receive_buffer: Bytes,
     patience: Option<Span>,
     /// Of each class with a pool: what a second brings, what is there, and who waits.
     pools: Vec<(u64, u64, Vec<ExchangeId>)>,
@@ -376,6 +377,7 @@ impl Twin {
         Twin {
             scheduler,
             patience: config.patience,
+            receive_buffer: config.receive_buffer,
             pools: config.pools.iter().map(pool).collect(),
             refill_at: Time::ZERO + Span::seconds(1),
             heard: 0,
@@ -440,6 +442,7 @@ impl Twin {
             record.moved = now;
             record.unread = record.unread.saturating_sub(size.0);
             let reading = self.scheduler.received(now, permit, size);
+            self.scheduler.opened(now, permit, self.receive_buffer);
             record.may = match (record.may, reading) {
                 (Some(may), _) if record.class < self.pools.len() => {
                     Some(may.saturating_sub(size.0))

@@ -3,7 +3,7 @@
 use super::super::tunnel::{Orders, Piece, Surroundings, Tunnel, TunnelPhase, Verdict};
 use super::super::{ClassId, Permit, Reading, Refusal, Request, UserId};
 use super::{Action, Proxy, TunnelId};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 
 /// Tunnels, which are dialled for at once, because they ask for nothing before
 /// bytes flow.
@@ -46,7 +46,8 @@ impl Proxy {
         }
         let number = self.named;
         self.named += 1;
-        self.tunnels.insert(number, Tunnel::new(now, Request { handle: number, class, user }));
+        let name = Request { handle: number, class, user };
+        self.tunnels.insert(number, Tunnel::new(now, name, self.receive_buffer));
         Ok(TunnelId(number))
     }
 
@@ -88,6 +89,22 @@ impl Proxy {
         let reading = state.reading();
         self.carry_out(tunnel, orders);
         reading
+    }
+
+    /// A round trip to the server of a tunnel takes so long.
+    pub fn tunnel_path(&mut self, now: Time, tunnel: TunnelId, round_trip: Span) {
+        if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
+            state.time(now, round_trip);
+        }
+    }
+
+    /// How much the receive buffer of the connection to the server of a tunnel should
+    /// hold, as [`buffer`](Proxy::buffer) says it of an exchange. Ask after every
+    /// [`tunnel_read`](Proxy::tunnel_read).
+    #[must_use]
+    pub fn tunnel_buffer(&self, tunnel: TunnelId) -> Option<Bytes> {
+        let state = self.tunnels.get(&tunnel.0)?;
+        state.buffer().filter(|_| self.scheduler.holds_back())
     }
 
     /// A tunnel carries what must not be held: WebSocket, server-sent events, SSH.

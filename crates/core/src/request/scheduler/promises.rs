@@ -7,6 +7,7 @@
 //! off: then it may still be on its way.
 
 use super::{PATIENCE, Response, Scheduler};
+use crate::request::lines::Part;
 use crate::units::{Bytes, Time};
 
 impl Scheduler {
@@ -30,65 +31,12 @@ impl Scheduler {
         }
     }
 
-    /// A long response wants to be read, of a user who was busy before, or not.
-    pub(super) fn hunger(&mut self, number: u32, was_busy: bool) {
-        let Some(gate) = &mut self.gate else { return };
-        let response = &mut self.responses[number as usize];
-        let place = gate.hungered;
-        gate.hungered += 1;
-        response.hungry = Some(place);
-        let user = response.user;
-        let before = gate.reader(user);
-        if !was_busy {
-            self.lines.catch_up(user);
-        }
-        self.lines.want(user);
-        gate.by_user.insert((user, place, number));
-        gate.by_age.insert(place, number);
-        self.place_reader(user, self.lines.level(user), before);
-    }
-
-    /// A long response no longer wants to be read.
-    pub(super) fn sate(&mut self, number: u32) {
-        let response = &mut self.responses[number as usize];
-        let Some(gate) = &mut self.gate else { return };
-        let Some(place) = response.hungry.take() else { return };
-        let user = response.user;
-        let before = gate.reader(user);
-        gate.by_user.remove(&(user, place, number));
-        gate.by_age.remove(&place);
-        self.lines.unwant(user);
-        self.place_reader(user, self.lines.level(user), before);
-    }
-
-    /// Moves a user among the readers, who stood there at this `level` with this first
-    /// response.
-    fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
-        let Some(gate) = &mut self.gate else { return };
-        let group = self.lines.group_of(user);
-        let readers = &mut gate.readers[group as usize];
-        if let Some(before) = before {
-            readers.remove(&(level, before, user));
-        }
-        let first = gate.by_user.range((user, 0, 0)..).next().filter(|(of, ..)| *of == user);
-        readers.extend(first.map(|(_, first, _)| (self.lines.level(user), *first, user)));
-        self.classes.set_hungry(group, readers.len() as u32);
-        self.settle_busy(group);
-    }
-
     /// Class and user have received `size`, or will.
-    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes) {
+    pub(super) fn charge(&mut self, class: u32, user: u32, size: Bytes, of: Part) {
         self.classes.charge(self.lines.group(class), size);
         let before = self.lines.level(user);
-        self.lines.charge(user, size);
+        self.lines.charge(user, size, of);
         self.rank_reader(user, before);
-    }
-
-    /// The level of a user has changed.
-    fn rank_reader(&mut self, user: u32, before: u64) {
-        if let Some(first) = self.gate.as_ref().and_then(|gate| gate.reader(user)) {
-            self.place_reader(user, before, Some(first));
-        }
     }
 
     /// So much of a response has come: for what was not promised there is less room now.
@@ -110,7 +58,7 @@ impl Scheduler {
     pub(super) fn expect(&mut self, number: u32) {
         if let Some(gate) = &self.gate {
             let expected = gate.sizes.expected();
-            self.charge_ahead(number, expected);
+            self.charge_ahead(number, expected, Part::Asked);
             self.promise(number, expected);
         }
     }
@@ -124,11 +72,37 @@ impl Scheduler {
     }
 
     /// Class and user are charged for what will be read of a response.
-    pub(super) fn charge_ahead(&mut self, number: u32, size: Bytes) {
+    pub(super) fn charge_ahead(&mut self, number: u32, size: Bytes, of: Part) {
         let response = &mut self.responses[number as usize];
         response.charged += size.0;
         let (class, user) = (response.class, response.user);
-        self.charge(class, user, size);
+        self.charge(class, user, size, of);
+    }
+
+    /// What the server of a long response may send has changed. The room pays for a grant of
+    /// what is more: a receive buffer may hold seconds of the link, of which most responses
+    /// use little, and what comes beyond that pays as it comes. What cannot come any more is
+    /// room again: the buffer has become smaller, and what is read had come before.
+    pub(super) fn extend(&mut self, number: u32) {
+        let Some(grant) = self.gate.as_ref().map(|gate| gate.config.grant.0) else { return };
+        let response = &mut self.responses[number as usize];
+        let before = response.horizon.max(response.arrived);
+        let may = if response.is_long { response.may } else { 0 };
+        let far = response.received.saturating_add(may + response.ahead);
+        response.horizon = far.max(response.edge);
+        if !response.is_long || response.is_whole {
+            return;
+        }
+        let more = response.horizon.saturating_sub(before).min(grant);
+        let open = response.horizon.saturating_sub(response.arrived);
+        if more > 0 {
+            self.promise(number, Bytes(more));
+            self.watch(number, self.now);
+        }
+        let surplus = self.responses[number as usize].paid.saturating_sub(open);
+        if surplus > 0 {
+            self.give_back(number, surplus);
+        }
     }
 
     /// What was promised and does not come is room again, and class and user get back
@@ -137,13 +111,13 @@ impl Scheduler {
         self.vacate(number);
         let response = &mut self.responses[number as usize];
         let size = Bytes(std::mem::take(&mut response.charged));
-        let (class, user) = (response.class, response.user);
+        let (class, user, of) = (response.class, response.user, response.part());
         if size == Bytes::ZERO {
             return;
         }
         self.classes.refund(self.lines.group(class), size);
         let before = self.lines.level(user);
-        self.lines.refund(user, size);
+        self.lines.refund(user, size, of);
         self.rank_reader(user, before);
     }
 
@@ -165,11 +139,23 @@ impl Scheduler {
     /// who had the room for that time: who takes it only to give it back would otherwise
     /// be first for ever.
     pub(super) fn vacate(&mut self, number: u32) {
+        self.give_back(number, self.responses[number as usize].paid);
+    }
+
+    /// What was promised has not come for so long that the link could have carried it.
+    pub(super) fn reclaim(&mut self, number: u32) {
         let paid = self.responses[number as usize].paid;
         if let Some(gate) = &mut self.gate {
-            gate.room.refund(Bytes(paid));
+            gate.room.reclaim(Bytes(paid));
         }
         self.set_paid(number, 0);
+    }
+
+    fn give_back(&mut self, number: u32, size: u64) {
+        if let Some(gate) = &mut self.gate {
+            gate.room.refund(Bytes(size));
+        }
+        self.set_paid(number, self.responses[number as usize].paid - size);
     }
 
     /// A response was broken off. What was promised may be on its way, and so may what a
@@ -181,7 +167,8 @@ impl Scheduler {
             self.responses[number as usize];
         gate.room.linger(Bytes(paid));
         let sent = arrived.saturating_add(paid).max(gate.config.long_from.0);
-        self.charge(class, user, Bytes(sent) - Bytes(received + charged));
+        let of = self.responses[number as usize].part();
+        self.charge(class, user, Bytes(sent) - Bytes(received + charged), of);
         self.set_paid(number, 0);
     }
 

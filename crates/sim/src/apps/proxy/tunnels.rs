@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use tidegate_core::Bytes;
-use tidegate_core::request::{ClassId, Piece as Said, Reading, TunnelId, UserId, Verdict};
+use tidegate_core::request::{Piece as Said, Reading, TunnelId, Verdict};
 
 use super::Proxy;
 use crate::apps::pool::Place;
@@ -67,8 +67,8 @@ impl Proxy<'_> {
         let Place { client: number, server } = Place::of(state.tag);
         let class = self.setup.class_of(number);
         let before: u32 = self.setup.classes[..class].iter().map(|class| class.clients).sum();
-        let user = UserId(number as u64 - u64::from(before));
-        let tunnel = self.core.open(world.now(), ClassId(class as u32), user).ok()?;
+        let (whole, user) = self.setup.user(class, number as u32 - before);
+        let tunnel = self.core.open(world.now(), whole, user).ok()?;
         if self.setup.classes[class].through == Through::WebSocket {
             // Its request to be one is seen.
             self.core.exempt(tunnel);

@@ -8,13 +8,13 @@ use tidegate_core::{Buffer, Rate, Span};
 
 use super::data::DataFiles;
 use super::disciplines;
-use super::error::Mistake;
 use super::syntax::{self, Access, Dumbbell, Wifi};
 use super::topology::{Topology, capacity, share};
 use super::values::Text;
 use super::wifi::Sending;
 use crate::scenario::layout::NewLink;
 use crate::scenario::{Capacity, DisciplineChoice, QueueSpec, WirelessCell};
+use tidegate_files::Mistake;
 
 /// `EFD section 4.1`.
 const PAIRS: u32 = 5;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::error::Mistake;
 use super::values::At;
 use crate::trace::ReadError;
+use tidegate_files::Mistake;
 
 /// Finds the files that a scenario names.
 ///

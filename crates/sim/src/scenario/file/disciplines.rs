@@ -6,11 +6,11 @@ use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::setting::SettingError;
 
 use super::data::DataFiles;
-use super::error::Mistake;
 use super::values::{At, Named};
 use crate::scenario::choice::{self, ChoiceError, FasterLink};
-use crate::scenario::nearest::expectation;
 use crate::scenario::{Capacity, DisciplineChoice};
+use tidegate_files::Mistake;
+use tidegate_files::expectation;
 
 /// The candidates of a comparison; each label once.
 pub(super) fn list(

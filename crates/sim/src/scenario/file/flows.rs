@@ -45,10 +45,10 @@ use tidegate_core::contract::{
 };
 use tidegate_core::{Bytes, FlowKey, Rate, Span};
 
-use super::error::Mistake;
 use super::tcp::within;
-use super::values::{At, Count, InText, Quantity, Text};
+use super::values::{At, Count, Quantity, Text};
 use super::{ScenarioError, schema_of};
+use tidegate_files::Mistake;
 
 /// The size of an Ethernet frame's packet; nearly every access link has packets of this size.
 const LARGEST_PACKET: Bytes = Bytes(1_500);
@@ -306,16 +306,6 @@ impl JsonSchema for Protocol {
                 { "type": "integer", "minimum": 0, "maximum": 255 },
             ]
         })
-    }
-}
-
-impl InText for IpAddr {
-    const EXPECTED: &'static str = "an IP address, as '192.0.2.7' or '2001:db8::7'";
-    const PATTERN: &'static str = r"^[0-9A-Fa-f:.]+$";
-
-    fn read(text: &str) -> Option<IpAddr> {
-        // The form in which flows have their addresses.
-        text.parse().ok().map(|address: IpAddr| address.to_canonical())
     }
 }
 

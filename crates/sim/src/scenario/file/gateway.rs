@@ -42,7 +42,6 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 use self::syntax::{Cbr, Class, Document, Failures, Interval, Link, Servers, WayText};
 use super::data::{DataFiles, Folder, load_text};
 use super::disciplines;
-use super::error::Mistake;
 use super::syntax::Sizes;
 use super::tcp::within;
 use super::traffic::{pages, size_law};
@@ -52,9 +51,10 @@ use crate::pages::Pages;
 use crate::requests::{
     self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Through, Way,
 };
-use crate::scenario::nearest::expectation;
 use crate::scenario::{DisciplineChoice, Protocol, SizeLaw};
 use crate::trace::HttpLog;
+use tidegate_files::Mistake;
+use tidegate_files::expectation;
 
 /// What is compared when the file does not say.
 const WAYS: [&str; 5] = ["msf", "paper", "fifo", "htb", "direct"];
@@ -211,7 +211,7 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
         (None, None) => {}
     }
     if let Some(rate) = &written.client_rate {
-        setup.client_rate = within(rate, Rate(1_000), Rate(100_000_000_000))?;
+        setup.client_rate = client_rate(rate)?;
     }
     if let Some(delay) = &written.client_delay {
         setup.client_delay = within(delay, Span::ZERO, Span::seconds(10))?;
@@ -219,10 +219,15 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
     Ok(())
 }
 
+fn client_rate(written: &Quantity<Rate>) -> Result<Rate, Mistake> {
+    within(written, Rate(1_000), Rate(100_000_000_000))
+}
+
 /// Refuses what a cell cannot be: links of clients beside it, and too many stations.
 fn check_cell(document: &Document, setup: &Setup) -> Result<(), Mistake> {
     let Some(wifi) = &document.wifi else { return Ok(()) };
-    if document.link.client_rate.is_some() || document.link.client_delay.is_some() {
+    let of_class = document.class.iter().any(|class| class.client_rate.is_some());
+    if document.link.client_rate.is_some() || document.link.client_delay.is_some() || of_class {
         let expected = "no client_rate and client_delay beside it";
         return Err(Mistake::at(&wifi.place, "[wifi]", expected));
     }
@@ -380,7 +385,26 @@ fn classes(document: &Document, data: &dyn DataFiles) -> Result<Vec<requests::Cl
             let found = format!("'{}'", name.escape_debug());
             return Err(Mistake::at(&written.name.place, found, "a name of its own, on one line"));
         }
-        let class = class(written, data)?;
+        let mut class = class(written, data)?;
+        match (&written.part_of, classes.last()) {
+            (Some(whole), _) => {
+                if let Some(weight) = &written.weight {
+                    let found = "a weight of a part of a class";
+                    return Err(Mistake::at(&weight.place, found, "that of the class alone"));
+                }
+                let mut wholes = classes.iter().take_while(|class| class.part_of.is_none());
+                let number = wholes.position(|class| class.name == whole.trim());
+                let found = || format!("'{}'", whole.escape_debug());
+                let expected = "a class before it that is part of no other";
+                let number = number.ok_or_else(|| Mistake::at(&whole.place, found(), expected))?;
+                (class.part_of, class.weight) = (Some(number), classes[number].weight);
+            }
+            (None, Some(last)) if last.part_of.is_some() => {
+                let expected = "parts of other classes behind all that are not";
+                return Err(Mistake::at(&written.place, "a class behind a part of one", expected));
+            }
+            (None, _) => {}
+        }
         let loops = if let Demand::Closed { loops, .. } = class.demand { loops } else { 1 };
         askers += u64::from(class.clients) * u64::from(loops);
         if askers > MOST_ASKERS {
@@ -437,16 +461,19 @@ fn class(written: &At<Class>, data: &dyn DataFiles) -> Result<requests::Class, M
     }
     let sizes = written.sizes.as_ref().map(|sizes| object_sizes(sizes, data)).transpose()?;
     let request = written.request.as_ref().map(|size| within(size, Bytes(1), LARGEST_REQUEST));
-    let weight = written.weight.map_or(1, |weight| weight.0);
+    let weight = written.weight.as_ref().map_or(1, |weight| weight.value.0);
     Ok(requests::Class {
         name: written.name.trim().into(),
         weight: NonZeroU32::new(weight).expect("weights are read from 1 on"),
+        part_of: None,
         clients,
         demand,
         pages,
         sizes,
         request: request.transpose()?,
         through: written.through.map_or(Through::Requests, Through::from),
+        failures: written.failures.as_ref().map(failures).transpose()?,
+        client_rate: written.client_rate.as_ref().map(client_rate).transpose()?,
         presence,
         silent,
     })

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use tidegate_core::{Bytes, Span};
 
-use super::error::Mistake;
 use super::syntax::{Departure, Ending, Tcp};
 use super::values::Quantity;
 use crate::tcp::congestion::SlowStart;
 use crate::tcp::{DelayedAck, Ns3, TcpConfig};
+use tidegate_files::Mistake;
 
 /// The smallest segments that any host has to take (`RFC 879`: 576 less two
 /// headers is the usual least, modems went lower), and what fits an IP packet.

@@ -8,13 +8,13 @@ use tidegate_core::{Buffer, Span};
 
 use super::data::{DataFiles, load_text};
 use super::disciplines;
-use super::error::Mistake;
 use super::syntax::{self, Document, Queue};
 use super::values::{At, Names, Text};
 use crate::scenario::layout::{Layout, NewLink};
-use crate::scenario::nearest::expectation;
 use crate::scenario::{Capacity, NodeId, QueueSpec};
 use crate::trace::delivery::DeliveryTrace;
+use tidegate_files::Mistake;
+use tidegate_files::expectation;
 
 /// More nodes than any access link needs; a [`NodeId`] holds ten times as many.
 const MOST_NODES: usize = 5_000;

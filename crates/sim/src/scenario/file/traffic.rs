@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::data::{DataFiles, load_text};
-use super::error::Mistake;
 use super::syntax::{Document, Sizes, Tcp, Traffic, TransferSource, WebSource};
 use super::tcp::within;
 use super::topology::Topology;
@@ -21,6 +20,7 @@ use crate::scenario::{
 use crate::tcp::TcpConfig;
 use crate::trace::flow_log::FlowLog;
 use crate::trace::size_distribution::SizeDistribution;
+use tidegate_files::Mistake;
 
 pub(super) use self::pages::pages;
 

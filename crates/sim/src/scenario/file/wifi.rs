@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use tidegate_core::{Rate, Span};
 
-use super::error::Mistake;
 use super::syntax::{Standard, Wifi};
 use super::values::WifiRate;
 use crate::wlan::Modulation;
 use crate::wlan::aggregation::{Aggregation, WINDOW};
 use crate::wlan::high_throughput::{Channel, Generation, Mcs};
 use crate::wlan::phy::DataRate;
+use tidegate_files::Mistake;
 
 /// The packets that a sender keeps for forming aggregates, for all its
 /// receivers together: one aggregate. This is our choice; real devices keep one

@@ -141,7 +141,10 @@ pub(super) struct Class {
     /// Name in tables and files.
     pub(super) name: At<String>,
     /// Its share, relative to those of other classes. Default: 1.
-    pub(super) weight: Option<Count<1, 1_000_000>>,
+    pub(super) weight: Option<At<Count<1, 1_000_000>>>,
+    /// The name of the class to which its clients belong, with whose others they only do not
+    /// behave alike. It stands before all that are part of another. Default: its own.
+    pub(super) part_of: Option<At<String>>,
     /// The number of its clients. Default with a log: as many as hosts.
     pub(super) clients: Option<Count<1, 100_000>>,
     /// Loops of each client, one page at a time in each. Default: 10.
@@ -167,6 +170,11 @@ pub(super) struct Class {
     pub(super) request: Option<Quantity<Bytes>>,
     /// What a gateway sees of it. Default: requests.
     pub(super) through: Option<Through>,
+    /// How servers fail it. Default: like the file's.
+    pub(super) failures: Option<At<Failures>>,
+    /// Rate of each of its clients' links, either way: slow ones read slowly. Default: that
+    /// of the file.
+    pub(super) client_rate: Option<Quantity<Rate>>,
     /// Mean time of a user's visit, exponential. Default: all are there always.
     pub(super) present: Option<Quantity<Span>>,
     /// Mean time between two visits.

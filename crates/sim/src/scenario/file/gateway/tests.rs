@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use tidegate_core::Buffer;
+use tidegate_core::request::{ClassId, UserId};
 
 use super::*;
 use crate::requests::{Http, Kept};
@@ -92,6 +93,12 @@ speed = 2
 name = "guests"
 clients = 2
 recorded = ["page.har"]
+[[class]]
+name = "broken"
+part_of = "office"
+clients = 1
+failures = { stall = 1 }
+client_rate = "64 kbit/s"
 [[servers]]
 count = 3
 delay = ["5 ms", "10 ms"]
@@ -111,7 +118,7 @@ fn parsed(text: &str) -> Result<Comparison, String> {
 fn a_file_says_all_that_a_setup_has() {
     let Comparison { setup, ways, seeds, .. } = parsed(RIGHT).unwrap();
     let classes: Vec<_> = setup.classes.iter().map(|class| class.name.as_str()).collect();
-    assert_eq!(classes, ["office", "staff", "pupils", "guests"]);
+    assert_eq!(classes, ["office", "staff", "pupils", "guests", "broken"]);
     assert_eq!(seeds, [1, 7]);
     let labels: Vec<_> = ways.iter().map(|way| way.label.as_str()).collect();
     assert_eq!(labels, ["fifo", "large"]);
@@ -137,8 +144,10 @@ fn a_file_says_all_that_a_setup_has() {
         ServerFailures { stall: 0.01, reset: 0.02, trickle: 0.03, trickle_rate: Rate(16_000) };
     assert_eq!(setup.failures, failures);
     let clients: Vec<_> = setup.classes.iter().map(|c| (c.weight.get(), c.clients)).collect();
-    assert_eq!(clients, [(4, 5), (1, 3), (1, 2), (1, 2)]);
-    let [office, staff, pupils, guests] = &setup.classes[..] else { panic!("four classes") };
+    assert_eq!(clients, [(4, 5), (1, 3), (1, 2), (1, 2), (4, 1)]);
+    let [office, staff, pupils, guests, broken] = &setup.classes[..] else {
+        panic!("five classes")
+    };
     assert!(
         matches!(office.demand, Demand::Closed { loops: 2, pause } if pause == Span::seconds(3))
     );
@@ -153,6 +162,14 @@ fn a_file_says_all_that_a_setup_has() {
     assert_eq!((office.request, office.through), (Some(Bytes(2_000)), Through::Tunnels));
     assert!(matches!(office.sizes, Some(SizeLaw::Constant(Bytes(9_000)))));
     assert_eq!((guests.request, guests.through), (None, Through::Requests));
+    assert_eq!((guests.failures, guests.client_rate, guests.part_of), (None, None, None));
+    let silent = ServerFailures { stall: 1.0, ..ServerFailures::NONE };
+    assert_eq!((broken.failures, broken.client_rate), (Some(silent), Some(Rate(64_000))));
+    assert_eq!(broken.part_of, Some(0));
+    // One more user of the office, whose weight counts once.
+    assert_eq!(setup.user(4, 0), (ClassId(0), UserId(5)));
+    assert_eq!(setup.user(1, 2), (ClassId(1), UserId(2)));
+    assert_eq!(setup.weights().map(NonZeroU32::get).collect::<Vec<_>>(), [4, 1, 1, 1]);
     assert_eq!((setup.servers.len(), setup.servers[0].count), (1, 3));
     assert_eq!(setup.passing[0].packet, Bytes(500));
 }
@@ -222,6 +239,12 @@ fn mistakes_are_told_with_their_place() {
         ("log = \"access.log\"", "log = \"page.har\""),
         ("log = \"access.log\"", "log = \"access.log\"\npage_table = \"pages.csv\""),
         ("recorded = [\"page.har\"]", "recorded = [\"empty.har\"]"),
+        ("part_of = \"office\"", "part_of = \"nobody\""),
+        ("part_of = \"office\"", "part_of = \"broken\""),
+        ("part_of = \"office\"", "part_of = \"office\"\nweight = 2"),
+        ("[[servers]]", "[[class]]\nname = \"more\"\nclients = 1\n[[servers]]"),
+        ("{ stall = 1 }", "{ stall = 1, reset = 1 }"),
+        ("client_rate = \"64 kbit/s\"", "client_rate = \"64 bit/s\""),
         ("delay = [\"5 ms\", \"10 ms\"]", "delay = [\"5 ms\", \"4 ms\"]"),
         ("packet = \"500 B\"", "packet = \"5 B\""),
     ] {
@@ -298,6 +321,11 @@ fn what_a_cell_around_a_gateway_cannot_be_is_told_with_its_place() {
             "[wifi]",
             "client_rate = \"5 Mbit/s\"\n[wifi]",
             "g.toml:6:1: wifi: found [wifi], expected no client_rate and client_delay beside it",
+        ),
+        (
+            "clients = 8",
+            "clients = 8\nclient_rate = \"5 Mbit/s\"",
+            "g.toml:5:1: wifi: found [wifi], expected no client_rate and client_delay beside it",
         ),
         (
             "[wifi]",

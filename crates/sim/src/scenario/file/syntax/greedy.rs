@@ -46,16 +46,6 @@ pub(in crate::scenario::file) struct GreedySource {
     pub(in crate::scenario::file) dscp: CodePoint,
 }
 
-impl InText for Envelope {
-    const EXPECTED: &'static str = "an arrival curve of token buckets and staircases, as \
-        '700 B + 1.2 Mbit/s, 45 kB + 400 kbit/s' or '30 kB every 33 ms'";
-    const PATTERN: &'static str = r"^[^,]*[0-9][^,]*(\+| every )[^,]*[0-9][^,]*(,[^,]*[0-9][^,]*(\+| every )[^,]*[0-9][^,]*)*$";
-
-    fn read(text: &str) -> Option<Envelope> {
-        text.parse().ok()
-    }
-}
-
 /// Sizes of datagrams.
 #[derive(Debug)]
 pub(in crate::scenario::file) enum PacketLength {

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::{Bytes, Rate, Span};
 
-use super::super::error::Mistake;
 use super::super::traffic::Reader;
 use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
 use super::pages::PageSource;
 use super::{Sizes, Tcp, Transfers};
 use crate::scenario::TrafficSpec;
+use tidegate_files::Mistake;
 
 /// Sources of traffic, each kind in a list of its own; reports show them in the order of the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

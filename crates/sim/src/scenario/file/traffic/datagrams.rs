@@ -8,7 +8,6 @@ use tidegate_core::contract::{Envelope, Term};
 use tidegate_core::{Bytes, Span};
 
 use super::super::data::{load, load_text};
-use super::super::error::Mistake;
 use super::super::syntax::{
     CbrSource, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
 };
@@ -22,6 +21,7 @@ use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
 use crate::traffic::frames::{HEADERS, packets};
+use tidegate_files::Mistake;
 
 /// IPv4 and UDP headers, without which there is no datagram.
 const LEAST_DATAGRAM: Bytes = Bytes(28);

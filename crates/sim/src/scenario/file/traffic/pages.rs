@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Span};
 
 use super::super::data::{DataFiles, load_text};
-use super::super::error::Mistake;
 use super::super::syntax::{self, PageSource};
 use super::super::values::At;
 use super::{Reader, WEB_REQUEST, one_of, per_second_of, size_law};
@@ -14,6 +13,7 @@ use crate::scenario::{
     FrameOrder, Marking, Opener, PageProfile, Protocol, SizeLaw, TrafficKind, TrafficSpec, Visits,
 };
 use crate::trace::{PageLoads, PageTable};
+use tidegate_files::Mistake;
 
 /// The `keepalive_timeout` of nginx.
 const KEEP_ALIVE: Span = Span::seconds(75);

@@ -10,6 +10,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpecte
 use tidegate_core::setting::Kind;
 use tidegate_core::{Dscp, registry};
 
+use tidegate_files::Scalar;
+
 use super::At;
 use crate::tcp::PROFILES;
 use crate::tcp::congestion::{self, CONTROLLERS};
@@ -281,41 +283,5 @@ impl JsonSchema for Named {
         let mut forms = vec![serde_json::json!({ "enum": names })];
         forms.extend(tables);
         json_schema!({ "description": "A discipline, by name alone or with settings.", "anyOf": forms })
-    }
-}
-
-/// The value of a discipline's parameter, as text: the registry reads it.
-#[derive(Clone, Debug)]
-pub(in crate::scenario::file) struct Scalar(pub(in crate::scenario::file) String);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = Scalar;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string, a number or a boolean")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
-                Ok(Scalar(text.into()))
-            }
-
-            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Scalar, E> {
-                Ok(Scalar(is_on.to_string()))
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
-                Ok(Scalar(number.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
-                Ok(Scalar(number.to_string()))
-            }
-        }
-
-        deserializer.deserialize_any(Reader)
     }
 }

@@ -1,4 +1,4 @@
-//! The errors of scenario files, each on one line: the place, the key, what was
+//! The errors of files, each on one line: the place, the key, what was
 //! found, and what was expected.
 
 use std::io;
@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::scenario::nearest::expectation;
+use crate::nearest::expectation;
 
-/// Why a scenario could not be read.
+/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
+pub enum FileError {
     /// The operating system refused.
     #[error("{file}: cannot be read: {reason}")]
     Unreadable {
@@ -43,7 +43,7 @@ fn prefix(key: &str) -> String {
 
 /// The part of an error that does not depend on the file's name.
 #[derive(Debug)]
-pub(super) struct Mistake {
+pub struct Mistake {
     place: Range<usize>,
     /// A key to append to that of the place: one that is missing there.
     missing: Option<String>,
@@ -52,7 +52,8 @@ pub(super) struct Mistake {
 }
 
 impl Mistake {
-    pub(super) fn at(
+    /// Something wrong at a place, in bytes from the start of the file.
+    pub fn at(
         place: &Range<usize>,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -65,14 +66,17 @@ impl Mistake {
         }
     }
 
-    pub(super) fn missing(place: &Range<usize>, key: &str, expected: &str) -> Mistake {
+    /// A key that the table at a place lacks.
+    #[must_use]
+    pub fn missing(place: &Range<usize>, key: &str, expected: &str) -> Mistake {
         let missing = Some(key.to_string());
         Mistake { missing, ..Mistake::at(place, "nothing", expected) }
     }
 
     /// From the messages of serde and the TOML parser: `invalid type: X, expected Y`,
     /// ``unknown field `x`, expected one of `a`, `b` ``, ``missing field `x` ``.
-    pub(super) fn from_toml(error: &toml::de::Error) -> Mistake {
+    #[must_use]
+    pub fn from_toml(error: &toml::de::Error) -> Mistake {
         let place = error.span().unwrap_or(0..0);
         let message = error.message().replace('\n', ", ");
         let quoted = |text: &str| text.replace('`', "'");
@@ -113,7 +117,9 @@ impl Mistake {
         Mistake::at(&place, found, expected)
     }
 
-    pub(super) fn in_file(self, file: &str, text: &str) -> ScenarioError {
+    /// The error in the file of this name and text.
+    #[must_use]
+    pub fn in_file(self, file: &str, text: &str) -> FileError {
         let start = (0..=self.place.start.min(text.len()))
             .rev()
             .find(|index| text.is_char_boundary(*index))
@@ -124,7 +130,7 @@ impl Mistake {
         if let Some(missing) = self.missing {
             key = if key.is_empty() { missing } else { format!("{key}.{missing}") };
         }
-        ScenarioError::Wrong {
+        FileError::Wrong {
             file: file.into(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,

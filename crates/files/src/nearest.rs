@@ -5,7 +5,7 @@
 /// in three wrong, and not all of them.
 ///
 /// ```
-/// use tidegate_sim::scenario::nearest;
+/// use tidegate_files::nearest;
 /// assert_eq!(nearest("durration", ["duration", "seeds"]), Some("duration"));
 /// assert_eq!(nearest("colour", ["duration", "seeds"]), None);
 /// ```
@@ -22,10 +22,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// What was expected in place of `word`: the nearest name, or all of them.
-pub(crate) fn expectation<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str> + Clone,
-) -> String {
+pub fn expectation<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(name) => format!("'{name}'"),
         None => {

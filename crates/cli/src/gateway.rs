@@ -1,0 +1,202 @@
+//! `tidegate gateway`: the live request gateway.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Read, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use tidegate_core::Rate;
+use tidegate_gateway::{Config, Gateway, Status, file};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::{GatewayCheckArguments, GatewayStatusArguments};
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// Names are resolved in threads, and no more than this at once: a name server that is
+/// silent holds them up.
+const RESOLVERS: usize = 16;
+
+/// How long a gateway on this machine may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What a gateway would do.
+#[derive(Serialize)]
+struct Plan {
+    rate_bps: u64,
+    interface: Option<String>,
+    scheduler: &'static str,
+    listen: Vec<String>,
+    admin: Option<String>,
+    classes: Vec<Class>,
+}
+
+#[derive(Serialize)]
+struct Class {
+    name: String,
+    weight: u32,
+    sources: Vec<String>,
+}
+
+impl Plan {
+    fn of(config: &Config) -> Plan {
+        let classes = config.classes.iter().map(|class| Class {
+            name: class.name.clone(),
+            weight: class.weight.get(),
+            sources: class.sources.iter().map(ToString::to_string).collect(),
+        });
+        Plan {
+            rate_bps: config.rate.0,
+            interface: config.interface.clone(),
+            scheduler: config.scheduler.name,
+            listen: config.listen.iter().map(ToString::to_string).collect(),
+            admin: config.admin.map(|admin| admin.to_string()),
+            classes: classes.collect(),
+        }
+    }
+
+    fn text(&self, config: &Config) -> String {
+        let interface = self.interface.as_ref().map(|name| format!(", at {name}"));
+        let mut lines = vec![
+            format!("link       {}{}", config.rate, interface.unwrap_or_default()),
+            format!("scheduler  {}: {}", self.scheduler, config.scheduler.summary),
+            format!("listen     {}", self.listen.join(", ")),
+        ];
+        lines.extend(self.admin.as_ref().map(|admin| format!("admin      {admin}")));
+        for class in &self.classes {
+            let Class { name, weight, sources } = class;
+            lines.push(format!("class      {name}, weight {weight}: {}", sources.join(", ")));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+pub(crate) fn check(arguments: &GatewayCheckArguments) -> Result<(), Failure> {
+    let Some(path) = &arguments.file else {
+        return print(&file::json_schema());
+    };
+    let config = file::read(path).map_err(Failure::input)?;
+    let plan = Plan::of(&config);
+    if arguments.json { print_json(&plan) } else { print(&plan.text(&config)) }
+}
+
+pub(crate) fn status(arguments: &GatewayStatusArguments) -> Result<(), Failure> {
+    let path = &arguments.file;
+    let config = file::read(path).map_err(Failure::input)?;
+    let Some(admin) = config.admin else {
+        let expected = "an address of this machine, such as admin = \"127.0.0.1:3129\"";
+        return Err(Failure::Input(format!(
+            "{}: admin: found nothing, expected {expected}",
+            path.display()
+        )));
+    };
+    let failed = |reason: &dyn Display| Failure::Other(format!("the gateway at {admin}: {reason}"));
+    let text = fetch(admin).map_err(|reason| failed(&reason))?;
+    let status: Status = serde_json::from_str(&text).map_err(|reason| failed(&reason))?;
+    if arguments.json { print_json(&status) } else { print(&status_text(&status)) }
+}
+
+/// The status that a gateway gives at its admin port.
+fn fetch(admin: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&admin, ANSWER)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    write!(stream, "GET /status HTTP/1.0\r\nHost: {admin}\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    match answer.split_once("\r\n\r\n") {
+        Some((head, body)) if head.split(' ').nth(1) == Some("200") => Ok(body.into()),
+        _ => Err(io::Error::other("it does not answer as a gateway does")),
+    }
+}
+
+fn status_text(status: &Status) -> String {
+    let window = status.window.map(|window| format!(" of {window:.1}")).unwrap_or_default();
+    let mut text = format!(
+        "{} on {} for {} s: {} in line, {} outstanding, {} hold a place{window}, {} tunnels\n\n",
+        status.scheduler,
+        Rate(status.rate_bps),
+        status.uptime_s.round(),
+        status.waiting,
+        status.outstanding,
+        status.held,
+        status.tunnels,
+    );
+    let columns = ["weight", "users", "completed", "failed", "refused", "received MB", "waited s"];
+    let _ = write!(text, "{:<20}", "class");
+    for column in columns {
+        let _ = write!(text, " {column:>11}");
+    }
+    for class in &status.classes {
+        let _ = write!(
+            text,
+            "\n{:<20} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11.1} {:>11.1}",
+            class.name,
+            class.weight,
+            class.users,
+            class.completed,
+            class.failed,
+            class.refused,
+            class.received_bytes as f64 / 1e6,
+            class.waited_s,
+        );
+    }
+    if !status.top_users.is_empty() {
+        text.push_str("\n\nreceived the most\n");
+    }
+    for user in &status.top_users {
+        let megabytes = user.received_bytes as f64 / 1e6;
+        let _ = writeln!(text, "{:<43} {:<20} {megabytes:>11.1} MB", user.user, user.class);
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+pub(crate) fn run(path: &Path) -> Result<(), Failure> {
+    let config = file::read(path).map_err(Failure::input)?;
+    tracing_subscriber::fmt().json().flatten_event(true).with_writer(io::stdout).init();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(RESOLVERS)
+        .build();
+    let failed = |reason: io::Error| Failure::Other(reason.to_string());
+    let runtime = runtime.map_err(failed)?;
+    let served = runtime.block_on(async {
+        let mut terminated = signal(SignalKind::terminate())?;
+        let mut hung_up = signal(SignalKind::hangup())?;
+        let gateway = Gateway::bind(config, seed()).await?;
+        for address in gateway.addresses()? {
+            eprintln!("tidegate: listening at {address}");
+        }
+        if let Some(address) = gateway.admin_address() {
+            eprintln!("tidegate: admin at {address}");
+        }
+        let control = gateway.control();
+        let reload = async {
+            while hung_up.recv().await.is_some() {
+                match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
+                    control.change(config).map_err(|fixed| format!("{}: {fixed}", path.display()))
+                }) {
+                    Ok(()) => tracing::info!("the file was read again"),
+                    Err(error) => tracing::error!(error, "the earlier settings stay"),
+                }
+            }
+        };
+        tokio::select! {
+            () = gateway.serve() => {}
+            () = reload => {}
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            _ = terminated.recv() => {}
+        }
+        Ok(())
+    });
+    // A name server that is silent is not waited for.
+    runtime.shutdown_background();
+    served.map_err(failed)
+}
+
+/// Nobody can foresee where the scheduler's table of users has collisions.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}

@@ -1,0 +1,137 @@
+//! `tidegate gateway`: the live gateway.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use super::{Bench, json};
+
+const SMALL: &str = r#"
+listen = ["127.0.0.1:0"]
+admin = "127.0.0.1:0"
+local_targets = ["127.0.0.0/8"]
+[link]
+rate = "10 Mbit/s"
+[[class]]
+name = "all"
+sources = ["127.0.0.0/8"]
+"#;
+
+#[test]
+fn the_example_of_the_page_is_correct() {
+    let bench = Bench::new("gateway-page");
+    let page = include_str!("../../../../docs/gateway.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    bench.write("office.toml", example.expect("the page has one"));
+    let text = bench.good(&["gateway", "check", "office.toml"]);
+    assert!(text.starts_with("link       20 Mbit/s, at eth0\nscheduler  msf: "), "{text}");
+    assert!(text.ends_with("class      guests, weight 1: 192.168.2.0/24\n"), "{text}");
+    let plan = json(&bench.good(&["gateway", "check", "office.toml", "--json"]));
+    assert_eq!(plan["rate_bps"], 20_000_000);
+    assert_eq!(plan["classes"][0]["sources"][1], "2001:db8:0:1::/64");
+}
+
+#[test]
+fn the_schema_is_json_and_knows_the_tables() {
+    let bench = Bench::new("gateway-schema");
+    let schema = json(&bench.good(&["gateway", "check", "--schema"]));
+    for table in ["link", "class", "timeouts", "limits", "tunnels"] {
+        assert!(schema["properties"][table].is_object(), "{table}");
+    }
+}
+
+#[test]
+fn a_wrong_file_is_refused_in_one_line() {
+    let bench = Bench::new("gateway-wrong");
+    bench.write("wrong.toml", &SMALL.replace("10 Mbit/s", "10"));
+    for command in ["check", "run"] {
+        let message = bench.refused(&["gateway", command, "wrong.toml"]);
+        assert!(
+            message.contains("wrong.toml:6:8: link.rate: found '10', expected a rate"),
+            "{message}"
+        );
+    }
+    assert!(bench.refused(&["gateway", "run", "none.toml"]).contains("none.toml: cannot be read"));
+    bench.refused(&["gateway", "check"]);
+}
+
+/// Ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn it_serves_and_writes_a_line_of_json_for_each_request() {
+    let bench = Bench::new("gateway-run");
+    bench.write("small.toml", SMALL);
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut head = [0; 4_096];
+        let _ = stream.read(&mut head).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+    });
+
+    let mut command = bench.command();
+    let command = command.args(["gateway", "run", "small.toml"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running(child);
+    let mut said = BufReader::new(child.0.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("tidegate: listening at ").expect(&line);
+
+    let mut client = TcpStream::connect(address).unwrap();
+    let request = format!("GET http://{target}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    client.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"), "{answer}");
+
+    let mut log = BufReader::new(child.0.stdout.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    let record = json(&line);
+    assert_eq!((&record["class"], &record["status"]), (&"all".into(), &200.into()));
+    assert_eq!(record["server"], target.to_string());
+    assert!(record["waited_ms"].is_u64() && record["service_ms"].is_u64());
+
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let admin = line.trim().strip_prefix("tidegate: admin at ").expect(&line);
+    bench.write(
+        "known.toml",
+        &SMALL.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{admin}\"")),
+    );
+    let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
+    assert_eq!(status["classes"][0]["completed"], 1);
+    let text = bench.good(&["gateway", "status", "known.toml"]);
+    assert!(text.starts_with("msf on 10 Mbit/s for ") && text.contains("\nall  "), "{text}");
+    assert!(text.contains("127.0.0.1 ") && !text.lines().any(|line| line.len() > 120), "{text}");
+
+    // A signal has the file read again: what cannot change is refused, and nothing changes.
+    for (text, expected) in [
+        (SMALL.replace("10 Mbit/s", "20 Mbit/s"), "link.rate cannot change while the gateway runs"),
+        (SMALL.replace("10 Mbit/s", "20"), "small.toml:6:8: link.rate: found '20'"),
+        (format!("{SMALL}[limits]\nkept = 1\n"), "the file was read again"),
+    ] {
+        bench.write("small.toml", &text);
+        let id = child.0.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+        let mut line = String::new();
+        log.read_line(&mut line).unwrap();
+        assert!(line.contains(expected), "{line}");
+    }
+
+    drop(child);
+    let gone = bench.run(&["gateway", "status", "known.toml"]);
+    assert_eq!(gone.status.code(), Some(1));
+    bench.write("none.toml", &SMALL.replace("admin = \"127.0.0.1:0\"", ""));
+    assert!(bench.refused(&["gateway", "status", "none.toml"]).contains("admin: found nothing"));
+}

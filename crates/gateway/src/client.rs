@@ -1,0 +1,143 @@
+//! A client's connection: one request after another.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tidegate_core::request::{ClassId, UserId};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::gate::duration;
+use crate::gateway::House;
+use crate::message::{Fault, Request, Scan};
+use crate::relay::{Next, Relay};
+use crate::socket::{self, AT_ONCE, Inbox};
+
+/// How long a client may take to read its last answer.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A client's end.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    pub(crate) inbox: Inbox,
+    pub(crate) class: ClassId,
+    pub(crate) user: UserId,
+    /// How long it may take nothing, or send nothing that is missing.
+    pub(crate) patience: Duration,
+}
+
+impl Client {
+    /// Sends bytes.
+    pub(crate) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        socket::write_all(&self.stream, bytes, self.patience).await
+    }
+
+    /// Waits until it is gone, or has finished.
+    pub(crate) async fn gone(&mut self) {
+        self.inbox.end(&self.stream).await;
+    }
+}
+
+/// Serves the connection of a client until either side has had enough.
+pub(crate) async fn serve(house: Rc<House>, stream: TcpStream, peer: SocketAddr) {
+    socket::prepare(&stream);
+    let patience = duration(house.config.get().timeouts.client);
+    let user = crate::user_of(peer.ip());
+    let Some(class) = house.config.get().class_of(peer.ip()) else {
+        house.stranger(peer);
+        // It has to be heard before it is told, or the answer is lost.
+        let mut inbox = Inbox::default();
+        let _ = heard(&house, &stream, &mut inbox).await;
+        let text = "this gateway does not serve your address";
+        let _ = socket::write_all(&stream, &answer(403, text), patience).await;
+        return socket::finish(stream, FAREWELL).await;
+    };
+    let mut client = Client { stream, inbox: Inbox::default(), class, user, patience };
+    loop {
+        let request = match heard(&house, &client.stream, &mut client.inbox).await {
+            Ok(request) => request,
+            Err(Silence::Gone) => return,
+            Err(Silence::Late) => {
+                let _ = client.write(&answer(408, "the head takes too long")).await;
+                return socket::finish(client.stream, FAREWELL).await;
+            }
+            Err(Silence::Fault(fault)) => {
+                house.refused(&client, peer, fault);
+                let _ = client.write(&answer(fault.status(), &fault.to_string())).await;
+                return socket::finish(client.stream, FAREWELL).await;
+            }
+        };
+        match Relay::new(&house, &mut client, peer, request).run().await {
+            Next::Request => client.inbox.rest(),
+            Next::Close => return socket::finish(client.stream, FAREWELL).await,
+            Next::Abort => return socket::abort(client.stream),
+        }
+    }
+}
+
+/// Why there is no request.
+enum Silence {
+    Gone,
+    Late,
+    Fault(Fault),
+}
+
+/// Waits for the head of a request.
+async fn heard(house: &House, stream: &TcpStream, inbox: &mut Inbox) -> Result<Request, Silence> {
+    let config = house.config.get();
+    let timeouts = &config.timeouts;
+    if inbox.data().is_empty() {
+        match timeout(duration(timeouts.idle), inbox.fill(stream, AT_ONCE as u64)).await {
+            Ok(Ok(1..)) => {}
+            _ => return Err(Silence::Gone),
+        }
+    }
+    let all = head(inbox, stream, config.limits.head.0 as usize);
+    timeout(duration(timeouts.head), all).await.unwrap_or(Err(Silence::Late))
+}
+
+async fn head(inbox: &mut Inbox, stream: &TcpStream, largest: usize) -> Result<Request, Silence> {
+    let mut scan = Scan::default();
+    loop {
+        match scan.end(inbox.data()).map_err(Silence::Fault)? {
+            // An empty line before a request is the rest of an old client's body
+            // (RFC 9112 section 2.2).
+            Some(2) => {
+                inbox.consume(2);
+                scan = Scan::default();
+                if !inbox.data().is_empty() {
+                    continue;
+                }
+            }
+            Some(size) if size <= largest => {
+                let request = Request::read(&inbox.data()[..size]).map_err(Silence::Fault)?;
+                inbox.consume(size);
+                return Ok(request);
+            }
+            None if inbox.data().len() < largest => {}
+            _ => return Err(Silence::Fault(Fault::TooLarge)),
+        }
+        match inbox.fill(stream, AT_ONCE as u64).await {
+            Ok(1..) => {}
+            _ => return Err(Silence::Gone),
+        }
+    }
+}
+
+/// An answer of the gateway itself, after which the connection ends.
+pub(crate) fn answer(status: u16, text: &str) -> Vec<u8> {
+    let reason = http::StatusCode::from_u16(status).ok();
+    let reason = reason.and_then(|status| status.canonical_reason()).unwrap_or_default();
+    // Whoever asks again at once would wait as long.
+    let retry = if status == 503 { "Retry-After: 5\r\n" } else { "" };
+    let text = format!("tidegate: {text}\n");
+    let length = text.len();
+    format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {length}\r\nCache-Control: no-store\r\n{retry}Connection: close\r\n\r\n{text}"
+    )
+    .into_bytes()
+}

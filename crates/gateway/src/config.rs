@@ -1,0 +1,192 @@
+//! What a gateway is set to.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::rc::Rc;
+
+use ipnet::IpNet;
+use tidegate_core::request::catalogue::Entry;
+use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
+use tidegate_core::{Bytes, Rate, Span};
+
+/// The settings of a gateway. [`file`](crate::file) reads them from a file.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The addresses at which clients find it.
+    pub listen: Vec<SocketAddr>,
+    /// The address, of this machine only, at which it says what it does.
+    pub admin: Option<SocketAddr>,
+    /// The rate of the access link towards the users.
+    pub rate: Rate,
+    /// The network interface that the access link ends at. Its counter tells the
+    /// scheduler what the link carries besides what passes the gateway.
+    pub interface: Option<String>,
+    /// The request scheduler.
+    pub scheduler: &'static Entry,
+    /// And what it is set to.
+    pub settings: request::Config,
+    /// The classes of clients, in the order of the scheduler's weights.
+    pub classes: Vec<Class>,
+    /// Targets that are permitted though they are on this machine or on a link of it.
+    pub local_targets: Vec<IpNet>,
+    /// How much there may be of something.
+    pub limits: Limits,
+    /// How long something may take.
+    pub timeouts: Timeouts,
+    /// When a tunnel asks, and when it has its answer.
+    pub tunnels: TunnelConfig,
+}
+
+/// A group of users with a weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name, in logs and figures.
+    pub name: String,
+    /// Its share of the link, or that of each of its users.
+    pub weight: NonZeroU32,
+    /// The addresses of its clients.
+    pub sources: Vec<IpNet>,
+}
+
+/// How much there may be of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of a head.
+    pub head: Bytes,
+    /// Connections of clients.
+    pub connections: u32,
+    /// Connections of one user.
+    pub connections_per_user: u32,
+    /// Connections to one server that are kept for later requests.
+    pub kept: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head: Bytes(32_768),
+            connections: 10_000,
+            // Browsers open at most some 30 to a proxy; a household behind one address has
+            // several.
+            connections_per_user: 500,
+            kept: 32,
+        }
+    }
+}
+
+/// How long something may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// The head of a request, from its first byte.
+    pub head: Span,
+    /// Between two requests on a connection of a client.
+    pub idle: Span,
+    /// A client that takes nothing of its response, or sends nothing of its request.
+    pub client: Span,
+    /// A connection to a server, from the question for its address.
+    pub connect: Span,
+    /// A server of whose response nothing comes, though it may.
+    pub server: Span,
+    /// A connection to a server without a response.
+    pub kept: Span,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            head: Span::seconds(10),
+            idle: Span::seconds(75),
+            client: Span::seconds(60),
+            connect: Span::seconds(10),
+            server: Span::seconds(60),
+            kept: Span::seconds(60),
+        }
+    }
+}
+
+/// A key that a running gateway cannot give another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} cannot change while the gateway runs")]
+pub struct Fixed(pub &'static str);
+
+/// The settings that hold now.
+#[derive(Debug)]
+pub(crate) struct Current(RefCell<Rc<Config>>);
+
+impl Current {
+    pub(crate) fn new(config: Config) -> Current {
+        Current(RefCell::new(Rc::new(config)))
+    }
+
+    pub(crate) fn get(&self) -> Rc<Config> {
+        self.0.borrow().clone()
+    }
+
+    /// All of `config` holds from here on, or, if it differs where it may not, nothing.
+    pub(crate) fn change(&self, config: Config) -> Result<(), Fixed> {
+        match self.get().fixed_difference(&config) {
+            Some(key) => Err(Fixed(key)),
+            None => {
+                self.0.replace(Rc::new(config));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Config {
+    /// The first key that differs in `other` and that sockets or the scheduler have been
+    /// built with.
+    fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
+        let classes = |config: &Config| -> Vec<_> {
+            config.classes.iter().map(|class| (class.name.clone(), class.weight)).collect()
+        };
+        let scheduler = |config: &Config| (config.scheduler.name, config.settings);
+        [
+            ("listen", self.listen != other.listen),
+            ("admin", self.admin != other.admin),
+            ("link.rate", self.rate != other.rate),
+            ("link.interface", self.interface != other.interface),
+            ("scheduler", scheduler(self) != scheduler(other)),
+            ("the name or weight of a class", classes(self) != classes(other)),
+            ("timeouts.server", self.timeouts.server != other.timeouts.server),
+            ("tunnels", self.tunnels != other.tunnels),
+        ]
+        .into_iter()
+        .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// The class of a client: the one with the longest prefix of its address.
+    #[must_use]
+    pub fn class_of(&self, client: IpAddr) -> Option<ClassId> {
+        let client = client.to_canonical();
+        let classes = self.classes.iter().zip(0..);
+        let prefixes = classes.flat_map(|(class, number)| {
+            let fitting = class.sources.iter().filter(|source| source.contains(&client));
+            fitting.map(move |source| (source.prefix_len(), ClassId(number)))
+        });
+        prefixes.max_by_key(|(length, _)| *length).map(|(_, class)| class)
+    }
+}
+
+/// The user at an address: the address itself, or of IPv6 its first 64 bits, since a
+/// device has several addresses behind them, and new ones every day (RFC 8981).
+///
+/// ```
+/// use tidegate_gateway::user_of;
+///
+/// let user = |address: &str| user_of(address.parse().expect("it is an address"));
+/// assert_ne!(user("192.0.2.1"), user("192.0.2.2"));
+/// assert_eq!(user("::ffff:192.0.2.1"), user("192.0.2.1"));
+/// assert_eq!(user("2001:db8::1"), user("2001:db8::2"));
+/// assert_ne!(user("2001:db8::1"), user("2001:db8:0:1::1"));
+/// ```
+#[must_use]
+pub fn user_of(client: IpAddr) -> UserId {
+    match client.to_canonical() {
+        IpAddr::V4(address) => UserId(address.to_bits().into()),
+        // No network has a prefix that begins with 32 zeros (RFC 4291 section 2.5).
+        IpAddr::V6(address) => UserId((address.to_bits() >> 64) as u64),
+    }
+}

@@ -1,0 +1,508 @@
+//! The one owner of the state machine.
+//!
+//! [`Proxy`](tidegate_core::request::Proxy) decides, and the tasks of requests and
+//! tunnels move bytes. A task holds an [`Exchange`] or a [`Tunnel`]: it reports through
+//! it what happens at its sockets, and finds there what it may do. After each report all
+//! actions of the state machine are carried out at once, so no task ever acts on an old
+//! one. A handle that is dropped, for whatever reason, tells the state machine that
+//! nobody is interested any more: there is no other way out of a task, so no place is
+//! lost.
+//!
+//! All tasks run on one thread. The state machine is borrowed for the length of a call
+//! and never across a wait.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tidegate_core::request::{
+    Action, ClassId, ClassState, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading,
+    Refusal, TunnelId, UserId, Verdict,
+};
+use tidegate_core::{Bytes, Span, Time};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// As a length of time of the standard library.
+pub(crate) fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.0)
+}
+
+/// The state machine, its clock, and the handles to tell about its actions.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    origin: Instant,
+    core: RefCell<Core>,
+    /// When the state machine wants to be asked again.
+    due: Cell<Option<Instant>>,
+    due_changed: Notify,
+}
+
+#[derive(Debug)]
+struct Core {
+    proxy: Proxy,
+    exchanges: BTreeMap<ExchangeId, Rc<Signal<Permission>>>,
+    tunnels: BTreeMap<TunnelId, Rc<Signal<Lane>>>,
+    /// All bytes that have come from servers, read or not, where no interface counts them.
+    /// With what is read alone, the scheduler would take what it knows to have come for
+    /// more than the link has carried, and the difference for room.
+    received: Bytes,
+}
+
+/// A state that tasks wait for.
+#[derive(Debug)]
+struct Signal<T: Copy> {
+    state: Cell<T>,
+    changed: Notify,
+}
+
+/// What the task of a request may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Permission {
+    Wait,
+    Read(Reading),
+    Over(Ending),
+}
+
+/// What the task of a tunnel may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lane {
+    reading: Reading,
+    /// Whether what is held of the uplink may go on.
+    passes: bool,
+}
+
+impl<T: Copy> Signal<T> {
+    fn new(state: T) -> Rc<Signal<T>> {
+        Rc::new(Signal { state: Cell::new(state), changed: Notify::new() })
+    }
+
+    fn set(&self, state: T) {
+        self.state.set(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until `find` finds something in the state.
+    async fn until<R>(&self, find: impl Fn(T) -> Option<R>) -> R {
+        loop {
+            // It hears of changes from here on, before it is polled.
+            let changed = self.changed.notified();
+            if let Some(found) = find(self.state.get()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// What is known to have come and is not read.
+#[derive(Debug, Default)]
+struct Unread(Cell<Bytes>);
+
+impl Unread {
+    /// So much is there; returns how much of it is new.
+    fn come(&self, unread: Bytes) -> Bytes {
+        unread - self.0.replace(unread)
+    }
+
+    /// So much was read; returns how much of it was not known to be there.
+    fn read(&self, size: Bytes) -> Bytes {
+        let known = self.0.get();
+        self.0.set(known - size);
+        size - known
+    }
+}
+
+/// What a link carries for this much payload in full segments: of 1 500 bytes in IPv4, 52
+/// are headers, and Ethernet has 14 more. A scheduler that does not know of them believes
+/// that a full link has room, and releases more and more.
+fn with_headers(payload: Bytes) -> Bytes {
+    const PAYLOAD: u64 = 1_448;
+    const FRAME: u64 = 1_514;
+    let whole = payload.0 / PAYLOAD * FRAME;
+    Bytes(whole + payload.0 % PAYLOAD * FRAME / PAYLOAD)
+}
+
+/// This much more.
+fn more(reading: Reading, size: Bytes) -> Reading {
+    match reading {
+        Reading::Freely => Reading::Freely,
+        Reading::UpTo(left) => Reading::UpTo(left + size),
+    }
+}
+
+/// In bytes; all that there are if it is free.
+fn amount(reading: Reading) -> u64 {
+    match reading {
+        Reading::Freely => u64::MAX,
+        Reading::UpTo(left) => left.0,
+    }
+}
+
+impl Gate {
+    /// A gate whose time begins now; `build` makes the state machine for that time.
+    pub(crate) fn new(build: impl FnOnce(Time) -> Proxy) -> Rc<Gate> {
+        Rc::new(Gate {
+            origin: Instant::now(),
+            core: RefCell::new(Core {
+                proxy: build(Time::ZERO),
+                exchanges: BTreeMap::new(),
+                tunnels: BTreeMap::new(),
+                received: Bytes::ZERO,
+            }),
+            due: Cell::new(None),
+            due_changed: Notify::new(),
+        })
+    }
+
+    /// The time since the gate was made.
+    pub(crate) fn now(&self) -> Time {
+        Time(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Reports an event, and carries out what follows from it.
+    fn tell<R>(&self, report: impl FnOnce(&mut Core, Time) -> R) -> R {
+        let now = self.now();
+        let core = &mut *self.core.borrow_mut();
+        let result = report(core, now);
+        while let Some(action) = core.proxy.next_action(now) {
+            core.obey(action);
+        }
+        let next = core.proxy.next_timeout(now);
+        let next = next.map(|at| self.origin + Duration::from_nanos(at.0));
+        if next.is_some_and(|next| self.due.get().is_none_or(|due| next < due)) {
+            self.due_changed.notify_one();
+            self.due.set(next);
+        }
+        result
+    }
+
+    /// Calls the state machine whenever it wants to be called.
+    pub(crate) async fn keep_time(&self) {
+        loop {
+            match self.due.get() {
+                Some(due) => tokio::select! {
+                    () = sleep_until(due) => {}
+                    () = self.due_changed.notified() => continue,
+                },
+                None => {
+                    self.due_changed.notified().await;
+                    continue;
+                }
+            }
+            self.due.set(None);
+            self.tell(|_, _| {});
+        }
+    }
+
+    /// Tells the state machine every [`REPORT_EVERY`] what the access link has carried:
+    /// what `counter` says, or else all that servers sent to the gateway, with headers.
+    pub(crate) async fn keep_books(&self, mut counter: impl FnMut() -> Option<Bytes>) {
+        let mut ticks = tokio::time::interval(duration(REPORT_EVERY));
+        loop {
+            ticks.tick().await;
+            let counted = counter();
+            self.tell(|core, now| {
+                let carried = counted.unwrap_or(with_headers(core.received));
+                core.proxy.report(now, carried);
+            });
+        }
+    }
+
+    /// A request of this user was heard.
+    ///
+    /// # Errors
+    /// Too many wait.
+    pub(crate) fn hear(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Exchange, Refusal> {
+        let signal = Signal::new(Permission::Wait);
+        let id = self.tell(|core, _| {
+            let id = core.proxy.hear(class, user)?;
+            core.exchanges.insert(id, signal.clone());
+            Ok(id)
+        })?;
+        Ok(Exchange { gate: self.clone(), id, signal, unread: Unread::default() })
+    }
+
+    /// A tunnel of this user opens.
+    ///
+    /// # Errors
+    /// There is no such class.
+    pub(crate) fn open(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Tunnel, Refusal> {
+        let signal = Signal::new(Lane { reading: Reading::Freely, passes: true });
+        let id = self.tell(|core, now| {
+            let id = core.proxy.open(now, class, user)?;
+            core.tunnels.insert(id, signal.clone());
+            Ok(id)
+        })?;
+        Ok(Tunnel { gate: self.clone(), id, signal, unread: Unread::default() })
+    }
+
+    /// Bytes have come from a server that are not part of a response that was released.
+    pub(crate) fn received_unasked(&self, class: ClassId, user: UserId, size: Bytes) {
+        self.tell(|core, now| {
+            core.received += size;
+            core.proxy.received_unasked(now, Some((class, user)), size);
+        });
+    }
+
+    /// The time that a connection to this origin took to come up.
+    pub(crate) fn timed(&self, origin: OriginId, round_trip: Span) {
+        self.tell(|core, _| core.proxy.timed(origin, round_trip));
+    }
+
+    /// What the scheduler has come to.
+    pub(crate) fn standing(&self) -> Standing {
+        let core = &mut *self.core.borrow_mut();
+        Standing {
+            window: core.proxy.window(),
+            held: core.proxy.held(),
+            outstanding: core.proxy.outstanding(),
+            waiting: core.proxy.waiting(),
+            tunnels: core.tunnels.len(),
+            overdue: core.proxy.overdue(),
+        }
+    }
+
+    /// What a class has come to.
+    pub(crate) fn class(&self, class: ClassId) -> Option<ClassState> {
+        self.core.borrow_mut().proxy.class(class)
+    }
+}
+
+/// What a scheduler has come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) window: f64,
+    pub(crate) held: u32,
+    pub(crate) outstanding: usize,
+    pub(crate) waiting: usize,
+    pub(crate) tunnels: usize,
+    /// Requests of tunnels that were released out of order.
+    pub(crate) overdue: u64,
+}
+
+impl Core {
+    fn obey(&mut self, action: Action) {
+        match action {
+            Action::Dial { exchange, reading } => {
+                self.permit(exchange, |_| Permission::Read(reading));
+            }
+            Action::Read { exchange, size } => self.permit(exchange, |now| match now {
+                Permission::Read(reading) => Permission::Read(more(reading, size)),
+                other => other,
+            }),
+            Action::End { exchange, ending } => {
+                self.permit(exchange, |_| Permission::Over(ending));
+                self.exchanges.remove(&exchange);
+            }
+            Action::Pass { tunnel } => self.direct(tunnel, |lane| Lane { passes: true, ..lane }),
+            Action::ReadTunnel { tunnel, reading } => {
+                self.direct(tunnel, |lane| Lane { reading, ..lane });
+            }
+        }
+    }
+
+    fn permit(&self, exchange: ExchangeId, change: impl FnOnce(Permission) -> Permission) {
+        if let Some(signal) = self.exchanges.get(&exchange) {
+            signal.set(change(signal.state.get()));
+        }
+    }
+
+    fn direct(&self, tunnel: TunnelId, change: impl FnOnce(Lane) -> Lane) {
+        if let Some(signal) = self.tunnels.get(&tunnel) {
+            signal.set(change(signal.state.get()));
+        }
+    }
+}
+
+/// A request that was heard. When it is dropped before it is over, its client is gone.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    gate: Rc<Gate>,
+    id: ExchangeId,
+    signal: Rc<Signal<Permission>>,
+    unread: Unread,
+}
+
+impl Exchange {
+    /// Waits for its turn.
+    pub(crate) async fn released(&self) -> Result<(), Ending> {
+        let find = |permission| match permission {
+            Permission::Wait => None,
+            Permission::Read(_) => Some(Ok(())),
+            Permission::Over(ending) => Some(Err(ending)),
+        };
+        self.signal.until(find).await
+    }
+
+    /// Waits until it is over without being complete.
+    pub(crate) async fn failed(&self) -> Ending {
+        let find = |permission| match permission {
+            Permission::Over(ending) if ending != Ending::Completed => Some(ending),
+            _ => None,
+        };
+        self.signal.until(find).await
+    }
+
+    /// Waits until some of the response may be read.
+    pub(crate) async fn readable(&self) -> u64 {
+        let find = |permission| match permission {
+            Permission::Read(reading) => Some(amount(reading)).filter(|size| *size > 0),
+            _ => None,
+        };
+        self.signal.until(find).await
+    }
+
+    /// How much of the response may be read now.
+    pub(crate) fn may_read(&self) -> u64 {
+        match self.signal.state.get() {
+            Permission::Read(reading) => amount(reading),
+            Permission::Wait | Permission::Over(_) => 0,
+        }
+    }
+
+    /// The connection to its server is up, to which a round trip takes so long.
+    pub(crate) fn connected(&self, round_trip: Span) {
+        self.gate.tell(|core, now| {
+            core.proxy.connected(now, self.id);
+            core.proxy.path(now, self.id, round_trip);
+        });
+    }
+
+    /// The request took so long to reach its server, this origin, and be acknowledged.
+    pub(crate) fn acknowledged(&self, origin: OriginId, round_trip: Span) {
+        self.gate.tell(|core, now| {
+            core.proxy.timed(origin, round_trip);
+            core.proxy.path(now, self.id, round_trip);
+        });
+    }
+
+    /// So much was read, perhaps all that was missing.
+    pub(crate) fn read(&self, size: usize, complete: bool) {
+        let size = Bytes(size as u64);
+        self.gate.tell(|core, now| {
+            core.received += self.unread.read(size);
+            let reading = core.proxy.read(now, self.id, size, complete);
+            core.permit(self.id, |permission| match permission {
+                Permission::Read(_) => Permission::Read(reading),
+                other => other,
+            });
+        });
+    }
+
+    /// So much has come and is not read, perhaps all that is missing.
+    pub(crate) fn came(&self, unread: u64, complete: bool) {
+        self.gate.tell(|core, now| {
+            core.received += self.unread.come(Bytes(unread));
+            core.proxy.came(now, self.id, Bytes(unread), complete);
+        });
+    }
+
+    /// What the receive buffer of its server's connection should hold.
+    pub(crate) fn buffer(&self) -> Option<Bytes> {
+        self.gate.core.borrow().proxy.buffer(self.id)
+    }
+
+    /// The server broke the response off.
+    pub(crate) fn reset(&self) {
+        self.gate.tell(|core, now| core.proxy.reset(now, self.id));
+    }
+
+    /// No connection to the server could be made.
+    pub(crate) fn broken(&self) {
+        self.gate.tell(|core, now| core.proxy.broken(now, self.id));
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !matches!(self.signal.state.get(), Permission::Over(_)) {
+            self.gate.tell(|core, now| core.proxy.left(now, self.id));
+        }
+    }
+}
+
+/// A tunnel that is open until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    gate: Rc<Gate>,
+    id: TunnelId,
+    signal: Rc<Signal<Lane>>,
+    unread: Unread,
+}
+
+impl Tunnel {
+    /// The client has sent a piece; returns whether it may go on now. If not, it and all
+    /// behind it are held until [`passes`](Tunnel::passes).
+    ///
+    /// # Errors
+    /// It would be a request, and too many wait.
+    pub(crate) fn send(&self, piece: Piece) -> Result<bool, Refusal> {
+        self.gate.tell(|core, now| {
+            let verdict = core.proxy.send(now, self.id, piece)?;
+            let passes = verdict == Verdict::Pass;
+            // The release may be among the actions that follow.
+            core.direct(self.id, |lane| Lane { passes, ..lane });
+            Ok(())
+        })?;
+        Ok(self.signal.state.get().passes)
+    }
+
+    /// Waits until what is held may go on.
+    pub(crate) async fn passes(&self) {
+        self.signal.until(|lane| lane.passes.then_some(())).await;
+    }
+
+    /// Waits until some of the downlink may be read.
+    pub(crate) async fn readable(&self) -> u64 {
+        self.signal.until(|lane| Some(amount(lane.reading)).filter(|size| *size > 0)).await
+    }
+
+    /// How much of the downlink may be read now.
+    pub(crate) fn may_read(&self) -> u64 {
+        amount(self.signal.state.get().reading)
+    }
+
+    /// So much of the downlink was read.
+    pub(crate) fn read(&self, size: usize) {
+        let size = Bytes(size as u64);
+        self.gate.tell(|core, now| {
+            core.received += self.unread.read(size);
+            let reading = core.proxy.tunnel_read(now, self.id, size);
+            core.direct(self.id, |lane| Lane { reading, ..lane });
+        });
+    }
+
+    /// So much of the downlink has come and is not read.
+    pub(crate) fn came(&self, unread: u64) {
+        self.gate.tell(|core, now| {
+            core.received += self.unread.come(Bytes(unread));
+            core.proxy.tunnel_came(now, self.id, Bytes(unread));
+        });
+    }
+
+    /// A round trip to its server takes so long.
+    pub(crate) fn path(&self, round_trip: Span) {
+        self.gate.tell(|core, now| core.proxy.tunnel_path(now, self.id, round_trip));
+    }
+
+    /// What the receive buffer of its server's connection should hold.
+    pub(crate) fn buffer(&self) -> Option<Bytes> {
+        self.gate.core.borrow().proxy.tunnel_buffer(self.id)
+    }
+
+    /// It carries what must not be held.
+    pub(crate) fn exempt(&self) {
+        self.gate.tell(|core, _| core.proxy.exempt(self.id));
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        self.gate.tell(|core, _| {
+            core.proxy.close(self.id);
+            core.tunnels.remove(&self.id);
+        });
+    }
+}

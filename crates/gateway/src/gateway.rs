@@ -1,0 +1,344 @@
+//! The gateway as a whole: its sockets, and what all connections share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::{Bytes, Span};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::LocalSet;
+use tokio::time::Instant;
+
+use crate::admin;
+use crate::books::Books;
+use crate::client::{self, Client};
+use crate::config::{Config, Current, Fixed};
+use crate::gate::{Gate, Standing};
+use crate::log::{REQUESTS, Record};
+use crate::message::Fault;
+use crate::paths::Paths;
+use crate::servers::{LEAST_BUFFER, Servers};
+use crate::status::{ClassStatus, Status, UserStatus, name_of};
+
+/// How long no connection is accepted after the machine refused one: it has no more
+/// descriptors or memory, and the reason has to pass.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// Users in a status.
+const TOP_USERS: usize = 10;
+
+/// A gateway that listens.
+#[derive(Debug)]
+pub struct Gateway {
+    house: Rc<House>,
+    listeners: Vec<TcpListener>,
+    admin: Option<TcpListener>,
+}
+
+/// Changes the settings of a gateway that serves.
+#[derive(Clone, Debug)]
+pub struct Control(Rc<House>);
+
+impl Control {
+    /// All of `config` holds for what comes from now on. Requests in line, responses,
+    /// tunnels and counts are not touched; a connection of a client stays with its class.
+    ///
+    /// # Errors
+    /// It differs in something that cannot change: then nothing of it holds.
+    pub fn change(&self, config: Config) -> Result<(), Fixed> {
+        self.0.config.change(config)?;
+        // They may lead where nobody may go any more.
+        self.0.servers.close_all();
+        Ok(())
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) config: Rc<Current>,
+    pub(crate) gate: Rc<Gate>,
+    pub(crate) servers: Servers,
+    pub(crate) books: Books,
+    pub(crate) paths: Paths,
+    since: Instant,
+    connections: Cell<u32>,
+    connections_of: RefCell<BTreeMap<UserId, u32>>,
+}
+
+impl Gateway {
+    /// Opens the sockets of a gateway.
+    ///
+    /// # Errors
+    /// An address cannot be listened at, or there is no such interface; the message names
+    /// it.
+    pub async fn bind(config: Config, seed: u64) -> io::Result<Gateway> {
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            listeners.push(listen(*address).await?);
+        }
+        let admin = match config.admin {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        if let Some(interface) = config.interface.as_ref().filter(|name| carried(name).is_none()) {
+            let reason = format!("there is no network interface '{interface}'");
+            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
+        }
+        let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
+        let scheduler = Scheduler::new(config.settings, config.rate, &weights, seed);
+        let settings = ProxyConfig {
+            patience: Some(config.timeouts.server),
+            pools: Vec::new(),
+            receive_buffer: LEAST_BUFFER,
+            tunnels: config.tunnels,
+        };
+        let ports = listeners
+            .iter()
+            .chain(&admin)
+            .map(|listener| listener.local_addr().map(|it| it.port()));
+        let own_ports = ports.collect::<Result<_, _>>()?;
+        let classes = config.classes.len();
+        let config = Rc::new(Current::new(config));
+        let house = House {
+            gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
+            servers: Servers::new(config.clone(), own_ports),
+            books: Books::new(classes),
+            paths: Paths::new(),
+            config,
+            since: Instant::now(),
+            connections: Cell::new(0),
+            connections_of: RefCell::default(),
+        };
+        Ok(Gateway { house: Rc::new(house), listeners, admin })
+    }
+
+    /// The addresses at which it listens, with the ports that the system chose.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// The address of its admin port, if it has one.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref()?.local_addr().ok()
+    }
+
+    /// A handle to change settings while the gateway serves.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control(self.house.clone())
+    }
+
+    /// Serves clients for ever. When the future is dropped, every connection ends.
+    pub async fn serve(self) {
+        let Gateway { house, listeners, admin } = self;
+        let tasks = LocalSet::new();
+        let gate = house.gate.clone();
+        tasks.spawn_local(async move { gate.keep_time().await });
+        let (gate, interface) = (house.gate.clone(), house.config.get().interface.clone());
+        tasks.spawn_local(async move {
+            gate.keep_books(|| interface.as_deref().and_then(carried)).await;
+        });
+        for listener in listeners {
+            tasks.spawn_local(accept(house.clone(), listener));
+        }
+        if let Some(admin) = admin {
+            tasks.spawn_local(admin::serve(house.clone(), admin));
+        }
+        let idle = async {
+            let mut ticks = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                ticks.tick().await;
+                house.servers.close_idle();
+            }
+        };
+        tasks.run_until(idle).await;
+    }
+}
+
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|reason| {
+        io::Error::new(reason.kind(), format!("cannot listen at {address}: {reason}"))
+    })
+}
+
+/// All bytes that an interface has ever received; `None` if there is no such interface.
+fn carried(interface: &str) -> Option<Bytes> {
+    // Of the network namespace of this process, unlike /sys.
+    let counters = std::fs::read_to_string("/proc/net/dev").ok()?;
+    carried_by(interface, &counters)
+}
+
+/// proc_net(5): a line for each interface, whose first number is what it received.
+fn carried_by(interface: &str, counters: &str) -> Option<Bytes> {
+    let mut lines = counters.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(name, _)| name.trim() == interface)?;
+    numbers.split_whitespace().next()?.parse().ok().map(Bytes)
+}
+
+async fn accept(house: Rc<House>, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => house.clone().take(stream, peer),
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A connection of a client, counted while it is open.
+struct Counted {
+    house: Rc<House>,
+    user: UserId,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let house = &self.house;
+        house.connections.set(house.connections.get() - 1);
+        let mut of = house.connections_of.borrow_mut();
+        if let Some(count) = of.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                of.remove(&self.user);
+            }
+        }
+    }
+}
+
+impl House {
+    /// Serves a new connection, unless there are too many.
+    fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr) {
+        let user = crate::user_of(peer.ip());
+        let limits = self.config.get().limits;
+        let mut of = self.connections_of.borrow_mut();
+        let of_user = of.entry(user).or_default();
+        if self.connections.get() >= limits.connections || *of_user >= limits.connections_per_user {
+            if *of_user == 0 {
+                of.remove(&user);
+            }
+            tracing::warn!(client = %peer.ip(), "too many connections");
+            return;
+        }
+        *of_user += 1;
+        self.connections.set(self.connections.get() + 1);
+        drop(of);
+        let counted = Counted { house: self.clone(), user };
+        tokio::task::spawn_local(async move {
+            client::serve(self, stream, peer).await;
+            drop(counted);
+        });
+    }
+
+    /// A client belongs to no class.
+    pub(crate) fn stranger(&self, peer: SocketAddr) {
+        tracing::warn!(client = %peer.ip(), "the address is in no class");
+    }
+
+    /// A client's request cannot be understood without a doubt.
+    pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
+        self.books.count(client.class, |counts| counts.refused += 1);
+        let class = self.class_name(client.class);
+        tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
+                       reason = %fault, "refused");
+    }
+
+    /// A request is over.
+    pub(crate) fn done(&self, record: &Record, reason: Option<&str>) {
+        self.books.count(record.class, |counts| {
+            match reason {
+                None => counts.completed += 1,
+                Some(_) => counts.failed += 1,
+            }
+            counts.waited += record.waited;
+        });
+        let milliseconds = |span: Span| span.0 / 1_000_000;
+        tracing::info!(
+            target: REQUESTS,
+            client = %record.peer.ip(),
+            class = self.class_name(record.class),
+            method = record.method,
+            server = %record.target,
+            status = record.status,
+            received_bytes = record.received.0,
+            waited_ms = milliseconds(record.waited),
+            first_byte_ms = record.first_byte.map(milliseconds),
+            service_ms = record.service.map(milliseconds),
+            reason,
+            "request"
+        );
+    }
+
+    fn class_name(&self, class: ClassId) -> String {
+        let config = self.config.get();
+        config.classes.get(class.0 as usize).map_or(String::new(), |class| class.name.clone())
+    }
+
+    /// What it has come to.
+    pub(crate) fn status(&self) -> Status {
+        let Standing { window, held, outstanding, waiting, tunnels, overdue } =
+            self.gate.standing();
+        let config = self.config.get();
+        let classes = config.classes.iter().zip((0..).map(ClassId)).map(|(class, id)| {
+            let counts = self.books.class(id);
+            ClassStatus {
+                name: class.name.clone(),
+                weight: class.weight.get(),
+                users: self.gate.class(id).map_or(0, |state| state.users),
+                completed: counts.completed,
+                failed: counts.failed,
+                refused: counts.refused,
+                received_bytes: counts.received.0,
+                waited_s: counts.waited.as_seconds(),
+            }
+        });
+        let top = self.books.top(TOP_USERS).into_iter().map(|(class, user, received)| UserStatus {
+            user: name_of(user),
+            class: self.class_name(class),
+            received_bytes: received.0,
+        });
+        Status {
+            scheduler: config.scheduler.name.into(),
+            rate_bps: config.rate.0,
+            uptime_s: self.since.elapsed().as_secs_f64(),
+            window: Some(window).filter(|window| window.is_finite()),
+            held: held.into(),
+            outstanding: outstanding as u64,
+            waiting: waiting as u64,
+            tunnels: tunnels as u64,
+            overdue,
+            connections: self.connections.get().into(),
+            kept: self.servers.kept() as u64,
+            classes: classes.collect(),
+            top_users: top.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_found_by_its_whole_name() {
+        let counters = "Inter-|   Receive                            |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes\n    \
+            lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n\
+            eth0.7:20000000000 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n  \
+            eth0: 30 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n";
+        assert_eq!(carried_by("eth0", counters), Some(Bytes(30)));
+        assert_eq!(carried_by("eth0.7", counters), Some(Bytes(20_000_000_000)));
+        assert_eq!(carried_by("eth", counters), None);
+        assert!(carried("lo").is_some(), "every machine has it");
+    }
+}

@@ -1,0 +1,37 @@
+//! The live request gateway.
+//!
+//! A proxy for HTTP/1.1 on the users' side of an access link whose downlink is the
+//! bottleneck. Every request waits in the scheduler of [`tidegate_core::request`], and
+//! every response is read as that scheduler says: the code that decides is the code
+//! that [`tidegate_sim`](https://docs.rs/tidegate-sim) simulates. This crate only moves
+//! bytes.
+//!
+//! [`message`] understands HTTP, without sockets. A [`Gateway`] listens, and serves on
+//! one thread: the scheduler has one owner.
+
+mod admin;
+mod books;
+mod client;
+pub mod config;
+pub mod file;
+mod gate;
+mod gateway;
+mod log;
+pub mod message;
+mod paths;
+mod records;
+mod relay;
+mod servers;
+mod socket;
+mod status;
+mod tunnel;
+
+pub use config::{Config, user_of};
+pub use gateway::{Control, Gateway};
+pub use log::REQUESTS;
+pub use records::Records;
+pub use status::{ClassStatus, Status, UserStatus};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

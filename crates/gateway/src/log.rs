@@ -1,0 +1,69 @@
+//! What is written down about each request.
+
+use std::net::SocketAddr;
+
+use tidegate_core::request::ClassId;
+use tidegate_core::{Bytes, Span};
+use tokio::time::Instant;
+
+use crate::message::{Request, Target};
+
+/// The events of `tracing` that are one for each request or tunnel.
+pub const REQUESTS: &str = "tidegate::request";
+
+/// One request or tunnel, from its head on.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) peer: SocketAddr,
+    pub(crate) class: ClassId,
+    pub(crate) method: String,
+    pub(crate) target: Target,
+    /// The status code that the client was told; 0 for none.
+    pub(crate) status: u16,
+    /// What the server sent, heads and sizes of chunks included.
+    pub(crate) received: Bytes,
+    /// The time in line.
+    pub(crate) waited: Span,
+    /// From the release to the first byte of the response, and to the last.
+    pub(crate) first_byte: Option<Span>,
+    pub(crate) service: Option<Span>,
+    released: Instant,
+}
+
+/// The time since then.
+pub(crate) fn since(instant: Instant) -> Span {
+    Span(u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl Record {
+    pub(crate) fn new(peer: SocketAddr, class: ClassId, request: &Request) -> Record {
+        Record {
+            peer,
+            class,
+            method: request.method.clone(),
+            target: request.target.clone(),
+            status: 0,
+            received: Bytes::ZERO,
+            waited: Span::ZERO,
+            first_byte: None,
+            service: None,
+            released: Instant::now(),
+        }
+    }
+
+    /// It has waited since it was heard, and may go.
+    pub(crate) fn released(&mut self, heard: Instant) {
+        self.waited = since(heard);
+        self.released = Instant::now();
+    }
+
+    /// The head of a response is here.
+    pub(crate) fn first_byte(&mut self) {
+        self.first_byte.get_or_insert_with(|| since(self.released));
+    }
+
+    /// All of the response is here.
+    pub(crate) fn completed(&mut self) {
+        self.service = Some(since(self.released));
+    }
+}

@@ -1,0 +1,258 @@
+//! Connections to servers: new ones, and those that are kept for the next request.
+//!
+//! A connection has one response at a time, so that the gateway can stop reading one
+//! response without stopping others. When that is complete, it is kept, and the one that
+//! was used last is taken first: its congestion window has had the least time to expire.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::rc::Rc;
+
+use tidegate_core::request::OriginId;
+use tidegate_core::{Bytes, Span};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{Instant, timeout};
+
+use crate::config::Current;
+use crate::gate::duration;
+use crate::message::Target;
+use crate::socket::{self, Inbox};
+
+/// What the receive buffer of a connection holds at least when responses are held back:
+/// a few segments in one round trip, as in the simulations of the scheduler.
+pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
+/// And at most: a round trip of 100 ms at 320 Mbit/s.
+const MOST_BUFFER: Bytes = Bytes(4 << 20);
+
+/// The window that a handshake offers, which has no scale (RFC 9293 section 3.1).
+const FIRST_OFFER: u64 = 65_535;
+
+/// Why a server cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DialError {
+    #[error("the target is not permitted")]
+    Forbidden,
+    #[error("the name cannot be resolved: {0}")]
+    Unknown(io::Error),
+    #[error("it cannot be reached: {0}")]
+    Unreachable(io::Error),
+    #[error("it does not answer in time")]
+    Late,
+}
+
+impl DialError {
+    /// The status code that tells a client so.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            DialError::Forbidden => 403,
+            DialError::Unknown(_) | DialError::Unreachable(_) => 502,
+            DialError::Late => 504,
+        }
+    }
+}
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) stream: TcpStream,
+    pub(crate) inbox: Inbox,
+    /// The time that the connection took to come up, and whose that is.
+    pub(crate) round_trip: Span,
+    pub(crate) origin: OriginId,
+    /// Whether it had a response before.
+    pub(crate) is_kept: bool,
+    /// What the receive buffer has to hold, whatever it should: what the server was
+    /// offered. `None` where the kernel sizes the buffer.
+    offered: Cell<Option<u64>>,
+    /// Its size.
+    buffer: Cell<u64>,
+}
+
+impl Server {
+    /// Changes the receive buffer to this size, or as near to it as what was offered
+    /// permits, if that is worth a system call.
+    pub(crate) fn resize(&self, size: Bytes) {
+        let Some(offered) = self.offered.get() else { return };
+        let size = size.clamp(LEAST_BUFFER, MOST_BUFFER).0.max(offered);
+        let is_near = self.buffer.get().abs_diff(size) <= self.buffer.get() / 4;
+        if !is_near {
+            socket::set_buffer(&self.stream, size as usize);
+            self.buffer.set(size);
+        }
+        self.offered.set(Some(self.buffer.get()));
+    }
+
+    /// So much of it was read, and is offered again or not.
+    ///
+    /// TCP never takes an offer back: what it offered comes, and what does not fit is lost
+    /// and has to be sent again. The kernel doubles the size of a buffer for what each
+    /// segment takes besides its payload, and may take less: half of what is read is
+    /// certainly not missed.
+    pub(crate) fn was_read(&self, size: usize) {
+        let half = size as u64 / 2;
+        self.offered.set(self.offered.get().map(|offered| offered.saturating_sub(half)));
+    }
+}
+
+/// All connections to servers that have no response.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    config: Rc<Current>,
+    /// The ports at which the gateway itself answers.
+    own_ports: Vec<u16>,
+    kept: RefCell<BTreeMap<Target, VecDeque<(Server, Instant)>>>,
+}
+
+impl Servers {
+    pub(crate) fn new(config: Rc<Current>, own_ports: Vec<u16>) -> Servers {
+        Servers { config, own_ports, kept: RefCell::default() }
+    }
+
+    /// The addresses of a target that may be dialled.
+    pub(crate) async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, DialError> {
+        let port = target.port;
+        let addresses: Vec<SocketAddr> = match target.host.parse::<IpAddr>() {
+            Ok(address) => vec![(address, port).into()],
+            Err(_) => {
+                let found = tokio::net::lookup_host((target.host.as_str(), port));
+                let found = timeout(duration(self.config.get().timeouts.connect), found).await;
+                found.map_err(|_| DialError::Late)?.map_err(DialError::Unknown)?.collect()
+            }
+        };
+        let found = addresses.len();
+        // By address and not by name, whatever the name resolves to.
+        let allowed: Vec<_> =
+            addresses.into_iter().filter(|address| self.is_permitted(*address)).collect();
+        match allowed.is_empty() {
+            true if found > 0 => Err(DialError::Forbidden),
+            true => Err(DialError::Unknown(io::ErrorKind::NotFound.into())),
+            false => Ok(allowed),
+        }
+    }
+
+    /// Whether a server may be at this address.
+    fn is_permitted(&self, address: SocketAddr) -> bool {
+        let ip = address.ip().to_canonical();
+        if ip.is_unspecified() || ip.is_multicast() {
+            return false;
+        }
+        // A request to itself would come back for ever.
+        if self.own_ports.contains(&address.port()) && is_of_this_machine(ip) {
+            return false;
+        }
+        let is_near = match ip {
+            IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_broadcast(),
+            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unicast_link_local(),
+        };
+        !is_near || self.config.get().local_targets.iter().any(|target| target.contains(&ip))
+    }
+
+    /// A connection that was kept, if there is one.
+    pub(crate) fn take(&self, target: &Target) -> Option<Server> {
+        let mut all = self.kept.borrow_mut();
+        let kept = all.get_mut(target)?;
+        while let Some((server, _)) = kept.pop_back() {
+            // A server that has closed it, or sent what nobody asked for, is of no use.
+            if socket::is_quiet(&server.stream) {
+                server.resize(LEAST_BUFFER);
+                return Some(server);
+            }
+        }
+        all.remove(target);
+        None
+    }
+
+    /// Whether there may be one.
+    pub(crate) fn has_kept(&self, target: &Target) -> bool {
+        self.kept.borrow().get(target).is_some_and(|kept| !kept.is_empty())
+    }
+
+    /// Keeps a connection whose response is complete.
+    pub(crate) fn keep(&self, target: &Target, server: Server) {
+        let mut all = self.kept.borrow_mut();
+        let kept = all.entry(target.clone()).or_default();
+        kept.push_back((Server { is_kept: true, ..server }, Instant::now()));
+        if kept.len() > self.config.get().limits.kept as usize {
+            kept.pop_front();
+        }
+    }
+
+    /// Closes those that have been kept for long enough, or whose server has closed them.
+    pub(crate) fn close_idle(&self) {
+        let idle = duration(self.config.get().timeouts.kept);
+        self.kept.borrow_mut().retain(|_, kept| {
+            kept.retain(|(server, since)| {
+                since.elapsed() < idle && socket::is_quiet(&server.stream)
+            });
+            !kept.is_empty()
+        });
+    }
+
+    /// Closes all that are kept.
+    pub(crate) fn close_all(&self) {
+        self.kept.borrow_mut().clear();
+    }
+
+    /// How many are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.borrow().values().map(VecDeque::len).sum()
+    }
+
+    /// Opens a connection to one of these addresses, in their order.
+    pub(crate) async fn dial(&self, addresses: &[SocketAddr]) -> Result<Server, DialError> {
+        let all = async {
+            let mut reason = io::ErrorKind::NotFound.into();
+            for address in addresses {
+                match self.dial_one(*address).await {
+                    Ok(server) => return Ok(server),
+                    Err(error) => reason = error,
+                }
+            }
+            Err(DialError::Unreachable(reason))
+        };
+        timeout(duration(self.config.get().timeouts.connect), all)
+            .await
+            .map_err(|_| DialError::Late)?
+    }
+
+    async fn dial_one(&self, address: SocketAddr) -> io::Result<Server> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        let holds_back = self.config.get().settings.read_gate.is_some();
+        if holds_back {
+            // The handshake fixes the scale of the window by the buffer of that time.
+            let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);
+        }
+        let since = Instant::now();
+        let stream = socket.connect(address).await?;
+        let round_trip = Span(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        socket::prepare(&stream);
+        let inbox = Inbox::default();
+        let origin = origin_of(address.ip());
+        let offered = Cell::new(holds_back.then_some(FIRST_OFFER));
+        let buffer = Cell::new(MOST_BUFFER.0);
+        let server = Server { stream, inbox, round_trip, origin, is_kept: false, offered, buffer };
+        server.resize(LEAST_BUFFER);
+        Ok(server)
+    }
+}
+
+/// Servers at one address share a path.
+fn origin_of(address: IpAddr) -> OriginId {
+    match address.to_canonical() {
+        IpAddr::V4(address) => OriginId(address.to_bits().into()),
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            OriginId((bits >> 64) as u64 ^ bits as u64)
+        }
+    }
+}
+
+/// Only a machine's own addresses can be bound to.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}

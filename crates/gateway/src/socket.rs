@@ -1,0 +1,171 @@
+//! Bytes of a connection.
+//!
+//! Every call that waits can be dropped while it waits without losing a byte: it waits
+//! for the socket to be ready, and then reads or writes at once.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BufMut;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What is read at a time. On a fast link the system calls count; a connection has this
+/// much memory only while something is in it.
+pub(crate) const AT_ONCE: usize = 65_536;
+
+/// What was read of a connection and not used yet.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Inbox {
+    /// What is there.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.bytes[self.used..]
+    }
+
+    /// The next `size` bytes have been used.
+    pub(crate) fn consume(&mut self, size: usize) {
+        self.used += size;
+        if self.used >= self.bytes.len() {
+            self.bytes.clear();
+            self.used = 0;
+        }
+    }
+
+    /// Waits for bytes, and reads at most this many; 0 at the end of the stream.
+    pub(crate) async fn fill(&mut self, stream: &TcpStream, most: u64) -> io::Result<usize> {
+        let most = usize::try_from(most).map_or(AT_ONCE, |most| most.min(AT_ONCE));
+        loop {
+            stream.readable().await?;
+            self.bytes.drain(..self.used);
+            self.used = 0;
+            self.bytes.reserve(most);
+            match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Waits until the other end is gone or finishes, and keeps what it sends until then,
+    /// up to a limit.
+    pub(crate) async fn end(&mut self, stream: &TcpStream) {
+        while self.data().len() < AT_ONCE {
+            if !matches!(self.fill(stream, AT_ONCE as u64).await, Ok(1..)) {
+                return;
+            }
+        }
+        // It asks for more before it has what it asked for, and is certainly there.
+        std::future::pending::<()>().await;
+    }
+
+    /// Gives the memory back while nothing is there.
+    pub(crate) fn rest(&mut self) {
+        if self.data().is_empty() {
+            *self = Inbox::default();
+        }
+    }
+}
+
+/// Writes all bytes; an error of kind `TimedOut` if for so long none can be written.
+pub(crate) async fn write_all(
+    stream: &TcpStream,
+    mut bytes: &[u8],
+    patience: Duration,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.try_write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                timeout(patience, stream.writable()).await??;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes have come and are not read.
+pub(crate) fn unread(stream: &TcpStream) -> u64 {
+    rustix::io::ioctl_fionread(stream).unwrap_or(0)
+}
+
+/// Whether it is open at the other end, which has sent nothing.
+pub(crate) fn is_quiet(stream: &TcpStream) -> bool {
+    let mut byte = [0];
+    matches!(stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// After so long without a byte it is asked whether the other end still lives.
+const KEEPALIVE: Duration = Duration::from_secs(120);
+
+/// Sets up a new connection: what is written leaves at once, and an end that has vanished
+/// is found out. Without either it would still work.
+pub(crate) fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE));
+}
+
+/// Closes a connection so that the other end notices that something is missing.
+pub(crate) fn abort(stream: TcpStream) {
+    // Without it the end looks as if it were in order.
+    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    drop(stream);
+}
+
+/// Sets the receive buffer, which bounds what comes unread.
+pub(crate) fn set_buffer(stream: &TcpStream, size: usize) {
+    // The kernel gives what its administrator permits.
+    let _ = SockRef::from(stream).set_recv_buffer_size(size);
+}
+
+/// Finishes sending, and waits until the other end has, so that what was sent last is
+/// read: a connection that is closed while something unread is there is reset.
+pub(crate) async fn finish(stream: TcpStream, patience: Duration) {
+    /// What a client may send after its answer.
+    const MOST: usize = 1 << 20;
+
+    let _ = SockRef::from(&stream).shutdown(std::net::Shutdown::Write);
+    let mut inbox = Inbox::default();
+    let drain = async {
+        let mut all = 0;
+        while let Ok(size @ 1..) = inbox.fill(&stream, AT_ONCE as u64).await
+            && all < MOST
+        {
+            all += size;
+            inbox.consume(size);
+        }
+    };
+    // Then it has had its time.
+    let _ = timeout(patience, drain).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_come_is_known_before_it_is_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        assert_eq!(unread(&client), 0);
+        assert!(is_quiet(&client));
+        write_all(&server, &[7; 30_000], Duration::from_secs(9)).await.unwrap();
+        while unread(&client) < 30_000 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.fill(&client, 10_000).await.unwrap(), 10_000);
+        assert_eq!((unread(&client), inbox.data()), (20_000, &[7; 10_000][..]));
+        assert!(!is_quiet(&client));
+    }
+}

@@ -1,0 +1,177 @@
+//! Tunnels: bytes of both directions whose content the gateway does not know, after
+//! CONNECT or a change of protocol.
+//!
+//! A burst of uplink data after quiet is taken for a request, and held until the
+//! scheduler releases it; the downlink is read as it says. The state machine is
+//! [`tidegate_core::request`]'s.
+
+use std::io;
+use std::time::Duration;
+
+use tidegate_core::Bytes;
+use tidegate_core::request::REPORT_EVERY;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::client::Client;
+use crate::gate::{Tunnel, duration};
+use crate::records::{Records, is_ssh};
+use crate::relay::Next;
+use crate::servers::Server;
+use crate::socket::{self, AT_ONCE, Inbox};
+
+/// What of a held request is taken from the client before its turn.
+const MOST_HELD: usize = 65_536;
+
+/// How a direction ended.
+enum Over {
+    /// The end from which it comes has finished.
+    Finished,
+    /// Something is missing.
+    Broken,
+}
+
+/// Carries bytes between a client and a server until both have finished. Tells `received`
+/// what came from the server.
+pub(crate) async fn carry(
+    tunnel: &Tunnel,
+    client: &mut Client,
+    mut server: Server,
+    received: impl FnMut(Bytes),
+) -> Next {
+    tunnel.path(server.round_trip);
+    let Client { stream, inbox, patience, .. } = client;
+    let (client, patience) = (&*stream, *patience);
+    let came = std::mem::take(&mut server.inbox);
+    let over = {
+        let up = up(tunnel, client, inbox, &server.stream, patience);
+        let down = down(tunnel, client, &server, came, patience, received);
+        tokio::pin!(up, down);
+        tokio::select! {
+            over = &mut up => match over {
+                Over::Finished => down.await,
+                Over::Broken => over,
+            },
+            over = &mut down => match over {
+                // Nobody answers what the client still says, but it may have to say it.
+                Over::Finished => timeout(patience, up).await.unwrap_or(Over::Finished),
+                Over::Broken => over,
+            },
+        }
+    };
+    match over {
+        Over::Finished => Next::Close,
+        Over::Broken => {
+            socket::abort(server.stream);
+            Next::Abort
+        }
+    }
+}
+
+/// From the client to the server.
+async fn up(
+    tunnel: &Tunnel,
+    client: &TcpStream,
+    inbox: &mut Inbox,
+    server: &TcpStream,
+    patience: Duration,
+) -> Over {
+    let mut records = Records::default();
+    let mut is_first = true;
+    // Of the inbox: what the state machine knows of, and what may go.
+    let (mut seen, mut passing) = (0, 0);
+    loop {
+        if is_first && !inbox.data().is_empty() {
+            is_first = false;
+            if is_ssh(inbox.data()) {
+                tunnel.exempt();
+            }
+        }
+        while let Some((piece, size)) = records.next(&inbox.data()[seen..]) {
+            seen += size;
+            match tunnel.send(piece) {
+                Ok(true) => passing = seen,
+                Ok(false) => {}
+                Err(_) => return Over::Broken,
+            }
+        }
+        if passing > 0 {
+            if socket::write_all(server, &inbox.data()[..passing], patience).await.is_err() {
+                return Over::Broken;
+            }
+            inbox.consume(passing);
+            (seen, passing) = (seen - passing, 0);
+            continue;
+        }
+        let is_held = seen > 0;
+        let has_room = inbox.data().len() < MOST_HELD;
+        if !is_held && inbox.data().is_empty() {
+            inbox.rest();
+        }
+        tokio::select! {
+            () = tunnel.passes(), if is_held => passing = seen,
+            read = inbox.fill(client, AT_ONCE as u64), if has_room => match read {
+                Ok(1..) => {}
+                // Nobody waits for the answer to what is held.
+                Ok(0) if !is_held => break,
+                _ => return Over::Broken,
+            },
+        }
+    }
+    // Less than a header of a record is left, if anything is.
+    let rest = socket::write_all(server, inbox.data(), patience).await;
+    match rest.and_then(|()| shut(server)) {
+        Ok(()) => Over::Finished,
+        Err(_) => Over::Broken,
+    }
+}
+
+/// From the server to the client, first what came before the tunnel was one.
+async fn down(
+    tunnel: &Tunnel,
+    client: &TcpStream,
+    server: &Server,
+    mut inbox: Inbox,
+    patience: Duration,
+    mut received: impl FnMut(Bytes),
+) -> Over {
+    let mut is_first = true;
+    loop {
+        if socket::write_all(client, inbox.data(), patience).await.is_err() {
+            return Over::Broken;
+        }
+        inbox = Inbox::default();
+        let may = loop {
+            match tunnel.may_read() {
+                0 => tunnel.came(socket::unread(&server.stream)),
+                may => break may,
+            }
+            tokio::select! {
+                may = tunnel.readable() => break may,
+                // More may have come.
+                () = sleep(duration(REPORT_EVERY)) => {}
+            }
+        };
+        match inbox.fill(&server.stream, may).await {
+            Ok(0) => break,
+            Ok(size) => {
+                if std::mem::take(&mut is_first) && is_ssh(inbox.data()) {
+                    tunnel.exempt();
+                }
+                received(Bytes(size as u64));
+                tunnel.read(size);
+                server.was_read(size);
+                if let Some(size) = tunnel.buffer() {
+                    server.resize(size);
+                }
+            }
+            Err(_) => return Over::Broken,
+        }
+    }
+    if shut(client).is_ok() { Over::Finished } else { Over::Broken }
+}
+
+/// Nothing more comes in this direction.
+fn shut(stream: &TcpStream) -> io::Result<()> {
+    socket2::SockRef::from(stream).shutdown(std::net::Shutdown::Write)
+}

@@ -326,6 +326,12 @@ impl Lines {
         if !self.is_busy(user) {
             self.catch_up(user);
         }
+        let reached = self.orders[self.group(class) as usize].reached;
+        let line = self.line_of(user);
+        let line = &mut self.lines[line as usize];
+        if line.first.is_none() {
+            line.asked = line.asked.max(reached);
+        }
         (user, was_idle)
     }
 
@@ -418,10 +424,15 @@ impl Lines {
         if order.busy.remove(&(before, user)) {
             order.busy.insert((line.level, user));
         }
-        if of == Part::Long {
+        // Requests have brought no more than all did, whatever is given back.
+        line.asked = match of {
+            Part::Asked => change(asked, order.reached),
+            Part::Long => asked,
+        };
+        line.asked = line.asked.min(line.level);
+        if line.asked == asked {
             return;
         }
-        line.asked = change(asked, order.reached);
         if let Some(first) = line.first {
             let arrived = self.waiting[first as usize].arrived;
             order.lines.remove(&(asked, arrived, user));

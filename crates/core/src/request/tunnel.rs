@@ -356,11 +356,7 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Response(response) => {
                 response.reading = scheduler.received(now, &response.permit, size);
-                // The end of a response shows late in a tunnel, and all that time its user
-                // would have the room for a window of which nothing is known.
-                if self.buffer.is_timed() {
-                    scheduler.opened(now, &response.permit, self.buffer.size());
-                }
+                scheduler.opened(now, &response.permit, self.buffer.size());
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;

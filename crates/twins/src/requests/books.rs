@@ -154,6 +154,8 @@ impl World<'_> {
             let asked = less(self.asked(class, user), by, self.reached[self.group(class)]);
             self.set_asked(class, user, asked);
         }
+        let asked = self.asked(class, user).min(self.level(class, user));
+        self.set_asked(class, user, asked);
         let by = Fraction::new(i128::from(charged), i128::from(self.share(class)));
         let service = &mut self.service[class as usize];
         *service = less(*service, by, self.class_reached);

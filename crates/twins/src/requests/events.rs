@@ -151,6 +151,11 @@ impl World<'_> {
         if !self.wants(request.class, request.user) {
             self.catch_up_user(request.class, request.user);
         }
+        if !self.waits(request.class, request.user) {
+            let reached = self.reached[self.group(request.class)];
+            let asked = self.asked(request.class, request.user).max(reached);
+            self.set_asked(request.class, request.user, asked);
+        }
     }
 
     pub(super) fn arrive(&mut self, request: Request) {
@@ -163,11 +168,6 @@ impl World<'_> {
                 let start = Fraction::new(self.round * turn, 1);
                 self.service[class] = self.service[class].max(start);
             }
-        }
-        if !self.waits(request.class, request.user) {
-            let reached = self.reached[self.group(request.class)];
-            let asked = self.asked(request.class, request.user).max(reached);
-            self.set_asked(request.class, request.user, asked);
         }
         self.waiting.push(request);
     }

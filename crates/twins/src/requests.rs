@@ -132,6 +132,8 @@ struct Response {
     is_long: bool,
     /// When it became hungry.
     hungry: Option<usize>,
+    /// The octave of what it had received then.
+    octave: u32,
 }
 
 impl<'a> World<'a> {
@@ -289,20 +291,41 @@ impl<'a> World<'a> {
 
     /// The long response to read next of these classes.
     fn first_reader(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<Request> {
+        let place = |request: Request| {
+            let at = self.position(request.handle);
+            (self.responses[at].octave, at)
+        };
         let first = |user: (u32, u64)| {
             let of_user = self.hungry().filter(|(r, _)| (r.class, r.user) == user);
-            of_user.map(|(_, since)| since).min()
+            of_user.map(|(request, _)| place(request)).min()
         };
         let meant = self.hungry().filter(|(request, _)| is_meant(request.class));
-        let next = meant.min_by_key(|(request, since)| {
+        let next = meant.min_by_key(|(request, _)| {
             let user = (request.class, request.user);
-            (self.level(request.class, request.user), first(user), *since)
+            (self.level(request.class, request.user), first(user), place(*request))
         });
         next.map(|(request, _)| request)
     }
 
     fn hungry(&self) -> impl Iterator<Item = (Request, usize)> {
         self.responses.iter().filter_map(|response| Some((response.request, response.hungry?)))
+    }
+
+    /// Of those who have a long response that is not whole, the one with the least, and the
+    /// level of that user.
+    fn last(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<(Fraction, (u32, u64))> {
+        let going_on = self.responses.iter().filter(|response| response.goes_on());
+        let users = going_on.map(|response| (response.request.class, response.request.user));
+        let meant = users.filter(|(class, _)| is_meant(*class));
+        meant.map(|(class, user)| (self.level(class, user), (class, user))).min()
+    }
+
+    /// What these responses of a user may bring in a round trip.
+    fn aside(&self, user: (u32, u64)) -> u64 {
+        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
+        let going_on = self.responses.iter().filter(|response| response.goes_on());
+        let of_user = going_on.filter(|r| (r.request.class, r.request.user) == user);
+        of_user.map(|response| response.ahead.max(grant)).sum()
     }
 
     /// What is next when there is room: a request or a long response, and the room.
@@ -323,16 +346,19 @@ impl<'a> World<'a> {
         let is_meant = |class: u32| group.is_none_or(|group| group == class);
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
+        let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
+        let lead = Fraction::new(i128::from(lead), 1);
         let release = |request: Request| {
-            (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0))
+            let asked = self.asked(request.class, request.user);
+            let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
+            let aside = behind.map_or(0, |(_, user)| self.aside(user));
+            (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0) + aside)
         };
         let read = |request: Request| {
             (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
-                let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
-                let lead = Fraction::new(i128::from(lead), 1);
                 let read_to = self.level(reader.class, reader.user);
                 let is_first = self.asked(request.class, request.user) <= read_to.plus(lead);
                 Some(if is_first { release(request) } else { read(reader) })

@@ -79,7 +79,7 @@ pub(super) struct Lines {
     together: bool,
     waiting: Slab<Waiting>,
     users: Slab<User>,
-    user_by_name: HashMap<(u32, u64), u32, Seeded>,
+    user_by_name: HashMap<Name, u32, Seeded>,
     /// By class or by user's number, whichever has lines.
     lines: Vec<Line>,
     /// Of each group.
@@ -95,6 +95,9 @@ struct ClassLines {
     waiting: u32,
 }
 
+/// The class of a user, and what the caller calls the user.
+pub(super) type Name = (u32, u64);
+
 #[derive(Debug)]
 struct Waiting {
     request: Request,
@@ -108,7 +111,7 @@ struct Waiting {
 /// A user of a class, active or resting.
 #[derive(Debug)]
 struct User {
-    name: (u32, u64),
+    name: Name,
     waiting: u32,
     outstanding: u32,
     /// Responses that want to be read or have a promise, and whatever else keeps the
@@ -221,6 +224,11 @@ impl Lines {
         self.orders[group as usize].lines.first().map(|(asked, ..)| *asked)
     }
 
+    /// The name of a user.
+    pub(super) fn name(&self, user: u32) -> Name {
+        self.users[user as usize].name
+    }
+
     /// The group of a user.
     pub(super) fn group_of(&self, user: u32) -> u32 {
         self.group(self.users[user as usize].name.0)
@@ -264,8 +272,8 @@ impl Lines {
         u64::try_from(level).unwrap_or(u64::MAX)
     }
 
-    /// Lets a request wait. Returns whether its user was idle.
-    pub(super) fn join(&mut self, request: Request) -> Result<(Ticket, bool), Refusal> {
+    /// Lets a request wait. Returns its user, and whether the user was idle.
+    pub(super) fn join(&mut self, request: Request) -> Result<(Ticket, u32, bool), Refusal> {
         if self.waiting.len() >= self.limits.all as usize {
             return Err(Refusal::Full { limit: self.limits.all });
         }
@@ -303,7 +311,7 @@ impl Lines {
             }
         }
         self.lines[line as usize].last = Some(waiting);
-        Ok((Ticket { waiting, arrived }, was_idle))
+        Ok((Ticket { waiting, arrived }, user, was_idle))
     }
 
     /// Takes the next request of a group for release, with its user, who [wants](Lines::want)
@@ -466,7 +474,7 @@ impl Lines {
     }
 
     /// The user of this name, and whether they were idle.
-    fn activate(&mut self, name: (u32, u64)) -> (u32, bool) {
+    fn activate(&mut self, name: Name) -> (u32, bool) {
         let known = self.user_by_name.get(&name).copied();
         let user = known.unwrap_or_else(|| self.add_user(name));
         let was_idle = self.users[user as usize].is_idle();
@@ -478,7 +486,7 @@ impl Lines {
         (user, was_idle)
     }
 
-    fn add_user(&mut self, name: (u32, u64)) -> u32 {
+    fn add_user(&mut self, name: Name) -> u32 {
         let user =
             self.users.insert(User { name, waiting: 0, outstanding: 0, expecting: 0 }) as u32;
         self.user_by_name.insert(name, user);
@@ -529,7 +537,7 @@ impl User {
     }
 }
 
-fn forget(users: &mut Slab<User>, by_name: &mut HashMap<(u32, u64), u32, Seeded>, user: u32) {
+fn forget(users: &mut Slab<User>, by_name: &mut HashMap<Name, u32, Seeded>, user: u32) {
     let User { name, .. } = users.remove(user as usize);
     by_name.remove(&name);
 }

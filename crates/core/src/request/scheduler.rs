@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Span, Time};
-use readers::{Candidate, ReadGate};
+use readers::{Candidate, Place, ReadGate};
 
 /// Settings of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Scheduler {
     responses: Slab<Response>,
     /// *W*: responses that hold a place.
     held: u32,
+    /// How many there have been.
+    begun: u64,
     /// Bytes that have come to the gateway, as far as it knows.
     seen: u64,
     /// The link's counter at the first report, and what was not seen yet at the last.
@@ -76,6 +78,8 @@ struct Response {
     handle: u64,
     class: u32,
     user: u32,
+    /// How many began before it.
+    age: u64,
     received: u64,
     /// What has come, read or not, and whether that is all.
     arrived: u64,
@@ -97,8 +101,10 @@ struct Response {
     watched_until: Option<Time>,
     before: u64,
     is_long: bool,
-    /// Its number among the hungry responses, if it is one.
-    hungry: Option<u64>,
+    /// Its place among the hungry responses, if it is one.
+    hungry: Option<Place>,
+    /// The room that is set aside for it.
+    aside: u64,
 }
 
 impl Scheduler {
@@ -124,6 +130,8 @@ impl Scheduler {
             by_user: BTreeSet::new(),
             by_age: BTreeMap::new(),
             readers: vec![BTreeSet::new(); groups],
+            aside: BTreeMap::new(),
+            behind: vec![BTreeSet::new(); groups],
             hungered: 0,
             watched: BTreeSet::new(),
         });
@@ -134,6 +142,7 @@ impl Scheduler {
             permits: Permits::new(),
             responses: Slab::new(),
             held: 0,
+            begun: 0,
             seen: 0,
             unseen: None,
             reported: None,
@@ -153,7 +162,8 @@ impl Scheduler {
         if self.lines.class(class.0).is_none() {
             return Err(Refusal::NoSuchClass { class });
         }
-        let (ticket, new_user) = self.lines.join(request)?;
+        let (ticket, user, new_user) = self.lines.join(request)?;
+        self.rank_aside(user);
         let group = self.lines.group(class.0);
         if new_user {
             self.classes.add_user(group);
@@ -191,6 +201,7 @@ impl Scheduler {
             return Err(Refusal::NoSuchClass { class });
         }
         let (user, new_user) = self.lines.resume(class, user);
+        self.rank_aside(user);
         if new_user {
             self.classes.add_user(self.lines.group(class.0));
         }
@@ -228,7 +239,7 @@ impl Scheduler {
             return self.read_idle();
         }
         match candidate {
-            Candidate::Request(group) => self.release(group),
+            Candidate::Request { group, .. } => self.release(group),
             Candidate::Response { number, .. } => self.grant(number, Part::Long),
         }
     }
@@ -286,6 +297,7 @@ impl Scheduler {
             self.refund(number);
             let response = &mut self.responses[number as usize];
             (response.is_long, response.may) = (true, 0);
+            self.set_aside(number);
         }
         let response = &self.responses[number as usize];
         let may = Bytes(response.may);
@@ -314,6 +326,7 @@ impl Scheduler {
             response.ahead = ahead.0;
             response.edge = response.edge.max(response.received.saturating_add(ahead.0));
             self.extend(number);
+            self.set_aside(number);
         }
     }
 
@@ -327,6 +340,7 @@ impl Scheduler {
             self.give_place_back(number);
             self.unwatch(number);
             self.vacate(number);
+            self.set_aside(number);
         }
     }
 
@@ -443,6 +457,8 @@ impl Scheduler {
                 End::Unasked => self.vacate(number),
                 End::Broken => self.forfeit(number),
             }
+            self.responses[number as usize].is_whole = true;
+            self.set_aside(number);
             let response = self.responses.remove(number as usize);
             // Of what was broken off, no more is known than that it was long.
             if let Some(gate) = &mut self.gate
@@ -480,6 +496,7 @@ impl Scheduler {
             handle,
             class,
             user,
+            age: self.begun,
             received: received.0,
             arrived: received.0,
             is_whole: false,
@@ -494,9 +511,11 @@ impl Scheduler {
             before: 0,
             is_long: false,
             hungry: None,
+            aside: 0,
         });
         let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;
+        self.begun += 1;
         self.watch(number, self.now);
         number
     }

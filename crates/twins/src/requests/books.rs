@@ -6,6 +6,11 @@ use tidegate_core::{Bytes, Span, Time};
 use super::{BYTE, Fraction, Request, Response, World};
 
 impl Response {
+    /// Whether it is long, and more comes.
+    pub(super) fn goes_on(&self) -> bool {
+        self.is_long && !self.is_whole
+    }
+
     /// Whether a long response wants to be read on.
     pub(super) fn wants(&self, grant: Bytes) -> bool {
         self.may <= grant.0.max(self.ahead) / 2

@@ -98,7 +98,10 @@ impl World<'_> {
                 self.charge(class, user, size.0, !is_floor);
                 self.responses[at].charged += size.0;
                 self.extend(now, at);
-                self.responses[at].hungry = self.responses[at].wants(size).then_some(self.steps);
+                let steps = self.steps;
+                let response = &mut self.responses[at];
+                response.hungry = response.wants(size).then_some(steps);
+                response.octave = response.received.max(1).ilog2();
             }
             Event::Refused { refusal, request } => match refusal {
                 Refusal::Full { limit } => assert_eq!(self.waiting.len(), limit as usize),
@@ -131,6 +134,7 @@ impl World<'_> {
             before: received,
             is_long: false,
             hungry: None,
+            octave: 0,
         });
     }
 
@@ -204,6 +208,7 @@ impl World<'_> {
                 self.catch_up_user(class, user);
             }
             self.responses[at].hungry = Some(self.steps);
+            self.responses[at].octave = received.max(1).ilog2();
         }
         assert_eq!(reading, Reading::UpTo(Bytes(may)), "how response {handle} may be read");
     }

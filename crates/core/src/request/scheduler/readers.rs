@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LEAD, LEAST_LEAD, Scheduler};
+use crate::request::lines::Name;
 use crate::request::room::{ReadGateConfig, Room};
 use crate::request::sizes::Sizes;
 use crate::units::{Bytes, Rate, Time};
@@ -22,20 +23,32 @@ pub(super) struct ReadGate {
     pub(super) rate: Rate,
     /// The responses that want to be read: those of each user, and all, in the order
     /// in which they became hungry.
-    pub(super) by_user: BTreeSet<(u32, u64, u32)>,
+    pub(super) by_user: BTreeSet<(u32, Place, u32)>,
     pub(super) by_age: BTreeMap<u64, u32>,
     /// The users of each group who have one, by level.
-    pub(super) readers: Vec<BTreeSet<(u64, u64, u32)>>,
+    pub(super) readers: Vec<BTreeSet<(u64, Place, u32)>>,
+    /// The users with long responses that are not whole, hungry or not: their level, and
+    /// what is set aside for them. And those of each group, by level.
+    pub(super) aside: BTreeMap<u32, (u64, u64)>,
+    pub(super) behind: Vec<BTreeSet<(u64, Name, u32)>>,
     pub(super) hungered: u64,
     /// The responses that have to bring something, by the time until which.
     pub(super) watched: BTreeSet<(Time, u32)>,
 }
 
+/// The place of a hungry response among those of its user, and when it became hungry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    octave: u32,
+    age: u64,
+    since: u64,
+}
+
 /// What is next when there is room for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Candidate {
-    /// A request of this group.
-    Request(u32),
+    /// A request of this group, beside what is set aside for others.
+    Request { group: u32, aside: Bytes },
     /// This long response, which needs so much.
     Response { number: u32, needs: Bytes },
 }
@@ -50,14 +63,24 @@ impl Scheduler {
         let group = self.classes.next_busy(with_requests)?;
         let request = self.lines.first_asked(group).filter(|_| with_requests);
         let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
-            return request.map(|_| Candidate::Request(group));
+            return request.map(|request| self.ask(group, request));
         };
         let lead = self.lines.lead(gate.lead());
-        if request.is_some_and(|request| request <= level.saturating_add(lead)) {
-            return Some(Candidate::Request(group));
+        if let Some(request) = request.filter(|request| *request <= level.saturating_add(lead)) {
+            return Some(self.ask(group, request));
         }
         let (number, needs) = self.first_of(user)?;
         Some(Candidate::Response { number, needs })
+    }
+
+    /// The first request of a group, of a user whose requests have brought this much.
+    fn ask(&self, group: u32, asked: u64) -> Candidate {
+        let aside = self.gate.as_ref().and_then(|gate| {
+            let &(level, _, user) = gate.behind[group as usize].first()?;
+            let lead = self.lines.lead(gate.lead());
+            (level.saturating_add(lead) < asked).then(|| Bytes(gate.aside[&user].1))
+        });
+        Candidate::Request { group, aside: aside.unwrap_or_default() }
     }
 
     /// The long response that is next among those that want to be read, and the room that
@@ -71,7 +94,7 @@ impl Scheduler {
     /// The first hungry response of a user, and the room that it needs.
     fn first_of(&self, user: u32) -> Option<(u32, Bytes)> {
         let gate = self.gate.as_ref()?;
-        let (.., number) = gate.by_user.range((user, 0, 0)..).next()?;
+        let (.., number) = gate.by_user.range((user, Place::FIRST, 0)..).next()?;
         Some((*number, self.responses[*number as usize].opens(gate.config.grant)))
     }
 
@@ -79,7 +102,8 @@ impl Scheduler {
     pub(super) fn hunger(&mut self, number: u32, was_busy: bool) {
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let place = gate.hungered;
+        let octave = response.received.max(1).ilog2();
+        let place = Place { octave, age: response.age, since: gate.hungered };
         gate.hungered += 1;
         response.hungry = Some(place);
         let user = response.user;
@@ -89,8 +113,9 @@ impl Scheduler {
         }
         self.lines.want(user);
         gate.by_user.insert((user, place, number));
-        gate.by_age.insert(place, number);
+        gate.by_age.insert(place.since, number);
         self.place_reader(user, self.lines.level(user), before);
+        self.rank_aside(user);
     }
 
     /// A long response no longer wants to be read.
@@ -101,21 +126,22 @@ impl Scheduler {
         let user = response.user;
         let before = gate.reader(user);
         gate.by_user.remove(&(user, place, number));
-        gate.by_age.remove(&place);
+        gate.by_age.remove(&place.since);
         self.lines.unwant(user);
         self.place_reader(user, self.lines.level(user), before);
     }
 
     /// Moves a user among the readers, who stood there at this `level` with this first
     /// response.
-    fn place_reader(&mut self, user: u32, level: u64, before: Option<u64>) {
+    fn place_reader(&mut self, user: u32, level: u64, before: Option<Place>) {
         let Some(gate) = &mut self.gate else { return };
         let group = self.lines.group_of(user);
         let readers = &mut gate.readers[group as usize];
         if let Some(before) = before {
             readers.remove(&(level, before, user));
         }
-        let first = gate.by_user.range((user, 0, 0)..).next().filter(|(of, ..)| *of == user);
+        let first = gate.by_user.range((user, Place::FIRST, 0)..).next();
+        let first = first.filter(|(of, ..)| *of == user);
         readers.extend(first.map(|(_, first, _)| (self.lines.level(user), *first, user)));
         self.classes.set_hungry(group, readers.len() as u32);
         self.settle_busy(group);
@@ -126,13 +152,50 @@ impl Scheduler {
         if let Some(first) = self.gate.as_ref().and_then(|gate| gate.reader(user)) {
             self.place_reader(user, before, Some(first));
         }
+        self.rank_aside(user);
+    }
+
+    /// What is set aside for a response follows its state: what its server may send in a
+    /// round trip, which it may want before anybody knows.
+    pub(super) fn set_aside(&mut self, number: u32) {
+        let Some(gate) = &mut self.gate else { return };
+        let response = &mut self.responses[number as usize];
+        let goes_on = response.is_long && !response.is_whole;
+        let size = if goes_on { response.ahead.max(gate.config.grant.0) } else { 0 };
+        let before = std::mem::replace(&mut response.aside, size);
+        let user = response.user;
+        let level = self.lines.level(user);
+        let (stood, all) = gate.aside.entry(user).or_insert((level, 0));
+        *all = *all + size - before;
+        if *all == 0 {
+            let place = (*stood, self.lines.name(user), user);
+            gate.behind[self.lines.group_of(user) as usize].remove(&place);
+            gate.aside.remove(&user);
+        }
+        self.rank_aside(user);
+    }
+
+    /// The level of a user may have changed.
+    pub(super) fn rank_aside(&mut self, user: u32) {
+        let Some(gate) = &mut self.gate else { return };
+        let Some((level, _)) = gate.aside.get_mut(&user) else { return };
+        let behind = &mut gate.behind[self.lines.group_of(user) as usize];
+        let name = self.lines.name(user);
+        behind.remove(&(*level, name, user));
+        *level = self.lines.level(user);
+        behind.insert((*level, name, user));
     }
 }
 
+impl Place {
+    /// Before all others.
+    const FIRST: Place = Place { octave: 0, age: 0, since: 0 };
+}
+
 impl ReadGate {
-    /// The number of the first hungry response of a user.
-    fn reader(&self, user: u32) -> Option<u64> {
-        let first = self.by_user.range((user, 0, 0)..).next();
+    /// The place of the first hungry response of a user.
+    fn reader(&self, user: u32) -> Option<Place> {
+        let first = self.by_user.range((user, Place::FIRST, 0)..).next();
         first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
     }
 
@@ -144,7 +207,9 @@ impl ReadGate {
     /// The room that a candidate needs.
     pub(super) fn needs(&self, candidate: Candidate) -> Bytes {
         match candidate {
-            Candidate::Request(_) => self.sizes.expected().min(self.config.grant),
+            Candidate::Request { aside, .. } => {
+                self.sizes.expected().min(self.config.grant) + aside
+            }
             Candidate::Response { needs, .. } => needs,
         }
     }

@@ -18,6 +18,7 @@
 
 use std::num::NonZeroU32;
 
+use tidegate_core::request::Opening;
 use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_core::{Bytes, Rate, Span};
 use tidegate_twins::requests;
@@ -66,7 +67,10 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
             1 => Operation::Cancel(a.into()),
             2 => Operation::Complete(a.into()),
             3 => Operation::Come { response: a.into(), unread: size(b) },
-            4 => Operation::Open { response: a.into(), ahead: size(b) },
+            4 => {
+                let opening = Opening { ahead: size(b), pace: size(b) };
+                Operation::Open { response: a.into(), opening }
+            }
             _ => Operation::End(a.into()),
         }],
         6 => {

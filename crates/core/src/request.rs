@@ -65,6 +65,7 @@ mod sizes;
 mod tunnel;
 mod window;
 
+pub use buffer::Opening;
 pub use classes::{ClassOrder, SERVICE_SCALE};
 pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};

@@ -117,6 +117,7 @@ struct Response {
     /// What may come beyond what was read, the most that may have come, and the most that
     /// may when all that was granted is read.
     ahead: u64,
+    pace: u64,
     edge: u64,
     horizon: u64,
     /// What was promised and has not come.
@@ -311,10 +312,10 @@ impl<'a> World<'a> {
         self.responses.iter().filter_map(|response| Some((response.request, response.hungry?)))
     }
 
-    /// Of those who have a long response that is not whole, the one with the least, and the
+    /// Of those who have a long response that goes on, the one with the least, and the
     /// level of that user.
     fn last(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<(Fraction, (u32, u64))> {
-        let going_on = self.responses.iter().filter(|response| response.goes_on());
+        let going_on = self.responses.iter().filter(|r| r.goes_on() && r.pace > 0);
         let users = going_on.map(|response| (response.request.class, response.request.user));
         let meant = users.filter(|(class, _)| is_meant(*class));
         meant.map(|(class, user)| (self.level(class, user), (class, user))).min()
@@ -322,10 +323,9 @@ impl<'a> World<'a> {
 
     /// What these responses of a user may bring in a round trip.
     fn aside(&self, user: (u32, u64)) -> u64 {
-        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
         let going_on = self.responses.iter().filter(|response| response.goes_on());
         let of_user = going_on.filter(|r| (r.request.class, r.request.user) == user);
-        of_user.map(|response| response.ahead.max(grant)).sum()
+        of_user.map(|response| response.pace).sum()
     }
 
     /// What is next when there is room: a request or a long response, and the room.

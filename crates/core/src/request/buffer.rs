@@ -13,6 +13,15 @@
 
 use crate::units::{Bytes, Span, Time};
 
+/// What a server may send, and what it is likely to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// What it may send beyond what has been read: the receive buffer holds that.
+    pub ahead: Bytes,
+    /// Twice what came and was read in the last round trip; nothing if the path is unknown.
+    pub pace: Bytes,
+}
+
 /// What came of a response and was read, by round trips.
 #[derive(Debug)]
 pub(super) struct Buffer {
@@ -78,6 +87,11 @@ impl Buffer {
     /// What it should hold.
     pub(super) fn size(&self) -> Bytes {
         self.size.max(self.least)
+    }
+
+    /// What it lets come.
+    pub(super) fn opening(&self) -> Opening {
+        Opening { ahead: self.size(), pace: self.size }
     }
 
     /// Whether that follows from the path.

@@ -257,7 +257,7 @@ impl Outstanding {
         self.buffer.read(now, size);
         self.unread -= size;
         let reading = scheduler.received(now, &self.permit, size);
-        scheduler.opened(now, &self.permit, self.buffer.size());
+        scheduler.opened(now, &self.permit, self.buffer.opening());
         self.reading = match self.reading {
             Reading::UpTo(left) if self.pooled => Reading::UpTo(left - size),
             _ => reading,

@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 
 use slab::Slab;
 
+use super::buffer::Opening;
 use super::classes::{ClassOrder, Classes};
 use super::lines::{Lines, Part, UserOrder, WaitingLimits};
 use super::permit::{End, Permit, Permits, Returned};
@@ -89,6 +90,8 @@ struct Response {
     ahead: u64,
     edge: u64,
     horizon: u64,
+    /// What it is likely to bring in a round trip.
+    pace: u64,
     /// What the room has paid for and has not come.
     paid: u64,
     /// What class and user have been charged for and has not been read.
@@ -317,13 +320,14 @@ impl Scheduler {
         }
     }
 
-    /// The server of a response may send so much beyond what has been read, for the receive
-    /// buffer of its connection holds that. Report it after every part that has been read.
-    pub fn opened(&mut self, now: Time, permit: &Permit, ahead: Bytes) {
+    /// The server of a response may send so much. Report it after every part that has been
+    /// read.
+    pub fn opened(&mut self, now: Time, permit: &Permit, opening: Opening) {
         self.advance(now);
         let number = permit.response();
         if let Some(response) = self.responses.get_mut(number as usize) {
-            response.ahead = ahead.0;
+            let Opening { ahead, pace } = opening;
+            (response.ahead, response.pace) = (ahead.0, pace.0);
             response.edge = response.edge.max(response.received.saturating_add(ahead.0));
             self.extend(number);
             self.set_aside(number);
@@ -501,6 +505,7 @@ impl Scheduler {
             arrived: received.0,
             is_whole: false,
             ahead: 0,
+            pace: 0,
             edge: received.0,
             horizon: received.0,
             paid: 0,

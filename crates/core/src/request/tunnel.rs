@@ -356,7 +356,7 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Response(response) => {
                 response.reading = scheduler.received(now, &response.permit, size);
-                scheduler.opened(now, &response.permit, self.buffer.size());
+                scheduler.opened(now, &response.permit, self.buffer.opening());
                 response.received += size;
                 response.unread -= size;
                 response.moved = now;

@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use tidegate_core::request::{
-    ClassId, Decision, LinkReport, Permit, Reading, Request, Scheduler, Ticket, UserId, catalogue,
+    ClassId, Decision, LinkReport, Opening, Permit, Reading, Request, Scheduler, Ticket, UserId,
+    catalogue,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -129,6 +130,7 @@ struct Response {
     /// read in a round trip, of which the last one began at a step and such totals.
     window: u64,
     buffer: u64,
+    pace: u64,
     turn: (u64, u64, u64),
     begins: u64,
     dies: Option<u64>,
@@ -287,6 +289,7 @@ impl Model {
             may: None,
             window: INITIAL_WINDOW,
             buffer: LEAST_BUFFER,
+            pace: 0,
             turn: (self.step, 0, 0),
             // A handshake, and the request.
             begins: self.step + 2 * round_trip,
@@ -366,18 +369,20 @@ impl Model {
         let (since, read, came) = response.turn;
         if self.step >= since + round_trip {
             let both = (response.read - read).min(response.came - came);
-            response.buffer = LEAST_BUFFER.max(2 * both * round_trip / (self.step - since));
+            response.pace = 2 * both * round_trip / (self.step - since);
             response.turn = (self.step, response.read, response.came);
         }
         response.read += size;
         let (_, read, came) = response.turn;
         let both = (response.read - read).min(response.came - came);
-        response.buffer = response.buffer.max(2 * both);
+        response.pace = response.pace.max(2 * both);
+        response.buffer = LEAST_BUFFER.max(response.pace);
         response.may = match self.scheduler.received(self.now, &response.permit, Bytes(size)) {
             Reading::Freely => None,
             Reading::UpTo(Bytes(may)) => Some(may),
         };
-        self.scheduler.opened(self.now, &response.permit, Bytes(response.buffer));
+        let opening = Opening { ahead: Bytes(response.buffer), pace: Bytes(response.pace) };
+        self.scheduler.opened(self.now, &response.permit, opening);
         self.scheduler.came(self.now, &response.permit, Bytes(there - size));
     }
 

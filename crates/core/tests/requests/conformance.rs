@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::request::catalogue;
+use tidegate_core::request::{Opening, catalogue};
 use tidegate_core::{Bytes, Rate, Span};
 use tidegate_twins::requests;
 use tidegate_twins::requests::gateway::{Gateway, Operation};
@@ -31,8 +31,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(response, size)| Operation::Receive { response, size }),
         2 => (any::<usize>(), size())
             .prop_map(|(response, unread)| Operation::Come { response, unread }),
-        2 => (any::<usize>(), size())
-            .prop_map(|(response, ahead)| Operation::Open { response, ahead }),
+        2 => (any::<usize>(), size(), size())
+            .prop_map(|(response, ahead, pace)| Operation::Open { response, opening: Opening { ahead, pace } }),
         1 => any::<usize>().prop_map(Operation::Complete),
         2 => any::<usize>().prop_map(Operation::End),
         1 => any::<usize>().prop_map(Operation::Break),

@@ -52,11 +52,11 @@ impl World<'_> {
                 let at = self.position(handle);
                 self.bring(at, self.responses[at].received + unread.0);
             }
-            Event::Opened { handle, ahead } => {
+            Event::Opened { handle, opening } => {
                 let at = self.position(handle);
                 let response = &mut self.responses[at];
-                response.ahead = ahead.0;
-                response.edge = response.edge.max(response.received + ahead.0);
+                (response.ahead, response.pace) = (opening.ahead.0, opening.pace.0);
+                response.edge = response.edge.max(response.received + opening.ahead.0);
                 self.extend(now, at);
             }
             Event::Whole { handle } => {
@@ -124,6 +124,7 @@ impl World<'_> {
             arrived: received,
             is_whole: false,
             ahead: 0,
+            pace: 0,
             edge: received,
             horizon: received,
             paid: 0,

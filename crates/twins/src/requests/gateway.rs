@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
-    ClassId, Config, Decision, LinkReport, Permit, Reading, Refusal, Request, Scheduler, Ticket,
-    UserId, WindowMode,
+    ClassId, Config, Decision, LinkReport, Opening, Permit, Reading, Refusal, Request, Scheduler,
+    Ticket, UserId, WindowMode,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -44,12 +44,12 @@ pub enum Operation {
         /// What is there.
         unread: Bytes,
     },
-    /// The receive buffer lets the server of a response send so much beyond what was read.
+    /// The server of a response may send so much beyond what was read.
     Open {
         /// Which of the responses outstanding.
         response: usize,
         /// So much.
-        ahead: Bytes,
+        opening: Opening,
     },
     /// All of a response has come.
     Complete(usize),
@@ -129,7 +129,7 @@ pub enum Event {
         /// The response.
         handle: u64,
         /// So much.
-        ahead: Bytes,
+        opening: Opening,
     },
     /// All of a response had come.
     Whole {
@@ -239,7 +239,7 @@ impl Gateway {
             Operation::Resume { class, user, received } => self.resume(class, user, received),
             Operation::Receive { response, size } => self.receive(response, size),
             Operation::Come { response, unread } => self.come(response, unread),
-            Operation::Open { response, ahead } => self.open(response, ahead),
+            Operation::Open { response, opening } => self.open(response, opening),
             Operation::Complete(which) => self.complete(which),
             Operation::End(which) => self.end(which, Ended::Complete),
             Operation::Break(which) => self.end(which, Ended::Broken),
@@ -329,11 +329,11 @@ impl Gateway {
         Some(Event::Came { handle: response.handle, unread })
     }
 
-    fn open(&mut self, which: usize, ahead: Bytes) -> Option<Event> {
+    fn open(&mut self, which: usize, opening: Opening) -> Option<Event> {
         let which = which.checked_rem(self.responses.len())?;
         let response = &self.responses[which];
-        self.scheduler.opened(self.now, &response.permit, ahead);
-        Some(Event::Opened { handle: response.handle, ahead })
+        self.scheduler.opened(self.now, &response.permit, opening);
+        Some(Event::Opened { handle: response.handle, opening })
     }
 
     fn complete(&mut self, which: usize) -> Option<Event> {

@@ -6,9 +6,9 @@
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
-    Action, ClassId, Config, Decision, Ending, ExchangeId, LinkReport, OriginId, Permit, Phase,
-    Piece, Proxy, ProxyConfig, Reading, Request, Scheduler, Ticket, TunnelId, TunnelPhase, UserId,
-    Verdict,
+    Action, ClassId, Config, Decision, Ending, ExchangeId, LinkReport, Opening, OriginId, Permit,
+    Phase, Piece, Proxy, ProxyConfig, Reading, Request, Scheduler, Ticket, TunnelId, TunnelPhase,
+    UserId, Verdict,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -442,7 +442,8 @@ impl Twin {
             record.moved = now;
             record.unread = record.unread.saturating_sub(size.0);
             let reading = self.scheduler.received(now, permit, size);
-            self.scheduler.opened(now, permit, self.receive_buffer);
+            let opening = Opening { ahead: self.receive_buffer, pace: Bytes::ZERO };
+            self.scheduler.opened(now, permit, opening);
             record.may = match (record.may, reading) {
                 (Some(may), _) if record.class < self.pools.len() => {
                     Some(may.saturating_sub(size.0))

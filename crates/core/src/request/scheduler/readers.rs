@@ -27,8 +27,8 @@ pub(super) struct ReadGate {
     pub(super) by_age: BTreeMap<u64, u32>,
     /// The users of each group who have one, by level.
     pub(super) readers: Vec<BTreeSet<(u64, Place, u32)>>,
-    /// The users with long responses that are not whole, hungry or not: their level, and
-    /// what is set aside for them. And those of each group, by level.
+    /// The users for whose long responses room is set aside, whether those are hungry or
+    /// not: their level, and how much. And those of each group, by level.
     pub(super) aside: BTreeMap<u32, (u64, u64)>,
     pub(super) behind: Vec<BTreeSet<(u64, Name, u32)>>,
     pub(super) hungered: u64,
@@ -155,13 +155,14 @@ impl Scheduler {
         self.rank_aside(user);
     }
 
-    /// What is set aside for a response follows its state: what its server may send in a
-    /// round trip, which it may want before anybody knows.
+    /// What is set aside for a long response is what it is likely to bring in a round trip:
+    /// it may want to be read again before a request that is released now has come. A response
+    /// that trickles has nothing set aside.
     pub(super) fn set_aside(&mut self, number: u32) {
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
         let goes_on = response.is_long && !response.is_whole;
-        let size = if goes_on { response.ahead.max(gate.config.grant.0) } else { 0 };
+        let size = if goes_on { response.pace } else { 0 };
         let before = std::mem::replace(&mut response.aside, size);
         let user = response.user;
         let level = self.lines.level(user);

@@ -26,6 +26,7 @@ demo: compiler
 	@tools/demo.sh
 
 test: lint checks packages
+	@tools/require.sh network || true
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory demo
 

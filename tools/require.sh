@@ -3,6 +3,7 @@
 #
 #   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
+#   tools/require.sh network           ip and nft, which live tests need; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -102,12 +103,25 @@ optional() {
     exit 1
 }
 
+# network: the programs that set up networks and their rules.
+network() {
+    PATH=$PATH:/usr/sbin:/sbin
+    missing=
+    command -v ip >/dev/null || missing=iproute2
+    command -v nft >/dev/null || missing="$missing nftables"
+    # shellcheck disable=SC2086 # These are names of packages.
+    [ -z "$missing" ] || install $missing >&2 && exit 0
+    echo "SKIP live networks: missing $missing"
+    exit 1
+}
+
 case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
 clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
+network) network ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network" >&2
     exit 2
     ;;
 esac

@@ -22,7 +22,7 @@ pub fn head(input: &[u8]) {
     let Ok(Some(size)) = whole else { return };
     let (head, _) = input.split_at(size);
     assert!(head.ends_with(b"\r\n") && !head[..size - 2].ends_with(b"\r\n\r\n"));
-    if let Ok(request) = Request::read(head)
+    if let Ok(request) = Request::read(head, None)
         && request.method != "CONNECT"
     {
         let (first, fields) = lines(&request.head);
@@ -37,7 +37,7 @@ pub fn head(input: &[u8]) {
         assert_eq!(framing, request.framing);
         let upgrade = if request.upgrades { vec!["upgrade".to_owned()] } else { Vec::new() };
         check_connection(&fields, &upgrade);
-        assert_eq!(Request::read(&request.head), Err(Fault::Target), "it is for no proxy");
+        assert_eq!(Request::read(&request.head, None), Err(Fault::Target), "it is for no proxy");
     }
     for method in ["GET", "HEAD"] {
         let Ok(response) = Response::read(head, method) else { continue };

@@ -383,6 +383,37 @@ pub(crate) enum GatewayCommand {
         /// The file of the gateway
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Have the kernel hand over what [intercept] says, until the gateway ends in any way
+        #[arg(long)]
+        rules: bool,
+    },
+    /// Print, set or remove the rules of nftables that hand connections to a gateway
+    Rules {
+        /// What to do
+        #[command(subcommand)]
+        what: GatewayRulesCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GatewayRulesCommand {
+    /// Print what `apply` would set
+    Print {
+        /// The file of the gateway
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Set the rules, instead of those that were set before, until they are removed
+    Apply {
+        /// The file of the gateway
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Remove them: connections go to their servers again
+    Remove {
+        /// The file of the gateway
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
 }
 
@@ -391,6 +422,7 @@ Examples:
   tidegate gateway check office.toml
   tidegate gateway run office.toml
   tidegate gateway status office.toml
+  sudo tidegate gateway run --rules school.toml
 
 docs/gateway.md has a file to start from, and says what the gateway serves.
 Exit code: 0 success, 1 failure, 2 wrong command line or file.";

@@ -1,5 +1,7 @@
 //! `tidegate gateway`: the live request gateway.
 
+mod rules;
+
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +10,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
+use tidegate_gateway::intercept::{self, Mode, Quic};
 use tidegate_gateway::{Config, Gateway, Status, file};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{GatewayCheckArguments, GatewayStatusArguments};
+use crate::arguments::{GatewayCheckArguments, GatewayRulesCommand, GatewayStatusArguments};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
@@ -29,8 +32,18 @@ struct Plan {
     interface: Option<String>,
     scheduler: &'static str,
     listen: Vec<String>,
+    intercept: Option<Intercept>,
     admin: Option<String>,
     classes: Vec<Class>,
+}
+
+#[derive(Serialize)]
+struct Intercept {
+    listen: String,
+    mode: &'static str,
+    http: Vec<u16>,
+    tunnels: Vec<u16>,
+    quic: &'static str,
 }
 
 #[derive(Serialize)]
@@ -52,6 +65,7 @@ impl Plan {
             interface: config.interface.clone(),
             scheduler: config.scheduler.name,
             listen: config.listen.iter().map(ToString::to_string).collect(),
+            intercept: config.intercept.as_ref().map(Intercept::of),
             admin: config.admin.map(|admin| admin.to_string()),
             classes: classes.collect(),
         }
@@ -64,12 +78,49 @@ impl Plan {
             format!("scheduler  {}: {}", self.scheduler, config.scheduler.summary),
             format!("listen     {}", self.listen.join(", ")),
         ];
+        lines.extend(self.intercept.as_ref().map(Intercept::text));
         lines.extend(self.admin.as_ref().map(|admin| format!("admin      {admin}")));
         for class in &self.classes {
             let Class { name, weight, sources } = class;
             lines.push(format!("class      {name}, weight {weight}: {}", sources.join(", ")));
         }
         lines.join("\n") + "\n"
+    }
+}
+
+impl Intercept {
+    fn of(intercept: &intercept::Intercept) -> Intercept {
+        Intercept {
+            listen: intercept.listen.to_string(),
+            mode: match intercept.mode {
+                Mode::Redirect => "redirect",
+                Mode::Tproxy => "tproxy",
+            },
+            http: intercept.http.clone(),
+            tunnels: intercept.tunnels.clone(),
+            quic: match intercept.quic {
+                Quic::Reject => "reject",
+                Quic::Pass => "pass",
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        let Intercept { listen, mode, http, tunnels, quic } = self;
+        let list = |ports: &[u16]| {
+            let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+            if ports.is_empty() { "none".into() } else { ports.join(", ") }
+        };
+        let (http, tunnels) = (list(http), list(tunnels));
+        format!("intercept  by {mode} to {listen}: HTTP {http}, tunnels {tunnels}; QUIC: {quic}")
+    }
+}
+
+pub(crate) fn rules(what: &GatewayRulesCommand) -> Result<(), Failure> {
+    match what {
+        GatewayRulesCommand::Print { file } => rules::print(file),
+        GatewayRulesCommand::Apply { file } => rules::apply(file),
+        GatewayRulesCommand::Remove { file } => rules::remove(file),
     }
 }
 
@@ -152,7 +203,7 @@ fn status_text(status: &Status) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-pub(crate) fn run(path: &Path) -> Result<(), Failure> {
+pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
     tracing_subscriber::fmt().json().flatten_event(true).with_writer(io::stdout).init();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -161,16 +212,21 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
         .build();
     let failed = |reason: io::Error| Failure::Other(reason.to_string());
     let runtime = runtime.map_err(failed)?;
-    let served = runtime.block_on(async {
-        let mut terminated = signal(SignalKind::terminate())?;
-        let mut hung_up = signal(SignalKind::hangup())?;
-        let gateway = Gateway::bind(config, seed()).await?;
-        for address in gateway.addresses()? {
+    let served: Result<(), Failure> = runtime.block_on(async {
+        let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(failed)?;
+        let gateway = Gateway::bind(config.clone(), seed()).await.map_err(failed)?;
+        for address in gateway.addresses().map_err(failed)? {
             eprintln!("tidegate: listening at {address}");
+        }
+        if let Some(address) = gateway.intercept_address() {
+            eprintln!("tidegate: intercepting at {address}");
         }
         if let Some(address) = gateway.admin_address() {
             eprintln!("tidegate: admin at {address}");
         }
+        // Not before somebody listens.
+        let _rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
         let control = gateway.control();
         let reload = async {
             while hung_up.recv().await.is_some() {
@@ -185,14 +241,14 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
         tokio::select! {
             () = gateway.serve() => {}
             () = reload => {}
-            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            interrupted = tokio::signal::ctrl_c() => interrupted.map_err(failed)?,
             _ = terminated.recv() => {}
         }
         Ok(())
     });
     // A name server that is silent is not waited for.
     runtime.shutdown_background();
-    served.map_err(failed)
+    served
 }
 
 /// Nobody can foresee where the scheduler's table of users has collisions.

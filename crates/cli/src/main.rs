@@ -58,7 +58,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Gateway { command } => match command {
             GatewayCommand::Check(arguments) => gateway::check(&arguments),
             GatewayCommand::Status(arguments) => gateway::status(&arguments),
-            GatewayCommand::Run { file } => gateway::run(&file),
+            GatewayCommand::Run { file, rules } => gateway::run(&file, rules),
+            GatewayCommand::Rules { what } => gateway::rules(&what),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

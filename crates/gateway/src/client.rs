@@ -25,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) inbox: Inbox,
     pub(crate) class: ClassId,
     pub(crate) user: UserId,
+    /// The server that it means to speak to, if it knows of no gateway.
+    pub(crate) server: Option<SocketAddr>,
     /// How long it may take nothing, or send nothing that is missing.
     pub(crate) patience: Duration,
 }
@@ -41,8 +43,14 @@ impl Client {
     }
 }
 
-/// Serves the connection of a client until either side has had enough.
-pub(crate) async fn serve(house: Rc<House>, stream: TcpStream, peer: SocketAddr) {
+/// Serves the connection of a client, who may have meant it for a server, until either side
+/// has had enough.
+pub(crate) async fn serve(
+    house: Rc<House>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    server: Option<SocketAddr>,
+) {
     socket::prepare(&stream);
     let patience = duration(house.config.get().timeouts.client);
     let user = crate::user_of(peer.ip());
@@ -50,14 +58,21 @@ pub(crate) async fn serve(house: Rc<House>, stream: TcpStream, peer: SocketAddr)
         house.stranger(peer);
         // It has to be heard before it is told, or the answer is lost.
         let mut inbox = Inbox::default();
-        let _ = heard(&house, &stream, &mut inbox).await;
+        let _ = heard(&house, &stream, &mut inbox, server).await;
         let text = "this gateway does not serve your address";
         let _ = socket::write_all(&stream, &answer(403, text), patience).await;
         return socket::finish(stream, FAREWELL).await;
     };
-    let mut client = Client { stream, inbox: Inbox::default(), class, user, patience };
+    let mut client = Client { stream, inbox: Inbox::default(), class, user, server, patience };
+    if let Some(server) = server.filter(|server| house.tunnels_to(*server)) {
+        let tunnel = Request::tunnel(server);
+        return match Relay::new(&house, &mut client, peer, tunnel).run().await {
+            Next::Abort => socket::abort(client.stream),
+            Next::Close | Next::Request => socket::finish(client.stream, FAREWELL).await,
+        };
+    }
     loop {
-        let request = match heard(&house, &client.stream, &mut client.inbox).await {
+        let request = match heard(&house, &client.stream, &mut client.inbox, server).await {
             Ok(request) => request,
             Err(Silence::Gone) => return,
             Err(Silence::Late) => {
@@ -86,7 +101,12 @@ enum Silence {
 }
 
 /// Waits for the head of a request.
-async fn heard(house: &House, stream: &TcpStream, inbox: &mut Inbox) -> Result<Request, Silence> {
+async fn heard(
+    house: &House,
+    stream: &TcpStream,
+    inbox: &mut Inbox,
+    server: Option<SocketAddr>,
+) -> Result<Request, Silence> {
     let config = house.config.get();
     let timeouts = &config.timeouts;
     if inbox.data().is_empty() {
@@ -95,11 +115,16 @@ async fn heard(house: &House, stream: &TcpStream, inbox: &mut Inbox) -> Result<R
             _ => return Err(Silence::Gone),
         }
     }
-    let all = head(inbox, stream, config.limits.head.0 as usize);
+    let all = head(inbox, stream, config.limits.head.0 as usize, server);
     timeout(duration(timeouts.head), all).await.unwrap_or(Err(Silence::Late))
 }
 
-async fn head(inbox: &mut Inbox, stream: &TcpStream, largest: usize) -> Result<Request, Silence> {
+async fn head(
+    inbox: &mut Inbox,
+    stream: &TcpStream,
+    largest: usize,
+    server: Option<SocketAddr>,
+) -> Result<Request, Silence> {
     let mut scan = Scan::default();
     loop {
         match scan.end(inbox.data()).map_err(Silence::Fault)? {
@@ -113,7 +138,8 @@ async fn head(inbox: &mut Inbox, stream: &TcpStream, largest: usize) -> Result<R
                 }
             }
             Some(size) if size <= largest => {
-                let request = Request::read(&inbox.data()[..size]).map_err(Silence::Fault)?;
+                let head = &inbox.data()[..size];
+                let request = Request::read(head, server).map_err(Silence::Fault)?;
                 inbox.consume(size);
                 return Ok(request);
             }

@@ -10,11 +10,15 @@ use tidegate_core::request::catalogue::Entry;
 use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
 use tidegate_core::{Bytes, Rate, Span};
 
+use crate::intercept::Intercept;
+
 /// The settings of a gateway. [`file`](crate::file) reads them from a file.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The addresses at which clients find it.
     pub listen: Vec<SocketAddr>,
+    /// The connections that it takes without their clients' knowledge.
+    pub intercept: Option<Intercept>,
     /// The address, of this machine only, at which it says what it does.
     pub admin: Option<SocketAddr>,
     /// The rate of the access link towards the users.
@@ -145,6 +149,7 @@ impl Config {
         let scheduler = |config: &Config| (config.scheduler.name, config.settings);
         [
             ("listen", self.listen != other.listen),
+            ("intercept", self.intercept != other.intercept),
             ("admin", self.admin != other.admin),
             ("link.rate", self.rate != other.rate),
             ("link.interface", self.interface != other.interface),

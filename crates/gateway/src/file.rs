@@ -23,6 +23,8 @@
 //! # Ok::<(), tidegate_files::FileError>(())
 //! ```
 
+mod intercept;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -43,6 +45,7 @@ use tidegate_files::{
 };
 
 use crate::config::{Class, Config, Limits, Timeouts};
+use intercept::{InterceptTable, intercept};
 
 /// Where clients find it when the file does not say: the port that Squid made usual, on
 /// this machine only.
@@ -63,6 +66,8 @@ struct Document {
     /// An address and port of this machine only, such as 127.0.0.1:3129, for /status and
     /// /metrics.
     admin: Option<Quantity<SocketAddress>>,
+    /// Connections that are taken without their clients' knowledge.
+    intercept: Option<At<InterceptTable>>,
     /// The access link.
     link: Link,
     /// The request scheduler: its name, or a table with its name and settings.
@@ -295,6 +300,7 @@ fn config(document: &Document) -> Result<Config, Mistake> {
     }
     let (scheduler, settings) = scheduler(document.scheduler.as_ref())?;
     Ok(Config {
+        intercept: document.intercept.as_ref().map(intercept).transpose()?,
         listen,
         admin: admin.map(|admin| admin.value.0.0),
         rate: within(rate, RATES)?,

@@ -18,6 +18,7 @@ use crate::books::Books;
 use crate::client::{self, Client};
 use crate::config::{Config, Current, Fixed};
 use crate::gate::{Gate, Standing};
+use crate::intercept::Intercept;
 use crate::log::{REQUESTS, Record};
 use crate::message::Fault;
 use crate::paths::Paths;
@@ -36,6 +37,7 @@ const TOP_USERS: usize = 10;
 pub struct Gateway {
     house: Rc<House>,
     listeners: Vec<TcpListener>,
+    intercepted: Option<TcpListener>,
     admin: Option<TcpListener>,
 }
 
@@ -81,6 +83,7 @@ impl Gateway {
         for address in &config.listen {
             listeners.push(listen(*address).await?);
         }
+        let intercepted = config.intercept.as_ref().map(Intercept::listen).transpose()?;
         let admin = match config.admin {
             Some(address) => Some(listen(address).await?),
             None => None,
@@ -99,6 +102,7 @@ impl Gateway {
         };
         let ports = listeners
             .iter()
+            .chain(&intercepted)
             .chain(&admin)
             .map(|listener| listener.local_addr().map(|it| it.port()));
         let own_ports = ports.collect::<Result<_, _>>()?;
@@ -114,7 +118,7 @@ impl Gateway {
             connections: Cell::new(0),
             connections_of: RefCell::default(),
         };
-        Ok(Gateway { house: Rc::new(house), listeners, admin })
+        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -123,6 +127,12 @@ impl Gateway {
     /// The system does not say.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// Where the kernel hands intercepted connections over, if it does.
+    #[must_use]
+    pub fn intercept_address(&self) -> Option<SocketAddr> {
+        self.intercepted.as_ref()?.local_addr().ok()
     }
 
     /// The address of its admin port, if it has one.
@@ -139,7 +149,7 @@ impl Gateway {
 
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners, admin } = self;
+        let Gateway { house, listeners, intercepted, admin } = self;
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
         tasks.spawn_local(async move { gate.keep_time().await });
@@ -148,7 +158,11 @@ impl Gateway {
             gate.keep_books(|| interface.as_deref().and_then(carried)).await;
         });
         for listener in listeners {
-            tasks.spawn_local(accept(house.clone(), listener));
+            tasks.spawn_local(accept(house.clone(), listener, None));
+        }
+        if let Some(listener) = intercepted {
+            let intercept = house.config.get().intercept.clone();
+            tasks.spawn_local(accept(house.clone(), listener, intercept));
         }
         if let Some(admin) = admin {
             tasks.spawn_local(admin::serve(house.clone(), admin));
@@ -184,10 +198,18 @@ fn carried_by(interface: &str, counters: &str) -> Option<Bytes> {
     numbers.split_whitespace().next()?.parse().ok().map(Bytes)
 }
 
-async fn accept(house: Rc<House>, listener: TcpListener) {
+async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Intercept>) {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => house.clone().take(stream, peer),
+            Ok((stream, peer)) => {
+                let server = intercept.as_ref().map(|intercept| intercept.server(&stream));
+                match server.transpose() {
+                    Ok(server) => house.clone().take(stream, peer, server),
+                    Err(error) => {
+                        tracing::warn!(client = %peer.ip(), %error, "a connection is not taken");
+                    }
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "no connection can be accepted");
                 tokio::time::sleep(PAUSE).await;
@@ -218,7 +240,7 @@ impl Drop for Counted {
 
 impl House {
     /// Serves a new connection, unless there are too many.
-    fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr) {
+    fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr, server: Option<SocketAddr>) {
         let user = crate::user_of(peer.ip());
         let limits = self.config.get().limits;
         let mut of = self.connections_of.borrow_mut();
@@ -235,9 +257,14 @@ impl House {
         drop(of);
         let counted = Counted { house: self.clone(), user };
         tokio::task::spawn_local(async move {
-            client::serve(self, stream, peer).await;
+            client::serve(self, stream, peer, server).await;
             drop(counted);
         });
+    }
+
+    /// Whether connections to this server are tunnels.
+    pub(crate) fn tunnels_to(&self, server: SocketAddr) -> bool {
+        self.config.get().intercept.as_ref().is_some_and(|it| it.is_tunnel(server))
     }
 
     /// A client belongs to no class.

@@ -84,7 +84,8 @@ pub(crate) struct Relay<'a> {
     house: &'a House,
     client: &'a mut Client,
     request: Request,
-    /// Whether something of the final response has been sent to the client.
+    /// Whether something of the final response has been sent to the client, or an answer in
+    /// HTTP is nothing that it could understand.
     has_begun: bool,
     record: Record,
 }
@@ -97,7 +98,8 @@ impl<'a> Relay<'a> {
         request: Request,
     ) -> Relay<'a> {
         let record = Record::new(peer, client.class, &request);
-        Relay { house, client, request, has_begun: false, record }
+        let has_begun = client.server.is_some() && request.method == "CONNECT";
+        Relay { house, client, request, has_begun, record }
     }
 
     /// Answers it, in one way or another.
@@ -179,10 +181,12 @@ impl<'a> Relay<'a> {
         let addresses = self.house.servers.resolve(&self.request.target).await?;
         let server = self.dial(None, &addresses).await?;
         let tunnel = self.open()?;
-        self.record.status = 200;
-        self.has_begun = true;
-        let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
-        self.send(answer).await?;
+        if self.client.server.is_none() {
+            self.record.status = 200;
+            self.has_begun = true;
+            let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
+            self.send(answer).await?;
+        }
         Ok(self.carry(&tunnel, server).await)
     }
 

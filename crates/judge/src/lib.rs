@@ -6,6 +6,7 @@ pub mod cell;
 pub mod figures;
 pub mod flow;
 pub mod guest;
+pub mod host;
 pub mod kept;
 pub mod native;
 pub mod page;

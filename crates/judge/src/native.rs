@@ -17,19 +17,18 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 use tappers::{AddAddressV4, Interface, Tun};
 
 use crate::agent::{self, Event, Order};
 use crate::cell::Cell;
 use crate::guest::{BURST_BYTES, queue_words, shaped_rate};
+use crate::host::{Host, Missing, hurry};
 use crate::workload::{self, PATIENCE_S, Transfer};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -48,101 +47,27 @@ const SETTINGS: [(&str, &str); 2] =
 /// Why there is no measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum NativeError {
-    /// This machine lacks something; what.
-    #[error("{0}")]
-    Missing(String),
+    /// This machine lacks something.
+    #[error(transparent)]
+    Missing(#[from] Missing),
     /// Something that should work did not.
     #[error("the native bed: {0}")]
     Io(#[from] io::Error),
 }
 
-type Job = Box<dyn FnOnce() + Send>;
-
-/// A thread in a network namespace of its own.
-struct Host {
-    jobs: mpsc::Sender<Job>,
-    thread: i32,
-}
-
-impl Host {
-    fn new() -> Result<Host, NativeError> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let (ready, opened) = mpsc::channel();
-        thread::spawn(move || {
-            hurry();
-            let entered = unshare(CloneFlags::CLONE_NEWNET).map(|()| gettid().as_raw());
-            let works = entered.is_ok();
-            if ready.send(entered).is_ok() && works {
-                queue.iter().for_each(|job| job());
-            }
-        });
-        let thread = opened
-            .recv()
-            .expect("the thread answers before it ends")
-            .map_err(|error| NativeError::Missing(format!("a network namespace: {error}")))?;
-        let host = Host { jobs, thread };
-        host.words("ip", "link set lo up")?;
-        Ok(host)
-    }
-
-    /// Has this host do something, and returns where its result comes out.
-    fn begin<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> T + Send + 'static,
-    ) -> mpsc::Receiver<T> {
-        let (done, result) = mpsc::channel();
-        // Whoever no longer waits does not want the result.
-        let job = move || drop(done.send(job()));
-        self.jobs.send(Box::new(job)).expect("the host lives as long as its bed");
-        result
-    }
-
-    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        self.begin(job).recv().expect("the job does not panic")
-    }
-
-    /// Runs a program of one line on this host.
-    fn words(&self, program: &'static str, line: &str) -> Result<(), NativeError> {
-        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        let output =
-            self.run(move || Command::new(program).args(&words).stdin(Stdio::null()).output());
-        let failed = |reason: &str| NativeError::Missing(format!("{program} {line}: {reason}"));
-        let output = output.map_err(|error| failed(&error.to_string()))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(failed(String::from_utf8_lossy(&output.stderr).trim()))
-    }
-
-    /// Writes a setting below `/proc/sys/net`.
-    fn set(&self, setting: &str, value: &'static str) -> Result<(), NativeError> {
-        let path = format!("/proc/sys/net/{setting}");
-        Ok(self.run(move || fs::write(path, value))?)
-    }
-
-    /// This host's end of the path.
-    fn device(&self, address: Ipv4Addr) -> Result<Tun, NativeError> {
-        let device = self.run(move || {
-            let mut device = Tun::new_named(Interface::new("path")?)?;
-            let mut request = AddAddressV4::new(address);
-            request.set_netmask(NETWORK_BITS);
-            device.add_addr(request)?;
-            device.set_up()?;
-            io::Result::Ok(device)
-        });
-        let device =
-            device.map_err(|error| NativeError::Missing(format!("a TUN device: {error}")))?;
-        self.words("ip", &format!("link set path txqueuelen {DEVICE_PACKETS}"))?;
-        Ok(device)
-    }
-}
-
-/// Has the calling thread run before all that is ordinary. It works without, but a
-/// busy machine then makes packets late.
-fn hurry() {
-    let thread = gettid().to_string();
-    let _ =
-        Command::new("chrt").args(["--reset-on-fork", "--fifo", "--pid", "1", &thread]).output();
+/// A host's end of the path.
+fn device(host: &Host, address: Ipv4Addr) -> Result<Tun, NativeError> {
+    let device = host.run(move || {
+        let mut device = Tun::new_named(Interface::new("path")?)?;
+        let mut request = AddAddressV4::new(address);
+        request.set_netmask(NETWORK_BITS);
+        device.add_addr(request)?;
+        device.set_up()?;
+        io::Result::Ok(device)
+    });
+    let device = device.map_err(|error| Missing(format!("a TUN device: {error}")))?;
+    host.words("ip", &format!("link set path txqueuelen {DEVICE_PACKETS}"))?;
+    Ok(device)
 }
 
 /// Carries what comes out of `source` to `target`, for as long as the process lives.
@@ -180,18 +105,21 @@ struct Bed {
 impl Bed {
     fn new(cell: &Cell) -> Result<Bed, NativeError> {
         let (sender, provider, client) = (Host::new()?, Host::new()?, Host::new()?);
+        for host in [&sender, &provider, &client] {
+            host.run(hurry);
+        }
         for host in [&sender, &client] {
             for (setting, value) in SETTINGS {
                 host.set(setting, value)?;
             }
         }
         provider.set("ipv4/ip_forward", "1")?;
-        let near = Arc::new(sender.device(SENDER)?);
-        let far = Arc::new(provider.device(PROVIDER)?);
+        let near = Arc::new(device(&sender, SENDER)?);
+        let far = Arc::new(device(&provider, PROVIDER)?);
         let delay = Duration::from_nanos(cell.link.delay.0);
         carry(&near, &far, delay);
         carry(&far, &near, delay);
-        let peer = client.thread;
+        let peer = client.thread();
         provider
             .words("ip", &format!("link add access type veth peer name access netns {peer}"))?;
         for (host, address) in [(&provider, "192.0.2.1/24"), (&client, "192.0.2.2/24")] {
@@ -235,7 +163,7 @@ pub fn measure(
 ) -> Result<Vec<Event>, NativeError> {
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     if !known.split_whitespace().any(|name| name == cell.controller) {
-        return Err(NativeError::Missing(format!("this kernel has no {}", cell.controller)));
+        return Err(Missing(format!("this kernel has no {}", cell.controller)).into());
     }
     let bed = Bed::new(cell)?;
     let name = format!("tidegate-log-{}-{}", std::process::id(), gettid());

@@ -1,19 +1,22 @@
 //! The head of a request.
 
+use std::net::SocketAddr;
+
 use http::Uri;
 use http::uri::Authority;
 
 use super::fields::{Fields, MOST_FIELDS, write, write_framing};
 use super::{Fault, Framing};
 
-/// A request to a proxy, as far as it is understood.
+/// A request to a proxy, or one to a server that a proxy has intercepted, as far as it is
+/// understood.
 ///
 /// ```
 /// use tidegate_gateway::message::{Framing, Request};
 ///
 /// let head = b"POST http://example.org:8080/form?a=b HTTP/1.1\r\nHost: example.org:8080\r\n\
 ///     Content-Length: 3\r\nProxy-Connection: keep-alive\r\nX: y\r\n\r\n";
-/// let request = Request::read(head)?;
+/// let request = Request::read(head, None)?;
 /// assert_eq!(request.target.to_string(), "example.org:8080");
 /// assert_eq!(request.framing, Framing::Length(3));
 /// assert_eq!(
@@ -62,6 +65,11 @@ impl std::fmt::Display for Target {
 }
 
 impl Target {
+    /// At this address.
+    fn at(server: SocketAddr) -> Target {
+        Target { host: server.ip().to_canonical().to_string(), port: server.port() }
+    }
+
     /// From `host:port`; `default` is the port when there is none.
     fn of(authority: &Authority, default: Option<u16>) -> Option<Target> {
         let has_port = !authority.as_str().ends_with(authority.host());
@@ -79,11 +87,12 @@ impl Target {
 }
 
 impl Request {
-    /// Reads a head, which [`Scan`](super::Scan) has found the end of.
+    /// Reads a head, which [`Scan`](super::Scan) has found the end of. If the client meant to
+    /// speak to a server, `server` is the address of that.
     ///
     /// # Errors
     /// It cannot be passed on without a doubt about what it says.
-    pub fn read(bytes: &[u8]) -> Result<Request, Fault> {
+    pub fn read(bytes: &[u8], server: Option<SocketAddr>) -> Result<Request, Fault> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut parsed = httparse::Request::new(&mut fields);
         match parsed.parse(bytes)? {
@@ -121,8 +130,8 @@ impl Request {
             keeps_connection: fields.keeps_connection(version),
             head: Vec::new(),
         };
-        match method {
-            "CONNECT" => {
+        match (method, server) {
+            ("CONNECT", None) => {
                 if framing != Framing::Empty {
                     return Err(Fault::Length);
                 }
@@ -130,14 +139,56 @@ impl Request {
                 request.target = Target::of(&authority, None).ok_or(Fault::Target)?;
             }
             // It would show what the gateway adds, and has no use here.
-            "TRACE" => return Err(Fault::Method),
-            _ => request.direct(target, fields)?,
+            ("TRACE" | "CONNECT", _) => return Err(Fault::Method),
+            (_, None) => request.ask_proxy(target, fields)?,
+            (_, Some(server)) => request.ask_server(target, server, fields)?,
         }
         Ok(request)
     }
 
+    /// A tunnel to a server, which its client never asked a proxy for.
+    #[must_use]
+    pub fn tunnel(server: SocketAddr) -> Request {
+        Request {
+            method: "CONNECT".into(),
+            target: Target::at(server),
+            version: 1,
+            framing: Framing::Empty,
+            expects_continue: false,
+            upgrades: false,
+            keeps_connection: false,
+            head: Vec::new(),
+        }
+    }
+
+    /// Writes the head for the server at this address, from an origin-form target. The
+    /// address and not the field says where it goes, or anybody could have a shared
+    /// connection lead elsewhere.
+    fn ask_server(
+        &mut self,
+        target: &str,
+        server: SocketAddr,
+        fields: Fields<'_>,
+    ) -> Result<(), Fault> {
+        self.target = Target::at(server);
+        let is_path = target.starts_with('/') || (target == "*" && self.method == "OPTIONS");
+        if !is_path || target.parse::<Uri>().is_err() {
+            return Err(Fault::Target);
+        }
+        let host = match fields.all("host").next() {
+            None => self.target.to_string().into_bytes(),
+            Some(host) => {
+                let authority = Authority::try_from(host).map_err(|_| Fault::Host)?;
+                Target::of(&authority, Some(server.port())).ok_or(Fault::Host)?;
+                host.to_vec()
+            }
+        };
+        self.write_head(target, &host, fields);
+        Ok(())
+    }
+
     /// Finds the server of an absolute-form target, and writes the head for it.
-    fn direct(&mut self, target: &str, fields: Fields<'_>) -> Result<(), Fault> {
+    fn ask_proxy(&mut self, target: &str, fields: Fields<'_>) -> Result<(), Fault> {
         let uri: Uri = target.parse().map_err(|_| Fault::Target)?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(Fault::Target);
@@ -149,16 +200,21 @@ impl Request {
         let path = if is_asterisk { "*" } else { path };
         // A query alone has the empty path, which is written as one stroke.
         let root = if path.starts_with('?') { "/" } else { "" };
+        // The target and not the field says whom it is for (RFC 9112 section 3.2.2).
+        self.write_head(&format!("{root}{path}"), authority.as_str().as_bytes(), fields);
+        Ok(())
+    }
+
+    fn write_head(&mut self, path: &str, host: &[u8], fields: Fields<'_>) {
         let upgrade =
             fields.upgrade().filter(|_| self.version > 0 && self.framing == Framing::Empty);
         self.upgrades = upgrade.is_some();
 
         let head = &mut self.head;
-        for part in [&self.method, " ", root, path, " HTTP/1.1\r\n"] {
+        for part in [&self.method, " ", path, " HTTP/1.1\r\n"] {
             head.extend_from_slice(part.as_bytes());
         }
-        // The target and not the field says whom it is for (RFC 9112 section 3.2.2).
-        write(head, "Host", authority.as_str().as_bytes());
+        write(head, "Host", host);
         fields.write_end_to_end(self.version, head);
         write_framing(head, self.framing);
         if self.expects_continue {
@@ -169,7 +225,6 @@ impl Request {
             write(head, "Connection", b"upgrade");
         }
         head.extend_from_slice(b"\r\n");
-        Ok(())
     }
 
     /// Whether sending it twice does no more than sending it once
@@ -186,7 +241,7 @@ mod tests {
 
     fn read(lines: &[&str]) -> Result<Request, Fault> {
         let head: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
-        Request::read(format!("{head}\r\n").as_bytes())
+        Request::read(format!("{head}\r\n").as_bytes(), None)
     }
 
     fn sent(lines: &[&str]) -> String {
@@ -261,6 +316,35 @@ mod tests {
         assert_eq!(read(&old).map(drop), Err(Fault::Coding));
         assert_eq!(read(&["GET http://a/ HTTP/1.1"]).map(drop), Err(Fault::Host));
         assert_eq!(read(&["GET http://a/ HTTP/2.0", "Host: a"]).map(drop), Err(Fault::Version));
+    }
+
+    #[test]
+    fn what_was_meant_for_a_server_goes_to_its_address() {
+        let server = "192.0.2.7:8080".parse().unwrap();
+        let read = |lines: &[&str]| {
+            let head: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+            Request::read(format!("{head}\r\n").as_bytes(), Some(server))
+        };
+        let request = read(&["GET /x?y HTTP/1.1", "Host: A.example:8080", "Keep-Alive: 3"]);
+        let request = request.unwrap();
+        assert_eq!(request.target.to_string(), "192.0.2.7:8080");
+        let head = "GET /x?y HTTP/1.1\r\nHost: A.example:8080\r\nVia: 1.1 tidegate\r\n\r\n";
+        assert_eq!(String::from_utf8(request.head).unwrap(), head);
+        let old = read(&["GET / HTTP/1.0"]).unwrap();
+        assert!(old.head.starts_with(b"GET / HTTP/1.1\r\nHost: 192.0.2.7:8080\r\n"));
+        assert!(read(&["OPTIONS * HTTP/1.1", "Host: a"]).is_ok());
+        for (lines, fault) in [
+            (["GET http://a/ HTTP/1.1", "Host: a"], Fault::Target),
+            (["GET x HTTP/1.1", "Host: a"], Fault::Target),
+            (["GET * HTTP/1.1", "Host: a"], Fault::Target),
+            (["GET / HTTP/1.1", "Host: a b"], Fault::Host),
+            (["GET / HTTP/1.1", "Host: u@a"], Fault::Host),
+            (["GET / HTTP/1.1", "Accept: x"], Fault::Host),
+            (["CONNECT a:443 HTTP/1.1", "Host: a"], Fault::Method),
+            (["TRACE / HTTP/1.1", "Host: a"], Fault::Method),
+        ] {
+            assert_eq!(read(&lines), Err(fault), "{lines:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,162 @@
+//! `tidegate gateway rules`: what hands connections to a gateway, set and taken back.
+//!
+//! `nft` takes a whole table or nothing of it. While `gateway run --rules` runs, the table
+//! belongs to a process of `nft` that lives as long as its standard input is open: however
+//! the gateway ends, the kernel removes the table then, and connections go to their
+//! servers again.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tidegate_gateway::{Config, file, rules};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// How long `nft` may take to set rules.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The rules as a program for `nft -f`, and what else has to be done.
+pub(crate) fn print(path: &Path) -> Result<(), Failure> {
+    let config = file::read(path).map_err(Failure::input)?;
+    let mut text = ruleset(path, &config, false)?;
+    for (set, _) in rules::routes(&config) {
+        text += &format!("# ip {set}\n");
+    }
+    output::print(&text)
+}
+
+/// Sets the rules until they are removed, or the machine starts anew.
+pub(crate) fn apply(path: &Path) -> Result<(), Failure> {
+    let config = file::read(path).map_err(Failure::input)?;
+    let text = ruleset(path, &config, false)?;
+    let routes = Routes::set(&config)?;
+    nft(&["-f", "-"], &text)?;
+    routes.stay();
+    Ok(())
+}
+
+/// Removes them, if there are any.
+pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
+    let config = file::read(path).map_err(Failure::input)?;
+    let removed = nft(&["-f", "-"], &rules::removal());
+    rules::routes(&config).iter().for_each(|(_, undo)| drop(ip(undo)));
+    removed
+}
+
+fn ruleset(path: &Path, config: &Config, owned: bool) -> Result<String, Failure> {
+    rules::ruleset(config, owned).ok_or_else(|| {
+        let expected = "a table such as [intercept] with listen = \"0.0.0.0:3130\"";
+        Failure::Input(format!("{}: intercept: found nothing, expected {expected}", path.display()))
+    })
+}
+
+/// Rules that hold as long as this lives, and this process.
+pub(crate) struct Rules {
+    nft: Child,
+    _routes: Routes,
+}
+
+impl Rules {
+    pub(crate) fn set(path: &Path, config: &Config) -> Result<Rules, Failure> {
+        let text = ruleset(path, config, true)?;
+        nft(&["-c", "-f", "-"], &text)?;
+        let routes = Routes::set(config)?;
+        let mut nft = Command::new("nft");
+        let nft = nft.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let mut rules = Rules { nft: nft.map_err(missing)?, _routes: routes };
+        // It reads a line at a time, and each is a transaction.
+        let line = text.replace('\n', "; ") + "\n";
+        if let Some(input) = &mut rules.nft.stdin {
+            input
+                .write_all(line.as_bytes())
+                .map_err(|reason| Failure::Other(reason.to_string()))?;
+        }
+        let since = Instant::now();
+        while !is_set() {
+            if since.elapsed() > PATIENCE {
+                return Err(Failure::Other("nft does not take the rules".into()));
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(rules)
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        drop(self.nft.stdin.take());
+        let _ = self.nft.wait();
+    }
+}
+
+fn is_set() -> bool {
+    let listed = Command::new("nft")
+        .args(["list", "table", "inet", rules::TABLE])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    listed.is_ok_and(|status| status.success())
+}
+
+/// Routes that are taken back when this goes.
+struct Routes(Vec<String>);
+
+impl Routes {
+    fn set(config: &Config) -> Result<Routes, Failure> {
+        let mut routes = Routes(Vec::new());
+        for (set, undo) in rules::routes(config) {
+            // A rule may stand twice.
+            let _ = ip(&undo);
+            ip(&set).map_err(|reason| Failure::Other(format!("ip {set}: {reason}")))?;
+            routes.0.push(undo);
+        }
+        Ok(routes)
+    }
+
+    fn stay(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Routes {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|undo| drop(ip(undo)));
+    }
+}
+
+fn ip(arguments: &str) -> Result<(), String> {
+    let ran = Command::new("ip").args(arguments.split(' ')).output();
+    match ran {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().into()),
+        Err(reason) => Err(reason.to_string()),
+    }
+}
+
+/// Runs `nft` with this on its standard input.
+fn nft(arguments: &[&str], text: &str) -> Result<(), Failure> {
+    let mut nft = Command::new("nft");
+    let nft = nft.args(arguments).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut nft = nft.map_err(missing)?;
+    let failed = |reason: &dyn std::fmt::Display| Failure::Other(format!("nft: {reason}"));
+    if let Some(mut input) = nft.stdin.take() {
+        input.write_all(text.as_bytes()).map_err(|reason| failed(&reason))?;
+    }
+    let output = nft.wait_with_output().map_err(|reason| failed(&reason))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+fn missing(reason: std::io::Error) -> Failure {
+    let hint = match reason.kind() {
+        std::io::ErrorKind::NotFound => "; Debian has it in the package nftables",
+        _ => "",
+    };
+    Failure::Other(format!("nft: {reason}{hint}"))
+}

@@ -1,0 +1,200 @@
+//! A router between users and servers.
+//!
+//! ```text
+//! client --- users [router] access --- server
+//! ```
+//!
+//! The gateway runs on the router. Servers answer with the address from which they were
+//! asked: the client's, or the router's if the gateway asked for it.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_judge::host::{Host, Missing};
+
+pub(crate) const CLIENT: [&str; 2] = ["10.77.1.2", "fd77:1::2"];
+pub(crate) const ROUTER: [&str; 2] = ["10.77.2.1", "fd77:2::1"];
+pub(crate) const SERVER: [&str; 2] = ["10.77.2.2", "fd77:2::2"];
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The hosts.
+pub(crate) struct Bed {
+    pub(crate) client: Host,
+    pub(crate) router: Host,
+    _server: Host,
+    folder: PathBuf,
+}
+
+impl Bed {
+    /// `None` if this machine has no such networks, which is said.
+    pub(crate) fn new(name: &str) -> Option<Bed> {
+        match Bed::set_up(name) {
+            Ok(bed) => Some(bed),
+            Err(reason) => {
+                // Past the harness, which hides what a test that passes prints.
+                writeln!(io::stderr(), "SKIP {name} in a network of its own: {reason}")
+                    .expect("standard error is open");
+                None
+            }
+        }
+    }
+
+    fn set_up(name: &str) -> Result<Bed, Missing> {
+        let (client, router, server) = (Host::new()?, Host::new()?, Host::new()?);
+        router.words("nft", "list ruleset")?;
+        for (device, host) in [("users", &client), ("access", &server)] {
+            let peer = host.thread();
+            router
+                .words("ip", &format!("link add {device} type veth peer name uplink netns {peer}"))?;
+        }
+        let addresses = [
+            (&client, "uplink", CLIENT),
+            (&router, "users", ["10.77.1.1", "fd77:1::1"]),
+            (&router, "access", ROUTER),
+            (&server, "uplink", SERVER),
+        ];
+        for (host, device, [v4, v6]) in addresses {
+            host.words("ip", &format!("address add {v4}/24 dev {device}"))?;
+            host.words("ip", &format!("address add {v6}/64 dev {device} nodad"))?;
+            host.words("ip", &format!("link set dev {device} up"))?;
+        }
+        for (host, [v4, v6]) in [(&client, ["10.77.1.1", "fd77:1::1"]), (&server, ROUTER)] {
+            host.words("ip", &format!("route add default via {v4}"))?;
+            host.words("ip", &format!("-6 route add default via {v6}"))?;
+        }
+        for setting in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            router.set(setting, "1").map_err(|reason| Missing(format!("{setting}: {reason}")))?;
+        }
+        for port in [80, 8080, 443] {
+            server.run(move || serve(port)).map_err(|reason| Missing(reason.to_string()))?;
+        }
+        server.run(echo).map_err(|reason| Missing(reason.to_string()))?;
+        let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|reason| Missing(reason.to_string()))?;
+        Ok(Bed { client, router, _server: server, folder })
+    }
+
+    /// Starts the gateway, and waits until its rules hold.
+    pub(crate) fn start(&self, file: &str) -> Gateway {
+        let path = self.folder.join("gateway.toml");
+        fs::write(&path, file).expect("it can be written");
+        let gateway = self.router.run(move || {
+            Command::new(env!("CARGO_BIN_EXE_tidegate"))
+                .args(["gateway", "run", "--rules"])
+                .arg(path)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+        });
+        let mut gateway = Gateway(gateway.expect("it starts"));
+        let stderr = gateway.0.stderr.take().expect("it is a pipe");
+        let mut said = Vec::new();
+        for line in BufReader::new(stderr).lines() {
+            said.push(line.expect("it is text"));
+            if said.last().is_some_and(|line| line.starts_with("tidegate: intercepting")) {
+                self.until("the rules are set", || self.has_rules());
+                return gateway;
+            }
+        }
+        panic!("the gateway ends: {said:?}");
+    }
+
+    pub(crate) fn has_rules(&self) -> bool {
+        self.router.words("nft", "list table inet tidegate").is_ok()
+    }
+
+    /// Waits for something that takes a moment.
+    pub(crate) fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        let since = Instant::now();
+        while !holds() {
+            assert!(since.elapsed() < PATIENCE, "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What a server answers, or why there is no answer.
+    pub(crate) fn ask(
+        &self,
+        server: &str,
+        port: u16,
+        question: &'static str,
+    ) -> io::Result<String> {
+        let server: SocketAddr =
+            (server.parse::<std::net::IpAddr>().expect("an address"), port).into();
+        self.client.run(move || {
+            let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.write_all(question.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        })
+    }
+
+    /// The same by UDP.
+    pub(crate) fn ask_by_udp(&self, server: &'static str) -> io::Result<()> {
+        self.client.run(move || {
+            let any = if server.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+            let socket = UdpSocket::bind(any)?;
+            socket.connect((server, 443))?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            socket.send(b"initial")?;
+            socket.recv(&mut [0; 16]).map(drop)
+        })
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A gateway that runs. It is killed when this goes.
+pub(crate) struct Gateway(pub(crate) Child);
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Answers each connection once, with who asked and what of its head matters.
+fn serve(port: u16) -> io::Result<()> {
+    let listener = TcpListener::bind(("::", port))?;
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream));
+        }
+    });
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    let peer = stream.peer_addr()?.ip().to_canonical();
+    let mut head = String::new();
+    let mut lines = BufReader::new(stream.try_clone()?);
+    while lines.read_line(&mut head)? > 2 {}
+    let via = head.lines().find(|line| line.starts_with("Via:")).unwrap_or("no Via");
+    let body = format!("asked by {peer}, {via}\n");
+    let length = body.len();
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+fn echo() -> io::Result<()> {
+    let socket = UdpSocket::bind(("::", 443))?;
+    thread::spawn(move || {
+        let mut buffer = [0; 64];
+        while let Ok((size, from)) = socket.recv_from(&mut buffer) {
+            let _ = socket.send_to(&buffer[..size], from);
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Connections that are taken from clients that know of no gateway.
+
+use std::io::ErrorKind;
+
+use crate::bed::{Bed, CLIENT, ROUTER, SERVER};
+
+const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
+
+fn file(mode: &str, sources: &str) -> String {
+    format!(
+        r#"
+[link]
+rate = "20 Mbit/s"
+[intercept]
+listen = "[::]:3130"
+mode = "{mode}"
+[[class]]
+name = "all"
+sources = [{sources}]
+"#
+    )
+}
+
+#[test]
+fn http_and_tunnels_pass_the_gateway_and_nothing_else_does() {
+    for mode in ["redirect", "tproxy"] {
+        let Some(bed) = Bed::new(mode) else { return };
+        let gateway = bed.start(&file(mode, "\"10.77.1.0/24\", \"fd77:1::/64\""));
+        for family in [0, 1] {
+            let (client, router, server) = (CLIENT[family], ROUTER[family], SERVER[family]);
+            let ask = |port| bed.ask(server, port, REQUEST).expect("there is an answer");
+            let http = ask(80);
+            assert!(http.ends_with(&format!("asked by {router}, Via: 1.1 tidegate\n")), "{http}");
+            let tunnel = ask(443);
+            assert!(tunnel.ends_with(&format!("asked by {router}, no Via\n")), "{tunnel}");
+            let other = ask(8080);
+            assert!(other.ends_with(&format!("asked by {client}, no Via\n")), "{other}");
+            let quic = bed.ask_by_udp(server).map_err(|error| error.kind());
+            assert_eq!(quic, Err(ErrorKind::ConnectionRefused), "{mode}");
+        }
+        // Its own port is no server.
+        let own = bed.ask("10.77.1.1", 3130, REQUEST);
+        assert!(!own.is_ok_and(|answer| answer.contains("200")), "{mode}");
+        // However it ends, connections go to their servers again.
+        drop(gateway);
+        bed.until("the rules are gone", || !bed.has_rules());
+        for family in [0, 1] {
+            let (client, server) = (CLIENT[family], SERVER[family]);
+            let http = bed.ask(server, 80, REQUEST).expect("there is an answer");
+            assert!(http.ends_with(&format!("asked by {client}, no Via\n")), "{mode}: {http}");
+            assert!(bed.ask_by_udp(server).is_ok(), "{mode}");
+        }
+    }
+}
+
+#[test]
+fn who_is_in_no_class_is_not_taken() {
+    let Some(bed) = Bed::new("no-class") else { return };
+    let _gateway = bed.start(&file("redirect", "\"10.77.9.0/24\""));
+    for family in [0, 1] {
+        let answer = bed.ask(SERVER[family], 80, REQUEST).expect("there is an answer");
+        assert!(answer.ends_with(&format!("asked by {}, no Via\n", CLIENT[family])), "{answer}");
+    }
+    assert!(bed.ask_by_udp(SERVER[0]).is_ok());
+}

@@ -1,0 +1,5 @@
+//! The live gateway in a network of its own.
+#![cfg(target_os = "linux")]
+
+mod bed;
+mod intercept;

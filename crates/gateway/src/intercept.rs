@@ -1,0 +1,106 @@
+//! Connections that clients meant for servers, and that the machine hands to the gateway.
+//!
+//! Whoever routes for the users can take their connections without their knowledge: the
+//! kernel rewrites the destination (*redirect*), or hands packets over as they are
+//! (*tproxy*). Which connections it takes is up to [rules](crate::rules); the gateway only
+//! asks where a connection was going. HTTP is then read as a server reads it, and all else
+//! is a tunnel to that address.
+//!
+//! A connection that was meant for the gateway itself is none of these, and is closed: it
+//! would lead back here for ever.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Which connections of clients are intercepted, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intercept {
+    /// Where the kernel hands them over.
+    pub listen: SocketAddr,
+    /// How it does.
+    pub mode: Mode,
+    /// The ports of servers that speak HTTP.
+    pub http: Vec<u16>,
+    /// The ports of servers whose connections are tunnels.
+    pub tunnels: Vec<u16>,
+    /// What becomes of QUIC.
+    pub quic: Quic,
+}
+
+/// How the kernel hands connections over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Their destination is rewritten, and remembered.
+    Redirect,
+    /// They keep their destination; needs `CAP_NET_ADMIN`.
+    Tproxy,
+}
+
+/// What becomes of QUIC, in which no gateway can tell one request from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quic {
+    /// It is refused by ICMP, so that browsers use TCP instead.
+    Reject,
+    /// It passes unscheduled.
+    Pass,
+}
+
+impl Intercept {
+    /// Opens the socket.
+    pub(crate) fn listen(&self) -> io::Result<TcpListener> {
+        let named = |reason: io::Error| {
+            let hint = match (self.mode, reason.kind()) {
+                (Mode::Tproxy, io::ErrorKind::PermissionDenied) => " (tproxy needs CAP_NET_ADMIN)",
+                _ => "",
+            };
+            let text = format!("cannot listen at {}: {reason}{hint}", self.listen);
+            io::Error::new(reason.kind(), text)
+        };
+        self.open().map_err(named)
+    }
+
+    fn open(&self) -> io::Result<TcpListener> {
+        /// As long as the queue of tokio's own listeners.
+        const QUEUE: i32 = 1_024;
+
+        let socket =
+            Socket::new(Domain::for_address(self.listen), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        if self.mode == Mode::Tproxy {
+            // One bit of the kernel serves both families.
+            socket.set_ip_transparent_v4(true)?;
+        }
+        socket.bind(&self.listen.into())?;
+        socket.listen(QUEUE)?;
+        TcpListener::from_std(socket.into())
+    }
+
+    /// The server that a connection was meant for, and that the gateway takes for it.
+    pub(crate) fn server(&self, stream: &TcpStream) -> io::Result<SocketAddr> {
+        let local = stream.local_addr()?;
+        let server = match self.mode {
+            Mode::Tproxy => local,
+            Mode::Redirect => {
+                let socket = SockRef::from(stream);
+                let is_v4 = local.ip().to_canonical().is_ipv4();
+                let server =
+                    if is_v4 { socket.original_dst_v4() } else { socket.original_dst_v6() };
+                server?.as_socket().ok_or(io::ErrorKind::InvalidData)?
+            }
+        };
+        let is_taken = self.http.contains(&server.port()) || self.is_tunnel(server);
+        if !is_taken || (self.mode == Mode::Redirect && server == local) {
+            return Err(io::Error::other("it was meant for the gateway itself"));
+        }
+        Ok(SocketAddr::new(server.ip().to_canonical(), server.port()))
+    }
+
+    /// Whether the bytes of connections to this server are none of the gateway's business.
+    pub(crate) fn is_tunnel(&self, server: SocketAddr) -> bool {
+        self.tunnels.contains(&server.port())
+    }
+}

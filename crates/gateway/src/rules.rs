@@ -1,0 +1,130 @@
+//! Rules of the kernel's packet filter that hand connections to the gateway.
+//!
+//! They are one table of nftables of their own, so that nothing of the machine's other
+//! rules is touched, and to undo them is to delete that table. Only connections of the
+//! users of a class are taken, on their way through this machine: its own connections and
+//! its own services never are. What rules cannot undo themselves, the routes that packets
+//! of [`Mode::Tproxy`] take, is [`routes`].
+
+use std::fmt::Write as _;
+
+use ipnet::IpNet;
+
+use crate::config::Config;
+use crate::intercept::{Intercept, Mode, Quic};
+
+/// The name of the table, in the family `inet`.
+pub const TABLE: &str = "tidegate";
+
+/// The mark of packets for the gateway, and the number of the table of routes that they
+/// take: any that nobody else on the machine has.
+const MARK: u32 = 0x71de;
+
+/// All rules, as a program for `nft -f`, that replace those that are there; `None` if the
+/// configuration intercepts nothing. With `owned` they vanish with the socket of whoever
+/// sets them.
+#[must_use]
+pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
+    let intercept = config.intercept.as_ref()?;
+    let mut text = removal();
+    let flags = if owned { "    flags owner\n" } else { "" };
+    let _ = write!(text, "table inet {TABLE} {{\n{flags}");
+    let of = |is_v4: bool| {
+        let sources = config.classes.iter().flat_map(|class| &class.sources);
+        let mut sources: Vec<_> =
+            sources.copied().filter(|source| matches!(source, IpNet::V4(_)) == is_v4).collect();
+        sources = IpNet::aggregate(&sources);
+        sources
+    };
+    let families =
+        [("ip", "users4", "ipv4_addr", of(true)), ("ip6", "users6", "ipv6_addr", of(false))];
+    for (_, set, kind, sources) in &families {
+        let elements: Vec<_> = sources.iter().map(ToString::to_string).collect();
+        let _ = write!(text, "    set {set} {{\n        type {kind}\n        flags interval\n");
+        if !elements.is_empty() {
+            let _ = writeln!(text, "        elements = {{ {} }}", elements.join(", "));
+        }
+        text.push_str("    }\n");
+    }
+    let families = families.map(|(family, set, ..)| (family, format!("{family} saddr @{set}")));
+    let served =
+        families.into_iter().filter(|(family, _)| *family == "ip" || intercept.listen.is_ipv6());
+    let families: Vec<_> = served.collect();
+    take(&mut text, intercept, &families);
+    if intercept.quic == Quic::Reject {
+        reject_quic(&mut text, intercept, &families);
+    }
+    text.push_str("}\n");
+    Some(text)
+}
+
+/// The program for `nft -f` that removes all rules, whether or not there are any.
+#[must_use]
+pub fn removal() -> String {
+    format!("table inet {TABLE}\ndelete table inet {TABLE}\n")
+}
+
+/// The arguments of `ip` that hand packets with the mark to this machine itself, first to
+/// set that up and then to undo it; nothing where the kernel rewrites destinations.
+#[must_use]
+pub fn routes(config: &Config) -> Vec<(String, String)> {
+    let is_tproxy = |intercept: &Intercept| intercept.mode == Mode::Tproxy;
+    if !config.intercept.as_ref().is_some_and(is_tproxy) {
+        return Vec::new();
+    }
+    let of = |family: &str| {
+        let rule = format!("fwmark {MARK:#x} lookup {MARK}");
+        let route = format!("local default dev lo table {MARK}");
+        [
+            (format!("{family} rule add {rule}"), format!("{family} rule del {rule}")),
+            (format!("{family} route replace {route}"), format!("{family} route del {route}")),
+        ]
+    };
+    ["-4", "-6"].into_iter().flat_map(of).collect()
+}
+
+/// The chain that takes connections.
+fn take(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
+    let Intercept { listen, mode, http, tunnels, .. } = intercept;
+    let port = listen.port();
+    let ports: Vec<_> = http.iter().chain(tunnels).map(ToString::to_string).collect();
+    let ports = format!("tcp dport {{ {} }}", ports.join(", "));
+    let hook = match mode {
+        Mode::Redirect => "type nat hook prerouting priority dstnat",
+        Mode::Tproxy => "type filter hook prerouting priority mangle",
+    };
+    let _ = write!(text, "    chain take {{\n        {hook}; policy accept\n");
+    // What is meant for this machine stays here.
+    text.push_str("        fib daddr type local return\n");
+    if *mode == Mode::Tproxy {
+        let _ = writeln!(
+            text,
+            "        meta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept"
+        );
+    }
+    for (family, users) in families {
+        let verdict = match mode {
+            Mode::Redirect => format!("redirect to :{port}"),
+            Mode::Tproxy => format!("tproxy {family} to :{port} meta mark set {MARK:#x} accept"),
+        };
+        let _ = writeln!(text, "        {users} {ports} {verdict}");
+    }
+    text.push_str("    }\n");
+}
+
+/// The chain that refuses QUIC, on the ports where HTTP and tunnels are.
+fn reject_quic(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
+    let ports = intercept.http.iter().chain(&intercept.tunnels);
+    let ports: Vec<_> = ports.map(ToString::to_string).collect();
+    text.push_str(
+        "    chain quic {\n        type filter hook forward priority filter; policy accept\n",
+    );
+    for (_, users) in families {
+        let _ = writeln!(
+            text,
+            "        {users} udp dport {{ {} }} reject with icmpx port-unreachable",
+            ports.join(", ")
+        );
+    }
+    text.push_str("    }\n");
+}

@@ -128,3 +128,62 @@ fn reject_quic(text: &mut String, intercept: &Intercept, families: &[(&str, Stri
     }
     text.push_str("    }\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file;
+
+    fn config(intercept: &str) -> Config {
+        let text = format!(
+            "[link]\nrate = \"20 Mbit/s\"\n{intercept}\n[[class]]\nname = \"a\"\nsources = \
+             [\"10.1.0.0/24\", \"10.1.1.0/24\"]\n[[class]]\nname = \"b\"\nsources = \
+             [\"10.1.0.7\", \"2001:db8::/64\"]"
+        );
+        file::parse("test.toml", &text).expect("it is correct")
+    }
+
+    #[test]
+    fn rules_name_all_users_once() {
+        let config = config("[intercept]\nlisten = \"[::]:3130\"\ntunnels = [443, 8443]");
+        let expected = "\
+table inet tidegate
+delete table inet tidegate
+table inet tidegate {
+    set users4 {
+        type ipv4_addr
+        flags interval
+        elements = { 10.1.0.0/23 }
+    }
+    set users6 {
+        type ipv6_addr
+        flags interval
+        elements = { 2001:db8::/64 }
+    }
+    chain take {
+        type nat hook prerouting priority dstnat; policy accept
+        fib daddr type local return
+        ip saddr @users4 tcp dport { 80, 443, 8443 } redirect to :3130
+        ip6 saddr @users6 tcp dport { 80, 443, 8443 } redirect to :3130
+    }
+    chain quic {
+        type filter hook forward priority filter; policy accept
+        ip saddr @users4 udp dport { 80, 443, 8443 } reject with icmpx port-unreachable
+        ip6 saddr @users6 udp dport { 80, 443, 8443 } reject with icmpx port-unreachable
+    }
+}
+";
+        assert_eq!(ruleset(&config, false).as_deref(), Some(expected));
+        assert!(routes(&config).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_asked_for_has_no_rules() {
+        assert_eq!(ruleset(&config(""), false), None);
+        let lean = config("[intercept]\nlisten = \"0.0.0.0:3130\"\nquic = \"pass\"");
+        let lean = ruleset(&lean, true).expect("it intercepts");
+        assert!(lean.contains("flags owner"), "{lean}");
+        // Who listens for IPv4 alone takes nothing else.
+        assert!(!lean.contains("udp") && !lean.contains("ip6 saddr"), "{lean}");
+    }
+}

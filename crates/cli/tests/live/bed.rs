@@ -50,8 +50,10 @@ impl Bed {
         router.words("nft", "list ruleset")?;
         for (device, host) in [("users", &client), ("access", &server)] {
             let peer = host.thread();
-            router
-                .words("ip", &format!("link add {device} type veth peer name uplink netns {peer}"))?;
+            router.words(
+                "ip",
+                &format!("link add {device} type veth peer name uplink netns {peer}"),
+            )?;
         }
         let addresses = [
             (&client, "uplink", CLIENT),
@@ -103,6 +105,25 @@ impl Bed {
             }
         }
         panic!("the gateway ends: {said:?}");
+    }
+
+    /// Has `tidegate gateway rules` do this with the file of the gateway.
+    pub(crate) fn rules(&self, what: &'static str, file: &str) {
+        let path = self.folder.join("rules.toml");
+        fs::write(&path, file).expect("it can be written");
+        let output = self.router.run(move || {
+            let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+            tidegate.args(["gateway", "rules", what]).arg(path).output()
+        });
+        let output = output.expect("it starts");
+        assert!(output.status.success(), "{what}: {output:?}");
+    }
+
+    /// How many routing rules lead to a gateway.
+    pub(crate) fn routing_rules(&self) -> usize {
+        let listed = self.router.run(|| Command::new("ip").args(["rule"]).output());
+        let listed = listed.expect("it starts").stdout;
+        String::from_utf8_lossy(&listed).matches("fwmark").count()
     }
 
     pub(crate) fn has_rules(&self) -> bool {

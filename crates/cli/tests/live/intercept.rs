@@ -63,3 +63,24 @@ fn who_is_in_no_class_is_not_taken() {
     }
     assert!(bed.ask_by_udp(SERVER[0]).is_ok());
 }
+
+#[test]
+fn rules_are_set_once_and_removed_as_a_whole() {
+    for (mode, routing_rules) in [("redirect", 0), ("tproxy", 1)] {
+        let Some(bed) = Bed::new("rules") else { return };
+        let file = file(mode, "\"10.77.1.0/24\"");
+        bed.rules("apply", &file);
+        bed.rules("apply", &file);
+        assert!(bed.has_rules());
+        assert_eq!(bed.routing_rules(), routing_rules, "{mode}");
+        // Nobody listens, and only packets that are as they were still have a server.
+        let answer = bed.ask(SERVER[0], 80, REQUEST);
+        assert_eq!(answer.is_ok(), mode == "tproxy", "{answer:?}");
+        bed.rules("remove", &file);
+        bed.rules("remove", &file);
+        assert!(!bed.has_rules());
+        assert_eq!(bed.routing_rules(), 0, "{mode}");
+        let answer = bed.ask(SERVER[0], 80, REQUEST).expect("there is an answer");
+        assert!(answer.ends_with("asked by 10.77.1.2, no Via\n"), "{answer}");
+    }
+}

@@ -93,3 +93,43 @@ pub(super) fn intercept(table: &At<InterceptTable>) -> Result<Intercept, Mistake
         false => Ok(intercept),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::file::parse;
+    use crate::intercept::{Mode, Quic};
+
+    fn read(table: &str) -> Result<crate::Config, String> {
+        let rest = "[link]\nrate = \"1 Mbit/s\"\n[[class]]\nname = \"a\"\nsources = [\"10.0.0.1\"]\n";
+        parse("it", &format!("[intercept]\n{table}\n{rest}")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_table_is_read_with_its_defaults() {
+        let listen = "listen = \"[::]:3130\"";
+        let intercept = read(listen).unwrap().intercept.unwrap();
+        assert_eq!((intercept.mode, intercept.quic), (Mode::Redirect, Quic::Reject));
+        assert_eq!((&intercept.http[..], &intercept.tunnels[..]), (&[80][..], &[443][..]));
+        let all = "mode = \"tproxy\"\nhttp = [80, 8080]\ntunnels = []\nquic = \"pass\"";
+        let intercept = read(&format!("{listen}\n{all}")).unwrap().intercept.unwrap();
+        assert_eq!((intercept.mode, intercept.quic), (Mode::Tproxy, Quic::Pass));
+        assert_eq!((&intercept.http[..], &intercept.tunnels[..]), (&[80, 8080][..], &[][..]));
+    }
+
+    #[test]
+    fn a_table_that_makes_no_sense_is_refused_where_it_does_not() {
+        for (table, message) in [
+            ("", "it:1:1: "),
+            ("listen = \"3130\"", "it:2:10: intercept.listen: found '3130'"),
+            ("listen = \"[::]:0\"", "it:2:10: intercept.listen: found port 0"),
+            ("listen = \"[::]:443\"", "it:2:10: intercept.listen: found '[::]:443'"),
+            ("listen = \"[::]:1\"\nhttp = [443]", "it:1:1: intercept: found port 443 twice"),
+            ("listen = \"[::]:1\"\nhttp = []\ntunnels = []", "it:1:1: intercept: found no ports"),
+            ("listen = \"[::]:1\"\nmode = \"x\"", "it:3:8: intercept.mode: "),
+            ("listen = \"[::]:1\"\nhttp = [0]", "it:3:9: intercept.http"),
+        ] {
+            let error = read(table).unwrap_err();
+            assert!(error.starts_with(message), "{table}: {error}");
+        }
+    }
+}

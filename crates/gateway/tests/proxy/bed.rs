@@ -38,6 +38,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
         sources: vec![source.parse().expect("it is a network")],
     };
     Config {
+        intercept: None,
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
         admin: Some((Ipv4Addr::LOCALHOST, 0).into()),
         rate: Rate(100_000_000),

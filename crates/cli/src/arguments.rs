@@ -153,6 +153,13 @@ pub(crate) struct ReplayArguments {
     pub(crate) results: ResultArguments,
 }
 
+/// A time in which something can happen.
+fn interval(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
+    let least = Span::millis(100);
+    if span < least { Err(format!("less than {least}")) } else { Ok(span) }
+}
+
 fn positive_rate(text: &str) -> Result<Rate, String> {
     match text.parse() {
         Ok(Rate(0)) => Err("expected a rate above zero".into()),
@@ -375,6 +382,8 @@ pub(crate) enum GatewayCommand {
     Check(GatewayCheckArguments),
     /// Show what a running gateway does
     Status(GatewayStatusArguments),
+    /// Show what a running gateway does, again and again, until interrupted
+    Top(GatewayTopArguments),
     /// Serve the clients of a gateway until interrupted
     ///
     /// Each request ends in a line of JSON on standard output. SIGHUP has the file read
@@ -422,6 +431,7 @@ Examples:
   tidegate gateway check office.toml
   tidegate gateway run office.toml
   tidegate gateway status office.toml
+  tidegate gateway top office.toml --every '10 s'
   sudo tidegate gateway run --rules school.toml
 
 docs/gateway.md has a file to start from, and says what the gateway serves.
@@ -433,6 +443,22 @@ pub(crate) struct GatewayStatusArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayTopArguments {
+    /// The file of the gateway, which names its admin port
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Time between two looks
+    #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = interval)]
+    pub(crate) every: Span,
+    /// Number of looks [default: until interrupted]
+    #[arg(long, value_name = "N")]
+    pub(crate) times: Option<u32>,
+    /// Print each as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
 //! `tidegate gateway`: the live request gateway.
 
 mod rules;
+mod top;
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write as _};
@@ -133,8 +134,15 @@ pub(crate) fn check(arguments: &GatewayCheckArguments) -> Result<(), Failure> {
     if arguments.json { print_json(&plan) } else { print(&plan.text(&config)) }
 }
 
+pub(crate) use top::top;
+
 pub(crate) fn status(arguments: &GatewayStatusArguments) -> Result<(), Failure> {
-    let path = &arguments.file;
+    let status = ask(&arguments.file)?;
+    if arguments.json { print_json(&status) } else { print(&status_text(&status)) }
+}
+
+/// The state of the gateway that runs with this file.
+fn ask(path: &Path) -> Result<Status, Failure> {
     let config = file::read(path).map_err(Failure::input)?;
     let Some(admin) = config.admin else {
         let expected = "an address of this machine, such as admin = \"127.0.0.1:3129\"";
@@ -145,8 +153,7 @@ pub(crate) fn status(arguments: &GatewayStatusArguments) -> Result<(), Failure> 
     };
     let failed = |reason: &dyn Display| Failure::Other(format!("the gateway at {admin}: {reason}"));
     let text = fetch(admin).map_err(|reason| failed(&reason))?;
-    let status: Status = serde_json::from_str(&text).map_err(|reason| failed(&reason))?;
-    if arguments.json { print_json(&status) } else { print(&status_text(&status)) }
+    serde_json::from_str(&text).map_err(|reason| failed(&reason))
 }
 
 /// The status that a gateway gives at its admin port.

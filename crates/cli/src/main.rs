@@ -58,6 +58,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Gateway { command } => match command {
             GatewayCommand::Check(arguments) => gateway::check(&arguments),
             GatewayCommand::Status(arguments) => gateway::status(&arguments),
+            GatewayCommand::Top(arguments) => gateway::top(&arguments),
             GatewayCommand::Run { file, rules } => gateway::run(&file, rules),
             GatewayCommand::Rules { what } => gateway::rules(&what),
         },

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::request::UserId;
 
 /// The state of a gateway; what is counted is counted since its start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The request scheduler.
     pub scheduler: String,
@@ -45,7 +45,7 @@ pub struct Status {
 }
 
 /// The state of a class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassStatus {
     /// Its name.
     pub name: String,
@@ -66,7 +66,7 @@ pub struct ClassStatus {
 }
 
 /// What a user has received.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserStatus {
     /// The address, or the network of 64 bits.
     pub user: String,

@@ -35,7 +35,7 @@ fn the_example_of_the_page_is_correct() {
 fn the_schema_is_json_and_knows_the_tables() {
     let bench = Bench::new("gateway-schema");
     let schema = json(&bench.good(&["gateway", "check", "--schema"]));
-    for table in ["link", "class", "timeouts", "limits", "tunnels"] {
+    for table in ["link", "intercept", "class", "timeouts", "limits", "tunnels"] {
         assert!(schema["properties"][table].is_object(), "{table}");
     }
 }
@@ -114,6 +114,16 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     let text = bench.good(&["gateway", "status", "known.toml"]);
     assert!(text.starts_with("msf on 10 Mbit/s for ") && text.contains("\nall  "), "{text}");
     assert!(text.contains("127.0.0.1 ") && !text.lines().any(|line| line.len() > 120), "{text}");
+
+    let top = ["gateway", "top", "known.toml", "--every", "100 ms", "--times", "2"];
+    let lines = bench.good(&[&top[..], &["--json"]].concat());
+    let moments: Vec<_> = lines.lines().map(json).collect();
+    assert_eq!(moments.len(), 2);
+    assert_eq!(moments[1]["classes"][0]["requests_per_s"], 0.0);
+    let text = bench.good(&top);
+    assert!(text.contains("s: 0% of 10 Mbit/s; ") && text.contains("waited ms\nall  "), "{text}");
+    assert!(!text.contains('\x1b') && !text.lines().any(|line| line.len() > 120), "{text}");
+    bench.refused(&["gateway", "top", "known.toml", "--every", "1 ms"]);
 
     // A signal has the file read again: what cannot change is refused, and nothing changes.
     for (text, expected) in [

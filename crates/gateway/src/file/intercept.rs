@@ -100,7 +100,8 @@ mod tests {
     use crate::intercept::{Mode, Quic};
 
     fn read(table: &str) -> Result<crate::Config, String> {
-        let rest = "[link]\nrate = \"1 Mbit/s\"\n[[class]]\nname = \"a\"\nsources = [\"10.0.0.1\"]\n";
+        let rest =
+            "[link]\nrate = \"1 Mbit/s\"\n[[class]]\nname = \"a\"\nsources = [\"10.0.0.1\"]\n";
         parse("it", &format!("[intercept]\n{table}\n{rest}")).map_err(|error| error.to_string())
     }
 

@@ -392,7 +392,7 @@ pub(crate) enum GatewayCommand {
         /// The file of the gateway
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Have the kernel hand over what [intercept] says, until the gateway ends in any way
+        /// Have the kernel hand over what the table 'intercept' says, until the gateway ends in any way
         #[arg(long)]
         rules: bool,
     },

@@ -67,7 +67,7 @@ impl Rules {
         let routes = Routes::set(config)?;
         let mut nft = Command::new("nft");
         let nft = nft.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-        let mut rules = Rules { nft: nft.map_err(missing)?, _routes: routes };
+        let mut rules = Rules { nft: nft.map_err(|reason| missing(&reason))?, _routes: routes };
         // It reads a line at a time, and each is a transaction.
         let line = text.replace('\n', "; ") + "\n";
         if let Some(input) = &mut rules.nft.stdin {
@@ -141,7 +141,7 @@ fn ip(arguments: &str) -> Result<(), String> {
 fn nft(arguments: &[&str], text: &str) -> Result<(), Failure> {
     let mut nft = Command::new("nft");
     let nft = nft.args(arguments).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut nft = nft.map_err(missing)?;
+    let mut nft = nft.map_err(|reason| missing(&reason))?;
     let failed = |reason: &dyn std::fmt::Display| Failure::Other(format!("nft: {reason}"));
     if let Some(mut input) = nft.stdin.take() {
         input.write_all(text.as_bytes()).map_err(|reason| failed(&reason))?;
@@ -153,7 +153,7 @@ fn nft(arguments: &[&str], text: &str) -> Result<(), Failure> {
     }
 }
 
-fn missing(reason: std::io::Error) -> Failure {
+fn missing(reason: &std::io::Error) -> Failure {
     let hint = match reason.kind() {
         std::io::ErrorKind::NotFound => "; Debian has it in the package nftables",
         _ => "",

@@ -60,7 +60,7 @@ pub struct Scheduler {
     responses: Slab<Response>,
     /// *W*: responses that hold a place.
     held: u32,
-    /// How many there have been.
+    /// How many responses have begun.
     begun: u64,
     /// Bytes that have come to the gateway, as far as it knows.
     seen: u64,

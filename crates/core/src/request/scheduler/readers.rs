@@ -1,7 +1,8 @@
 //! Which long response is read next, and whether a request goes first.
 //!
 //! Long responses that want to be read stand in the order of what their users have
-//! received in all, those of one user in the order in which they came to want it. Requests
+//! received in all, and those of one user in the order of LAS-log: the fewest powers of two
+//! received, then the oldest. Those of one size would otherwise end together. Requests
 //! stand in that of what their users' requests have brought. So a user's download waits for
 //! others, but not the page that the same user asks for meanwhile; and whoever asks for
 //! nothing but small responses waits as soon as they bring more than others get.
@@ -21,8 +22,8 @@ pub(super) struct ReadGate {
     pub(super) room: Room,
     pub(super) sizes: Sizes,
     pub(super) rate: Rate,
-    /// The responses that want to be read: those of each user, and all, in the order
-    /// in which they became hungry.
+    /// The responses that want to be read: those of each user by their places, and all in
+    /// the order in which they became hungry.
     pub(super) by_user: BTreeSet<(u32, Place, u32)>,
     pub(super) by_age: BTreeMap<u64, u32>,
     /// The users of each group who have one, by level.
@@ -164,6 +165,9 @@ impl Scheduler {
         let goes_on = response.is_long && !response.is_whole;
         let size = if goes_on { response.pace } else { 0 };
         let before = std::mem::replace(&mut response.aside, size);
+        if before == size {
+            return;
+        }
         let user = response.user;
         let level = self.lines.level(user);
         let (stood, all) = gate.aside.entry(user).or_insert((level, 0));

@@ -62,7 +62,7 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
         2 if b == 0 => vec![Operation::Withdraw(a.into())],
         2 => vec![Operation::Resume { class, user, received: size(b) }],
         3 | 4 => vec![Operation::Receive { response: a.into(), size: size(b) }],
-        5 => vec![match b % 6 {
+        5 => vec![match b % 8 {
             0 => Operation::Break(a.into()),
             1 => Operation::Cancel(a.into()),
             2 => Operation::Complete(a.into()),
@@ -70,6 +70,11 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
             4 => {
                 let opening = Opening { ahead: size(b), pace: size(b) };
                 Operation::Open { response: a.into(), opening }
+            }
+            5 => Operation::Rate(Rate((u64::from(a) + 1).pow(2) * 1_000)),
+            6 => {
+                let weight = NonZeroU32::MIN.saturating_add(a.into());
+                Operation::Weigh { class, weight }
             }
             _ => Operation::End(a.into()),
         }],

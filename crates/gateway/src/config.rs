@@ -144,22 +144,26 @@ impl Config {
     /// built with.
     fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
         let classes = |config: &Config| -> Vec<_> {
-            config.classes.iter().map(|class| (class.name.clone(), class.weight)).collect()
+            config.classes.iter().map(|class| class.name.clone()).collect()
         };
         let scheduler = |config: &Config| (config.scheduler.name, config.settings);
         [
             ("listen", self.listen != other.listen),
             ("intercept", self.intercept != other.intercept),
             ("admin", self.admin != other.admin),
-            ("link.rate", self.rate != other.rate),
             ("link.interface", self.interface != other.interface),
             ("scheduler", scheduler(self) != scheduler(other)),
-            ("the name or weight of a class", classes(self) != classes(other)),
+            ("the name of a class", classes(self) != classes(other)),
             ("timeouts.server", self.timeouts.server != other.timeouts.server),
             ("tunnels", self.tunnels != other.tunnels),
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// The weights of the classes, in their order.
+    pub(crate) fn weights(&self) -> Vec<NonZeroU32> {
+        self.classes.iter().map(|class| class.weight).collect()
     }
 
     /// The class of a client: the one with the longest prefix of its address.

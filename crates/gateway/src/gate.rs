@@ -13,6 +13,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use tidegate_core::request::{
     Action, ClassId, ClassState, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading,
     Refusal, TunnelId, UserId, Verdict,
 };
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Rate, Span, Time};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -249,6 +250,16 @@ impl Gate {
     /// The time that a connection to this origin took to come up.
     pub(crate) fn timed(&self, origin: OriginId, round_trip: Span) {
         self.tell(|core, _| core.proxy.timed(origin, round_trip));
+    }
+
+    /// The link has this rate from now on, and the classes have these weights.
+    pub(crate) fn change(&self, rate: Rate, weights: &[NonZeroU32]) {
+        self.tell(|core, now| {
+            core.proxy.set_rate(now, rate);
+            for (class, weight) in (0..).map(ClassId).zip(weights) {
+                core.proxy.set_weight(class, *weight);
+            }
+        });
     }
 
     /// What the scheduler has come to.

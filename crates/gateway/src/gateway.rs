@@ -53,6 +53,8 @@ impl Control {
     /// It differs in something that cannot change: then nothing of it holds.
     pub fn change(&self, config: Config) -> Result<(), Fixed> {
         self.0.config.change(config)?;
+        let config = self.0.config.get();
+        self.0.gate.change(config.rate, &config.weights());
         // They may lead where nobody may go any more.
         self.0.servers.close_all();
         Ok(())
@@ -92,8 +94,7 @@ impl Gateway {
             let reason = format!("there is no network interface '{interface}'");
             return Err(io::Error::new(io::ErrorKind::NotFound, reason));
         }
-        let weights: Vec<_> = config.classes.iter().map(|class| class.weight).collect();
-        let scheduler = Scheduler::new(config.settings, config.rate, &weights, seed);
+        let scheduler = Scheduler::new(config.settings, config.rate, &config.weights(), seed);
         let settings = ProxyConfig {
             patience: Some(config.timeouts.server),
             pools: Vec::new(),

@@ -55,7 +55,7 @@ const ZERO: Fraction = Fraction { over: 0, under: 1 };
 struct World<'a> {
     config: &'a Config,
     rate: Rate,
-    weights: &'a [u64],
+    weights: Vec<u64>,
     waiting: Vec<Request>,
     responses: Vec<Response>,
     /// *SC* of each class; bytes where classes take turns.
@@ -143,7 +143,7 @@ impl<'a> World<'a> {
         World {
             config,
             rate,
-            weights,
+            weights: weights.to_vec(),
             waiting: Vec::new(),
             responses: Vec::new(),
             service: vec![ZERO; classes],

@@ -167,6 +167,11 @@ impl Classes {
         });
     }
 
+    /// A class has another weight for what it receives from now on.
+    pub(super) fn set_weight(&mut self, id: u32, weight: NonZeroU32) {
+        self.change(id, |class| class.weight = weight.get());
+    }
+
     /// One more active user.
     pub(super) fn add_user(&mut self, id: u32) {
         let least_active = self.active.first().map_or(0, |(service, _)| *service);

@@ -193,6 +193,11 @@ impl Lines {
         }
     }
 
+    /// A class has another weight for what its users receive from now on.
+    pub(super) fn set_weight(&mut self, class: u32, weight: NonZeroU32) {
+        self.classes[class as usize].weight = weight;
+    }
+
     /// The number of waiting requests.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()

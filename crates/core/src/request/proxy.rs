@@ -19,6 +19,7 @@
 mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 use super::alarms::Alarms;
 use super::exchange::{Ending, Event, Exchange, Phase};
@@ -251,6 +252,16 @@ impl Proxy {
     /// of them for each exchange; the scheduler's delay signal is derived from it.
     pub fn timed(&mut self, origin: OriginId, round_trip: Span) {
         self.round_trips.add(origin, round_trip);
+    }
+
+    /// The link has another rate from now on.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.scheduler.set_rate(now, rate);
+    }
+
+    /// A class has another weight for what it receives from now on.
+    pub fn set_weight(&mut self, class: ClassId, weight: NonZeroU32) {
+        self.scheduler.set_weight(class, weight);
     }
 
     /// A round trip to the server of this exchange takes so long: as its connection

@@ -104,6 +104,11 @@ impl Room {
         }
     }
 
+    /// The link has another rate from now on.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Time has come to `now`.
     pub(super) fn advance(&mut self, now: Time) {
         // Beyond what fills the accounts, time need not be counted.

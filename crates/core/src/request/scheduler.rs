@@ -386,6 +386,30 @@ impl Scheduler {
         self.window.report(now, report, self.held);
     }
 
+    /// The link has another rate from now on.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.advance(now);
+        self.window.set_rate(rate);
+        if let Some(gate) = &mut self.gate {
+            gate.rate = rate;
+            gate.room.set_rate(rate);
+            gate.sizes.set_rate(rate);
+        }
+    }
+
+    /// A class has another weight: what it and its users receive from now on counts for that.
+    /// A class that there is not has none.
+    pub fn set_weight(&mut self, class: ClassId, weight: NonZeroU32) {
+        self.settle();
+        if self.lines.class(class.0).is_none() {
+            return;
+        }
+        self.lines.set_weight(class.0, weight);
+        if !self.lines.are_together() {
+            self.classes.set_weight(class.0, weight);
+        }
+    }
+
     /// *W+*: how many responses may be outstanding; infinity without a limit.
     #[must_use]
     pub fn window(&self) -> f64 {

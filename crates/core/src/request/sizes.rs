@@ -65,6 +65,11 @@ impl Sizes {
         }
     }
 
+    /// The link has another rate: what is long is found anew with the next sizes.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.most = self.least.max(rate.volume(LONGEST));
+    }
+
     /// A response that has received this much is long.
     pub(super) fn long_from(&self) -> Bytes {
         self.long_from

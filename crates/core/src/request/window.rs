@@ -83,6 +83,11 @@ impl Window {
         Window { config, rate, places, updated: None }
     }
 
+    /// The link has another rate.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Whether one more response may be outstanding beside `held` others. The
     /// listings of MSF release on arrival only at *W* = 0 and do not count
     /// that one; its section 5.5 needs this rule.

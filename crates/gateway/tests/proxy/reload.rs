@@ -53,12 +53,12 @@ async fn a_change_that_is_not_possible_changes_nothing() {
     beside_control(settings.clone(), async |gateway, control| {
         let mut wrong = settings.clone();
         wrong.local_targets.clear();
-        wrong.rate = Rate(1_000_000);
-        assert_eq!(control.change(wrong), Err(Fixed("link.rate")));
+        wrong.interface = Some("lo".into());
+        assert_eq!(control.change(wrong), Err(Fixed("link.interface")));
         let mut wrong = settings.clone();
         wrong.local_targets.clear();
         wrong.classes.swap(0, 1);
-        assert_eq!(control.change(wrong), Err(Fixed("the name or weight of a class")));
+        assert_eq!(control.change(wrong), Err(Fixed("the name of a class")));
         let mut wrong = settings.clone();
         wrong.timeouts.server = Span::seconds(1);
         assert_eq!(control.change(wrong), Err(Fixed("timeouts.server")));
@@ -71,6 +71,29 @@ async fn a_change_that_is_not_possible_changes_nothing() {
         assert_eq!(control.change(right), Ok(()));
         let mut client = Client::of(gateway, 1, 1).await;
         assert_eq!(client.get(server.address, "/1").await.status(), 403);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rate_and_weights_hold_from_the_change_on() {
+    let server = Server::of_sizes().await;
+    let mut settings = config("msf", &[]);
+    settings.rate = Rate(20_000_000);
+    beside_control(settings.clone(), async |gateway, control| {
+        let mut client = Client::of(gateway, 1, 1).await;
+        // A response that takes two seconds of the first rate, and a quarter of that of the
+        // second.
+        let since = std::time::Instant::now();
+        assert_eq!(client.get(server.address, "/5000000").await.status(), 200);
+        let slow = since.elapsed();
+        let mut faster = settings.clone();
+        faster.rate = Rate(400_000_000);
+        assert_eq!(control.change(faster), Ok(()));
+        let since = std::time::Instant::now();
+        assert_eq!(client.get(server.address, "/5000000").await.status(), 200);
+        let fast = since.elapsed();
+        assert!(fast * 2 < slow, "{fast:?} after {slow:?}");
     })
     .await;
 }

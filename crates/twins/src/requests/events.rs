@@ -87,6 +87,12 @@ impl World<'_> {
                 self.spend(size.0);
             }
             Event::Reported { report, window } => self.report(now, report, window),
+            Event::Rated { rate } => self.rate = rate,
+            Event::Weighed { class, weight } => {
+                if let Some(old) = self.weights.get_mut(class as usize) {
+                    *old = weight.get().into();
+                }
+            }
             Event::Read { handle, size } => {
                 let at = self.position(handle);
                 self.reach(self.responses[at].request.class);

@@ -51,6 +51,15 @@ pub enum Operation {
         /// So much.
         opening: Opening,
     },
+    /// The link has another rate.
+    Rate(Rate),
+    /// A class, or one that there is not, has another weight.
+    Weigh {
+        /// The class.
+        class: u32,
+        /// Its weight.
+        weight: NonZeroU32,
+    },
     /// All of a response has come.
     Complete(usize),
     /// A response is complete.
@@ -130,6 +139,18 @@ pub enum Event {
         handle: u64,
         /// So much.
         opening: Opening,
+    },
+    /// The link got another rate.
+    Rated {
+        /// That.
+        rate: Rate,
+    },
+    /// A class got another weight, if there was such a class.
+    Weighed {
+        /// The class.
+        class: u32,
+        /// Its weight.
+        weight: NonZeroU32,
     },
     /// All of a response had come.
     Whole {
@@ -255,6 +276,14 @@ impl Gateway {
                 let report = LinkReport { carried: self.carried, queueing_delay: delay };
                 self.scheduler.report(self.now, report);
                 Some(Event::Reported { report, window: self.window() })
+            }
+            Operation::Rate(rate) => {
+                self.scheduler.set_rate(self.now, rate);
+                Some(Event::Rated { rate })
+            }
+            Operation::Weigh { class, weight } => {
+                self.scheduler.set_weight(ClassId(class), weight);
+                Some(Event::Weighed { class, weight })
             }
             Operation::Wait(span) => {
                 self.now += span;

@@ -2,6 +2,7 @@
 
 mod promises;
 mod readers;
+mod response;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -17,7 +18,8 @@ use super::sizes::Sizes;
 use super::window::{LinkReport, Window, WindowConfig};
 use super::{ClassId, ClassState, Decision, Reading, Refusal, Request, Ticket, UserId};
 use crate::units::{Bytes, Rate, Span, Time};
-use readers::{Candidate, Place, ReadGate};
+use readers::{Candidate, ReadGate};
+use response::Response;
 
 /// Settings of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,43 +73,6 @@ pub struct Scheduler {
     gate: Option<ReadGate>,
     /// The latest time that is known.
     now: Time,
-}
-
-/// An outstanding response.
-#[derive(Debug)]
-struct Response {
-    handle: u64,
-    class: u32,
-    user: u32,
-    /// How many began before it.
-    age: u64,
-    received: u64,
-    /// What has come, read or not, and whether that is all.
-    arrived: u64,
-    is_whole: bool,
-    /// What the server may send beyond what has been read, the most that it may have
-    /// sent, and the most that it may when all that was granted is read.
-    ahead: u64,
-    edge: u64,
-    horizon: u64,
-    /// What it is likely to bring in a round trip.
-    pace: u64,
-    /// What the room has paid for and has not come.
-    paid: u64,
-    /// What class and user have been charged for and has not been read.
-    charged: u64,
-    /// What may be read when it is long.
-    may: u64,
-    has_place: bool,
-    /// While something is promised: until when it has to bring a grant more than it had
-    /// brought `before`.
-    watched_until: Option<Time>,
-    before: u64,
-    is_long: bool,
-    /// Its place among the hungry responses, if it is one.
-    hungry: Option<Place>,
-    /// The room that is set aside for it.
-    aside: u64,
 }
 
 impl Scheduler {
@@ -585,28 +550,5 @@ impl Scheduler {
         self.lines.unwant(user);
         self.settle_busy(self.lines.group(class));
         Some(Decision::Read { handle, size })
-    }
-}
-
-impl Response {
-    fn part(&self) -> Part {
-        if self.is_long { Part::Long } else { Part::Asked }
-    }
-
-    /// What a grant lets its server send beyond what was promised: nothing while more has
-    /// come than its buffer should hold.
-    fn opens(&self, grant: Bytes) -> Bytes {
-        if self.is_whole {
-            return Bytes::ZERO;
-        }
-        let far = self.received.saturating_add(self.may + grant.0 + self.ahead);
-        Bytes(far.saturating_sub(self.horizon.max(self.arrived))).min(grant)
-    }
-
-    /// Whether it wants to be read on. Half a grant is ahead of it, so that reading does not
-    /// stop at the end of each, or half of what comes in a round trip, so that its server
-    /// does not stop.
-    fn wants(&self, grant: Bytes) -> bool {
-        self.may <= grant.0.max(self.ahead) / 2
     }
 }

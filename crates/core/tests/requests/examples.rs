@@ -271,6 +271,35 @@ fn a_long_response_leaves_the_window_and_is_read_as_there_is_room() {
 }
 
 #[test]
+fn another_rate_pays_from_its_change_on() {
+    let given = [("window", "fixed"), ("long_from", "10 kB"), ("grant", "4 kB")];
+    let mut desk = Desk::new("msf", &[&given[..], &[("floor", "0.001")]].concat(), &[1]);
+    desk.arrive_all(&[(0, 1), (0, 1)]);
+    let long = desk.released(0);
+    desk.receive(&long, 10_000);
+    let _short = desk.released(1);
+    // At 8 Mbit/s the 24 000 bytes that are missing would take 24.2 ms: 10 000 of them are
+    // there when the link becomes a fourth of what it was.
+    desk.scheduler.set_rate(Time(1_000_000_000 / 99), Rate(2_000_000));
+    let room_at = Time(1_000_000_000 / 99 + 56_000_000 * 100 / 99 + 1);
+    let ready = desk.scheduler.next_ready(desk.now).expect("there will be room");
+    assert!(ready.0.abs_diff(room_at.0) <= 4, "{ready} instead of {room_at}");
+}
+
+#[test]
+fn another_weight_counts_from_its_change_on() {
+    let mut desk = Desk::new("paper", FIXED_TWO, &[1, 1]);
+    desk.arrive_all(&[(0, 1), (1, 1)]);
+    let (first, second) = (desk.released(0), desk.released(1));
+    desk.receive(&first, 4_000);
+    desk.scheduler.set_weight(ClassId(0), NonZeroU32::new(4).expect("not zero"));
+    desk.scheduler.set_weight(ClassId(7), NonZeroU32::MAX);
+    desk.receive(&first, 4_000);
+    desk.receive(&second, 4_000);
+    assert_eq!((desk.service(0), desk.service(1)), (5_000.0, 4_000.0));
+}
+
+#[test]
 fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
     let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
     // Users of weights 1 and 2. The first has received 1 kB and wants to read on; the

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
-use tidegate_gateway::intercept::{self, Mode, Quic};
+use tidegate_gateway::intercept::{Intercept, Mode, Quic};
 use tidegate_gateway::{Config, Gateway, Status, file};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,15 +39,6 @@ struct Plan {
 }
 
 #[derive(Serialize)]
-struct Intercept {
-    listen: String,
-    mode: &'static str,
-    http: Vec<u16>,
-    tunnels: Vec<u16>,
-    quic: &'static str,
-}
-
-#[derive(Serialize)]
 struct Class {
     name: String,
     weight: u32,
@@ -66,7 +57,7 @@ impl Plan {
             interface: config.interface.clone(),
             scheduler: config.scheduler.name,
             listen: config.listen.iter().map(ToString::to_string).collect(),
-            intercept: config.intercept.as_ref().map(Intercept::of),
+            intercept: config.intercept.clone(),
             admin: config.admin.map(|admin| admin.to_string()),
             classes: classes.collect(),
         }
@@ -79,7 +70,7 @@ impl Plan {
             format!("scheduler  {}: {}", self.scheduler, config.scheduler.summary),
             format!("listen     {}", self.listen.join(", ")),
         ];
-        lines.extend(self.intercept.as_ref().map(Intercept::text));
+        lines.extend(self.intercept.as_ref().map(intercept_text));
         lines.extend(self.admin.as_ref().map(|admin| format!("admin      {admin}")));
         for class in &self.classes {
             let Class { name, weight, sources } = class;
@@ -89,32 +80,22 @@ impl Plan {
     }
 }
 
-impl Intercept {
-    fn of(intercept: &intercept::Intercept) -> Intercept {
-        Intercept {
-            listen: intercept.listen.to_string(),
-            mode: match intercept.mode {
-                Mode::Redirect => "redirect",
-                Mode::Tproxy => "tproxy",
-            },
-            http: intercept.http.clone(),
-            tunnels: intercept.tunnels.clone(),
-            quic: match intercept.quic {
-                Quic::Reject => "reject",
-                Quic::Pass => "pass",
-            },
-        }
-    }
-
-    fn text(&self) -> String {
-        let Intercept { listen, mode, http, tunnels, quic } = self;
-        let list = |ports: &[u16]| {
-            let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
-            if ports.is_empty() { "none".into() } else { ports.join(", ") }
-        };
-        let (http, tunnels) = (list(http), list(tunnels));
-        format!("intercept  by {mode} to {listen}: HTTP {http}, tunnels {tunnels}; QUIC: {quic}")
-    }
+fn intercept_text(intercept: &Intercept) -> String {
+    let Intercept { listen, mode, http, tunnels, quic } = intercept;
+    let mode = match mode {
+        Mode::Redirect => "redirect",
+        Mode::Tproxy => "tproxy",
+    };
+    let quic = match quic {
+        Quic::Reject => "is refused",
+        Quic::Pass => "passes",
+    };
+    let list = |ports: &[u16]| {
+        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+        if ports.is_empty() { "none".into() } else { ports.join(", ") }
+    };
+    let (http, tunnels) = (list(http), list(tunnels));
+    format!("intercept  by {mode} to {listen}: HTTP at {http}, tunnels at {tunnels}; QUIC {quic}")
 }
 
 pub(crate) fn rules(what: &GatewayRulesCommand) -> Result<(), Failure> {
@@ -233,12 +214,14 @@ pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
             eprintln!("tidegate: admin at {address}");
         }
         // Not before somebody listens.
-        let _rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
+        let mut rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
         let control = gateway.control();
         let reload = async {
             while hung_up.recv().await.is_some() {
                 match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
-                    control.change(config).map_err(|fixed| format!("{}: {fixed}", path.display()))
+                    let changed = control.change(config.clone());
+                    changed.map_err(|fixed| format!("{}: {fixed}", path.display()))?;
+                    rules.as_mut().map_or(Ok(()), |rules| rules.renew(&config))
                 }) {
                     Ok(()) => tracing::info!("the file was read again"),
                     Err(error) => tracing::error!(error, "the earlier settings stay"),

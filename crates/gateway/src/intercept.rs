@@ -12,11 +12,13 @@
 use std::io;
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Which connections of clients are intercepted, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Intercept {
     /// Where the kernel hands them over.
     pub listen: SocketAddr,
@@ -31,18 +33,22 @@ pub struct Intercept {
 }
 
 /// How the kernel hands connections over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Their destination is rewritten, and remembered.
+    #[default]
     Redirect,
     /// They keep their destination; needs `CAP_NET_ADMIN`.
     Tproxy,
 }
 
 /// What becomes of QUIC, in which no gateway can tell one request from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Quic {
     /// It is refused by ICMP, so that browsers use TCP instead.
+    #[default]
     Reject,
     /// It passes unscheduled.
     Pass,

@@ -20,15 +20,13 @@ pub const TABLE: &str = "tidegate";
 /// take: any that nobody else on the machine has.
 const MARK: u32 = 0x71de;
 
-/// All rules, as a program for `nft -f`, that replace those that are there; `None` if the
-/// configuration intercepts nothing. With `owned` they vanish with the socket of whoever
+/// All rules, as a program for `nft -f`; `None` if the configuration intercepts nothing. With `owned` they vanish with the socket of whoever
 /// sets them.
 #[must_use]
 pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
     let intercept = config.intercept.as_ref()?;
-    let mut text = removal();
     let flags = if owned { "    flags owner\n" } else { "" };
-    let _ = write!(text, "table inet {TABLE} {{\n{flags}");
+    let mut text = format!("table inet {TABLE} {{\n{flags}");
     let of = |is_v4: bool| {
         let sources = config.classes.iter().flat_map(|class| &class.sources);
         let mut sources: Vec<_> =
@@ -61,7 +59,13 @@ pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
 /// The program for `nft -f` that removes all rules, whether or not there are any.
 #[must_use]
 pub fn removal() -> String {
-    format!("table inet {TABLE}\ndelete table inet {TABLE}\n")
+    format!("table inet {TABLE}\n{}", deletion())
+}
+
+/// The program for `nft -f` that removes the rules that there are.
+#[must_use]
+pub fn deletion() -> String {
+    format!("delete table inet {TABLE}\n")
 }
 
 /// The arguments of `ip` that hand packets with the mark to this machine itself, first to
@@ -147,8 +151,6 @@ mod tests {
     fn rules_name_all_users_once() {
         let config = config("[intercept]\nlisten = \"[::]:3130\"\ntunnels = [443, 8443]");
         let expected = "\
-table inet tidegate
-delete table inet tidegate
 table inet tidegate {
     set users4 {
         type ipv4_addr

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The rules as a program for `nft -f`, and what else has to be done.
 pub(crate) fn print(path: &Path) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
-    let mut text = ruleset(path, &config, false)?;
+    let mut text = rules::removal() + &ruleset(path, &config, false)?;
     for (set, _) in rules::routes(&config) {
         text += &format!("# ip {set}\n");
     }
@@ -32,7 +32,7 @@ pub(crate) fn print(path: &Path) -> Result<(), Failure> {
 /// Sets the rules until they are removed, or the machine starts anew.
 pub(crate) fn apply(path: &Path) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
-    let text = ruleset(path, &config, false)?;
+    let text = rules::removal() + &ruleset(path, &config, false)?;
     let routes = Routes::set(&config)?;
     nft(&["-f", "-"], &text)?;
     routes.stay();
@@ -63,18 +63,13 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn set(path: &Path, config: &Config) -> Result<Rules, Failure> {
         let text = ruleset(path, config, true)?;
-        nft(&["-c", "-f", "-"], &text)?;
+        nft(&["-c", "-f", "-"], &(rules::removal() + &text))?;
+        nft(&["-f", "-"], &rules::removal())?;
         let routes = Routes::set(config)?;
         let mut nft = Command::new("nft");
         let nft = nft.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut rules = Rules { nft: nft.map_err(|reason| missing(&reason))?, _routes: routes };
-        // It reads a line at a time, and each is a transaction.
-        let line = text.replace('\n', "; ") + "\n";
-        if let Some(input) = &mut rules.nft.stdin {
-            input
-                .write_all(line.as_bytes())
-                .map_err(|reason| Failure::Other(reason.to_string()))?;
-        }
+        rules.tell(&text).map_err(Failure::Other)?;
         let since = Instant::now();
         while !is_set() {
             if since.elapsed() > PATIENCE {
@@ -83,6 +78,18 @@ impl Rules {
             sleep(Duration::from_millis(10));
         }
         Ok(rules)
+    }
+
+    /// The rules are those of this configuration from now on.
+    pub(crate) fn renew(&mut self, config: &Config) -> Result<(), String> {
+        self.tell(&(rules::deletion() + &rules::ruleset(config, true).unwrap_or_default()))
+    }
+
+    /// `nft` reads a line at a time, and each is a transaction.
+    fn tell(&mut self, program: &str) -> Result<(), String> {
+        let line = program.replace('\n', "; ") + "\n";
+        let input = self.nft.stdin.as_mut().ok_or("nft is gone")?;
+        input.write_all(line.as_bytes()).map_err(|reason| format!("nft: {reason}"))
     }
 }
 

@@ -126,6 +126,14 @@ impl Bed {
         String::from_utf8_lossy(&listed).matches("fwmark").count()
     }
 
+    /// Has a gateway read its file again, with these contents.
+    pub(crate) fn reload(&self, gateway: &Gateway, file: &str) {
+        fs::write(self.folder.join("gateway.toml"), file).expect("it can be written");
+        let id = gateway.0.id().to_string();
+        let sent = Command::new("kill").args(["-HUP", &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    }
+
     pub(crate) fn has_rules(&self) -> bool {
         self.router.words("nft", "list table inet tidegate").is_ok()
     }

@@ -54,14 +54,19 @@ fn http_and_tunnels_pass_the_gateway_and_nothing_else_does() {
 }
 
 #[test]
-fn who_is_in_no_class_is_not_taken() {
+fn who_is_in_no_class_is_not_taken_until_the_file_says_so() {
     let Some(bed) = Bed::new("no-class") else { return };
-    let _gateway = bed.start(&file("redirect", "\"10.77.9.0/24\""));
+    let gateway = bed.start(&file("redirect", "\"10.77.9.0/24\""));
     for family in [0, 1] {
         let answer = bed.ask(SERVER[family], 80, REQUEST).expect("there is an answer");
         assert!(answer.ends_with(&format!("asked by {}, no Via\n", CLIENT[family])), "{answer}");
     }
     assert!(bed.ask_by_udp(SERVER[0]).is_ok());
+    bed.reload(&gateway, &file("redirect", "\"10.77.1.2\""));
+    bed.until("the client is taken", || {
+        let answer = bed.ask(SERVER[0], 80, REQUEST);
+        answer.is_ok_and(|answer| answer.contains("Via: 1.1 tidegate"))
+    });
 }
 
 #[test]

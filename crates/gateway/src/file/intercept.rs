@@ -20,7 +20,7 @@ pub(super) struct InterceptTable {
     listen: Quantity<SocketAddress>,
     /// How it does; by default it rewrites their destination.
     #[serde(default)]
-    mode: ModeName,
+    mode: Mode,
     /// Ports of servers that speak HTTP; by default 80.
     http: Option<At<Vec<At<Count<1, 65_535>>>>>,
     /// Ports of servers whose connections are tunnels; by default 443.
@@ -28,29 +28,7 @@ pub(super) struct InterceptTable {
     /// What becomes of QUIC on those ports; by default it is refused, so that browsers use
     /// TCP.
     #[serde(default)]
-    quic: QuicName,
-}
-
-/// How the kernel hands connections over.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum ModeName {
-    /// Their destination is rewritten.
-    #[default]
-    Redirect,
-    /// They keep their destination.
-    Tproxy,
-}
-
-/// What becomes of QUIC.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum QuicName {
-    /// It is refused by ICMP.
-    #[default]
-    Reject,
-    /// It passes unscheduled.
-    Pass,
+    quic: Quic,
 }
 
 /// What the table says.
@@ -61,16 +39,10 @@ pub(super) fn intercept(table: &At<InterceptTable>) -> Result<Intercept, Mistake
     };
     let intercept = Intercept {
         listen: table.listen.value.0.0,
-        mode: match table.mode {
-            ModeName::Redirect => Mode::Redirect,
-            ModeName::Tproxy => Mode::Tproxy,
-        },
+        mode: table.mode,
         http: ports(&table.http, HTTP),
         tunnels: ports(&table.tunnels, TUNNELS),
-        quic: match table.quic {
-            QuicName::Reject => Quic::Reject,
-            QuicName::Pass => Quic::Pass,
-        },
+        quic: table.quic,
     };
     let all = || intercept.http.iter().chain(&intercept.tunnels);
     let mut sorted: Vec<_> = all().copied().collect();

@@ -168,7 +168,7 @@ async fn classes_get_what_their_weights_say() {
     let found = received(on_the_link("msf"), Through::Requests, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((2.0..8.0).contains(&ratio(found)), "{found:?}");
+    assert!((2.5..6.5).contains(&ratio(found)), "{found:?}");
 }
 
 /// And so they do where the gateway sees bytes and no requests.
@@ -177,7 +177,7 @@ async fn classes_get_it_through_tunnels_too() {
     let found = received(on_the_link("msf"), Through::Tunnels, &[1, 2]).await;
     println!("{found:?} {}", ratio(found));
     check_use(found);
-    assert!((2.0..8.0).contains(&ratio(found)), "{found:?}");
+    assert!((2.5..6.5).contains(&ratio(found)), "{found:?}");
 }
 
 /// The same without scheduling: what the tests above find is the scheduler's work.

@@ -26,6 +26,8 @@ pub(crate) struct Counts {
     pub(crate) refused: u64,
     /// What servers sent for it.
     pub(crate) received: Bytes,
+    /// What its clients received besides.
+    pub(crate) besides: Bytes,
     /// How long its requests were in line, all together.
     pub(crate) waited: Span,
 }

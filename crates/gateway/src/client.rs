@@ -9,8 +9,10 @@ use tidegate_core::request::{ClassId, UserId};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::class::{Ask, Login, Place, Users};
 use crate::gate::duration;
 use crate::gateway::House;
+use crate::hello::Hello;
 use crate::message::{Fault, Request, Scan};
 use crate::relay::{Next, Relay};
 use crate::socket::{self, AT_ONCE, Inbox};
@@ -18,13 +20,20 @@ use crate::socket::{self, AT_ONCE, Inbox};
 /// How long a client may take to read its last answer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long a client of a tunnel may take to say which server it means. Who speaks no TLS,
+/// and leaves the first word to the server, waits as long.
+const HELLO: Duration = Duration::from_secs(1);
+
 /// A client's end.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) inbox: Inbox,
+    /// Where its request belongs.
     pub(crate) class: ClassId,
     pub(crate) user: UserId,
+    /// The name under which it has logged in, if that mattered.
+    pub(crate) name: Option<Rc<str>>,
     /// The server that it means to speak to, if it knows of no gateway.
     pub(crate) server: Option<SocketAddr>,
     /// How long it may take nothing, or send nothing that is missing.
@@ -63,9 +72,16 @@ pub(crate) async fn serve(
         let _ = socket::write_all(&stream, &answer(403, text), patience).await;
         return socket::finish(stream, FAREWELL).await;
     };
-    let mut client = Client { stream, inbox: Inbox::default(), class, user, server, patience };
+    let inbox = Inbox::default();
+    let mut client = Client { stream, inbox, class, user, name: None, server, patience };
     if let Some(server) = server.filter(|server| house.tunnels_to(*server)) {
-        let tunnel = Request::tunnel(server);
+        let depends = house.config.get().depends_on_host(peer.ip(), server.port());
+        let host = if depends { host_meant(&mut client).await } else { None };
+        let tunnel = Request::tunnel(server, host);
+        if let Err(Denial { status, reason }) = admit(&house, &mut client, peer, &tunnel).await {
+            house.denied(peer, None, status, reason);
+            return socket::abort(client.stream);
+        }
         return match Relay::new(&house, &mut client, peer, tunnel).run().await {
             Next::Abort => socket::abort(client.stream),
             Next::Close | Next::Request => socket::finish(client.stream, FAREWELL).await,
@@ -85,12 +101,87 @@ pub(crate) async fn serve(
                 return socket::finish(client.stream, FAREWELL).await;
             }
         };
+        if let Err(Denial { status, reason }) = admit(&house, &mut client, peer, &request).await {
+            let name = request.credentials.as_ref().map(|shown| shown.name.as_str());
+            house.denied(peer, name, status, reason);
+            let _ = client.write(&answer(status, reason)).await;
+            return socket::finish(client.stream, FAREWELL).await;
+        }
         match Relay::new(&house, &mut client, peer, request).run().await {
             Next::Request => client.inbox.rest(),
             Next::Close => return socket::finish(client.stream, FAREWELL).await,
             Next::Abort => return socket::abort(client.stream),
         }
     }
+}
+
+/// Why a request is not served.
+struct Denial {
+    status: u16,
+    reason: &'static str,
+}
+
+/// Finds out where a request belongs, which may depend on a password.
+async fn admit(
+    house: &House,
+    client: &mut Client,
+    peer: SocketAddr,
+    request: &Request,
+) -> Result<(), Denial> {
+    let config = house.config.get();
+    let mut ask = Ask {
+        client: peer.ip(),
+        login: if client.server.is_some() { Login::Impossible } else { Login::Missing },
+        host: request.host.as_deref(),
+        port: request.target.port,
+    };
+    let mut place = config.place(&ask);
+    if place == Place::AfterLogin
+        && let Some(shown) = &request.credentials
+    {
+        if !house.logins.check(&config.passwords, shown).await {
+            return Err(Denial { status: 407, reason: "the name or the password is wrong" });
+        }
+        ask.login = Login::As(&shown.name);
+        place = config.place(&ask);
+    }
+    let class = match place {
+        Place::In(class) => class,
+        Place::AfterLogin => {
+            return Err(Denial { status: 407, reason: "this gateway asks for a name" });
+        }
+        Place::Nowhere => {
+            return Err(Denial { status: 403, reason: "this gateway does not serve this to you" });
+        }
+    };
+    (client.class, client.user, client.name) = (class, crate::user_of(peer.ip()), None);
+    if let Login::As(name) = ask.login {
+        let (user, name) = house.logins.user(name);
+        client.name = Some(name);
+        if config.classes.get(class.0 as usize).is_some_and(|it| it.users == Users::Name) {
+            client.user = user;
+        }
+    }
+    Ok(())
+}
+
+/// The name of the server that the client of a tunnel means, if it says one. What it sends
+/// stays in its inbox.
+async fn host_meant(client: &mut Client) -> Option<String> {
+    let Client { stream, inbox, .. } = client;
+    let said = async {
+        loop {
+            match Hello::read(inbox.data()) {
+                Hello::For(host) => return Some(host),
+                Hello::Nameless => return None,
+                Hello::Unfinished => {}
+            }
+            if !matches!(inbox.fill(stream, AT_ONCE as u64).await, Ok(1..)) {
+                return None;
+            }
+        }
+    };
+    timeout(HELLO, said).await.ok().flatten()
 }
 
 /// Why there is no request.
@@ -158,12 +249,16 @@ pub(crate) fn answer(status: u16, text: &str) -> Vec<u8> {
     let reason = http::StatusCode::from_u16(status).ok();
     let reason = reason.and_then(|status| status.canonical_reason()).unwrap_or_default();
     // Whoever asks again at once would wait as long.
-    let retry = if status == 503 { "Retry-After: 5\r\n" } else { "" };
+    let also = match status {
+        503 => "Retry-After: 5\r\n",
+        407 => "Proxy-Authenticate: Basic realm=\"tidegate\", charset=\"UTF-8\"\r\n",
+        _ => "",
+    };
     let text = format!("tidegate: {text}\n");
     let length = text.len();
     format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n\
-         Content-Length: {length}\r\nCache-Control: no-store\r\n{retry}Connection: close\r\n\r\n{text}"
+         Content-Length: {length}\r\nCache-Control: no-store\r\n{also}Connection: close\r\n\r\n{text}"
     )
     .into_bytes()
 }

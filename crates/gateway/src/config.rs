@@ -4,13 +4,16 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tidegate_core::request::catalogue::Entry;
 use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
 use tidegate_core::{Bytes, Rate, Span};
 
+use crate::class::{Ask, Class, Classes, Place};
 use crate::intercept::Intercept;
+use crate::passwords::Passwords;
 
 /// The settings of a gateway. [`file`](crate::file) reads them from a file.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct Config {
     pub settings: request::Config,
     /// The classes of clients, in the order of the scheduler's weights.
     pub classes: Vec<Class>,
+    /// Who may log in.
+    pub passwords: Arc<Passwords>,
     /// Targets that are permitted though they are on this machine or on a link of it.
     pub local_targets: Vec<IpNet>,
     /// How much there may be of something.
@@ -40,17 +45,6 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// When a tunnel asks, and when it has its answer.
     pub tunnels: TunnelConfig,
-}
-
-/// A group of users with a weight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Its name, in logs and figures.
-    pub name: String,
-    /// Its share of the link, or that of each of its users.
-    pub weight: NonZeroU32,
-    /// The addresses of its clients.
-    pub sources: Vec<IpNet>,
 }
 
 /// How much there may be of something.
@@ -166,16 +160,23 @@ impl Config {
         self.classes.iter().map(|class| class.weight).collect()
     }
 
-    /// The class of a client: the one with the longest prefix of its address.
+    /// Where a request belongs, as [`class`](crate::class) says.
+    #[must_use]
+    pub fn place(&self, ask: &Ask<'_>) -> Place {
+        Classes(&self.classes).place(ask)
+    }
+
+    /// The class of a client of whom nothing but the address is known; `None` if the
+    /// gateway does not serve it.
     #[must_use]
     pub fn class_of(&self, client: IpAddr) -> Option<ClassId> {
-        let client = client.to_canonical();
-        let classes = self.classes.iter().zip(0..);
-        let prefixes = classes.flat_map(|(class, number)| {
-            let fitting = class.sources.iter().filter(|source| source.contains(&client));
-            fitting.map(move |source| (source.prefix_len(), ClassId(number)))
-        });
-        prefixes.max_by_key(|(length, _)| *length).map(|(_, class)| class)
+        Classes(&self.classes).of_client(client)
+    }
+
+    /// Whether the class of a tunnel from this address to this port depends on the name of
+    /// the server.
+    pub(crate) fn depends_on_host(&self, client: IpAddr, port: u16) -> bool {
+        Classes(&self.classes).depend_on_host(client, port)
     }
 }
 

@@ -23,14 +23,14 @@
 //! # Ok::<(), tidegate_files::FileError>(())
 //! ```
 
+mod class;
 mod intercept;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -44,7 +44,9 @@ use tidegate_files::{
     At, Count, FileError, InText, Mistake, Quantity, Scalar, expectation, schema_of,
 };
 
-use crate::config::{Class, Config, Limits, Timeouts};
+use crate::config::{Config, Limits, Timeouts};
+use crate::passwords::Passwords;
+use class::{Group, classes};
 use intercept::{InterceptTable, intercept};
 
 /// Where clients find it when the file does not say: the port that Squid made usual, on
@@ -72,6 +74,9 @@ struct Document {
     link: Link,
     /// The request scheduler: its name, or a table with its name and settings.
     scheduler: Option<At<Scheduler>>,
+    /// The file that has names and hashes of passwords, a line each, as 'htpasswd -B' writes
+    /// it; relative to the folder of this file.
+    passwords: Option<At<String>>,
     /// Groups of users; who belongs to none is refused.
     class: At<Vec<At<Group>>>,
     /// Networks of this machine, or on its links, to which requests may go all the same.
@@ -96,18 +101,6 @@ struct Link {
     rate: Quantity<Rate>,
     /// The network interface that it ends at, whose counter shows what else it carries.
     interface: Option<At<String>>,
-}
-
-/// A group of users.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Group {
-    /// Its name, in logs and figures.
-    name: At<String>,
-    /// What each of its users gets beside one of weight 1; by default 1.
-    weight: Option<Count<1, 65_535>>,
-    /// The networks of its users; the longest prefix that fits decides.
-    sources: At<Vec<Quantity<Network>>>,
 }
 
 /// How much there may be of something.
@@ -261,15 +254,18 @@ pub fn read(path: &Path) -> Result<Config, FileError> {
     parse(&name, &text)
 }
 
-/// Reads a file from `text`; `name` is for messages.
+/// Reads a file from `text`; `name` is for messages, and a file of passwords is looked for
+/// in its folder.
 ///
 /// # Errors
 /// When it makes no sense.
 pub fn parse(name: &str, text: &str) -> Result<Config, FileError> {
-    toml::from_str(text)
-        .map_err(|error| Mistake::from_toml(&error))
-        .and_then(|document: Document| config(&document))
-        .map_err(|mistake| mistake.in_file(name, text))
+    let wrong = |mistake: Mistake| mistake.in_file(name, text);
+    let document = toml::from_str(text).map_err(|error| wrong(Mistake::from_toml(&error)))?;
+    let Document { passwords, .. } = &document;
+    let passwords =
+        passwords.as_ref().map(|file| class::passwords(name, text, file)).transpose()?;
+    config(&document, passwords).map_err(wrong)
 }
 
 /// The JSON Schema of files of live gateways, for editors.
@@ -278,7 +274,7 @@ pub fn json_schema() -> String {
     schema_of::<Document>()
 }
 
-fn config(document: &Document) -> Result<Config, Mistake> {
+fn config(document: &Document, passwords: Option<Passwords>) -> Result<Config, Mistake> {
     let Link { rate, interface } = &document.link;
     if let Some(interface) = interface
         && (interface.is_empty() || interface.contains(['/', '.']) || interface.len() > 15)
@@ -298,16 +294,19 @@ fn config(document: &Document) -> Result<Config, Mistake> {
         let expected = "an address of this machine only, such as '127.0.0.1:3129'";
         return Err(Mistake::at(&admin.place, format!("'{}'", admin.value.0.0), expected));
     }
+    let intercepted = document.intercept.as_ref();
+    let intercepted = intercepted.map(|table| intercept(table, interface.as_ref())).transpose()?;
     let (scheduler, settings) = scheduler(document.scheduler.as_ref())?;
     Ok(Config {
-        intercept: document.intercept.as_ref().map(intercept).transpose()?,
+        intercept: intercepted,
         listen,
         admin: admin.map(|admin| admin.value.0.0),
         rate: within(rate, RATES)?,
         interface: interface.as_ref().map(|interface| interface.value.clone()),
         scheduler,
         settings,
-        classes: classes(&document.class)?,
+        classes: classes(&document.class, passwords.as_ref())?,
+        passwords: Arc::new(passwords.unwrap_or_default()),
         local_targets: document.local_targets.iter().map(|network| network.value.0.0).collect(),
         limits: limits(&document.limits)?,
         timeouts: timeouts(&document.timeouts)?,
@@ -349,39 +348,6 @@ fn scheduler(
         SettingError::Fixed { .. } => unreachable!("nothing runs while a file is read"),
     })?;
     Ok((entry, (entry.config)(&settings)))
-}
-
-fn classes(written: &At<Vec<At<Group>>>) -> Result<Vec<Class>, Mistake> {
-    let mut classes: Vec<Class> = Vec::new();
-    let mut taken: BTreeMap<IpNet, &str> = BTreeMap::new();
-    for group in &written.value {
-        let name = group.name.trim();
-        let is_own = classes.iter().all(|class| class.name != name);
-        if name.is_empty() || name.chars().any(char::is_control) || !is_own {
-            let found = format!("'{}'", name.escape_debug());
-            return Err(Mistake::at(&group.name.place, found, "a name of its own, on one line"));
-        }
-        if group.sources.is_empty() {
-            let expected = "at least one network";
-            return Err(Mistake::at(&group.sources.place, "an empty list", expected));
-        }
-        for source in &group.sources.value {
-            if let Some(other) = taken.insert(source.value.0.0, name) {
-                let found = format!("'{}' again, which is in class '{other}'", source.value.0.0);
-                return Err(Mistake::at(&source.place, found, "each network once"));
-            }
-        }
-        classes.push(Class {
-            name: name.into(),
-            weight: NonZeroU32::new(group.weight.map_or(1, |weight| weight.0))
-                .expect("weights are read from 1 on"),
-            sources: group.sources.iter().map(|source| source.value.0.0).collect(),
-        });
-    }
-    if classes.is_empty() {
-        return Err(Mistake::at(&written.place, "no class", "at least one [[class]]"));
-    }
-    Ok(classes)
 }
 
 fn limits(written: &LimitsTable) -> Result<Limits, Mistake> {

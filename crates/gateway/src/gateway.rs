@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::config::{Config, Current, Fixed};
 use crate::gate::{Gate, Standing};
 use crate::intercept::Intercept;
 use crate::log::{REQUESTS, Record};
+use crate::logins::Logins;
 use crate::message::Fault;
 use crate::paths::Paths;
 use crate::servers::{LEAST_BUFFER, Servers};
@@ -47,7 +48,7 @@ pub struct Control(Rc<House>);
 
 impl Control {
     /// All of `config` holds for what comes from now on. Requests in line, responses,
-    /// tunnels and counts are not touched; a connection of a client stays with its class.
+    /// tunnels and counts are not touched, and stay with their classes.
     ///
     /// # Errors
     /// It differs in something that cannot change: then nothing of it holds.
@@ -61,6 +62,18 @@ impl Control {
     }
 }
 
+impl Control {
+    /// This address has received so much that the gateway had nothing to do with: it counts
+    /// for its class and user.
+    pub fn received_besides(&self, client: IpAddr, size: Bytes) {
+        let house = &self.0;
+        if let Some(class) = house.config.get().class_of(client) {
+            house.gate.received_unasked(class, crate::user_of(client), size);
+            house.books.count(class, |counts| counts.besides += size);
+        }
+    }
+}
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct House {
@@ -69,6 +82,7 @@ pub(crate) struct House {
     pub(crate) servers: Servers,
     pub(crate) books: Books,
     pub(crate) paths: Paths,
+    pub(crate) logins: Logins,
     since: Instant,
     connections: Cell<u32>,
     connections_of: RefCell<BTreeMap<UserId, u32>>,
@@ -114,6 +128,7 @@ impl Gateway {
             servers: Servers::new(config.clone(), own_ports),
             books: Books::new(classes),
             paths: Paths::new(),
+            logins: Logins::new(),
             config,
             since: Instant::now(),
             connections: Cell::new(0),
@@ -273,6 +288,12 @@ impl House {
         tracing::warn!(client = %peer.ip(), "the address is in no class");
     }
 
+    /// A client is not served, or not before it has logged in.
+    pub(crate) fn denied(&self, peer: SocketAddr, name: Option<&str>, status: u16, reason: &str) {
+        tracing::info!(target: REQUESTS, client = %peer.ip(), user = name, status, reason,
+                       "refused");
+    }
+
     /// A client's request cannot be understood without a doubt.
     pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
         self.books.count(client.class, |counts| counts.refused += 1);
@@ -295,6 +316,7 @@ impl House {
             target: REQUESTS,
             client = %record.peer.ip(),
             class = self.class_name(record.class),
+            user = record.name.as_deref(),
             method = record.method,
             server = %record.target,
             status = record.status,
@@ -327,11 +349,12 @@ impl House {
                 failed: counts.failed,
                 refused: counts.refused,
                 received_bytes: counts.received.0,
+                besides_bytes: counts.besides.0,
                 waited_s: counts.waited.as_seconds(),
             }
         });
         let top = self.books.top(TOP_USERS).into_iter().map(|(class, user, received)| UserStatus {
-            user: name_of(user),
+            user: self.logins.name(user).map_or_else(|| name_of(user), |name| (*name).into()),
             class: self.class_name(class),
             received_bytes: received.0,
         });

@@ -30,6 +30,8 @@ pub struct Intercept {
     pub tunnels: Vec<u16>,
     /// What becomes of QUIC.
     pub quic: Quic,
+    /// Whether what clients receive besides counts for them.
+    pub count_others: bool,
 }
 
 /// How the kernel hands connections over.

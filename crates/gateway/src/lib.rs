@@ -11,14 +11,19 @@
 
 mod admin;
 mod books;
+pub mod class;
 mod client;
 pub mod config;
 pub mod file;
 mod gate;
 mod gateway;
+mod hello;
 pub mod intercept;
 mod log;
+mod logins;
 pub mod message;
+pub mod others;
+mod passwords;
 mod paths;
 mod records;
 mod relay;
@@ -30,7 +35,9 @@ mod tunnel;
 
 pub use config::{Config, user_of};
 pub use gateway::{Control, Gateway};
+pub use hello::Hello;
 pub use log::REQUESTS;
+pub use passwords::Passwords;
 pub use records::Records;
 pub use status::{ClassStatus, Status, UserStatus};
 

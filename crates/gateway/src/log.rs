@@ -1,6 +1,7 @@
 //! What is written down about each request.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use tidegate_core::request::ClassId;
 use tidegate_core::{Bytes, Span};
@@ -16,6 +17,8 @@ pub const REQUESTS: &str = "tidegate::request";
 pub(crate) struct Record {
     pub(crate) peer: SocketAddr,
     pub(crate) class: ClassId,
+    /// The name of the user, who has logged in.
+    pub(crate) name: Option<Rc<str>>,
     pub(crate) method: String,
     pub(crate) target: Target,
     /// The status code that the client was told; 0 for none.
@@ -36,10 +39,16 @@ pub(crate) fn since(instant: Instant) -> Span {
 }
 
 impl Record {
-    pub(crate) fn new(peer: SocketAddr, class: ClassId, request: &Request) -> Record {
+    pub(crate) fn new(
+        peer: SocketAddr,
+        class: ClassId,
+        name: Option<Rc<str>>,
+        request: &Request,
+    ) -> Record {
         Record {
             peer,
             class,
+            name,
             method: request.method.clone(),
             target: request.target.clone(),
             status: 0,

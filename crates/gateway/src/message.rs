@@ -8,12 +8,14 @@
 //! with them the fields that say where a message ends.
 
 mod body;
+mod credentials;
 mod fields;
 mod head;
 mod request;
 mod response;
 
 pub use body::{Body, Framing, Part};
+pub use credentials::Credentials;
 pub use head::Scan;
 pub use request::{Request, Target};
 pub use response::Response;

@@ -8,8 +8,8 @@ use tidegate_core::Bytes;
 use tidegate_core::request::Piece;
 
 /// The largest record (RFC 8446 section 5.2, and RFC 5246 section 6.2.3, which allows more).
-const LARGEST: usize = 16_384 + 2_048;
-const HEADER: usize = 5;
+pub(crate) const LARGEST: usize = 16_384 + 2_048;
+pub(crate) const HEADER: usize = 5;
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const APPLICATION_DATA: u8 = 23;
 
@@ -86,7 +86,7 @@ impl Records {
     }
 }
 
-fn length(high: u8, low: u8) -> usize {
+pub(crate) fn length(high: u8, low: u8) -> usize {
     usize::from(u16::from_be_bytes([high, low]))
 }
 

@@ -97,7 +97,7 @@ impl<'a> Relay<'a> {
         peer: SocketAddr,
         request: Request,
     ) -> Relay<'a> {
-        let record = Record::new(peer, client.class, &request);
+        let record = Record::new(peer, client.class, client.name.clone(), &request);
         let has_begun = client.server.is_some() && request.method == "CONNECT";
         Relay { house, client, request, has_begun, record }
     }

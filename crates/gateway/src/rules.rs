@@ -16,6 +16,9 @@ use crate::intercept::{Intercept, Mode, Quic};
 /// The name of the table, in the family `inet`.
 pub const TABLE: &str = "tidegate";
 
+/// The names of the sets that count what clients receive besides, for IPv4 and IPv6.
+pub(crate) const OTHERS: [&str; 2] = ["others4", "others6"];
+
 /// The mark of packets for the gateway, and the number of the table of routes that they
 /// take: any that nobody else on the machine has.
 const MARK: u32 = 0x71de;
@@ -51,6 +54,9 @@ pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
     take(&mut text, intercept, &families);
     if intercept.quic == Quic::Reject {
         reject_quic(&mut text, intercept, &families);
+    }
+    if let Some(interface) = config.interface.as_ref().filter(|_| intercept.count_others) {
+        count_others(&mut text, interface);
     }
     text.push_str("}\n");
     Some(text)
@@ -133,6 +139,33 @@ fn reject_quic(text: &mut String, intercept: &Intercept, families: &[(&str, Stri
     text.push_str("    }\n");
 }
 
+/// The sets and the chain that count what comes from the link for each client and is routed
+/// to it. What is for this machine itself, and so for the gateway, is not among that.
+fn count_others(text: &mut String, interface: &str) {
+    let families = [
+        ("ip", "ipv4_addr", "@users4", "ip daddr"),
+        ("ip6", "ipv6_addr", "@users6", "ip6 daddr & ffff:ffff:ffff:ffff::"),
+    ];
+    for (set, (_, kind, ..)) in OTHERS.iter().zip(families) {
+        // Whoever is silent for long is forgotten.
+        let _ = write!(
+            text,
+            "    set {set} {{\n        type {kind}\n        size 65536\n        \
+             flags dynamic,timeout\n        timeout 10m\n        counter\n    }}\n"
+        );
+    }
+    text.push_str(
+        "    chain others {\n        type filter hook forward priority filter; policy accept\n",
+    );
+    for (set, (family, _, users, user)) in OTHERS.iter().zip(families) {
+        let _ = writeln!(
+            text,
+            "        iifname \"{interface}\" {family} daddr {users} update @{set} {{ {user} }}"
+        );
+    }
+    text.push_str("    }\n");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,7 +218,38 @@ table inet tidegate {
         let lean = config("[intercept]\nlisten = \"0.0.0.0:3130\"\nquic = \"pass\"");
         let lean = ruleset(&lean, true).expect("it intercepts");
         assert!(lean.contains("flags owner"), "{lean}");
+        assert!(!lean.contains("counter"), "{lean}");
         // Who listens for IPv4 alone takes nothing else.
         assert!(!lean.contains("udp") && !lean.contains("ip6 saddr"), "{lean}");
+    }
+
+    #[test]
+    fn what_is_routed_to_users_is_counted_for_each() {
+        let text = "listen = \"[::]:3130\"\ncount_others = true\nquic = \"pass\"";
+        let config = config(&format!("interface = \"eth0\"\n[intercept]\n{text}"));
+        let rules = ruleset(&config, false).expect("it intercepts");
+        let expected = "\
+    set others4 {
+        type ipv4_addr
+        size 65536
+        flags dynamic,timeout
+        timeout 10m
+        counter
+    }
+    set others6 {
+        type ipv6_addr
+        size 65536
+        flags dynamic,timeout
+        timeout 10m
+        counter
+    }
+    chain others {
+        type filter hook forward priority filter; policy accept
+        iifname \"eth0\" ip daddr @users4 update @others4 { ip daddr }
+        iifname \"eth0\" ip6 daddr @users6 update @others6 { ip6 daddr & ffff:ffff:ffff:ffff:: }
+    }
+}
+";
+        assert!(rules.ends_with(expected), "{rules}");
     }
 }

@@ -61,6 +61,8 @@ pub struct ClassStatus {
     pub refused: u64,
     /// What servers sent for it.
     pub received_bytes: u64,
+    /// What its clients received besides, where that is counted.
+    pub besides_bytes: u64,
     /// How long its requests were in line, all together.
     pub waited_s: f64,
 }
@@ -68,7 +70,7 @@ pub struct ClassStatus {
 /// What a user has received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserStatus {
-    /// The address, or the network of 64 bits.
+    /// The name, or else the address or the network of 64 bits.
     pub user: String,
     /// The class.
     pub class: String,
@@ -157,6 +159,16 @@ impl Collector for Metrics {
             ConstCounter::new(class.received_bytes).encode(counter.encode_family(&labels)?)?;
         }
         let mut counter = encoder.encode_descriptor(
+            "class_besides_bytes",
+            "What clients received besides, where that is counted",
+            None,
+            MetricType::Counter,
+        )?;
+        for class in &status.classes {
+            let labels = [("class", class.name.as_str())];
+            ConstCounter::new(class.besides_bytes).encode(counter.encode_family(&labels)?)?;
+        }
+        let mut counter = encoder.encode_descriptor(
             "class_waited_seconds",
             "How long requests were in line, all together",
             None,
@@ -196,6 +208,7 @@ mod tests {
             failed: 4,
             refused: 5,
             received_bytes: 6,
+            besides_bytes: 7,
             waited_s: 0.5,
         };
         let status = Status {

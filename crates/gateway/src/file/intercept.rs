@@ -29,10 +29,16 @@ pub(super) struct InterceptTable {
     /// TCP.
     #[serde(default)]
     quic: Quic,
+    /// Whether what clients receive besides, from other ports and by UDP, counts for them,
+    /// with 'gateway run --rules'; by default it does not.
+    count_others: Option<At<bool>>,
 }
 
 /// What the table says.
-pub(super) fn intercept(table: &At<InterceptTable>) -> Result<Intercept, Mistake> {
+pub(super) fn intercept(
+    table: &At<InterceptTable>,
+    interface: Option<&At<String>>,
+) -> Result<Intercept, Mistake> {
     let ports = |written: &Option<At<Vec<At<Count<1, 65_535>>>>>, default: &[u16]| match written {
         None => default.to_vec(),
         Some(list) => list.iter().map(|port| port.value.0 as u16).collect(),
@@ -43,7 +49,14 @@ pub(super) fn intercept(table: &At<InterceptTable>) -> Result<Intercept, Mistake
         http: ports(&table.http, HTTP),
         tunnels: ports(&table.tunnels, TUNNELS),
         quic: table.quic,
+        count_others: table.count_others.as_ref().is_some_and(|count| count.value),
     };
+    if let Some(count) = table.count_others.as_ref().filter(|count| count.value)
+        && interface.is_none()
+    {
+        let expected = "also 'interface' in [link], where they are counted";
+        return Err(Mistake::at(&count.place, "true", expected));
+    }
     let all = || intercept.http.iter().chain(&intercept.tunnels);
     let mut sorted: Vec<_> = all().copied().collect();
     sorted.sort_unstable();
@@ -100,6 +113,10 @@ mod tests {
             ("listen = \"[::]:1\"\nhttp = []\ntunnels = []", "it:1:1: intercept: found no ports"),
             ("listen = \"[::]:1\"\nmode = \"x\"", "it:3:8: intercept.mode: "),
             ("listen = \"[::]:1\"\nhttp = [0]", "it:3:9: intercept.http"),
+            (
+                "listen = \"[::]:1\"\ncount_others = true",
+                "it:3:16: intercept.count_others: found true, expected also 'interface'",
+            ),
         ] {
             let error = read(table).unwrap_err();
             assert!(error.starts_with(message), "{table}: {error}");

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use http::Uri;
 use http::uri::Authority;
 
+use super::credentials::Credentials;
 use super::fields::{Fields, MOST_FIELDS, write, write_framing};
 use super::{Fault, Framing};
 
@@ -32,6 +33,10 @@ pub struct Request {
     pub method: String,
     /// The server that is asked for.
     pub target: Target,
+    /// The name, in small letters, or the address that the client knows the server by.
+    pub host: Option<String>,
+    /// Who the client says it is, if it knows of the gateway.
+    pub credentials: Option<Credentials>,
     /// The minor version of HTTP/1 that the client speaks.
     pub version: u8,
     /// How the body is delimited, there and in `head`.
@@ -123,6 +128,8 @@ impl Request {
         let mut request = Request {
             method: method.into(),
             target: Target { host: String::new(), port: 0 },
+            host: None,
+            credentials: None,
             version,
             framing,
             expects_continue,
@@ -143,15 +150,22 @@ impl Request {
             (_, None) => request.ask_proxy(target, fields)?,
             (_, Some(server)) => request.ask_server(target, server, fields)?,
         }
+        if server.is_none() {
+            request.host = Some(request.target.host.clone());
+            request.credentials = Credentials::read(fields);
+        }
         Ok(request)
     }
 
-    /// A tunnel to a server, which its client never asked a proxy for.
+    /// A tunnel to a server, which its client never asked a proxy for, and of which it may
+    /// have said the name.
     #[must_use]
-    pub fn tunnel(server: SocketAddr) -> Request {
+    pub fn tunnel(server: SocketAddr, host: Option<String>) -> Request {
         Request {
             method: "CONNECT".into(),
             target: Target::at(server),
+            host,
+            credentials: None,
             version: 1,
             framing: Framing::Empty,
             expects_continue: false,
@@ -179,7 +193,8 @@ impl Request {
             None => self.target.to_string().into_bytes(),
             Some(host) => {
                 let authority = Authority::try_from(host).map_err(|_| Fault::Host)?;
-                Target::of(&authority, Some(server.port())).ok_or(Fault::Host)?;
+                let named = Target::of(&authority, Some(server.port())).ok_or(Fault::Host)?;
+                self.host = Some(named.host);
                 host.to_vec()
             }
         };
@@ -328,6 +343,7 @@ mod tests {
         let request = read(&["GET /x?y HTTP/1.1", "Host: A.example:8080", "Keep-Alive: 3"]);
         let request = request.unwrap();
         assert_eq!(request.target.to_string(), "192.0.2.7:8080");
+        assert_eq!(request.host.as_deref(), Some("a.example"));
         let head = "GET /x?y HTTP/1.1\r\nHost: A.example:8080\r\nVia: 1.1 tidegate\r\n\r\n";
         assert_eq!(String::from_utf8(request.head).unwrap(), head);
         let old = read(&["GET / HTTP/1.0"]).unwrap();

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use tidegate_core::request::{TunnelConfig, catalogue};
 use tidegate_core::{Rate, Span};
-use tidegate_gateway::config::{Class, Limits, Timeouts};
+use tidegate_gateway::class::Class;
+use tidegate_gateway::config::{Limits, Timeouts};
 use tidegate_gateway::{Config, Control, Gateway};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -32,10 +33,9 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
     let entry = catalogue::find(scheduler).expect("it is in the catalogue");
     let settings = entry.settings(settings).expect("they are correct");
-    let class = |name: &str, weight, source: &str| Class {
-        name: name.into(),
-        weight: NonZeroU32::new(weight).expect("not zero"),
-        sources: vec![source.parse().expect("it is a network")],
+    let class = |name: &str, weight, source: &str| {
+        let sources = vec![source.parse().expect("it is a network")];
+        Class::of(name, NonZeroU32::new(weight).expect("not zero"), sources)
     };
     Config {
         intercept: None,
@@ -46,6 +46,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
         scheduler: entry,
         settings: (entry.config)(&settings),
         classes: vec![class("a", 4, "127.0.1.0/24"), class("b", 1, "127.0.2.0/24")],
+        passwords: Arc::default(),
         local_targets: vec!["127.0.0.0/8".parse().expect("it is a network")],
         limits: Limits::default(),
         timeouts: Timeouts { client: Span::seconds(15), ..Timeouts::default() },

@@ -1,0 +1,188 @@
+//! Who has logged in.
+//!
+//! A client shows its password with every request. To check one takes milliseconds on
+//! purpose, so a right one is remembered, as a digest that nobody can compute without a
+//! secret of this process, and the next request pays next to nothing. A user has one
+//! right password: no more is ever remembered than there are users. What is wrong is not
+//! remembered, or whoever guesses would fill the memory.
+//!
+//! Checks run one at a time beside the thread that serves, so that guesses take at most
+//! one core, and a wrong one is answered late.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tidegate_core::request::UserId;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+use crate::message::Credentials;
+use crate::passwords::Passwords;
+
+/// How long a wrong password waits for its answer.
+const PENALTY: Duration = Duration::from_secs(1);
+
+/// The numbers of users by name begin here. As addresses, these would be multicast, from
+/// which nothing ever comes (RFC 4291 section 2.7).
+const FIRST: u64 = 0xff00_0000_0000_0000;
+
+type Digest = [u8; 32];
+
+/// All that is remembered.
+#[derive(Debug)]
+pub(crate) struct Logins {
+    secret: [u8; 32],
+    right: RefCell<BTreeMap<Rc<str>, Digest>>,
+    /// Those who were here, each at its number.
+    users: RefCell<Vec<Rc<str>>>,
+    turn: Semaphore,
+}
+
+impl Logins {
+    /// Nobody has logged in.
+    pub(crate) fn new() -> Logins {
+        let mut secret = [0; 32];
+        let filled = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
+        // It fails for larger requests, and on kernels before 3.17.
+        assert!(filled == Ok(secret.len()), "the kernel has random numbers");
+        Logins {
+            secret,
+            right: RefCell::default(),
+            users: RefCell::default(),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// Whether these are the name and the password of a user.
+    pub(crate) async fn check(
+        &self,
+        passwords: &Arc<Passwords>,
+        credentials: &Credentials,
+    ) -> bool {
+        let Credentials { name, password } = credentials;
+        // Of another hash of the same name nothing is remembered: passwords change.
+        let digest = passwords.hash(name).map(|hash| self.digest(hash, password));
+        let is_known =
+            || digest.is_some() && self.right.borrow().get(name.as_str()) == digest.as_ref();
+        if is_known() {
+            return true;
+        }
+        let turn = self.turn.acquire().await;
+        // A browser asks on several connections at once, of which the first has paid.
+        if is_known() {
+            return true;
+        }
+        let (all, whose) = (passwords.clone(), credentials.clone());
+        let check = move || all.verify(&whose.name, &whose.password);
+        let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
+        match digest.filter(|_| is_right) {
+            Some(digest) => {
+                let mut right = self.right.borrow_mut();
+                right.retain(|name, _| passwords.hash(name).is_some());
+                right.insert(name.as_str().into(), digest);
+            }
+            None => {
+                drop(turn);
+                sleep(PENALTY).await;
+            }
+        }
+        is_right
+    }
+
+    fn digest(&self, hash: &str, password: &[u8]) -> Digest {
+        // All hashes are of one length, so nothing can be taken for something else.
+        let parts = Sha256::new().chain_update(self.secret).chain_update(hash);
+        parts.chain_update(password).finalize().into()
+    }
+
+    /// The user of this name, who gets the next number if it is new.
+    pub(crate) fn user(&self, name: &str) -> (UserId, Rc<str>) {
+        let mut users = self.users.borrow_mut();
+        let found = users.iter().position(|user| **user == *name);
+        let number = found.unwrap_or_else(|| {
+            users.push(name.into());
+            users.len() - 1
+        });
+        (UserId(FIRST + number as u64), users[number].clone())
+    }
+
+    /// The name of a user who has one.
+    pub(crate) fn name(&self, user: UserId) -> Option<Rc<str>> {
+        let number = user.0.checked_sub(FIRST)?;
+        self.users.borrow().get(usize::try_from(number).ok()?).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn credentials(name: &str, password: &str) -> Credentials {
+        Credentials { name: name.into(), password: password.into() }
+    }
+
+    fn passwords(password: &str, cost: u32) -> Arc<Passwords> {
+        let hash = bcrypt::hash(password, cost).expect("the cost is within range");
+        Arc::new(Passwords::parse(&format!("anna:{hash}")).expect("it is correct"))
+    }
+
+    #[tokio::test]
+    async fn a_right_password_is_paid_for_once_and_until_it_changes() {
+        let logins = Logins::new();
+        // A tenth of a second, for what takes a microsecond when it is remembered.
+        let slow = passwords("sesame", 11);
+        let anna = credentials("anna", "sesame");
+        let (first, second) = tokio::join!(logins.check(&slow, &anna), logins.check(&slow, &anna));
+        assert!(first && second);
+        let since = Instant::now();
+        for _ in 0..1_000 {
+            assert!(logins.check(&slow, &anna).await);
+        }
+        let thousand = since.elapsed();
+        let since = Instant::now();
+        assert!(slow.verify("anna", b"sesame"));
+        assert!(thousand < since.elapsed(), "{thousand:?}");
+
+        let changed = passwords("simsala", 4);
+        assert!(!logins.check(&changed, &anna).await);
+        assert!(logins.check(&changed, &credentials("anna", "simsala")).await);
+        assert!(!logins.check(&changed, &credentials("bert", "simsala")).await);
+        assert!(!logins.check(&Arc::default(), &anna).await);
+        assert_eq!(logins.right.borrow().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn guesses_do_not_hold_up_whoever_serves() {
+        let logins = Logins::new();
+        let slow = passwords("sesame", 11);
+        let guess = credentials("anna", "guess");
+        let mut others = 0;
+        tokio::select! {
+            found = logins.check(&slow, &guess) => assert!(!found),
+            () = async {
+                loop {
+                    tokio::task::yield_now().await;
+                    others += u32::from(logins.turn.available_permits() == 0);
+                }
+            } => {}
+        }
+        assert!(others > 1_000, "{others}");
+        assert!(logins.right.borrow().is_empty());
+    }
+
+    #[test]
+    fn users_keep_their_numbers() {
+        let logins = Logins::new();
+        let [anna, bert] = ["anna", "bert"].map(|name| logins.user(name).0);
+        assert_ne!(anna, bert);
+        assert_eq!(logins.user("anna").0, anna);
+        assert_eq!(logins.name(bert).as_deref(), Some("bert"));
+        assert_eq!(logins.name(crate::user_of("2001:db8::1".parse().unwrap())), None);
+    }
+}

@@ -395,6 +395,10 @@ pub(crate) enum GatewayCommand {
         /// Have the kernel hand over what the table 'intercept' says, until the gateway ends in any way
         #[arg(long)]
         rules: bool,
+        /// Become this user of the machine when the sockets are open; takes root's rights. With or
+        /// without, no rights are kept but CAP_NET_ADMIN, and that only with --rules
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
     },
     /// Print, set or remove the rules of nftables that hand connections to a gateway
     Rules {
@@ -432,7 +436,7 @@ Examples:
   tidegate gateway run office.toml
   tidegate gateway status office.toml
   tidegate gateway top office.toml --every '10 s'
-  sudo tidegate gateway run --rules school.toml
+  sudo tidegate gateway run --rules --user nobody school.toml
 
 docs/gateway.md has a file to start from, and says what the gateway serves.
 Exit code: 0 success, 1 failure, 2 wrong command line or file.";

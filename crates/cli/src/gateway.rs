@@ -1,5 +1,6 @@
 //! `tidegate gateway`: the live request gateway.
 
+mod rights;
 mod rules;
 mod top;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
+use tidegate_gateway::class::{self, Users};
 use tidegate_gateway::intercept::{Intercept, Mode, Quic};
 use tidegate_gateway::{Config, Gateway, Status, file};
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,15 +45,49 @@ struct Class {
     name: String,
     weight: u32,
     sources: Vec<String>,
+    /// Nothing where it takes clients of any name, servers at any port or of any name.
+    names: Option<Vec<String>>,
+    ports: Option<Vec<u16>>,
+    hosts: Option<Vec<String>>,
+    users: Users,
+}
+
+impl Class {
+    fn of(class: &class::Class) -> Class {
+        fn all<T: ToString>(list: &[T]) -> Vec<String> {
+            list.iter().map(ToString::to_string).collect()
+        }
+        Class {
+            name: class.name.clone(),
+            weight: class.weight.get(),
+            sources: all(&class.sources),
+            names: class.names.as_ref().map(|names| all(&names.list())),
+            ports: Some(class.ports.clone()).filter(|ports| !ports.is_empty()),
+            hosts: Some(all(&class.hosts)).filter(|hosts| !hosts.is_empty()),
+            users: class.users,
+        }
+    }
+
+    fn text(&self) -> String {
+        let Class { name, weight, sources, names, ports, hosts, users } = self;
+        let mut text = format!("class      {name}, weight {weight}: {}", sources.join(", "));
+        if let Some(names) = names {
+            let names = if *names == ["*"] { "all".into() } else { names.join(", ") };
+            let user = if *users == Users::Name { "" } else { ", each device a user of its own" };
+            text += &format!("; who logs in: {names}{user}");
+        }
+        if let Some(ports) = ports {
+            text += &format!("; to port {}", list(ports));
+        }
+        if let Some(hosts) = hosts {
+            text += &format!("; to {}", hosts.join(", "));
+        }
+        text
+    }
 }
 
 impl Plan {
     fn of(config: &Config) -> Plan {
-        let classes = config.classes.iter().map(|class| Class {
-            name: class.name.clone(),
-            weight: class.weight.get(),
-            sources: class.sources.iter().map(ToString::to_string).collect(),
-        });
         Plan {
             rate_bps: config.rate.0,
             interface: config.interface.clone(),
@@ -59,7 +95,7 @@ impl Plan {
             listen: config.listen.iter().map(ToString::to_string).collect(),
             intercept: config.intercept.clone(),
             admin: config.admin.map(|admin| admin.to_string()),
-            classes: classes.collect(),
+            classes: config.classes.iter().map(Class::of).collect(),
         }
     }
 
@@ -72,16 +108,13 @@ impl Plan {
         ];
         lines.extend(self.intercept.as_ref().map(intercept_text));
         lines.extend(self.admin.as_ref().map(|admin| format!("admin      {admin}")));
-        for class in &self.classes {
-            let Class { name, weight, sources } = class;
-            lines.push(format!("class      {name}, weight {weight}: {}", sources.join(", ")));
-        }
+        lines.extend(self.classes.iter().map(Class::text));
         lines.join("\n") + "\n"
     }
 }
 
 fn intercept_text(intercept: &Intercept) -> String {
-    let Intercept { listen, mode, http, tunnels, quic } = intercept;
+    let Intercept { listen, mode, http, tunnels, quic, count_others } = intercept;
     let mode = match mode {
         Mode::Redirect => "redirect",
         Mode::Tproxy => "tproxy",
@@ -90,12 +123,16 @@ fn intercept_text(intercept: &Intercept) -> String {
         Quic::Reject => "is refused",
         Quic::Pass => "passes",
     };
-    let list = |ports: &[u16]| {
-        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
-        if ports.is_empty() { "none".into() } else { ports.join(", ") }
-    };
+    let others = if *count_others { "; the rest counts too" } else { "" };
     let (http, tunnels) = (list(http), list(tunnels));
-    format!("intercept  by {mode} to {listen}: HTTP at {http}, tunnels at {tunnels}; QUIC {quic}")
+    format!(
+        "intercept  by {mode} to {listen}: HTTP at {http}, tunnels at {tunnels}; QUIC {quic}{others}"
+    )
+}
+
+fn list(ports: &[u16]) -> String {
+    let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+    if ports.is_empty() { "none".into() } else { ports.join(", ") }
 }
 
 pub(crate) fn rules(what: &GatewayRulesCommand) -> Result<(), Failure> {
@@ -162,7 +199,16 @@ fn status_text(status: &Status) -> String {
         status.held,
         status.tunnels,
     );
-    let columns = ["weight", "users", "completed", "failed", "refused", "received MB", "waited s"];
+    let columns = [
+        "weight",
+        "users",
+        "completed",
+        "failed",
+        "refused",
+        "received MB",
+        "besides MB",
+        "waited s",
+    ];
     let _ = write!(text, "{:<20}", "class");
     for column in columns {
         let _ = write!(text, " {column:>11}");
@@ -170,7 +216,7 @@ fn status_text(status: &Status) -> String {
     for class in &status.classes {
         let _ = write!(
             text,
-            "\n{:<20} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11.1} {:>11.1}",
+            "\n{:<20} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11.1} {:>11.1} {:>11.1}",
             class.name,
             class.weight,
             class.users,
@@ -178,6 +224,7 @@ fn status_text(status: &Status) -> String {
             class.failed,
             class.refused,
             class.received_bytes as f64 / 1e6,
+            class.besides_bytes as f64 / 1e6,
             class.waited_s,
         );
     }
@@ -191,8 +238,9 @@ fn status_text(status: &Status) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
+pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
+    let user = user.map(rights::user).transpose()?;
     tracing_subscriber::fmt().json().flatten_event(true).with_writer(io::stdout).init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -213,9 +261,25 @@ pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
         if let Some(address) = gateway.admin_address() {
             eprintln!("tidegate: admin at {address}");
         }
+        rights::give_up(user.as_ref(), with_rules)?;
+        if let Some(user) = &user
+            && let Err(error) = file::read(path)
+        {
+            eprintln!("tidegate: SIGHUP will change nothing: to '{}', {error}", user.name);
+        }
         // Not before somebody listens.
         let mut rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
         let control = gateway.control();
+        let counts = config.intercept.as_ref().is_some_and(|intercept| intercept.count_others);
+        if counts && !with_rules {
+            eprintln!("tidegate: 'count_others' counts nothing without --rules");
+        }
+        let counting = async {
+            match counts && with_rules {
+                true => rules::count_others(&control).await,
+                false => std::future::pending().await,
+            }
+        };
         let reload = async {
             while hung_up.recv().await.is_some() {
                 match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
@@ -231,6 +295,7 @@ pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
         tokio::select! {
             () = gateway.serve() => {}
             () = reload => {}
+            () = counting => {}
             interrupted = tokio::signal::ctrl_c() => interrupted.map_err(failed)?,
             _ = terminated.recv() => {}
         }

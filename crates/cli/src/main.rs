@@ -59,7 +59,9 @@ fn run(command: Command) -> Result<(), Failure> {
             GatewayCommand::Check(arguments) => gateway::check(&arguments),
             GatewayCommand::Status(arguments) => gateway::status(&arguments),
             GatewayCommand::Top(arguments) => gateway::top(&arguments),
-            GatewayCommand::Run { file, rules } => gateway::run(&file, rules),
+            GatewayCommand::Run { file, rules, user } => {
+                gateway::run(&file, rules, user.as_deref())
+            }
             GatewayCommand::Rules { what } => gateway::rules(&what),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),

@@ -11,13 +11,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tidegate_gateway::{Config, file, rules};
+use tidegate_gateway::others::Others;
+use tidegate_gateway::{Config, Control, file, rules};
+use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::failure::Failure;
 use crate::output;
 
 /// How long `nft` may take to set rules.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often counters are read: each time takes the processor for some milliseconds.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// The rules as a program for `nft -f`, and what else has to be done.
 pub(crate) fn print(path: &Path) -> Result<(), Failure> {
@@ -97,6 +103,39 @@ impl Drop for Rules {
     fn drop(&mut self) {
         drop(self.nft.stdin.take());
         let _ = self.nft.wait();
+    }
+}
+
+/// Tells a gateway what its clients receive besides, for ever.
+pub(crate) async fn count_others(control: &Control) {
+    let mut others = Others::default();
+    let mut ticks = interval(COUNT_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_well = true;
+    loop {
+        ticks.tick().await;
+        let listed = spawn_blocking(list).await.unwrap_or_else(|reason| Err(reason.to_string()));
+        let read = |listing: String| others.read(&listing).map_err(|reason| reason.to_string());
+        let new = listed.and_then(read);
+        match &new {
+            Ok(new) => {
+                new.iter().for_each(|(address, size)| control.received_besides(*address, *size));
+            }
+            // Once, and not every second.
+            Err(error) if is_well => tracing::error!(error, "nothing is counted besides"),
+            Err(_) => {}
+        }
+        is_well = new.is_ok();
+    }
+}
+
+/// The table with its counters, as JSON.
+fn list() -> Result<String, String> {
+    let listed = Command::new("nft").args(["-j", "list", "table", "inet", rules::TABLE]).output();
+    let output = listed.map_err(|reason| format!("nft: {reason}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into()),
+        false => Err(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
 }
 

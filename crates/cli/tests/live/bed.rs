@@ -84,24 +84,46 @@ impl Bed {
 
     /// Starts the gateway, and waits until its rules hold.
     pub(crate) fn start(&self, file: &str) -> Gateway {
+        self.start_with(file, |gateway| drop(gateway.arg("--rules")))
+    }
+
+    /// The same with other arguments, or as somebody else.
+    pub(crate) fn start_with(
+        &self,
+        file: &str,
+        prepare: impl FnOnce(&mut Command) + Send + 'static,
+    ) -> Gateway {
+        let gateway = self.try_to_start(file, prepare).expect("it starts");
+        if file.contains("[intercept]") {
+            self.until("the rules are set", || self.has_rules());
+        }
+        gateway
+    }
+
+    /// Starts a gateway, and waits until it listens.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub(crate) fn try_to_start(
+        &self,
+        file: &str,
+        prepare: impl FnOnce(&mut Command) + Send + 'static,
+    ) -> io::Result<Gateway> {
         let path = self.folder.join("gateway.toml");
         fs::write(&path, file).expect("it can be written");
         let gateway = self.router.run(move || {
-            Command::new(env!("CARGO_BIN_EXE_tidegate"))
-                .args(["gateway", "run", "--rules"])
-                .arg(path)
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
+            let mut gateway = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+            gateway.args(["gateway", "run"]);
+            prepare(&mut gateway);
+            gateway.arg(path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
         });
-        let mut gateway = Gateway(gateway.expect("it starts"));
+        let mut gateway = Gateway(gateway?);
         let stderr = gateway.0.stderr.take().expect("it is a pipe");
         let mut said = Vec::new();
         for line in BufReader::new(stderr).lines() {
             said.push(line.expect("it is text"));
-            if said.last().is_some_and(|line| line.starts_with("tidegate: intercepting")) {
-                self.until("the rules are set", || self.has_rules());
-                return gateway;
+            if said.last().is_some_and(|line| line.starts_with("tidegate: admin at")) {
+                return Ok(gateway);
             }
         }
         panic!("the gateway ends: {said:?}");
@@ -117,6 +139,19 @@ impl Bed {
         });
         let output = output.expect("it starts");
         assert!(output.status.success(), "{what}: {output:?}");
+    }
+
+    /// What the gateway says about its classes.
+    pub(crate) fn classes(&self) -> Vec<serde_json::Value> {
+        let path = self.folder.join("gateway.toml");
+        let output = self.router.run(move || {
+            let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+            tidegate.args(["gateway", "status", "--json"]).arg(path).output()
+        });
+        let output = output.expect("it starts");
+        let status: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        status["classes"].as_array().expect("a list").clone()
     }
 
     /// How many routing rules lead to a gateway.

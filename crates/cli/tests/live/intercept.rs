@@ -9,6 +9,7 @@ const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\
 fn file(mode: &str, sources: &str) -> String {
     format!(
         r#"
+admin = "127.0.0.1:3129"
 [link]
 rate = "20 Mbit/s"
 [intercept]

@@ -2,4 +2,6 @@
 #![cfg(target_os = "linux")]
 
 mod bed;
+mod classes;
 mod intercept;
+mod rights;

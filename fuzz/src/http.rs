@@ -1,13 +1,14 @@
-//! Any bytes as messages of HTTP/1.1 at the live gateway, and as records of TLS.
+//! Any bytes as messages of HTTP/1.1 at the live gateway, and as TLS.
 //!
 //! *Heads.* What is refused, and what is understood, is the same however the bytes come.
 //! A head that the gateway writes is read again by a twin, which splits lines and knows
 //! the rules of framing in their strictest form: no message that passes can be taken for
-//! another one. *Bodies and records* end at the same byte in every division into pieces.
+//! another one. *Bodies and records* end at the same byte in every division into pieces,
+//! and a *hello* names the same server.
 
 use tidegate_core::request::Piece;
-use tidegate_gateway::Records;
 use tidegate_gateway::message::{Body, Fault, Framing, Request, Response, Scan};
+use tidegate_gateway::{Hello, Records};
 
 /// A head, of a request and of a response.
 ///
@@ -164,5 +165,34 @@ pub fn records(input: &[u8]) {
     let whole = sum(input.len().max(1));
     for most in [1, 3, 5, 64] {
         assert_eq!(sum(most), whole, "in pieces of {most}");
+    }
+}
+
+/// What a client of TLS sends first.
+///
+/// # Panics
+/// When what is known changes with more bytes, more is awaited than any hello has, or a name
+/// is none.
+pub fn hello(input: &[u8]) {
+    /// Beyond the largest message in the smallest records.
+    const MOST: usize = 6 * (16_384 + 4);
+
+    let whole = Hello::read(input);
+    for size in (0..input.len()).rev().step_by(1 + input.len() / 256) {
+        let part = Hello::read(&input[..size]);
+        assert!(part == Hello::Unfinished || part == whole, "{size}: {part:?}, then {whole:?}");
+    }
+    match &whole {
+        Hello::Unfinished => assert!(input.len() < MOST),
+        Hello::Nameless => {}
+        Hello::For(name) => {
+            assert!((1..254).contains(&name.len()) && !name.starts_with('.'), "{name:?}");
+            let is_plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.');
+            assert!(name.chars().all(is_plain), "{name:?}");
+            // It stands there, in whatever case, though headers of records may divide it.
+            let sent: Vec<_> = input.iter().map(u8::to_ascii_lowercase).collect();
+            let mut rest = sent.iter();
+            assert!(name.bytes().all(|byte| rest.any(|it| *it == byte)), "{name:?}");
+        }
     }
 }

@@ -17,6 +17,9 @@ name = "all"
 sources = ["127.0.0.0/8"]
 "#;
 
+/// The hash of 'sesame'.
+const SESAME: &str = "$2y$05$SfKZk2K.vBfaf3teYqPwB.mbLkjMio5bLbwjWFZcz8IPEnawhM2Zy";
+
 #[test]
 fn the_example_of_the_page_is_correct() {
     let bench = Bench::new("gateway-page");
@@ -29,6 +32,75 @@ fn the_example_of_the_page_is_correct() {
     let plan = json(&bench.good(&["gateway", "check", "office.toml", "--json"]));
     assert_eq!(plan["rate_bps"], 20_000_000);
     assert_eq!(plan["classes"][0]["sources"][1], "2001:db8:0:1::/64");
+}
+
+#[test]
+fn the_classes_of_the_page_are_shown_with_all_that_they_state() {
+    let bench = Bench::new("gateway-classes");
+    let page = include_str!("../../../../docs/gateway.md");
+    let (_, section) = page.split_once("## Who is in which class").expect("the page has it");
+    let example = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    bench.write("school.toml", example.expect("the section has one"));
+    let message = bench.refused(&["gateway", "check", "school.toml"]);
+    assert!(message.contains("school.toml:1:13: passwords: found 'users', which"), "{message}");
+    bench.write("users", &format!("anna:{SESAME}\n"));
+    let message = bench.refused(&["gateway", "check", "school.toml"]);
+    assert!(message.contains("class.names: found 'bert', who has no password"), "{message}");
+    bench.write("users", &format!("anna:{SESAME}\nbert:{SESAME}\n"));
+    let text = bench.good(&["gateway", "check", "school.toml"]);
+    for line in [
+        "class      updates, weight 1: 10.1.0.0/16; to *.windowsupdate.com, deb.debian.org\n",
+        "class      teachers, weight 4: 10.1.2.0/24; who logs in: anna, bert\n",
+        "class      pupils, weight 2: 10.1.0.0/16\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let plan = json(&bench.good(&["gateway", "check", "school.toml", "--json"]));
+    let classes = &plan["classes"];
+    assert_eq!(classes[1]["users"], "name");
+    assert_eq!(classes[1]["names"][1], "bert");
+    assert_eq!(classes[0]["hosts"][1], "deb.debian.org");
+    assert!(classes[2]["hosts"].is_null() && classes[2]["users"] == "address");
+}
+
+#[test]
+fn who_logs_in_is_named_in_the_log() {
+    let bench = Bench::new("gateway-login");
+    let names = "names = [\"*\"]\n";
+    bench.write("small.toml", &format!("passwords = \"users\"{SMALL}{names}"));
+    bench.write("users", &format!("anna:{SESAME}\n"));
+    let mut command = bench.command();
+    let command = command.args(["gateway", "run", "small.toml"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running(child);
+    let mut said = BufReader::new(child.0.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("tidegate: listening at ").expect(&line).to_owned();
+    let mut log = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    // Nobody listens at port 9, but whoever may not ask does not learn that.
+    for (shown, status, user) in [
+        ("", 407, serde_json::Value::Null),
+        ("Proxy-Authorization: Basic YW5uYTp4\r\n", 407, "anna".into()),
+        ("Proxy-Authorization: Basic YW5uYTpzZXNhbWU=\r\n", 502, "anna".into()),
+    ] {
+        let mut client = TcpStream::connect(&address).unwrap();
+        let head = format!("GET http://127.0.0.1:9/ HTTP/1.1\r\nHost: a\r\n{shown}\r\n");
+        client.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        let record = json(&log.next().unwrap().unwrap());
+        assert_eq!((&record["status"], &record["user"]), (&status.into(), &user), "{record}");
+    }
+}
+
+#[test]
+fn nobody_becomes_a_user_who_does_not_exist() {
+    let bench = Bench::new("gateway-user");
+    bench.write("small.toml", SMALL);
+    let message = bench.refused(&["gateway", "run", "--user", "no such", "small.toml"]);
+    assert!(message.contains("--user: found 'no such', expected the name of a user"), "{message}");
 }
 
 #[test]

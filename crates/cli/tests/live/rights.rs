@@ -101,8 +101,8 @@ fn with_rules_a_gateway_keeps_the_right_to_them_and_nothing_else() {
 #[test]
 fn without_rules_a_gateway_keeps_no_rights() {
     let Some(bed) = Bed::new("no-rights") else { return };
-    let (alone, _) = (file("redirect", "10.77.1.2"), ());
-    let alone = alone.replace("[intercept]\nlisten = \"0.0.0.0:3130\"\nmode = \"redirect\"\n", "");
+    let alone = file("redirect", "10.77.1.2")
+        .replace("[intercept]\nlisten = \"0.0.0.0:3130\"\nmode = \"redirect\"\n", "");
     let served = |port| {
         let request = "GET http://10.77.2.2/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         let answer = bed.ask("10.77.1.1", port, request).expect("there is an answer");

@@ -69,8 +69,7 @@ impl Class {
     /// Whether all that it states holds, but for names.
     fn is_about(&self, ask: &Ask<'_>) -> bool {
         (self.ports.is_empty() || self.ports.contains(&ask.port))
-            && (self.hosts.is_empty()
-                || ask.host.is_some_and(|host| self.hosts.iter().any(|it| it.fit(host))))
+            && (self.hosts.is_empty() || self.hosts.iter().any(|hosts| hosts.fit(ask.host)))
             && self.prefix(ask.client).is_some()
     }
 }
@@ -193,8 +192,8 @@ pub struct Ask<'a> {
     pub client: IpAddr,
     /// The name that it goes by.
     pub login: Login<'a>,
-    /// The server's name, in small letters.
-    pub host: Option<&'a str>,
+    /// The server's name, in small letters, or its address.
+    pub host: &'a str,
     /// The server's port.
     pub port: u16,
 }
@@ -284,7 +283,7 @@ mod tests {
 
     fn ask(client: &str) -> Ask<'_> {
         let client = client.parse().expect("it is an address");
-        Ask { client, login: Login::Missing, host: None, port: 443 }
+        Ask { client, login: Login::Missing, host: "192.0.2.9", port: 443 }
     }
 
     /// `wide` and `narrow` by address, before them one by name, port and host each.
@@ -308,10 +307,10 @@ mod tests {
         assert_eq!(place(ask("10.2.0.1")), inside(0));
         assert_eq!(place(ask("192.0.2.1")), Place::Nowhere);
         assert_eq!(place(Ask { port: 22, ..ask("10.1.1.1") }), inside(1));
-        let video = Ask { host: Some("a.video.example"), ..ask("10.1.1.1") };
+        let video = Ask { host: "a.video.example", ..ask("10.1.1.1") };
         assert_eq!(place(video), inside(2));
         assert_eq!(place(Ask { port: 22, ..video }), inside(1), "the order of the file");
-        assert_eq!(place(Ask { host: Some("video.example"), ..video }), Place::AfterLogin);
+        assert_eq!(place(Ask { host: "video.example", ..video }), Place::AfterLogin);
         assert_eq!(place(Ask { login: Login::As("anna"), ..ask("10.1.1.1") }), inside(3));
         assert_eq!(place(Ask { login: Login::As("bert"), ..ask("10.1.1.1") }), inside(4));
         assert_eq!(place(Ask { login: Login::Impossible, ..ask("::ffff:10.1.1.1") }), inside(4));

@@ -132,14 +132,14 @@ async fn admit(
     let mut ask = Ask {
         client: peer.ip(),
         login: if client.server.is_some() { Login::Impossible } else { Login::Missing },
-        host: request.host.as_deref(),
+        host: request.host(),
         port: request.target.port,
     };
     let mut place = config.place(&ask);
     if place == Place::AfterLogin
         && let Some(shown) = &request.credentials
     {
-        if !house.logins.check(&config.passwords, shown).await {
+        if !house.logins.check(crate::user_of(peer.ip()), &config.passwords, shown).await {
             return Err(Denial { status: 407, reason: "the name or the password is wrong" });
         }
         ask.login = Login::As(&shown.name);

@@ -7,7 +7,8 @@
 //! remembered, or whoever guesses would fill the memory.
 //!
 //! Checks run one at a time beside the thread that serves, so that guesses take at most
-//! one core, and a wrong one is answered late.
+//! one core. A wrong one is answered late, and until then no other of the same address is
+//! checked: however many connections somebody guesses on, others can log in.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub(crate) struct Logins {
     /// Those who were here, each at its number.
     users: RefCell<Vec<Rc<str>>>,
     turn: Semaphore,
+    /// The turns of those whose passwords are checked, by address.
+    turns: RefCell<BTreeMap<UserId, Rc<Semaphore>>>,
 }
 
 impl Logins {
@@ -54,12 +57,14 @@ impl Logins {
             right: RefCell::default(),
             users: RefCell::default(),
             turn: Semaphore::new(1),
+            turns: RefCell::default(),
         }
     }
 
-    /// Whether these are the name and the password of a user.
+    /// Whether these are the name and the password of a user; `client` shows them.
     pub(crate) async fn check(
         &self,
+        client: UserId,
         passwords: &Arc<Passwords>,
         credentials: &Credentials,
     ) -> bool {
@@ -71,24 +76,30 @@ impl Logins {
         if is_known() {
             return true;
         }
-        let turn = self.turn.acquire().await;
+        let one = || Rc::new(Semaphore::new(1));
+        let turns = self.turns.borrow_mut().entry(client).or_insert_with(one).clone();
+        let own_turn = turns.acquire().await;
         // A browser asks on several connections at once, of which the first has paid.
-        if is_known() {
-            return true;
-        }
-        let (all, whose) = (passwords.clone(), credentials.clone());
-        let check = move || all.verify(&whose.name, &whose.password);
-        let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
+        let is_right = is_known() || {
+            let turn = self.turn.acquire().await;
+            let (all, whose) = (passwords.clone(), credentials.clone());
+            let check = move || all.verify(&whose.name, &whose.password);
+            let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
+            drop(turn);
+            is_right
+        };
         match digest.filter(|_| is_right) {
             Some(digest) => {
                 let mut right = self.right.borrow_mut();
                 right.retain(|name, _| passwords.hash(name).is_some());
                 right.insert(name.as_str().into(), digest);
             }
-            None => {
-                drop(turn);
-                sleep(PENALTY).await;
-            }
+            None => sleep(PENALTY).await,
+        }
+        drop(own_turn);
+        // The map has one, and this another.
+        if Rc::strong_count(&turns) == 2 {
+            self.turns.borrow_mut().remove(&client);
         }
         is_right
     }
@@ -123,6 +134,8 @@ mod tests {
 
     use super::*;
 
+    const HERE: UserId = UserId(7);
+
     fn credentials(name: &str, password: &str) -> Credentials {
         Credentials { name: name.into(), password: password.into() }
     }
@@ -138,11 +151,12 @@ mod tests {
         // A tenth of a second, for what takes a microsecond when it is remembered.
         let slow = passwords("sesame", 11);
         let anna = credentials("anna", "sesame");
-        let (first, second) = tokio::join!(logins.check(&slow, &anna), logins.check(&slow, &anna));
+        let (first, second) =
+            tokio::join!(logins.check(HERE, &slow, &anna), logins.check(HERE, &slow, &anna));
         assert!(first && second);
         let since = Instant::now();
         for _ in 0..1_000 {
-            assert!(logins.check(&slow, &anna).await);
+            assert!(logins.check(HERE, &slow, &anna).await);
         }
         let thousand = since.elapsed();
         let since = Instant::now();
@@ -150,11 +164,12 @@ mod tests {
         assert!(thousand < since.elapsed(), "{thousand:?}");
 
         let changed = passwords("simsala", 4);
-        assert!(!logins.check(&changed, &anna).await);
-        assert!(logins.check(&changed, &credentials("anna", "simsala")).await);
-        assert!(!logins.check(&changed, &credentials("bert", "simsala")).await);
-        assert!(!logins.check(&Arc::default(), &anna).await);
+        assert!(!logins.check(HERE, &changed, &anna).await);
+        assert!(logins.check(HERE, &changed, &credentials("anna", "simsala")).await);
+        assert!(!logins.check(HERE, &changed, &credentials("bert", "simsala")).await);
+        assert!(!logins.check(HERE, &Arc::default(), &anna).await);
         assert_eq!(logins.right.borrow().len(), 1);
+        assert!(logins.turns.borrow().is_empty());
     }
 
     #[tokio::test]
@@ -164,7 +179,7 @@ mod tests {
         let guess = credentials("anna", "guess");
         let mut others = 0;
         tokio::select! {
-            found = logins.check(&slow, &guess) => assert!(!found),
+            found = logins.check(HERE, &slow, &guess) => assert!(!found),
             () = async {
                 loop {
                     tokio::task::yield_now().await;
@@ -174,6 +189,23 @@ mod tests {
         }
         assert!(others > 1_000, "{others}");
         assert!(logins.right.borrow().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_guesses_waits_for_all_guesses_and_others_do_not() {
+        let logins = Logins::new();
+        let fast = passwords("sesame", 4);
+        let since = Instant::now();
+        let wrong = credentials("anna", "guess");
+        let guess = || logins.check(HERE, &fast, &wrong);
+        let other = async {
+            let anna = credentials("anna", "sesame");
+            assert!(logins.check(UserId(8), &fast, &anna).await);
+            since.elapsed()
+        };
+        let (.., other) = tokio::join!(guess(), guess(), guess(), other);
+        assert!(since.elapsed() >= 3 * PENALTY && other < PENALTY, "{other:?}");
+        assert!(logins.turns.borrow().is_empty());
     }
 
     #[test]

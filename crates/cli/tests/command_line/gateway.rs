@@ -107,6 +107,8 @@ fn nobody_becomes_a_user_who_does_not_exist() {
 fn the_schema_is_json_and_knows_the_tables() {
     let bench = Bench::new("gateway-schema");
     let schema = json(&bench.good(&["gateway", "check", "--schema"]));
+    let class = &schema["$defs"]["Group"]["properties"];
+    assert!(class["hosts"].is_object() && class["users"].is_object(), "{class}");
     for table in ["link", "intercept", "class", "timeouts", "limits", "tunnels"] {
         assert!(schema["properties"][table].is_object(), "{table}");
     }

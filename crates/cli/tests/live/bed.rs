@@ -84,7 +84,9 @@ impl Bed {
 
     /// Starts the gateway, and waits until its rules hold.
     pub(crate) fn start(&self, file: &str) -> Gateway {
-        self.start_with(file, |gateway| drop(gateway.arg("--rules")))
+        self.start_with(file, |gateway| {
+            gateway.arg("--rules");
+        })
     }
 
     /// The same with other arguments, or as somebody else.
@@ -167,6 +169,14 @@ impl Bed {
         let id = gateway.0.id().to_string();
         let sent = Command::new("kill").args(["-HUP", &id]).status();
         assert!(sent.is_ok_and(|status| status.success()));
+    }
+
+    /// Has a gateway end in order.
+    pub(crate) fn end(&self, mut gateway: Gateway) {
+        let id = gateway.0.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert!(gateway.0.wait().is_ok_and(|status| status.success()));
     }
 
     pub(crate) fn has_rules(&self) -> bool {

@@ -33,8 +33,9 @@ pub struct Request {
     pub method: String,
     /// The server that is asked for.
     pub target: Target,
-    /// The name, in small letters, or the address that the client knows the server by.
-    pub host: Option<String>,
+    /// What the client of an intercepted connection says that the server is called, in small
+    /// letters.
+    pub said_host: Option<String>,
     /// Who the client says it is, if it knows of the gateway.
     pub credentials: Option<Credentials>,
     /// The minor version of HTTP/1 that the client speaks.
@@ -128,7 +129,7 @@ impl Request {
         let mut request = Request {
             method: method.into(),
             target: Target { host: String::new(), port: 0 },
-            host: None,
+            said_host: None,
             credentials: None,
             version,
             framing,
@@ -151,7 +152,6 @@ impl Request {
             (_, Some(server)) => request.ask_server(target, server, fields)?,
         }
         if server.is_none() {
-            request.host = Some(request.target.host.clone());
             request.credentials = Credentials::read(fields);
         }
         Ok(request)
@@ -164,7 +164,7 @@ impl Request {
         Request {
             method: "CONNECT".into(),
             target: Target::at(server),
-            host,
+            said_host: host,
             credentials: None,
             version: 1,
             framing: Framing::Empty,
@@ -173,6 +173,12 @@ impl Request {
             keeps_connection: false,
             head: Vec::new(),
         }
+    }
+
+    /// The name that the client knows the server by, in small letters, or its address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.said_host.as_ref().unwrap_or(&self.target.host)
     }
 
     /// Writes the head for the server at this address, from an origin-form target. The
@@ -194,7 +200,7 @@ impl Request {
             Some(host) => {
                 let authority = Authority::try_from(host).map_err(|_| Fault::Host)?;
                 let named = Target::of(&authority, Some(server.port())).ok_or(Fault::Host)?;
-                self.host = Some(named.host);
+                self.said_host = Some(named.host);
                 host.to_vec()
             }
         };
@@ -343,7 +349,7 @@ mod tests {
         let request = read(&["GET /x?y HTTP/1.1", "Host: A.example:8080", "Keep-Alive: 3"]);
         let request = request.unwrap();
         assert_eq!(request.target.to_string(), "192.0.2.7:8080");
-        assert_eq!(request.host.as_deref(), Some("a.example"));
+        assert_eq!(request.host(), "a.example");
         let head = "GET /x?y HTTP/1.1\r\nHost: A.example:8080\r\nVia: 1.1 tidegate\r\n\r\n";
         assert_eq!(String::from_utf8(request.head).unwrap(), head);
         let old = read(&["GET / HTTP/1.0"]).unwrap();

@@ -31,7 +31,9 @@ pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
     let flags = if owned { "    flags owner\n" } else { "" };
     let mut text = format!("table inet {TABLE} {{\n{flags}");
     let of = |is_v4: bool| {
-        let sources = config.classes.iter().flat_map(|class| &class.sources);
+        // Whoever would have to log in cannot, and goes on to the server.
+        let open = config.classes.iter().filter(|class| class.names.is_none());
+        let sources = open.flat_map(|class| &class.sources);
         let mut sources: Vec<_> =
             sources.copied().filter(|source| matches!(source, IpNet::V4(_)) == is_v4).collect();
         sources = IpNet::aggregate(&sources);
@@ -221,6 +223,14 @@ table inet tidegate {
         assert!(!lean.contains("counter"), "{lean}");
         // Who listens for IPv4 alone takes nothing else.
         assert!(!lean.contains("udp") && !lean.contains("ip6 saddr"), "{lean}");
+    }
+
+    #[test]
+    fn who_would_have_to_log_in_is_not_taken() {
+        let mut config = config("[intercept]\nlisten = \"[::]:3130\"");
+        config.classes[1].names = Some(crate::class::Names::All);
+        let rules = ruleset(&config, false).expect("it intercepts");
+        assert!(rules.contains("{ 10.1.0.0/23 }") && !rules.contains("2001:db8"), "{rules}");
     }
 
     #[test]

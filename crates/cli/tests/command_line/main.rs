@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod curves;
+mod daemon;
 mod gateway;
 mod gateways;
 

@@ -15,7 +15,7 @@ async fn ask(admin: SocketAddr, line: &str, host: &str) -> Answer {
     Answer { head, body }
 }
 
-async fn status(admin: SocketAddr) -> Status {
+pub(crate) async fn status(admin: SocketAddr) -> Status {
     let answer = ask(admin, "GET /status", &admin.to_string()).await;
     assert_eq!(answer.status(), 200);
     serde_json::from_slice(&answer.body).expect("a status")

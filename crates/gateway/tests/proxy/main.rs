@@ -2,6 +2,7 @@
 
 mod admin;
 mod bed;
+mod faults;
 mod messages;
 mod places;
 mod reload;

@@ -31,9 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 root=$scratch/root
 # The suite of this machine, for whose libraries the binary was built.
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
-# Without what apt leaves to choose; man is what the manual pages are for.
-mmdebstrap --quiet --variant=minbase --include=man-db --mode=root \
-    --dpkgopt='path-include=/usr/share/man/*' "$suite" "$root" >"$scratch/log" 2>&1 </dev/null ||
+mmdebstrap --quiet --variant=minbase --include=man-db "$suite" "$root" >"$scratch/log" 2>&1 </dev/null ||
     skip "no clean Debian: $(tail -n 1 "$scratch/log")"
 
 files() {

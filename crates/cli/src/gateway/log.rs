@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use super::say;
 
-/// Lines that wait to be written: of some 250 bytes each, half a minute at 500 requests a
-/// second.
-const MOST_WAITING: usize = 16_384;
+/// Lines that wait to be written: a quarter of a minute at 500 requests a second, of some
+/// 250 bytes each.
+const MOST_WAITING: usize = 8_192;
 /// What is written at a time.
 const AT_ONCE: usize = 65_536;
 /// How long the end of the gateway waits for its last lines.
@@ -92,6 +92,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn write(&mut self, mut batch: Vec<u8>) {
+        let ends_of_others = usize::from(self.is_torn);
         if self.is_torn {
             batch.insert(0, b'\n');
         }
@@ -117,7 +118,8 @@ impl<W: Write> Writer<W> {
                 }
             }
             Err(error) => {
-                let lost = batch[written..].iter().filter(|byte| **byte == b'\n').count();
+                let missing = &batch[written.max(ends_of_others)..];
+                let lost = missing.iter().filter(|byte| **byte == b'\n').count();
                 self.lost.fetch_add(lost as u64, Ordering::AcqRel);
                 if !std::mem::replace(&mut self.is_failing, true) {
                     say(&format!("the log cannot be written: {error}; the gateway goes on"));

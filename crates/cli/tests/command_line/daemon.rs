@@ -229,6 +229,56 @@ fn without_descriptors_it_waits_and_says_so_and_then_goes_on() {
     });
 }
 
+#[test]
+fn steps_of_the_clock_change_nothing_but_the_times_in_the_log() {
+    let libraries = ["x86_64", "aarch64"]
+        .map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketime.so.1"));
+    let Some(library) = libraries.iter().find(|path| fs::exists(path).unwrap_or(false)) else {
+        // Past the harness, which hides what a test that passes prints.
+        writeln!(std::io::stderr(), "SKIP steps of the clock: there is no libfaketime").unwrap();
+        return;
+    };
+    let bench = Bench::new("daemon-clock");
+    bench.write("gateway.toml", FILE);
+    bench.write("offset", "+0");
+    let mut command = bench.command();
+    command.args(["gateway", "run", "gateway.toml"]).env("LD_PRELOAD", library);
+    command.env("FAKETIME_TIMESTAMP_FILE", bench.0.join("offset")).env("FAKETIME_NO_CACHE", "1");
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    let log = fs::File::create(bench.0.join("log")).unwrap();
+    let gateway = Running::start(command.stdout(log));
+    let server = server();
+    // A step would end it if the time between two requests were the clock's.
+    let mut idle = TcpStream::connect(gateway.address).unwrap();
+    let began = Instant::now();
+    for offset in ["+0", "+30d", "-30d", "+0"] {
+        bench.write("offset", offset);
+        assert!(ask(gateway.address, server).unwrap().ends_with("ok"), "{offset}");
+    }
+    write!(idle, "GET http://{server}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    idle.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("ok"), "{answer}");
+    bench.write(
+        "known.toml",
+        &FILE.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{}\"", gateway.admin)),
+    );
+    let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
+    assert!(status["uptime_s"].as_f64().unwrap() <= began.elapsed().as_secs_f64() + 5.0);
+    assert_eq!(status["classes"][0]["completed"], 5);
+    until("the log is written", || {
+        fs::read_to_string(bench.0.join("log")).unwrap().lines().count() >= 5
+    });
+    let log = fs::read_to_string(bench.0.join("log")).unwrap();
+    let days: std::collections::BTreeSet<_> = log
+        .lines()
+        .map(|line| json(line)["timestamp"].as_str().unwrap()[..10].to_owned())
+        .collect();
+    assert!(days.len() >= 3, "the clock has not been set: {days:?}");
+    let lines = log.lines().map(json);
+    assert!(lines.clone().all(|line| line["waited_ms"].as_u64().is_some_and(|ms| ms < 20_000)));
+}
+
 /// The time that a process has spent (proc_pid_stat(5)), of which a second has 100 ticks.
 fn cpu_time(process: u32) -> Duration {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();

@@ -7,6 +7,7 @@ mod curves;
 mod daemon;
 mod gateway;
 mod gateways;
+mod packaging;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Bed {
     pub(crate) client: Host,
     pub(crate) router: Host,
-    _server: Host,
+    pub(crate) server: Host,
     folder: PathBuf,
 }
 
@@ -79,17 +79,32 @@ impl Bed {
         server.run(echo).map_err(|reason| Missing(reason.to_string()))?;
         let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|reason| Missing(reason.to_string()))?;
-        Ok(Bed { client, router, _server: server, folder })
+        Ok(Bed { client, router, server, folder })
     }
 
     /// Starts the gateway, and waits until its rules hold.
     pub(crate) fn start(&self, file: &str) -> Gateway {
-        let path = self.folder.join("gateway.toml");
-        fs::write(&path, file).expect("it can be written");
+        self.start_by("exec \"$0\" gateway run --rules gateway.toml", file)
+    }
+
+    /// The same with a name server of the bed's own.
+    pub(crate) fn start_with_names(&self, server: &str, file: &str) -> Gateway {
+        let resolv = self.folder.join("resolv.conf");
+        fs::write(&resolv, format!("nameserver {server}\n")).expect("it can be written");
+        let mounted = "mount --bind resolv.conf \"$(readlink -f /etc/resolv.conf)\"";
+        let run = "exec \"$0\" gateway run --rules gateway.toml";
+        let all = format!("exec unshare --mount sh -c '{mounted} && {run}' \"$0\"");
+        self.start_by(&all, file)
+    }
+
+    /// By a command of the shell, to which the program is `$0`.
+    fn start_by(&self, command: &str, file: &str) -> Gateway {
+        let (folder, command) = (self.folder.clone(), command.to_owned());
+        fs::write(folder.join("gateway.toml"), file).expect("it can be written");
         let gateway = self.router.run(move || {
-            Command::new(env!("CARGO_BIN_EXE_tidegate"))
-                .args(["gateway", "run", "--rules"])
-                .arg(path)
+            Command::new("sh")
+                .args(["-c", &command, env!("CARGO_BIN_EXE_tidegate")])
+                .current_dir(folder)
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
                 .spawn()

@@ -3,3 +3,4 @@
 
 mod bed;
 mod intercept;
+mod names;

@@ -7,8 +7,10 @@ mod service;
 mod top;
 
 use std::fmt::{Display, Write as _};
+use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -202,7 +204,9 @@ fn say(text: &str) {
 pub(crate) fn run(path: &Path, with_rules: bool) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
     let failed = |reason: io::Error| Failure::Other(reason.to_string());
-    let log = log::Log::to(io::stdout()).map_err(failed)?;
+    // Without the buffer of the standard library, which would keep what a full disk refused.
+    let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let log = log::Log::to(File::from(out)).map_err(failed)?;
     let writer = log.clone();
     tracing_subscriber::fmt()
         .json()

@@ -3,11 +3,12 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page clean compiler
+.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
-	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo'
+	@echo 'make deb     build the Debian package of the program and the gateway'
+	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo, deb'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make generated  write the schemas and the tables of pages from the code'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
@@ -25,10 +26,16 @@ demo: compiler
 	cargo build --release --locked --package tidegate
 	@tools/demo.sh
 
+deb: compiler
+	@tools/require.sh package
+	cargo build --release --locked --package tidegate
+	@tools/build-deb.sh
+
 test: lint checks packages
 	@tools/require.sh network || true
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory demo
+	@tools/check-deb.sh
 
 golden: compiler
 	cargo test --package tidegate --test golden --locked

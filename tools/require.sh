@@ -4,6 +4,8 @@
 #   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
 #   tools/require.sh network           ip and nft, which live tests need; the same
+#   tools/require.sh package           what builds a Debian package; the same
+#   tools/require.sh clean-debian      what makes a clean Debian; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -103,15 +105,18 @@ optional() {
     exit 1
 }
 
-# network: the programs that set up networks and their rules.
-network() {
+# programs WHAT PROGRAM:PACKAGE...: programs that WHAT needs, and their packages.
+programs() {
+    what=$1
+    shift
     PATH=$PATH:/usr/sbin:/sbin
     missing=
-    command -v ip >/dev/null || missing=iproute2
-    command -v nft >/dev/null || missing="$missing nftables"
+    for pair in "$@"; do
+        command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
+    done
     # shellcheck disable=SC2086 # These are names of packages.
     [ -z "$missing" ] || install $missing >&2 && exit 0
-    echo "SKIP live networks: missing $missing"
+    echo "SKIP $what: missing$missing"
     exit 1
 }
 
@@ -119,9 +124,11 @@ case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
 clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
-network) network ;;
+network) programs 'live networks' ip:iproute2 nft:nftables ;;
+package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
+clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian" >&2
     exit 2
     ;;
 esac

@@ -1,12 +1,17 @@
 //! `tidegate gateway`: the live request gateway.
 
+mod descriptors;
+mod log;
 mod rights;
 mod rules;
+mod service;
 mod top;
 
 use std::fmt::{Display, Write as _};
+use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +28,7 @@ use crate::output::{print, print_json};
 
 /// Names are resolved in threads, and no more than this at once: a name server that is
 /// silent holds them up.
-const RESOLVERS: usize = 16;
+const RESOLVERS: usize = 64;
 
 /// How long a gateway on this machine may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -238,41 +243,58 @@ fn status_text(status: &Status) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
+/// Tells whoever started it. If nobody hears it, the gateway serves all the same.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "tidegate: {text}");
+}
+
 pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(), Failure> {
     let config = file::read(path).map_err(Failure::input)?;
     let user = user.map(rights::user).transpose()?;
-    tracing_subscriber::fmt().json().flatten_event(true).with_writer(io::stdout).init();
+    let failed = |reason: io::Error| Failure::Other(reason.to_string());
+    // Without the buffer of the standard library, which would keep what a full disk refused.
+    let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let (log, writer) = log::Log::to(File::from(out));
+    let lines = log.clone();
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .log_internal_errors(false)
+        .with_writer(move || lines.clone())
+        .init();
+    let too_few = descriptors::take(&config);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(RESOLVERS)
         .build();
-    let failed = |reason: io::Error| Failure::Other(reason.to_string());
     let runtime = runtime.map_err(failed)?;
     let served: Result<(), Failure> = runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(failed)?;
         let gateway = Gateway::bind(config.clone(), seed()).await.map_err(failed)?;
         for address in gateway.addresses().map_err(failed)? {
-            eprintln!("tidegate: listening at {address}");
+            say(&format!("listening at {address}"));
         }
         if let Some(address) = gateway.intercept_address() {
-            eprintln!("tidegate: intercepting at {address}");
+            say(&format!("intercepting at {address}"));
         }
         if let Some(address) = gateway.admin_address() {
-            eprintln!("tidegate: admin at {address}");
+            say(&format!("admin at {address}"));
         }
         rights::give_up(user.as_ref(), with_rules)?;
+        writer.start().map_err(failed)?;
+        too_few.iter().for_each(|text| say(text));
         if let Some(user) = &user
             && let Err(error) = file::read(path)
         {
-            eprintln!("tidegate: SIGHUP will change nothing: to '{}', {error}", user.name);
+            say(&format!("SIGHUP will change nothing: to '{}', {error}", user.name));
         }
         // Not before somebody listens.
         let mut rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
         let control = gateway.control();
         let counts = config.intercept.as_ref().is_some_and(|intercept| intercept.count_others);
         if counts && !with_rules {
-            eprintln!("tidegate: 'count_others' counts nothing without --rules");
+            say("'count_others' counts nothing without --rules");
         }
         let counting = async {
             match counts && with_rules {
@@ -282,6 +304,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
         };
         let reload = async {
             while hung_up.recv().await.is_some() {
+                service::reloading();
                 match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
                     let changed = control.change(config.clone());
                     changed.map_err(|fixed| format!("{}: {fixed}", path.display()))?;
@@ -290,19 +313,24 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                     Ok(()) => tracing::info!("the file was read again"),
                     Err(error) => tracing::error!(error, "the earlier settings stay"),
                 }
+                service::ready(&control);
             }
         };
+        service::ready(&control);
         tokio::select! {
             () = gateway.serve() => {}
             () = reload => {}
             () = counting => {}
+            () = service::watch(&control) => {}
             interrupted = tokio::signal::ctrl_c() => interrupted.map_err(failed)?,
             _ = terminated.recv() => {}
         }
+        service::stopping();
         Ok(())
     });
     // A name server that is silent is not waited for.
     runtime.shutdown_background();
+    log.finish();
     served
 }
 

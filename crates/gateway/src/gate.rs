@@ -23,7 +23,9 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
+
+use crate::counter::Counter;
 
 /// As a length of time of the standard library.
 pub(crate) fn duration(span: Span) -> Duration {
@@ -38,6 +40,7 @@ pub(crate) struct Gate {
     /// When the state machine wants to be asked again.
     due: Cell<Option<Instant>>,
     due_changed: Notify,
+    reports: Cell<u64>,
 }
 
 #[derive(Debug)]
@@ -154,6 +157,7 @@ impl Gate {
             }),
             due: Cell::new(None),
             due_changed: Notify::new(),
+            reports: Cell::new(0),
         })
     }
 
@@ -199,16 +203,24 @@ impl Gate {
 
     /// Tells the state machine every [`REPORT_EVERY`] what the access link has carried:
     /// what `counter` says, or else all that servers sent to the gateway, with headers.
-    pub(crate) async fn keep_books(&self, mut counter: impl FnMut() -> Option<Bytes>) {
+    pub(crate) async fn keep_books(&self, mut counter: Option<Counter>) {
         let mut ticks = tokio::time::interval(duration(REPORT_EVERY));
+        // After a stop of the process there is one time to report about, and not many.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let counted = counter();
+            self.reports.set(self.reports.get() + 1);
+            let counted = counter.as_mut().map(Counter::carried);
             self.tell(|core, now| {
                 let carried = counted.unwrap_or(with_headers(core.received));
                 core.proxy.report(now, carried);
             });
         }
+    }
+
+    /// How often that was.
+    pub(crate) fn reports(&self) -> u64 {
+        self.reports.get()
     }
 
     /// A request of this user was heard.

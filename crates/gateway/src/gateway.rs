@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
+use tidegate_core::Span;
 use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
-use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use crate::admin;
 use crate::books::Books;
 use crate::client::{self, Client};
 use crate::config::{Config, Current, Fixed};
+use crate::counter::Counter;
 use crate::gate::{Gate, Standing};
 use crate::intercept::Intercept;
 use crate::log::{REQUESTS, Record};
@@ -30,6 +31,9 @@ use crate::status::{ClassStatus, Status, UserStatus, name_of};
 /// descriptors or memory, and the reason has to pass.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
+/// How often that is said.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
 /// Users in a status.
 const TOP_USERS: usize = 10;
 
@@ -40,6 +44,7 @@ pub struct Gateway {
     listeners: Vec<TcpListener>,
     intercepted: Option<TcpListener>,
     admin: Option<TcpListener>,
+    counter: Option<Counter>,
 }
 
 /// Changes the settings of a gateway that serves.
@@ -59,6 +64,19 @@ impl Control {
         // They may lead where nobody may go any more.
         self.0.servers.close_all();
         Ok(())
+    }
+
+    /// What the gateway has come to.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.0.status()
+    }
+
+    /// How often the scheduler was told what the link has carried: it grows for as long as
+    /// the gateway works, ten times a second.
+    #[must_use]
+    pub fn reports(&self) -> u64 {
+        self.0.gate.reports()
     }
 }
 
@@ -104,10 +122,7 @@ impl Gateway {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
-        if let Some(interface) = config.interface.as_ref().filter(|name| carried(name).is_none()) {
-            let reason = format!("there is no network interface '{interface}'");
-            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
-        }
+        let counter = config.interface.as_deref().map(Counter::open).transpose()?;
         let scheduler = Scheduler::new(config.settings, config.rate, &config.weights(), seed);
         let settings = ProxyConfig {
             patience: Some(config.timeouts.server),
@@ -134,7 +149,7 @@ impl Gateway {
             connections: Cell::new(0),
             connections_of: RefCell::default(),
         };
-        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin })
+        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin, counter })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -165,14 +180,12 @@ impl Gateway {
 
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners, intercepted, admin } = self;
+        let Gateway { house, listeners, intercepted, admin, counter } = self;
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
         tasks.spawn_local(async move { gate.keep_time().await });
-        let (gate, interface) = (house.gate.clone(), house.config.get().interface.clone());
-        tasks.spawn_local(async move {
-            gate.keep_books(|| interface.as_deref().and_then(carried)).await;
-        });
+        let gate = house.gate.clone();
+        tasks.spawn_local(async move { gate.keep_books(counter).await });
         for listener in listeners {
             tasks.spawn_local(accept(house.clone(), listener, None));
         }
@@ -200,21 +213,8 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-/// All bytes that an interface has ever received; `None` if there is no such interface.
-fn carried(interface: &str) -> Option<Bytes> {
-    // Of the network namespace of this process, unlike /sys.
-    let counters = std::fs::read_to_string("/proc/net/dev").ok()?;
-    carried_by(interface, &counters)
-}
-
-/// proc_net(5): a line for each interface, whose first number is what it received.
-fn carried_by(interface: &str, counters: &str) -> Option<Bytes> {
-    let mut lines = counters.lines().filter_map(|line| line.split_once(':'));
-    let (_, numbers) = lines.find(|(name, _)| name.trim() == interface)?;
-    numbers.split_whitespace().next()?.parse().ok().map(Bytes)
-}
-
 async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Intercept>) {
+    let mut said: Option<Instant> = None;
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
@@ -227,7 +227,12 @@ async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Inter
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "no connection can be accepted");
+                if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
+                    tracing::warn!(%error, "no connection can be accepted");
+                    said = Some(Instant::now());
+                }
+                // What nobody needs now may be what is missing.
+                house.servers.close_all();
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -373,23 +378,5 @@ impl House {
             classes: classes.collect(),
             top_users: top.collect(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interface_is_found_by_its_whole_name() {
-        let counters = "Inter-|   Receive                            |  Transmit\n \
-            face |bytes    packets errs drop fifo frame compressed multicast|bytes\n    \
-            lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n\
-            eth0.7:20000000000 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n  \
-            eth0: 30 7 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n";
-        assert_eq!(carried_by("eth0", counters), Some(Bytes(30)));
-        assert_eq!(carried_by("eth0.7", counters), Some(Bytes(20_000_000_000)));
-        assert_eq!(carried_by("eth", counters), None);
-        assert!(carried("lo").is_some(), "every machine has it");
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Relay<'a> {
         // Before its turn, which is too precious to wait for a name in.
         let mut addresses = match servers.has_kept(&target) {
             true => Vec::new(),
-            false => servers.resolve(&target).await?,
+            false => servers.resolve(self.client.user, &target).await?,
         };
         let mut body = Body::new(self.request.framing);
         let is_small = body.left().is_some_and(|left| left <= UPLOAD);
@@ -138,7 +138,7 @@ impl<'a> Relay<'a> {
         let mut uploaded = None;
         if is_upload {
             if addresses.is_empty() {
-                addresses = servers.resolve(&target).await?;
+                addresses = servers.resolve(self.client.user, &target).await?;
             }
             let mut server = self.dial(None, &addresses).await?;
             out = self.upload(&mut server, &mut body, out).await?;
@@ -163,7 +163,7 @@ impl<'a> Relay<'a> {
                 match asked {
                     Err(Failure::Stale) => {
                         if addresses.is_empty() {
-                            addresses = servers.resolve(&target).await?;
+                            addresses = servers.resolve(self.client.user, &target).await?;
                         }
                         let server = self.dial(Some(&exchange), &addresses).await?;
                         self.ask(&exchange, server, &out).await?
@@ -178,7 +178,7 @@ impl<'a> Relay<'a> {
     /// Opens a tunnel, which is dialled for at once, because it asks for nothing before
     /// bytes flow.
     async fn connect(&mut self) -> Result<Next, Failure> {
-        let addresses = self.house.servers.resolve(&self.request.target).await?;
+        let addresses = self.house.servers.resolve(self.client.user, &self.request.target).await?;
         let server = self.dial(None, &addresses).await?;
         let tunnel = self.open()?;
         if self.client.server.is_none() {

@@ -10,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 
-use tidegate_core::request::OriginId;
+use tidegate_core::request::{OriginId, UserId};
 use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::config::Current;
 use crate::gate::duration;
 use crate::message::Target;
+use crate::names::Names;
 use crate::socket::{self, Inbox};
 
 /// What the receive buffer of a connection holds at least when responses are held back:
@@ -102,23 +103,28 @@ pub(crate) struct Servers {
     config: Rc<Current>,
     /// The ports at which the gateway itself answers.
     own_ports: Vec<u16>,
+    names: Names,
     kept: RefCell<BTreeMap<Target, VecDeque<(Server, Instant)>>>,
 }
 
 impl Servers {
     pub(crate) fn new(config: Rc<Current>, own_ports: Vec<u16>) -> Servers {
-        Servers { config, own_ports, kept: RefCell::default() }
+        Servers { config, own_ports, names: Names::default(), kept: RefCell::default() }
     }
 
-    /// The addresses of a target that may be dialled.
-    pub(crate) async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, DialError> {
+    /// The addresses of a target of this user that may be dialled.
+    pub(crate) async fn resolve(
+        &self,
+        user: UserId,
+        target: &Target,
+    ) -> Result<Vec<SocketAddr>, DialError> {
         let port = target.port;
         let addresses: Vec<SocketAddr> = match target.host.parse::<IpAddr>() {
             Ok(address) => vec![(address, port).into()],
             Err(_) => {
-                let found = tokio::net::lookup_host((target.host.as_str(), port));
+                let found = self.names.find(user, &target.host, port);
                 let found = timeout(duration(self.config.get().timeouts.connect), found).await;
-                found.map_err(|_| DialError::Late)?.map_err(DialError::Unknown)?.collect()
+                found.map_err(|_| DialError::Late)?.map_err(DialError::Unknown)?
             }
         };
         let found = addresses.len();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::BufMut;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -89,6 +90,15 @@ pub(crate) async fn write_all(
         }
     }
     Ok(())
+}
+
+/// Waits until a connection is reset, or its other end has vanished.
+pub(crate) async fn broken(stream: &TcpStream) {
+    while let Ok(ready) = stream.ready(Interest::ERROR).await {
+        if ready.is_error() {
+            return;
+        }
+    }
 }
 
 /// How many bytes have come and are not read.

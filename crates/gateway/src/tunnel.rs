@@ -49,7 +49,12 @@ pub(crate) async fn carry(
         tokio::pin!(up, down);
         tokio::select! {
             over = &mut up => match over {
-                Over::Finished => down.await,
+                // Nothing is read of a client that has finished, so it has to be asked
+                // whether it still takes what comes.
+                Over::Finished => tokio::select! {
+                    over = down => over,
+                    () = socket::broken(client) => Over::Broken,
+                },
                 Over::Broken => over,
             },
             over = &mut down => match over {

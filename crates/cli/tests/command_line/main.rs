@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod curves;
+mod daemon;
 mod gateway;
 mod gateways;
+mod packaging;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Bed {
     pub(crate) client: Host,
     pub(crate) router: Host,
-    _server: Host,
+    pub(crate) server: Host,
     folder: PathBuf,
 }
 
@@ -79,7 +79,7 @@ impl Bed {
         server.run(echo).map_err(|reason| Missing(reason.to_string()))?;
         let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|reason| Missing(reason.to_string()))?;
-        Ok(Bed { client, router, _server: server, folder })
+        Ok(Bed { client, router, server, folder })
     }
 
     /// Starts the gateway, and waits until its rules hold.
@@ -111,13 +111,40 @@ impl Bed {
         file: &str,
         prepare: impl FnOnce(&mut Command) + Send + 'static,
     ) -> io::Result<Gateway> {
-        let path = self.folder.join("gateway.toml");
-        fs::write(&path, file).expect("it can be written");
+        let mut gateway = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        gateway.args(["gateway", "run"]);
+        self.spawn(gateway, file, |gateway| {
+            prepare(gateway);
+            gateway.arg("gateway.toml");
+        })
+    }
+
+    /// Starts a gateway with rules and a name server of the bed's own.
+    pub(crate) fn start_with_names(&self, server: &str, file: &str) -> Gateway {
+        let resolv = self.folder.join("resolv.conf");
+        fs::write(&resolv, format!("nameserver {server}\n")).expect("it can be written");
+        let mounted = "mount --bind resolv.conf \"$(readlink -f /etc/resolv.conf)\"";
+        let run = "exec \"$0\" gateway run --rules gateway.toml";
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", &format!("{mounted} && {run}")]);
+        shell.arg(env!("CARGO_BIN_EXE_tidegate"));
+        let gateway = self.spawn(shell, file, |_| {}).expect("it starts");
+        self.until("the rules are set", || self.has_rules());
+        gateway
+    }
+
+    /// Starts what becomes a gateway, and waits until it listens.
+    fn spawn(
+        &self,
+        mut command: Command,
+        file: &str,
+        prepare: impl FnOnce(&mut Command) + Send + 'static,
+    ) -> io::Result<Gateway> {
+        fs::write(self.folder.join("gateway.toml"), file).expect("it can be written");
+        command.current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::piped());
         let gateway = self.router.run(move || {
-            let mut gateway = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-            gateway.args(["gateway", "run"]);
-            prepare(&mut gateway);
-            gateway.arg(path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
+            prepare(&mut command);
+            command.spawn()
         });
         let mut gateway = Gateway(gateway?);
         let stderr = gateway.0.stderr.take().expect("it is a pipe");

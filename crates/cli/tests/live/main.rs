@@ -4,4 +4,5 @@
 mod bed;
 mod classes;
 mod intercept;
+mod names;
 mod rights;

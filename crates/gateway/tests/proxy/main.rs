@@ -3,6 +3,7 @@
 mod admin;
 mod bed;
 mod classes;
+mod faults;
 mod messages;
 mod places;
 mod reload;

@@ -232,6 +232,27 @@ async fn what_smuggles_requests_is_refused_and_reaches_no_server() {
             ("X: a\nContent-Length: 3\r\n\r\nabc", 400),
             ("X : a\r\n\r\n", 400),
             ("Host: b\r\n\r\n", 400),
+            // Lengths that some readers take for numbers.
+            ("Content-Length: +3\r\n\r\nabc", 400),
+            ("Content-Length: -3\r\n\r\nabc", 400),
+            ("Content-Length: 0x3\r\n\r\nabc", 400),
+            ("Content-Length: 3 \t3\r\n\r\nabc", 400),
+            ("Content-Length: 3, 4\r\n\r\nabc", 400),
+            ("Content-Length: 99999999999999999999\r\n\r\nabc", 400),
+            ("Content-Length:\r\n\r\nabc", 400),
+            // Codings that some readers take for `chunked`.
+            ("Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501),
+            ("Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 501),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n", 501),
+            ("Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 400),
+            ("Transfer_Encoding\0: chunked\r\n\r\n0\r\n\r\n", 400),
+            // Ends of lines and of heads that some readers see.
+            ("X: a\rContent-Length: 3\r\n\r\nabc", 400),
+            ("X: a\0b\r\n\r\n", 400),
+            ("X: a\r\n\nabc", 400),
+            (": a\r\n\r\n", 400),
+            (" X: a\r\n\r\n", 400),
+            ("X\r\n\r\n", 400),
         ] {
             let mut client = Client::of(gateway, 1, 1).await;
             client.send(format!("{target}{rest}")).await;
@@ -240,12 +261,46 @@ async fn what_smuggles_requests_is_refused_and_reaches_no_server() {
             assert!(answer.has("Connection: close"));
             assert_eq!(client.rest().await.expect("it ends in order"), b"", "{rest}");
         }
-        // Extensions of chunks come after the head has gone.
-        let mut client = Client::of(gateway, 1, 1).await;
-        client.send(format!("{target}Transfer-Encoding: chunked\r\n\r\n")).await;
-        client.send("3;a=b\r\nabc\r\n0\r\n\r\n").await;
-        assert_eq!(client.answer().await.status(), 400);
+        // What is wrong with chunks comes after the head has gone.
+        for chunks in [
+            "3;a=b\r\nabc\r\n0\r\n\r\n",
+            "3\nabc\r\n0\r\n\r\n",
+            "3\r\nabcd\r\n0\r\n\r\n",
+            "0x3\r\nabc\r\n0\r\n\r\n",
+            " 3\r\nabc\r\n0\r\n\r\n",
+            "-3\r\nabc\r\n0\r\n\r\n",
+            "fffffffffffffffff\r\nabc\r\n0\r\n\r\n",
+            "\r\nabc\r\n0\r\n\r\n",
+        ] {
+            let mut client = Client::of(gateway, 1, 1).await;
+            client.send(format!("{target}Transfer-Encoding: chunked\r\n\r\n")).await;
+            client.send(chunks).await;
+            assert_eq!(client.answer().await.status(), 400, "{chunks:?}");
+        }
         assert!(!server.heard().contains("abc"));
+        let lines = [
+            ("POST /only-a-path HTTP/1.1", 400),
+            ("POST ftp://a/ HTTP/1.1", 400),
+            ("POST http://user@a/ HTTP/1.1", 400),
+            ("POST http://a:0/ HTTP/1.1", 400),
+            ("POST http://a:99999/ HTTP/1.1", 400),
+            ("POST http:///x HTTP/1.1", 400),
+            ("POST  http://a/ HTTP/1.1", 400),
+            ("POST http://a/ b HTTP/1.1", 505),
+            ("POST http://a/ HTTP/2.0", 505),
+            ("POST http://a/ HTTP/1.1 ", 400),
+            ("POST http://a/", 400),
+            ("PO\u{7f}ST http://a/ HTTP/1.1", 400),
+            ("CONNECT a HTTP/1.1", 400),
+            ("CONNECT a:0 HTTP/1.1", 400),
+            ("CONNECT http://a:80/ HTTP/1.1", 400),
+            ("TRACE http://a/ HTTP/1.1", 405),
+        ];
+        for (line, status) in lines {
+            let mut client = Client::of(gateway, 1, 1).await;
+            client.send(format!("{line}\r\nHost: a\r\n\r\n")).await;
+            assert_eq!(client.answer().await.status(), status, "{line:?}");
+        }
     })
     .await;
 }

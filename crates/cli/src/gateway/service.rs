@@ -1,0 +1,70 @@
+//! What a service manager is told: systemd's notifications (sd_notify(3)).
+//!
+//! Where nobody asks for them, in an ordinary shell for example, nothing happens. The
+//! watchdog is fed from the thread that serves, and only while the scheduler hears what the
+//! link carries: a gateway that is stuck is started anew.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tidegate_core::Rate;
+use tidegate_gateway::{Control, Status};
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often it says what it does.
+const STATUS_EVERY: Duration = Duration::from_secs(10);
+
+/// Clients are served from now on, and the settings are those of the file.
+pub(crate) fn ready(control: &Control) {
+    tell(&[NotifyState::Ready, NotifyState::Status(&text(&control.status()))]);
+}
+
+/// The file is read again, until it is [`ready`].
+pub(crate) fn reloading() {
+    let Ok(now) = NotifyState::monotonic_usec_now() else { return };
+    tell(&[NotifyState::Reloading, now]);
+}
+
+/// It ends.
+pub(crate) fn stopping() {
+    tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+}
+
+/// Says for ever that it works, as often as the service manager wants to hear it.
+pub(crate) async fn watch(control: &Control) {
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        return std::future::pending().await;
+    }
+    let watchdog = sd_notify::watchdog_enabled();
+    // Three times in the time that it gives: one may be late on a busy machine.
+    let every = watchdog.map_or(STATUS_EVERY, |time| STATUS_EVERY.min(time / 3));
+    let mut ticks = interval(every.max(Duration::from_millis(1)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut heard = None;
+    loop {
+        ticks.tick().await;
+        let status = text(&control.status());
+        let mut states = vec![NotifyState::Status(&status)];
+        if watchdog.is_some() && heard.replace(control.reports()) != Some(control.reports()) {
+            states.push(NotifyState::Watchdog);
+        }
+        tell(&states);
+    }
+}
+
+fn text(status: &Status) -> String {
+    format!(
+        "{} on {}: {} connections, {} in line, {} outstanding, {} tunnels",
+        status.scheduler,
+        Rate(status.rate_bps),
+        status.connections,
+        status.waiting,
+        status.outstanding,
+        status.tunnels
+    )
+}
+
+/// A service manager that does not listen is no reason to stop.
+fn tell(states: &[NotifyState<'_>]) {
+    let _ = sd_notify::notify(states);
+}

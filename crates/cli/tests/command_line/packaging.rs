@@ -1,0 +1,116 @@
+//! What the Debian package installs besides the program: examples, which the tutorial walks
+//! through, and the unit of systemd.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Bench, json};
+
+fn packaging(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn examples() -> Vec<PathBuf> {
+    let all = fs::read_dir(packaging("examples")).unwrap();
+    let mut all: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn every_example_is_correct_and_listens_on_this_machine_only() {
+    let bench = Bench::new("packaging-examples");
+    assert!(examples().len() >= 2);
+    for example in examples() {
+        let plan = bench.good(&["gateway", "check", &example.display().to_string(), "--json"]);
+        let plan = json(&plan);
+        let listens = plan["listen"].as_array().unwrap().iter().chain([&plan["admin"]]);
+        for address in listens {
+            assert!(address.as_str().unwrap().starts_with("127.0.0.1:"), "{plan}");
+        }
+    }
+}
+
+/// The fenced blocks of a page in this language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn what_the_tutorial_shows_of_files_stands_in_them_and_its_changes_are_correct() {
+    let bench = Bench::new("packaging-tutorial");
+    let page = read(&packaging("../docs/tutorial-gateway.md"));
+    let shown = blocks(&page, "toml");
+    assert!(!shown.is_empty());
+    for block in shown {
+        let is_known = examples().iter().any(|example| read(example).contains(block));
+        assert!(is_known, "no example has:\n{block}");
+    }
+    // What its commands make of the file: the package installs the first, and `cp` the others.
+    bench.write("gateway.toml", &read(&packaging("examples/household.toml")));
+    let (mut copied, mut changed) = (0, 0);
+    for line in blocks(&page, "sh").iter().flat_map(|block| block.lines()) {
+        let words: Vec<_> = line.split(' ').collect();
+        if let ["cp", example, "/etc/tidegate/gateway.toml"] = words[..] {
+            let name = example.strip_prefix("/usr/share/doc/tidegate/").expect(line);
+            bench.write("gateway.toml", &read(&packaging(name)));
+            copied += 1;
+        } else if let Some((_, change)) = line.split_once("sed --in-place '") {
+            let before = bench.bytes("gateway.toml");
+            let change = change.split('\'').next().unwrap();
+            let edit = ["--in-place", change, "gateway.toml"];
+            let edited = Command::new("sed").args(edit).current_dir(&bench.0).status();
+            assert!(edited.unwrap().success(), "{line}");
+            assert_ne!(before, bench.bytes("gateway.toml"), "{line}");
+            changed += 1;
+        }
+        bench.good(&["gateway", "check", "gateway.toml"]);
+    }
+    assert!(copied >= 1 && changed >= 3, "{copied} {changed}");
+}
+
+/// The output of `systemd-analyze`; `None` where there is none, which is said.
+fn analyze(bench: &Bench, arguments: &[&str]) -> Option<(bool, String)> {
+    let ran = Command::new("systemd-analyze").args(arguments).current_dir(&bench.0).output();
+    let Ok(output) = ran else {
+        // Past the harness, which hides what a test that passes prints.
+        writeln!(io::stderr(), "SKIP the unit of systemd: there is no systemd-analyze").unwrap();
+        return None;
+    };
+    let text = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
+}
+
+#[test]
+fn the_unit_is_correct_and_exposes_little_with_and_without_interception() {
+    let bench = Bench::new("packaging-unit");
+    let unit = "tidegate-gateway.service";
+    let text = read(&packaging("systemd").join(unit));
+    // It has to be there, and is not yet installed.
+    bench.write(unit, &text.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate")));
+    // `systemd-analyze security` of systemd 252; the page has the exact figures.
+    for (intercepts, most) in [(false, "13"), (true, "18")] {
+        if intercepts {
+            fs::create_dir_all(bench.0.join(format!("{unit}.d"))).unwrap();
+            let drop_in = read(&packaging("systemd/intercept.conf"));
+            let drop_in = drop_in.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate"));
+            bench.write(&format!("{unit}.d/intercept.conf"), &drop_in);
+        }
+        let path = format!("./{unit}");
+        let Some((works, said)) = analyze(&bench, &["verify", "--man=no", &path]) else { return };
+        // It also complains about other units of the machine.
+        let about_it: Vec<_> = said.lines().filter(|line| line.contains("tidegate")).collect();
+        assert!(works && about_it.is_empty(), "{said}");
+        let threshold = format!("--threshold={most}");
+        let arguments = ["security", "--offline=true", "--no-pager", &threshold, &path];
+        let Some((works, said)) = analyze(&bench, &arguments) else { return };
+        assert!(works, "{said}");
+    }
+}

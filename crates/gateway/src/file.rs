@@ -45,6 +45,7 @@ use tidegate_files::{
 };
 
 use crate::config::{Class, Config, Limits, Timeouts};
+use crate::token::{self, Token};
 use intercept::{InterceptTable, intercept};
 
 /// Where clients find it when the file does not say: the port that Squid made usual, on
@@ -63,9 +64,11 @@ const TIMES: (Span, Span) = (Span::millis(1), Span::seconds(86_400));
 struct Document {
     /// Addresses and ports at which clients find it; by default 127.0.0.1:3128.
     listen: Option<At<Vec<Quantity<SocketAddress>>>>,
-    /// An address and port of this machine only, such as 127.0.0.1:3129, for /status and
-    /// /metrics.
+    /// An address and port, such as 127.0.0.1:3129, for the live page, /status and
+    /// /metrics; others than this machine's own need a token.
     admin: Option<Quantity<SocketAddress>>,
+    /// A file with what whoever asks there has to know, relative to this file.
+    admin_token_file: Option<At<String>>,
     /// Connections that are taken without their clients' knowledge.
     intercept: Option<At<InterceptTable>>,
     /// The access link.
@@ -261,14 +264,16 @@ pub fn read(path: &Path) -> Result<Config, FileError> {
     parse(&name, &text)
 }
 
-/// Reads a file from `text`; `name` is for messages.
+/// Reads a file from `text`; `name` is for messages, and what the text names is relative
+/// to it.
 ///
 /// # Errors
 /// When it makes no sense.
 pub fn parse(name: &str, text: &str) -> Result<Config, FileError> {
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
     toml::from_str(text)
         .map_err(|error| Mistake::from_toml(&error))
-        .and_then(|document: Document| config(&document))
+        .and_then(|document: Document| config(&document, folder))
         .map_err(|mistake| mistake.in_file(name, text))
 }
 
@@ -278,7 +283,7 @@ pub fn json_schema() -> String {
     schema_of::<Document>()
 }
 
-fn config(document: &Document) -> Result<Config, Mistake> {
+fn config(document: &Document, folder: &Path) -> Result<Config, Mistake> {
     let Link { rate, interface } = &document.link;
     if let Some(interface) = interface
         && (interface.is_empty() || interface.contains(['/', '.']) || interface.len() > 15)
@@ -294,8 +299,15 @@ fn config(document: &Document) -> Result<Config, Mistake> {
         Some(list) => list.iter().map(|address| address.value.0.0).collect(),
     };
     let admin = document.admin.as_ref();
-    if let Some(admin) = admin.filter(|admin| !admin.value.0.0.ip().is_loopback()) {
-        let expected = "an address of this machine only, such as '127.0.0.1:3129'";
+    let admin_token = document.admin_token_file.as_ref().map(|written| {
+        let found = Token::read(&folder.join(&written.value));
+        found.map_err(|found| Mistake::at(&written.place, found, token::EXPECTED))
+    });
+    let admin_token = admin_token.transpose()?;
+    let is_open = |address: SocketAddr| !address.ip().is_loopback() && admin_token.is_none();
+    if let Some(admin) = admin.filter(|admin| is_open(admin.value.0.0)) {
+        let expected = "an address of this machine only, such as '127.0.0.1:3129', or beside it \
+            admin_token_file";
         return Err(Mistake::at(&admin.place, format!("'{}'", admin.value.0.0), expected));
     }
     let (scheduler, settings) = scheduler(document.scheduler.as_ref())?;
@@ -303,6 +315,7 @@ fn config(document: &Document) -> Result<Config, Mistake> {
         intercept: document.intercept.as_ref().map(intercept).transpose()?,
         listen,
         admin: admin.map(|admin| admin.value.0.0),
+        admin_token,
         rate: within(rate, RATES)?,
         interface: interface.as_ref().map(|interface| interface.value.clone()),
         scheduler,

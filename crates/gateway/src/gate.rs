@@ -25,6 +25,8 @@ use tidegate_core::{Bytes, Rate, Span, Time};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::times::since;
+
 /// As a length of time of the standard library.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.0)
@@ -49,6 +51,8 @@ struct Core {
     /// With what is read alone, the scheduler would take what it knows to have come for
     /// more than the link has carried, and the difference for room.
     received: Bytes,
+    /// What the link had carried at the first report, and at the last.
+    carried: Option<(Bytes, Bytes)>,
 }
 
 /// A state that tasks wait for.
@@ -151,6 +155,7 @@ impl Gate {
                 exchanges: BTreeMap::new(),
                 tunnels: BTreeMap::new(),
                 received: Bytes::ZERO,
+                carried: None,
             }),
             due: Cell::new(None),
             due_changed: Notify::new(),
@@ -206,6 +211,7 @@ impl Gate {
             let counted = counter();
             self.tell(|core, now| {
                 let carried = counted.unwrap_or(with_headers(core.received));
+                core.carried = Some((core.carried.map_or(carried, |(first, _)| first), carried));
                 core.proxy.report(now, carried);
             });
         }
@@ -236,7 +242,14 @@ impl Gate {
             core.tunnels.insert(id, signal.clone());
             Ok(id)
         })?;
-        Ok(Tunnel { gate: self.clone(), id, signal, unread: Unread::default() })
+        Ok(Tunnel {
+            gate: self.clone(),
+            id,
+            signal,
+            unread: Unread::default(),
+            heard: Cell::new(None),
+            released: Cell::new(None),
+        })
     }
 
     /// Bytes have come from a server that are not part of a response that was released.
@@ -272,6 +285,7 @@ impl Gate {
             waiting: core.proxy.waiting(),
             tunnels: core.tunnels.len(),
             overdue: core.proxy.overdue(),
+            carried: core.carried.map_or(Bytes::ZERO, |(first, last)| last - first),
         }
     }
 
@@ -291,6 +305,8 @@ pub(crate) struct Standing {
     pub(crate) tunnels: usize,
     /// Requests of tunnels that were released out of order.
     pub(crate) overdue: u64,
+    /// What the link has carried since the start.
+    pub(crate) carried: Bytes,
 }
 
 impl Core {
@@ -441,6 +457,9 @@ pub(crate) struct Tunnel {
     id: TunnelId,
     signal: Rc<Signal<Lane>>,
     unread: Unread,
+    /// Since when a request is held, or has been without a byte of its response.
+    heard: Cell<Option<Instant>>,
+    released: Cell<Option<Instant>>,
 }
 
 impl Tunnel {
@@ -453,6 +472,9 @@ impl Tunnel {
         self.gate.tell(|core, now| {
             let verdict = core.proxy.send(now, self.id, piece)?;
             let passes = verdict == Verdict::Pass;
+            if !passes && self.heard.get().is_none() {
+                self.heard.set(Some(Instant::now()));
+            }
             // The release may be among the actions that follow.
             core.direct(self.id, |lane| Lane { passes, ..lane });
             Ok(())
@@ -463,6 +485,19 @@ impl Tunnel {
     /// Waits until what is held may go on.
     pub(crate) async fn passes(&self) {
         self.signal.until(|lane| lane.passes.then_some(())).await;
+    }
+
+    /// What was held goes on; returns how long a request was in line, if there is one.
+    pub(crate) fn released(&self) -> Option<Span> {
+        let heard = self.heard.take()?;
+        self.released.set(Some(Instant::now()));
+        Some(since(heard))
+    }
+
+    /// Something comes from the server; returns the time since the request to which it is
+    /// the beginning of the response.
+    pub(crate) fn answered(&self) -> Option<Span> {
+        self.released.take().map(since)
     }
 
     /// Waits until some of the downlink may be read.

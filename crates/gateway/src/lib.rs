@@ -16,9 +16,13 @@ pub mod config;
 pub mod file;
 mod gate;
 mod gateway;
+mod history;
 pub mod intercept;
 mod log;
+pub mod machine;
 pub mod message;
+mod metrics;
+mod overview;
 mod paths;
 mod records;
 mod relay;
@@ -26,13 +30,17 @@ pub mod rules;
 mod servers;
 mod socket;
 mod status;
+mod times;
+mod token;
 mod tunnel;
 
 pub use config::{Config, user_of};
-pub use gateway::{Control, Gateway};
+pub use gateway::{Control, Gateway, ReloadWanted, Reloaded};
 pub use log::REQUESTS;
 pub use records::Records;
 pub use status::{ClassStatus, Status, UserStatus};
+pub use times::Typical;
+pub use token::Token;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

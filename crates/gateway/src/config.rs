@@ -180,11 +180,16 @@ impl Config {
 
     /// What differs in `other` of all that may.
     fn changes(&self, other: &Config) -> Vec<Change> {
-        let token = |config: &Config| config.admin_token.as_ref().map_or("none", |_| "a token");
+        // Which they are is nobody's business.
+        let (before, after) = match (&self.admin_token, &other.admin_token) {
+            (None, _) => ("none", "a token"),
+            (Some(_), None) => ("a token", "none"),
+            (Some(_), Some(_)) => ("a token", "another token"),
+        };
         let token = (self.admin_token != other.admin_token).then(|| Change {
             key: "admin_token_file".into(),
-            before: token(self).into(),
-            after: token(other).replace("a token", "another token"),
+            before: before.into(),
+            after: after.into(),
         });
         self.variable()
             .into_iter()

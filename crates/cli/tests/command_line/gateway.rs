@@ -225,7 +225,7 @@ fn a_running_gateway_takes_a_file_that_changes_and_refuses_a_mistake() {
     }
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let message = bench.refused(&["gateway", "status", "known.toml"]);
-    assert!(message.contains("known.toml:4:20: admin_token_file: found 'token', which everybody"));
+    assert!(message.contains("known.toml:5:20: admin_token_file: found 'token', which everybody"));
 }
 
 #[test]

@@ -64,7 +64,7 @@ function merge(before, after) {
 }
 
 function take(history, status) {
-  const goesOn = samples && samples.started_unix_ms === history.started_unix_ms && samples.next === history.first;
+  const goesOn = samples && samples.next === history.first;
   const names = history.classes.map((group) => group.name).join("\n");
   if (goesOn) {
     samples = merge(samples, history);
@@ -161,7 +161,7 @@ function tell(status) {
 let answered = null;
 
 function trouble(error) {
-  const since = answered === null ? "" : ` since ${answered.toLocaleTimeString()}; what is shown is of then`;
+  const since = answered === null ? "" : ` since ${clock(answered)}; what is shown is of then`;
   const reason = error.name === "TimeoutError" || error instanceof TypeError ? "" : ` (${error.message})`;
   const text = `The gateway does not answer${since}${reason}.`;
   // Said once: a screen reader repeats what changes.
@@ -173,13 +173,18 @@ function trouble(error) {
 async function poll() {
   try {
     const since = samples ? `?since=${samples.next}` : "";
-    const [status, history] = await Promise.all([ask("/status"), ask(`/history${since}`)]);
+    let [status, history] = await Promise.all([ask("/status"), ask(`/history${since}`)]);
+    if (samples && samples.started_unix_ms !== history.started_unix_ms) {
+      // It was started anew, and the numbers of its samples too.
+      samples = null;
+      history = await ask("/history");
+    }
     find("login").hidden = true;
     find("figures").hidden = false;
     tell(status);
     take(history, status);
     draw();
-    answered = new Date();
+    answered = Date.now() / 1000;
     find("trouble").hidden = true;
     find("figures").classList.remove("stale");
   } catch (error) {

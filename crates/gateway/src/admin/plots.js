@@ -19,7 +19,7 @@ function look(number) {
 // The time of day, with seconds where it is not a whole minute.
 function clock(seconds) {
   const options = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  if (seconds % 60) options.second = "2-digit";
+  if (Math.floor(seconds) % 60) options.second = "2-digit";
   return new Date(seconds * 1000).toLocaleTimeString([], options);
 }
 
@@ -122,7 +122,7 @@ class Plot {
     const times = this.data[0];
     const chosen = this.plot?.cursor.idx;
     const index = chosen ?? times.length - 1;
-    this.at.textContent = chosen === null || chosen === undefined || !times.length ? "" : `at ${new Date(times[index] * 1000).toLocaleTimeString()}`;
+    this.at.textContent = chosen === null || chosen === undefined || !times.length ? "" : `at ${clock(times[index])}`;
     this.values.forEach((shown, number) => {
       const value = this.data[number + 1]?.[index];
       shown.textContent = value === null || value === undefined ? "–" : this.text(value);

@@ -378,7 +378,7 @@ Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 #[derive(Debug, Subcommand)]
 #[command(after_help = GATEWAY_HELP)]
 pub(crate) enum GatewayCommand {
-    /// Check the file of a gateway, and show what it would do
+    /// Check the file of a gateway, and show what it says
     Check(GatewayCheckArguments),
     /// Show what `run` would do on this machine and for whom, and what it lacks for that
     Plan(GatewayPlanArguments),

@@ -15,7 +15,7 @@ use tidegate_gateway::{Config, file, rules};
 use super::Outline;
 use crate::arguments::GatewayPlanArguments;
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, wrapped};
 
 #[derive(Serialize)]
 struct Plan {
@@ -72,7 +72,7 @@ impl Plan {
         }
         text.push('\n');
         for sentence in &self.sentences {
-            let _ = writeln!(text, "{sentence}");
+            text.push_str(&wrapped(sentence, ""));
         }
         if let Some(rules) = &self.rules {
             let _ = write!(text, "\nRules of nftables, until the gateway ends:\n\n{rules}");
@@ -84,7 +84,7 @@ impl Plan {
                 Kind::Warning => "WARNING",
                 Kind::Problem => "PROBLEM",
             };
-            let _ = writeln!(text, "  {kind:<8} {what}");
+            let _ = write!(text, "  {kind:<8} {}", wrapped(what, "           ").trim_start());
         }
         text
     }
@@ -152,9 +152,9 @@ pub(crate) fn plan(arguments: &GatewayPlanArguments) -> Result<(), Failure> {
     let config = file::read(&arguments.file).map_err(Failure::input)?;
     let plan = Plan::of(&config, arguments);
     if arguments.json {
-        print_json(&plan)?
+        print_json(&plan)?;
     } else {
-        print(&plan.text(&config))?
+        print(&plan.text(&config))?;
     }
     let problems = plan.findings.iter().filter(|finding| finding.kind == Kind::Problem).count();
     match problems {

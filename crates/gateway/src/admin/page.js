@@ -9,6 +9,9 @@ const PATIENCE_MS = 4000;
 const TOKEN = "tidegate-token";
 const TIMES = ["waited", "first_byte", "service"];
 
+// Steps of a scale of what has no halves.
+const COUNTS = [0, 1, 2, 3, 4].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
+
 const find = (id) => document.getElementById(id);
 
 // Numbers with units, of three digits.
@@ -22,8 +25,6 @@ const rate = (bps) => scaled(bps, [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit
 const size = (bytes) => scaled(bytes, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]);
 const time = (seconds) => (seconds >= 1 ? `${digits(seconds)} s` : seconds > 0 && seconds < 0.001 ? "< 1 ms" : `${(seconds * 1000).toFixed(0)} ms`);
 const count = (number) => Math.round(number).toLocaleString("en");
-// Of a scale of counts, which has no halves to show.
-const whole = (number) => (Number.isInteger(number) ? count(number) : digits(number));
 const percent = (part, all) => `${all > 0 ? ((100 * part) / all).toFixed(0) : 0} %`;
 const long = (seconds) => {
   const minutes = Math.floor(seconds / 60);
@@ -98,7 +99,7 @@ function build(classes, hasWindow) {
       { label: "outstanding", look: look(2) },
       ...(hasWindow ? [{ label: "window", look: { colour: "--ink", dash: [5, 4] } }] : []),
     ],
-    text: whole, least: 4,
+    text: count, least: 4, steps: COUNTS,
   });
   const times = (id, title) => new Plot(find(id), { title, lines: named, text: time, least: 0.05 });
   const line = times("line-plot", "Time in line, 95 of 100 at most");

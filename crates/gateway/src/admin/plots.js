@@ -53,10 +53,10 @@ function swatch({ colour, dash }) {
 }
 
 class Plot {
-  // `lines` have a label and a look; `text` says a value with its unit, and `least` is
-  // where the scale ends at least.
-  constructor(parent, { title, lines, text, least, height = 150 }) {
-    Object.assign(this, { title, lines, text, least, height, data: [[]], range: [0, 1], most: null });
+  // `lines` have a label and a look; `text` says a value with its unit, `least` is where
+  // the scale ends at least, and `steps` are those between its marks, if not any will do.
+  constructor(parent, { title, lines, text, least, steps, height = 150 }) {
+    Object.assign(this, { title, lines, text, least, steps, height, data: [[]], range: [0, 1], most: null });
     this.values = lines.map(() => element("span"));
     this.at = element("li", { class: "at" });
     const items = lines.map((line, number) => element("li", {}, swatch(line.look), `${line.label} `, this.values[number]));
@@ -89,7 +89,7 @@ class Plot {
       scales: { x: { range: () => this.range }, y: { range: () => [0, this.top()] } },
       axes: [
         { ...axis, size: 26, space: 70, values: (_, splits) => splits.map(clock) },
-        { ...axis, size: 70, space: 28, values: (_, splits) => splits.map((value) => (value ? brief(this.text(value)) : "0")) },
+        { ...axis, size: 70, space: 28, incrs: this.steps, values: (_, splits) => splits.map((value) => (value ? brief(this.text(value)) : "0")) },
       ],
       series: [{}, ...series],
       hooks: { setCursor: [() => this.tell()] },

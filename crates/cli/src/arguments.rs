@@ -378,16 +378,20 @@ Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
 #[derive(Debug, Subcommand)]
 #[command(after_help = GATEWAY_HELP)]
 pub(crate) enum GatewayCommand {
-    /// Check the file of a gateway, and show what it would do
+    /// Check the file of a gateway, and show what it says
     Check(GatewayCheckArguments),
+    /// Show what `run` would do on this machine and for whom, and what it lacks for that
+    Plan(GatewayPlanArguments),
+    /// Have a running gateway read its file again: all of it holds from then on, or nothing
+    Reload(GatewayReloadArguments),
     /// Show what a running gateway does
     Status(GatewayStatusArguments),
     /// Show what a running gateway does, again and again, until interrupted
     Top(GatewayTopArguments),
     /// Serve the clients of a gateway until interrupted
     ///
-    /// Each request ends in a line of JSON on standard output. SIGHUP has the file read
-    /// again: all of it holds from then on, or nothing.
+    /// Each request ends in a line of JSON on standard output. When the file changes, on
+    /// SIGHUP and by `reload`, it is read again: all of it holds from then on, or nothing.
     Run {
         /// The file of the gateway
         #[arg(value_name = "FILE")]
@@ -433,13 +437,42 @@ pub(crate) enum GatewayRulesCommand {
 const GATEWAY_HELP: &str = "\
 Examples:
   tidegate gateway check office.toml
+  tidegate gateway plan office.toml --users 20
   tidegate gateway run office.toml
+  tidegate gateway reload office.toml
   tidegate gateway status office.toml
   tidegate gateway top office.toml --every '10 s'
   sudo tidegate gateway run --rules --user nobody school.toml
 
 docs/gateway.md has a file to start from, and says what the gateway serves.
 Exit code: 0 success, 1 failure, 2 wrong command line or file.";
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayPlanArguments {
+    /// The file of the gateway
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Plan `run --rules`, which has the kernel hand over what the table 'intercept' says
+    #[arg(long)]
+    pub(crate) rules: bool,
+    /// Active users of each class, beside one, for whom shares are shown
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) users: u32,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayReloadArguments {
+    /// The file of the gateway, which names its admin port
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayStatusArguments {

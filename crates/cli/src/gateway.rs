@@ -1,19 +1,20 @@
 //! `tidegate gateway`: the live request gateway.
 
+mod admin;
 mod descriptors;
 mod log;
+mod plan;
+mod reload;
 mod rights;
 mod rules;
 mod service;
 mod top;
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
@@ -22,6 +23,8 @@ use tidegate_gateway::intercept::{Intercept, Mode, Quic};
 use tidegate_gateway::{Config, Gateway, Status, file};
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::admin::Admin;
+use self::reload::{Settings, Watch};
 use crate::arguments::{GatewayCheckArguments, GatewayRulesCommand, GatewayStatusArguments};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
@@ -30,12 +33,9 @@ use crate::output::{print, print_json};
 /// silent holds them up.
 const RESOLVERS: usize = 64;
 
-/// How long a gateway on this machine may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
-
-/// What a gateway would do.
+/// What a file says.
 #[derive(Serialize)]
-struct Plan {
+struct Outline {
     rate_bps: u64,
     interface: Option<String>,
     scheduler: &'static str,
@@ -91,9 +91,9 @@ impl Class {
     }
 }
 
-impl Plan {
-    fn of(config: &Config) -> Plan {
-        Plan {
+impl Outline {
+    fn of(config: &Config) -> Outline {
+        Outline {
             rate_bps: config.rate.0,
             interface: config.interface.clone(),
             scheduler: config.scheduler.name,
@@ -153,43 +153,17 @@ pub(crate) fn check(arguments: &GatewayCheckArguments) -> Result<(), Failure> {
         return print(&file::json_schema());
     };
     let config = file::read(path).map_err(Failure::input)?;
-    let plan = Plan::of(&config);
-    if arguments.json { print_json(&plan) } else { print(&plan.text(&config)) }
+    let outline = Outline::of(&config);
+    if arguments.json { print_json(&outline) } else { print(&outline.text(&config)) }
 }
 
+pub(crate) use plan::plan;
+pub(crate) use reload::reload;
 pub(crate) use top::top;
 
 pub(crate) fn status(arguments: &GatewayStatusArguments) -> Result<(), Failure> {
-    let status = ask(&arguments.file)?;
+    let status = Admin::of(&arguments.file)?.status()?;
     if arguments.json { print_json(&status) } else { print(&status_text(&status)) }
-}
-
-/// The state of the gateway that runs with this file.
-fn ask(path: &Path) -> Result<Status, Failure> {
-    let config = file::read(path).map_err(Failure::input)?;
-    let Some(admin) = config.admin else {
-        let expected = "an address of this machine, such as admin = \"127.0.0.1:3129\"";
-        return Err(Failure::Input(format!(
-            "{}: admin: found nothing, expected {expected}",
-            path.display()
-        )));
-    };
-    let failed = |reason: &dyn Display| Failure::Other(format!("the gateway at {admin}: {reason}"));
-    let text = fetch(admin).map_err(|reason| failed(&reason))?;
-    serde_json::from_str(&text).map_err(|reason| failed(&reason))
-}
-
-/// The status that a gateway gives at its admin port.
-fn fetch(admin: SocketAddr) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&admin, ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    write!(stream, "GET /status HTTP/1.0\r\nHost: {admin}\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    match answer.split_once("\r\n\r\n") {
-        Some((head, body)) if head.split(' ').nth(1) == Some("200") => Ok(body.into()),
-        _ => Err(io::Error::other("it does not answer as a gateway does")),
-    }
 }
 
 fn status_text(status: &Status) -> String {
@@ -271,7 +245,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
     let served: Result<(), Failure> = runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(failed)?;
-        let gateway = Gateway::bind(config.clone(), seed()).await.map_err(failed)?;
+        let mut gateway = Gateway::bind(config.clone(), seed()).await.map_err(failed)?;
         for address in gateway.addresses().map_err(failed)? {
             say(&format!("listening at {address}"));
         }
@@ -290,7 +264,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
             say(&format!("SIGHUP will change nothing: to '{}', {error}", user.name));
         }
         // Not before somebody listens.
-        let mut rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
+        let rules = with_rules.then(|| rules::Rules::set(path, &config)).transpose()?;
         let control = gateway.control();
         let counts = config.intercept.as_ref().is_some_and(|intercept| intercept.count_others);
         if counts && !with_rules {
@@ -302,18 +276,22 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 false => std::future::pending().await,
             }
         };
+        let mut settings = Settings::new(path, config, gateway.control(), rules);
+        let mut watch = Watch::new(path);
+        let mut asked = gateway.reloads().expect("nobody has asked before");
         let reload = async {
-            while hung_up.recv().await.is_some() {
+            loop {
+                let answer = tokio::select! {
+                    Some(()) = hung_up.recv() => None,
+                    Some(answer) = asked.recv() => Some(answer),
+                    () = watch.changed() => None,
+                };
                 service::reloading();
-                match file::read(path).map_err(|error| error.to_string()).and_then(|config| {
-                    let changed = control.change(config.clone());
-                    changed.map_err(|fixed| format!("{}: {fixed}", path.display()))?;
-                    rules.as_mut().map_or(Ok(()), |rules| rules.renew(&config))
-                }) {
-                    Ok(()) => tracing::info!("the file was read again"),
-                    Err(error) => tracing::error!(error, "the earlier settings stay"),
-                }
+                watch.note();
+                let outcome = settings.reload();
                 service::ready(&control);
+                // Who asked may have left.
+                let _ = answer.map(|answer| answer.send(outcome));
             }
         };
         service::ready(&control);

@@ -57,6 +57,8 @@ fn run(command: Command) -> Result<(), Failure> {
         },
         Command::Gateway { command } => match command {
             GatewayCommand::Check(arguments) => gateway::check(&arguments),
+            GatewayCommand::Plan(arguments) => gateway::plan(&arguments),
+            GatewayCommand::Reload(arguments) => gateway::reload(&arguments),
             GatewayCommand::Status(arguments) => gateway::status(&arguments),
             GatewayCommand::Top(arguments) => gateway::top(&arguments),
             GatewayCommand::Run { file, rules, user } => {

@@ -32,3 +32,22 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     text.push('\n');
     text
 }
+
+/// `text` in lines of at most 96 characters, each behind `margin`.
+pub(crate) fn wrapped(text: &str, margin: &str) -> String {
+    const WIDTH: usize = 96;
+    let mut out = String::new();
+    let mut line = margin.to_string();
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH && line.len() > margin.len() {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = margin.to_string();
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+    out
+}

@@ -15,7 +15,7 @@ use tidegate_study::machine;
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::interrupt::stop_flag;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, wrapped};
 use crate::progress::Progress;
 use crate::report::finding;
 
@@ -137,25 +137,6 @@ fn text(claim: &Claim, finding: &Finding) -> String {
     }
     text.push('\n');
     text
-}
-
-/// `text` in lines of at most 96 characters, each behind `margin`.
-fn wrapped(text: &str, margin: &str) -> String {
-    const WIDTH: usize = 96;
-    let mut out = String::new();
-    let mut line = margin.to_string();
-    for word in text.split_whitespace() {
-        if line.len() + 1 + word.len() > WIDTH && line.len() > margin.len() {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = margin.to_string();
-        }
-        line.push_str(word);
-        line.push(' ');
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
-    out
 }
 
 fn draw(folder: &Path, finding: &Finding) -> Result<(), Failure> {

@@ -1,4 +1,15 @@
-//! The admin port: what the gateway says about itself, to this machine.
+//! The admin port: what the gateway says about itself, and what it can be told.
+//!
+//! - `/` is a page that shows what happens; it takes its figures from the others.
+//! - `/status`, `/history` and `/metrics` are the state now, the last ten minutes, and
+//!   what Prometheus reads.
+//! - POST to `/reload` has the settings read again.
+//!
+//! Whoever may connect may ask, unless the settings name a token: then all but the files
+//! of the page take it in `Authorization: Bearer`. What a browser could be tricked into is
+//! refused in any case: a request for another name, which a stranger's page had resolve to
+//! this machine, and a POST that a page of another origin sends. The page loads nothing
+//! from elsewhere, and its policy says so to the browser.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -6,7 +17,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONTENT_TYPE, HOST};
+use http::header::{
+    self, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -14,17 +27,50 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::Serialize;
+use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
-use crate::gateway::{House, PAUSE};
+use crate::gateway::{House, PAUSE, Reloaded};
+use crate::metrics::metrics;
 
 /// Connections at the same time: some scrapers and a few people.
 const MOST_CONNECTIONS: usize = 32;
 /// The time for the head of a request, and between two.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 /// As OpenMetrics 1.0 names its text form.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The files of the page, with their types. They hold no secret.
+const FILES: &[(&str, &str, &str)] = &[
+    ("/", "text/html; charset=utf-8", include_str!("admin/page.html")),
+    ("/page.css", STYLE, include_str!("admin/page.css")),
+    ("/page.js", SCRIPT, include_str!("admin/page.js")),
+    ("/plots.js", SCRIPT, include_str!("admin/plots.js")),
+    ("/uplot/uPlot.iife.min.js", SCRIPT, include_str!("admin/uplot/uPlot.iife.min.js")),
+    ("/uplot/uPlot.min.css", STYLE, include_str!("admin/uplot/uPlot.min.css")),
+    ("/uplot/LICENSE", TEXT, include_str!("admin/uplot/LICENSE")),
+];
+
+/// Only what comes from here, and nobody frames it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+/// What every answer carries.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (CACHE_CONTROL, "no-store"),
+];
 
 /// Answers at the admin port for ever.
 pub(crate) async fn serve(house: Rc<House>, listener: TcpListener) {
@@ -38,8 +84,8 @@ pub(crate) async fn serve(house: Rc<House>, listener: TcpListener) {
         let house = house.clone();
         tokio::task::spawn_local(async move {
             let answer = service_fn(|request| {
-                let answer = answer(&house, &request);
-                async { Ok::<_, Infallible>(answer) }
+                let house = house.clone();
+                async move { Ok::<_, Infallible>(answer(&house, &request).await) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
@@ -50,42 +96,110 @@ pub(crate) async fn serve(house: Rc<House>, listener: TcpListener) {
     }
 }
 
-fn answer(house: &House, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    if !is_meant(request) {
-        return reply(
-            StatusCode::FORBIDDEN,
-            "text/plain",
-            "this port is for this machine\n".into(),
-        );
-    }
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/status") => {
-            let status = serde_json::to_string_pretty(&house.status());
-            let text = status.expect("a status is plain JSON") + "\n";
-            reply(StatusCode::OK, "application/json", text)
-        }
-        (&Method::GET, "/metrics") => reply(StatusCode::OK, METRICS, house.status().metrics()),
-        (&Method::GET, _) => {
-            reply(StatusCode::NOT_FOUND, "text/plain", "there are /status and /metrics\n".into())
-        }
-        _ => reply(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into()),
-    }
-}
-
-/// Whether it names this machine. A page in a browser here can have any name resolve to
-/// loopback, and would read the answer as its own.
-fn is_meant(request: &Request<Incoming>) -> bool {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let Some(authority) = host.and_then(|host| host.parse::<Authority>().ok()) else {
-        return false;
+async fn answer(house: &House, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    let Some(host) = host(request) else {
+        return refuse(StatusCode::FORBIDDEN, "this port is asked for by address or as localhost");
     };
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if reads && let Some((_, kind, text)) = FILES.iter().find(|(name, ..)| *name == path) {
+        return reply(StatusCode::OK, kind, *text);
+    }
+    if !is_permitted(house, request) {
+        let mut response = refuse(StatusCode::UNAUTHORIZED, "the token of this gateway is missing");
+        let challenge = HeaderValue::from_static("Bearer realm=\"tidegate\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        return response;
+    }
+    match (reads, path) {
+        (true, "/status") => as_json(StatusCode::OK, &house.status()),
+        (true, "/history") => match since(request.uri().query()) {
+            Some(since) => {
+                // Without a line for each of thousands of numbers.
+                let text = serde_json::to_string(&house.history(since));
+                reply(StatusCode::OK, JSON, text.expect("it is plain JSON") + "\n")
+            }
+            None => refuse(StatusCode::BAD_REQUEST, "expected nothing or since=NUMBER"),
+        },
+        (true, "/metrics") => {
+            reply(StatusCode::OK, METRICS, metrics(house.status(), house.times()))
+        }
+        (false, "/reload") if *request.method() != Method::POST => only("POST"),
+        (false, "/reload") if !is_from(request, &host) => {
+            refuse(StatusCode::FORBIDDEN, "a page of another origin asks for it")
+        }
+        (false, "/reload") => reload(house).await,
+        (true, "/reload") => only("POST"),
+        (false, "/status" | "/history" | "/metrics") => only("GET"),
+        _ => refuse(StatusCode::NOT_FOUND, "there are /, /status, /history, /metrics and /reload"),
+    }
 }
 
-fn reply(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text));
+/// Has the settings read again, and says what came of it.
+async fn reload(house: &House) -> Response<Full<Bytes>> {
+    let (asked, outcome) = oneshot::channel::<Reloaded>();
+    if house.reloads.try_send(asked).is_err() {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "nobody reads the settings again");
+    }
+    match outcome.await {
+        Ok(Ok(changes)) => as_json(StatusCode::OK, &json!({ "changes": changes })),
+        Ok(Err(error)) => as_json(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "error": error })),
+        Err(_) => refuse(StatusCode::SERVICE_UNAVAILABLE, "nobody reads the settings again"),
+    }
+}
+
+/// Whom it is meant for, if that is this machine by an address. A page in a browser can
+/// have any name resolve to this machine, and would read the answer as its own.
+fn host(request: &Request<Incoming>) -> Option<Authority> {
+    let host: Authority = request.headers().get(HOST)?.to_str().ok()?.parse().ok()?;
+    let name = host.host().trim_start_matches('[').trim_end_matches(']');
+    (name == "localhost" || name.parse::<IpAddr>().is_ok()).then_some(host)
+}
+
+/// Whether no page of another origin sent it: browsers name the origin of what is not a
+/// mere GET (Fetch, "origin header"), and other programs name none.
+fn is_from(request: &Request<Incoming>, host: &Authority) -> bool {
+    let Some(origin) = request.headers().get(ORIGIN) else { return true };
+    let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    origin.is_some_and(|(_, authority)| authority == host.as_str())
+}
+
+/// Whether it has the token, if one is needed.
+fn is_permitted(house: &House, request: &Request<Incoming>) -> bool {
+    let config = house.config.get();
+    let Some(token) = &config.admin_token else { return true };
+    let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let (scheme, given) = given.unwrap_or_default().split_at_checked(7).unwrap_or_default();
+    scheme.eq_ignore_ascii_case(b"bearer ") && token.is(given)
+}
+
+/// The number in `since=NUMBER`, 0 where there is none.
+fn since(query: Option<&str>) -> Option<u64> {
+    query.map_or(Some(0), |query| query.strip_prefix("since=")?.parse().ok())
+}
+
+fn as_json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>> {
+    let text = serde_json::to_string_pretty(value).expect("it is plain JSON");
+    reply(status, JSON, text + "\n")
+}
+
+fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
+    reply(status, TEXT, format!("{text}\n"))
+}
+
+fn only(method: &'static str) -> Response<Full<Bytes>> {
+    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, &format!("only {method}"));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+    response
+}
+
+fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     response
 }

@@ -7,13 +7,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use serde::Serialize;
 use tidegate_core::request::catalogue::Entry;
-use tidegate_core::request::{self, ClassId, TunnelConfig, UserId};
+use tidegate_core::request::{self, ClassId, ClassOrder, TunnelConfig, UserId};
 use tidegate_core::{Bytes, Rate, Span};
 
-use crate::class::{Ask, Class, Classes, Place};
+use crate::class::{Ask, Class, Classes, Place, Users};
 use crate::intercept::Intercept;
 use crate::passwords::Passwords;
+use crate::token::Token;
 
 /// The settings of a gateway. [`file`](crate::file) reads them from a file.
 #[derive(Clone, Debug)]
@@ -22,8 +24,10 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// The connections that it takes without their clients' knowledge.
     pub intercept: Option<Intercept>,
-    /// The address, of this machine only, at which it says what it does.
+    /// The address at which it says what it does.
     pub admin: Option<SocketAddr>,
+    /// What whoever asks there has to know; without it, only this machine may.
+    pub admin_token: Option<Token>,
     /// The rate of the access link towards the users.
     pub rate: Rate,
     /// The network interface that the access link ends at. Its counter tells the
@@ -103,6 +107,17 @@ impl Default for Timeouts {
     }
 }
 
+/// A key that has another value from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Its name, with those of the tables around it.
+    pub key: String,
+    /// The value that it had.
+    pub before: String,
+    /// The value that it has.
+    pub after: String,
+}
+
 /// A key that a running gateway cannot give another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} cannot change while the gateway runs")]
@@ -122,12 +137,14 @@ impl Current {
     }
 
     /// All of `config` holds from here on, or, if it differs where it may not, nothing.
-    pub(crate) fn change(&self, config: Config) -> Result<(), Fixed> {
-        match self.get().fixed_difference(&config) {
+    pub(crate) fn change(&self, config: Config) -> Result<Vec<Change>, Fixed> {
+        let before = self.get();
+        match before.fixed_difference(&config) {
             Some(key) => Err(Fixed(key)),
             None => {
+                let changes = before.changes(&config);
                 self.0.replace(Rc::new(config));
-                Ok(())
+                Ok(changes)
             }
         }
     }
@@ -155,11 +172,97 @@ impl Config {
         .find_map(|(key, differs)| differs.then_some(key))
     }
 
+    /// What differs in `other` of all that may.
+    fn changes(&self, other: &Config) -> Vec<Change> {
+        // Which they are is nobody's business.
+        let passwords = (self.passwords != other.passwords).then(|| Change {
+            key: "passwords".into(),
+            before: "others".into(),
+            after: "those of the file".into(),
+        });
+        let (before, after) = match (&self.admin_token, &other.admin_token) {
+            (None, _) => ("none", "a token"),
+            (Some(_), None) => ("a token", "none"),
+            (Some(_), Some(_)) => ("a token", "another token"),
+        };
+        let token = (self.admin_token != other.admin_token).then(|| Change {
+            key: "admin_token_file".into(),
+            before: before.into(),
+            after: after.into(),
+        });
+        self.variable()
+            .into_iter()
+            .zip(other.variable())
+            .filter(|((_, before), (_, after))| before != after)
+            .map(|((key, before), (_, after))| Change { key, before, after })
+            .chain(passwords)
+            .chain(token)
+            .collect()
+    }
+
+    /// All that may change while the gateway runs, in words. The names of classes may not.
+    fn variable(&self) -> Vec<(String, String)> {
+        fn list<T: ToString>(items: &[T]) -> String {
+            let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+            if items.is_empty() { "none".into() } else { items.join(", ") }
+        }
+
+        let mut all = vec![("link.rate".to_owned(), self.rate.to_string())];
+        for class in &self.classes {
+            let key = |key| format!("class.{}.{key}", class.name);
+            all.push((key("weight"), class.weight.to_string()));
+            all.push((key("sources"), list(&class.sources)));
+            let names = class.names.as_ref().map_or_else(Vec::new, |names| names.list());
+            all.push((key("names"), list(&names)));
+            all.push((key("ports"), list(&class.ports)));
+            all.push((key("hosts"), list(&class.hosts)));
+            let users = if class.users == Users::Name { "name" } else { "address" };
+            all.push((key("users"), users.into()));
+        }
+        all.push(("local_targets".into(), list(&self.local_targets)));
+        let Limits { head, connections, connections_per_user, kept } = self.limits;
+        let Timeouts { head: patience, idle, client, connect, server: _, kept: keep } =
+            self.timeouts;
+        for (key, value) in [
+            ("limits.head", head.to_string()),
+            ("limits.connections", connections.to_string()),
+            ("limits.connections_per_user", connections_per_user.to_string()),
+            ("limits.kept", kept.to_string()),
+            ("timeouts.head", patience.to_string()),
+            ("timeouts.idle", idle.to_string()),
+            ("timeouts.client", client.to_string()),
+            ("timeouts.connect", connect.to_string()),
+            ("timeouts.kept", keep.to_string()),
+        ] {
+            all.push((key.into(), value));
+        }
+        all
+    }
+
     /// The weights of the classes, in their order.
     pub(crate) fn weights(&self) -> Vec<NonZeroU32> {
         self.classes.iter().map(|class| class.weight).collect()
     }
 
+    /// What each class gets of the link, in bits per second, while so many users of each
+    /// want as much as they can get; `None` if the scheduler knows no shares.
+    #[must_use]
+    pub fn shares(&self, users: &[u32]) -> Option<Vec<f64>> {
+        let per_user = match self.settings.class_order {
+            ClassOrder::LeastService { per_user } => per_user,
+            ClassOrder::Turns { .. } => false,
+            ClassOrder::Arrival => return None,
+        };
+        let parts = self.classes.iter().zip(users).map(|(class, users)| {
+            let times = if per_user { *users } else { (*users).min(1) };
+            f64::from(class.weight.get()) * f64::from(times)
+        });
+        let parts: Vec<_> = parts.collect();
+        let all = parts.iter().sum::<f64>().max(1.0);
+        Some(parts.into_iter().map(|part| self.rate.0 as f64 * part / all).collect())
+    }
+
+    /// The class of a client: the one with the longest prefix of its address.
     /// Where a request belongs, as [`class`](crate::class) says.
     #[must_use]
     pub fn place(&self, ask: &Ask<'_>) -> Place {

@@ -46,6 +46,7 @@ use tidegate_files::{
 
 use crate::config::{Config, Limits, Timeouts};
 use crate::passwords::Passwords;
+use crate::token::{self, Token};
 use class::{Group, classes};
 use intercept::{InterceptTable, intercept};
 
@@ -65,9 +66,11 @@ const TIMES: (Span, Span) = (Span::millis(1), Span::seconds(86_400));
 struct Document {
     /// Addresses and ports at which clients find it; by default 127.0.0.1:3128.
     listen: Option<At<Vec<Quantity<SocketAddress>>>>,
-    /// An address and port of this machine only, such as 127.0.0.1:3129, for /status and
-    /// /metrics.
+    /// An address and port, such as 127.0.0.1:3129, for the live page, /status and
+    /// /metrics; others than this machine's own need a token.
     admin: Option<Quantity<SocketAddress>>,
+    /// A file with what whoever asks there has to know, relative to this file.
+    admin_token_file: Option<At<String>>,
     /// Connections that are taken without their clients' knowledge.
     intercept: Option<At<InterceptTable>>,
     /// The access link.
@@ -254,8 +257,8 @@ pub fn read(path: &Path) -> Result<Config, FileError> {
     parse(&name, &text)
 }
 
-/// Reads a file from `text`; `name` is for messages, and a file of passwords is looked for
-/// in its folder.
+/// Reads a file from `text`; `name` is for messages, and what the text names is relative
+/// to its folder.
 ///
 /// # Errors
 /// When it makes no sense.
@@ -265,7 +268,8 @@ pub fn parse(name: &str, text: &str) -> Result<Config, FileError> {
     let Document { passwords, .. } = &document;
     let passwords =
         passwords.as_ref().map(|file| class::passwords(name, text, file)).transpose()?;
-    config(&document, passwords).map_err(wrong)
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    config(&document, passwords, folder).map_err(wrong)
 }
 
 /// The JSON Schema of files of live gateways, for editors.
@@ -274,7 +278,11 @@ pub fn json_schema() -> String {
     schema_of::<Document>()
 }
 
-fn config(document: &Document, passwords: Option<Passwords>) -> Result<Config, Mistake> {
+fn config(
+    document: &Document,
+    passwords: Option<Passwords>,
+    folder: &Path,
+) -> Result<Config, Mistake> {
     let Link { rate, interface } = &document.link;
     if let Some(interface) = interface
         && (interface.is_empty() || interface.contains(['/', '.']) || interface.len() > 15)
@@ -290,8 +298,15 @@ fn config(document: &Document, passwords: Option<Passwords>) -> Result<Config, M
         Some(list) => list.iter().map(|address| address.value.0.0).collect(),
     };
     let admin = document.admin.as_ref();
-    if let Some(admin) = admin.filter(|admin| !admin.value.0.0.ip().is_loopback()) {
-        let expected = "an address of this machine only, such as '127.0.0.1:3129'";
+    let admin_token = document.admin_token_file.as_ref().map(|written| {
+        let found = Token::read(&folder.join(&written.value));
+        found.map_err(|found| Mistake::at(&written.place, found, token::EXPECTED))
+    });
+    let admin_token = admin_token.transpose()?;
+    let is_open = |address: SocketAddr| !address.ip().is_loopback() && admin_token.is_none();
+    if let Some(admin) = admin.filter(|admin| is_open(admin.value.0.0)) {
+        let expected = "an address of this machine only, such as '127.0.0.1:3129', or beside it \
+            admin_token_file";
         return Err(Mistake::at(&admin.place, format!("'{}'", admin.value.0.0), expected));
     }
     let intercepted = document.intercept.as_ref();
@@ -301,6 +316,7 @@ fn config(document: &Document, passwords: Option<Passwords>) -> Result<Config, M
         intercept: intercepted,
         listen,
         admin: admin.map(|admin| admin.value.0.0),
+        admin_token,
         rate: within(rate, RATES)?,
         interface: interface.as_ref().map(|interface| interface.value.clone()),
         scheduler,

@@ -27,6 +27,8 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::counter::Counter;
 
+use crate::times::since;
+
 /// As a length of time of the standard library.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.0)
@@ -52,6 +54,8 @@ struct Core {
     /// With what is read alone, the scheduler would take what it knows to have come for
     /// more than the link has carried, and the difference for room.
     received: Bytes,
+    /// What the link had carried at the first report, and at the last.
+    carried: Option<(Bytes, Bytes)>,
 }
 
 /// A state that tasks wait for.
@@ -154,6 +158,7 @@ impl Gate {
                 exchanges: BTreeMap::new(),
                 tunnels: BTreeMap::new(),
                 received: Bytes::ZERO,
+                carried: None,
             }),
             due: Cell::new(None),
             due_changed: Notify::new(),
@@ -213,6 +218,7 @@ impl Gate {
             let counted = counter.as_mut().map(Counter::carried);
             self.tell(|core, now| {
                 let carried = counted.unwrap_or(with_headers(core.received));
+                core.carried = Some((core.carried.map_or(carried, |(first, _)| first), carried));
                 core.proxy.report(now, carried);
             });
         }
@@ -248,7 +254,14 @@ impl Gate {
             core.tunnels.insert(id, signal.clone());
             Ok(id)
         })?;
-        Ok(Tunnel { gate: self.clone(), id, signal, unread: Unread::default() })
+        Ok(Tunnel {
+            gate: self.clone(),
+            id,
+            signal,
+            unread: Unread::default(),
+            heard: Cell::new(None),
+            released: Cell::new(None),
+        })
     }
 
     /// Bytes have come from a server that are not part of a response that was released.
@@ -284,6 +297,7 @@ impl Gate {
             waiting: core.proxy.waiting(),
             tunnels: core.tunnels.len(),
             overdue: core.proxy.overdue(),
+            carried: core.carried.map_or(Bytes::ZERO, |(first, last)| last - first),
         }
     }
 
@@ -303,6 +317,8 @@ pub(crate) struct Standing {
     pub(crate) tunnels: usize,
     /// Requests of tunnels that were released out of order.
     pub(crate) overdue: u64,
+    /// What the link has carried since the start.
+    pub(crate) carried: Bytes,
 }
 
 impl Core {
@@ -453,6 +469,9 @@ pub(crate) struct Tunnel {
     id: TunnelId,
     signal: Rc<Signal<Lane>>,
     unread: Unread,
+    /// Since when a request is held, or has been without a byte of its response.
+    heard: Cell<Option<Instant>>,
+    released: Cell<Option<Instant>>,
 }
 
 impl Tunnel {
@@ -465,6 +484,9 @@ impl Tunnel {
         self.gate.tell(|core, now| {
             let verdict = core.proxy.send(now, self.id, piece)?;
             let passes = verdict == Verdict::Pass;
+            if !passes && self.heard.get().is_none() {
+                self.heard.set(Some(Instant::now()));
+            }
             // The release may be among the actions that follow.
             core.direct(self.id, |lane| Lane { passes, ..lane });
             Ok(())
@@ -475,6 +497,19 @@ impl Tunnel {
     /// Waits until what is held may go on.
     pub(crate) async fn passes(&self) {
         self.signal.until(|lane| lane.passes.then_some(())).await;
+    }
+
+    /// What was held goes on; returns how long a request was in line, if there is one.
+    pub(crate) fn released(&self) -> Option<Span> {
+        let heard = self.heard.take()?;
+        self.released.set(Some(Instant::now()));
+        Some(since(heard))
+    }
+
+    /// Something comes from the server; returns the time since the request to which it is
+    /// the beginning of the response.
+    pub(crate) fn answered(&self) -> Option<Span> {
+        self.released.take().map(since)
     }
 
     /// Waits until some of the downlink may be read.

@@ -7,25 +7,27 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_core::Span;
 use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::admin;
-use crate::books::Books;
+use crate::books::{Books, Stage};
 use crate::client::{self, Client};
-use crate::config::{Config, Current, Fixed};
+use crate::config::{Change, Config, Current, Fixed};
 use crate::counter::Counter;
-use crate::gate::{Gate, Standing};
+use crate::gate::Gate;
 use crate::intercept::Intercept;
 use crate::log::{REQUESTS, Record};
 use crate::logins::Logins;
 use crate::message::Fault;
+use crate::overview::{LOOK_EVERY, Recent};
 use crate::paths::Paths;
 use crate::servers::{LEAST_BUFFER, Servers};
-use crate::status::{ClassStatus, Status, UserStatus, name_of};
+use crate::status::Status;
 
 /// How long no connection is accepted after the machine refused one: it has no more
 /// descriptors or memory, and the reason has to pass.
@@ -34,8 +36,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// How often that is said.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
-/// Users in a status.
-const TOP_USERS: usize = 10;
+/// How many may wait for the settings to be read again.
+const RELOADS: usize = 8;
 
 /// A gateway that listens.
 #[derive(Debug)]
@@ -45,6 +47,7 @@ pub struct Gateway {
     intercepted: Option<TcpListener>,
     admin: Option<TcpListener>,
     counter: Option<Counter>,
+    reloads: Option<mpsc::Receiver<ReloadWanted>>,
 }
 
 /// Changes the settings of a gateway that serves.
@@ -52,18 +55,18 @@ pub struct Gateway {
 pub struct Control(Rc<House>);
 
 impl Control {
-    /// All of `config` holds for what comes from now on. Requests in line, responses,
-    /// tunnels and counts are not touched, and stay with their classes.
+    /// All of `config` holds for what comes from now on; returns what differs. Requests in
+    /// line, responses, tunnels and counts are not touched, and stay with their classes.
     ///
     /// # Errors
     /// It differs in something that cannot change: then nothing of it holds.
-    pub fn change(&self, config: Config) -> Result<(), Fixed> {
-        self.0.config.change(config)?;
+    pub fn change(&self, config: Config) -> Result<Vec<Change>, Fixed> {
+        let changes = self.0.config.change(config)?;
         let config = self.0.config.get();
         self.0.gate.change(config.rate, &config.weights());
         // They may lead where nobody may go any more.
         self.0.servers.close_all();
-        Ok(())
+        Ok(changes)
     }
 
     /// What the gateway has come to.
@@ -78,9 +81,7 @@ impl Control {
     pub fn reports(&self) -> u64 {
         self.0.gate.reports()
     }
-}
 
-impl Control {
     /// This address has received so much that the gateway had nothing to do with: it counts
     /// for its class and user.
     pub fn received_besides(&self, client: IpAddr, size: Bytes) {
@@ -92,6 +93,13 @@ impl Control {
     }
 }
 
+/// What differs after the settings were read again, or why they stay.
+pub type Reloaded = Result<Vec<Change>, String>;
+
+/// Somebody at the admin port who wants the settings to be read again, and waits for the
+/// outcome.
+pub type ReloadWanted = oneshot::Sender<Reloaded>;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct House {
@@ -101,7 +109,11 @@ pub(crate) struct House {
     pub(crate) books: Books,
     pub(crate) paths: Paths,
     pub(crate) logins: Logins,
-    since: Instant,
+    pub(crate) since: Instant,
+    pub(crate) recent: RefCell<Recent>,
+    /// Requests whose bodies are being sent while they come.
+    pub(crate) uploads: Cell<u32>,
+    pub(crate) reloads: mpsc::Sender<ReloadWanted>,
     connections: Cell<u32>,
     connections_of: RefCell<BTreeMap<UserId, u32>>,
 }
@@ -137,6 +149,7 @@ impl Gateway {
             .map(|listener| listener.local_addr().map(|it| it.port()));
         let own_ports = ports.collect::<Result<_, _>>()?;
         let classes = config.classes.len();
+        let (ask_to_reload, reloads) = mpsc::channel(RELOADS);
         let config = Rc::new(Current::new(config));
         let house = House {
             gate: Gate::new(|now| Proxy::new(now, scheduler, settings)),
@@ -146,10 +159,14 @@ impl Gateway {
             logins: Logins::new(),
             config,
             since: Instant::now(),
+            recent: RefCell::new(Recent::new()),
+            uploads: Cell::new(0),
+            reloads: ask_to_reload,
             connections: Cell::new(0),
             connections_of: RefCell::default(),
         };
-        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin, counter })
+        let reloads = Some(reloads);
+        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin, counter, reloads })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -178,9 +195,16 @@ impl Gateway {
         Control(self.house.clone())
     }
 
+    /// Who wants the settings to be read again, the first time that this is asked for.
+    /// Until then, and when nobody listens any more, the admin port refuses to.
+    pub fn reloads(&mut self) -> Option<mpsc::Receiver<ReloadWanted>> {
+        self.reloads.take()
+    }
+
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners, intercepted, admin, counter } = self;
+        let Gateway { house, listeners, intercepted, admin, counter, reloads } = self;
+        drop(reloads);
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
         tasks.spawn_local(async move { gate.keep_time().await });
@@ -196,6 +220,15 @@ impl Gateway {
         if let Some(admin) = admin {
             tasks.spawn_local(admin::serve(house.clone(), admin));
         }
+        let looking = house.clone();
+        tasks.spawn_local(async move {
+            let mut ticks = tokio::time::interval(LOOK_EVERY);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                looking.look();
+            }
+        });
         let idle = async {
             let mut ticks = tokio::time::interval(Duration::from_secs(1));
             loop {
@@ -314,8 +347,17 @@ impl House {
                 None => counts.completed += 1,
                 Some(_) => counts.failed += 1,
             }
-            counts.waited += record.waited;
+            counts.waited += record.waited.unwrap_or_default();
         });
+        for (stage, span) in [
+            (Stage::Waited, record.waited),
+            (Stage::FirstByte, record.first_byte),
+            (Stage::Service, record.service),
+        ] {
+            if let Some(span) = span {
+                self.books.took(record.class, stage, span);
+            }
+        }
         let milliseconds = |span: Span| span.0 / 1_000_000;
         tracing::info!(
             target: REQUESTS,
@@ -326,7 +368,7 @@ impl House {
             server = %record.target,
             status = record.status,
             received_bytes = record.received.0,
-            waited_ms = milliseconds(record.waited),
+            waited_ms = milliseconds(record.waited.unwrap_or_default()),
             first_byte_ms = record.first_byte.map(milliseconds),
             service_ms = record.service.map(milliseconds),
             reason,
@@ -334,49 +376,13 @@ impl House {
         );
     }
 
-    fn class_name(&self, class: ClassId) -> String {
+    pub(crate) fn class_name(&self, class: ClassId) -> String {
         let config = self.config.get();
         config.classes.get(class.0 as usize).map_or(String::new(), |class| class.name.clone())
     }
 
-    /// What it has come to.
-    pub(crate) fn status(&self) -> Status {
-        let Standing { window, held, outstanding, waiting, tunnels, overdue } =
-            self.gate.standing();
-        let config = self.config.get();
-        let classes = config.classes.iter().zip((0..).map(ClassId)).map(|(class, id)| {
-            let counts = self.books.class(id);
-            ClassStatus {
-                name: class.name.clone(),
-                weight: class.weight.get(),
-                users: self.gate.class(id).map_or(0, |state| state.users),
-                completed: counts.completed,
-                failed: counts.failed,
-                refused: counts.refused,
-                received_bytes: counts.received.0,
-                besides_bytes: counts.besides.0,
-                waited_s: counts.waited.as_seconds(),
-            }
-        });
-        let top = self.books.top(TOP_USERS).into_iter().map(|(class, user, received)| UserStatus {
-            user: self.logins.name(user).map_or_else(|| name_of(user), |name| (*name).into()),
-            class: self.class_name(class),
-            received_bytes: received.0,
-        });
-        Status {
-            scheduler: config.scheduler.name.into(),
-            rate_bps: config.rate.0,
-            uptime_s: self.since.elapsed().as_secs_f64(),
-            window: Some(window).filter(|window| window.is_finite()),
-            held: held.into(),
-            outstanding: outstanding as u64,
-            waiting: waiting as u64,
-            tunnels: tunnels as u64,
-            overdue,
-            connections: self.connections.get().into(),
-            kept: self.servers.kept() as u64,
-            classes: classes.collect(),
-            top_users: top.collect(),
-        }
+    /// Connections of clients.
+    pub(crate) fn connections(&self) -> u32 {
+        self.connections.get()
     }
 }

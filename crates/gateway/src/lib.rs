@@ -19,12 +19,16 @@ pub mod file;
 mod gate;
 mod gateway;
 mod hello;
+mod history;
 pub mod intercept;
 mod log;
 mod logins;
+pub mod machine;
 pub mod message;
+mod metrics;
 mod names;
 pub mod others;
+mod overview;
 mod passwords;
 mod paths;
 mod records;
@@ -33,15 +37,19 @@ pub mod rules;
 mod servers;
 mod socket;
 mod status;
+mod times;
+mod token;
 mod tunnel;
 
 pub use config::{Config, user_of};
-pub use gateway::{Control, Gateway};
+pub use gateway::{Control, Gateway, ReloadWanted, Reloaded};
 pub use hello::Hello;
 pub use log::REQUESTS;
 pub use passwords::Passwords;
 pub use records::Records;
 pub use status::{ClassStatus, Status, UserStatus};
+pub use times::Typical;
+pub use token::Token;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,6 +8,7 @@ use tidegate_core::{Bytes, Span};
 use tokio::time::Instant;
 
 use crate::message::{Request, Target};
+use crate::times::since;
 
 /// The events of `tracing` that are one for each request or tunnel.
 pub const REQUESTS: &str = "tidegate::request";
@@ -25,17 +26,12 @@ pub(crate) struct Record {
     pub(crate) status: u16,
     /// What the server sent, heads and sizes of chunks included.
     pub(crate) received: Bytes,
-    /// The time in line.
-    pub(crate) waited: Span,
+    /// The time in line, if it was in one.
+    pub(crate) waited: Option<Span>,
     /// From the release to the first byte of the response, and to the last.
     pub(crate) first_byte: Option<Span>,
     pub(crate) service: Option<Span>,
     released: Instant,
-}
-
-/// The time since then.
-pub(crate) fn since(instant: Instant) -> Span {
-    Span(u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Record {
@@ -53,7 +49,7 @@ impl Record {
             target: request.target.clone(),
             status: 0,
             received: Bytes::ZERO,
-            waited: Span::ZERO,
+            waited: None,
             first_byte: None,
             service: None,
             released: Instant::now(),
@@ -62,7 +58,7 @@ impl Record {
 
     /// It has waited since it was heard, and may go.
     pub(crate) fn released(&mut self, heard: Instant) {
-        self.waited = since(heard);
+        self.waited = Some(since(heard));
         self.released = Instant::now();
     }
 

@@ -197,7 +197,8 @@ impl<'a> Relay<'a> {
             record.received += size;
             house.books.received(class, user, size);
         };
-        tunnel::carry(tunnel, self.client, server, received).await
+        let took = |stage, span| house.books.took(class, stage, span);
+        tunnel::carry(tunnel, self.client, server, received, took).await
     }
 
     fn open(&self) -> Result<Tunnel, Failure> {

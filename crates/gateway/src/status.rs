@@ -1,19 +1,16 @@
-//! What a gateway says about itself: as JSON, and as metrics.
+//! What a gateway says about itself, as JSON.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
 use serde::{Deserialize, Serialize};
 use tidegate_core::request::UserId;
 
-/// The state of a gateway; what is counted is counted since its start.
+use crate::times::Typical;
+
+/// The state of a gateway. What is counted is counted since its start; rates are averages
+/// of the last seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
     /// The request scheduler.
     pub scheduler: String,
@@ -21,6 +18,11 @@ pub struct Status {
     pub rate_bps: u64,
     /// The time since the start.
     pub uptime_s: f64,
+    /// What the link has carried: what its interface counts, or else what servers sent,
+    /// with headers.
+    pub carried_bytes: u64,
+    /// What it carries.
+    pub carried_bps: u64,
     /// How many responses may be outstanding (*W+*); nothing without such a limit.
     pub window: Option<f64>,
     /// Responses that hold a place.
@@ -31,6 +33,8 @@ pub struct Status {
     pub waiting: u64,
     /// Tunnels that are open.
     pub tunnels: u64,
+    /// Requests whose bodies are being sent while they come.
+    pub uploads: u64,
     /// Requests of tunnels that were released out of order, because they had been held
     /// for as long as any may be.
     pub overdue: u64,
@@ -42,10 +46,13 @@ pub struct Status {
     pub classes: Vec<ClassStatus>,
     /// Those who have received the most.
     pub top_users: Vec<UserStatus>,
+    /// Those who receive the most.
+    pub busy_users: Vec<UserStatus>,
 }
 
 /// The state of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClassStatus {
     /// Its name.
     pub name: String,
@@ -65,10 +72,22 @@ pub struct ClassStatus {
     pub besides_bytes: u64,
     /// How long its requests were in line, all together.
     pub waited_s: f64,
+    /// What it receives.
+    pub received_bps: u64,
+    /// What it would receive if all who want something wanted as much as they can get;
+    /// nothing under a scheduler that knows no shares.
+    pub share_bps: Option<u64>,
+    /// How long requests were in line, those of tunnels among them.
+    pub waited: Option<Typical>,
+    /// The time from their release to the first byte of the response.
+    pub first_byte: Option<Typical>,
+    /// The time from their release to the last byte, of requests that are not in tunnels.
+    pub service: Option<Typical>,
 }
 
 /// What a user has received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UserStatus {
     /// The name, or else the address or the network of 64 bits.
     pub user: String,
@@ -76,6 +95,8 @@ pub struct UserStatus {
     pub class: String,
     /// What servers sent for the user.
     pub received_bytes: u64,
+    /// What they send.
+    pub received_bps: u64,
 }
 
 /// The address, or the network, that a user was named after.
@@ -83,102 +104,6 @@ pub(crate) fn name_of(user: UserId) -> String {
     match u32::try_from(user.0) {
         Ok(address) => Ipv4Addr::from_bits(address).to_string(),
         Err(_) => format!("{}/64", Ipv6Addr::from_bits(u128::from(user.0) << 64)),
-    }
-}
-
-impl Status {
-    /// The metrics, in the text form of OpenMetrics, which Prometheus reads.
-    pub(crate) fn metrics(self) -> String {
-        let mut registry = Registry::with_prefix("tidegate");
-        registry.register_collector(Box::new(Metrics(self)));
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry)
-            .expect("a string takes everything");
-        text
-    }
-}
-
-#[derive(Debug)]
-struct Metrics(Status);
-
-impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Metrics(status) = self;
-        for (name, help, value) in [
-            ("link_rate_bps", "Rate of the access link", status.rate_bps as f64),
-            ("held", "Responses that hold a place in the window", status.held as f64),
-            ("outstanding", "Responses that are outstanding", status.outstanding as f64),
-            ("waiting", "Requests in line", status.waiting as f64),
-            ("tunnels", "Tunnels that are open", status.tunnels as f64),
-            ("connections", "Connections of clients", status.connections as f64),
-            ("kept_connections", "Connections kept to servers", status.kept as f64),
-            ("uptime_seconds", "Time since the start", status.uptime_s),
-        ] {
-            let gauge = ConstGauge::new(value);
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
-        }
-        let overdue = ConstCounter::new(status.overdue);
-        let help = "Requests of tunnels that were released out of order";
-        let metric = encoder.encode_descriptor("overdue", help, None, overdue.metric_type())?;
-        overdue.encode(metric)?;
-
-        let mut gauge = encoder.encode_descriptor(
-            "class_users",
-            "Users with a request in line or a response outstanding",
-            None,
-            MetricType::Gauge,
-        )?;
-        for class in &status.classes {
-            let labels = [("class", class.name.as_str())];
-            ConstGauge::new(i64::from(class.users)).encode(gauge.encode_family(&labels)?)?;
-        }
-        let mut counter = encoder.encode_descriptor(
-            "class_requests",
-            "Requests and tunnels that are over",
-            None,
-            MetricType::Counter,
-        )?;
-        for class in &status.classes {
-            for (how, count) in [
-                ("completed", class.completed),
-                ("failed", class.failed),
-                ("refused", class.refused),
-            ] {
-                let labels = [("class", class.name.as_str()), ("how", how)];
-                ConstCounter::new(count).encode(counter.encode_family(&labels)?)?;
-            }
-        }
-        let mut counter = encoder.encode_descriptor(
-            "class_received_bytes",
-            "What servers sent",
-            None,
-            MetricType::Counter,
-        )?;
-        for class in &status.classes {
-            let labels = [("class", class.name.as_str())];
-            ConstCounter::new(class.received_bytes).encode(counter.encode_family(&labels)?)?;
-        }
-        let mut counter = encoder.encode_descriptor(
-            "class_besides_bytes",
-            "What clients received besides, where that is counted",
-            None,
-            MetricType::Counter,
-        )?;
-        for class in &status.classes {
-            let labels = [("class", class.name.as_str())];
-            ConstCounter::new(class.besides_bytes).encode(counter.encode_family(&labels)?)?;
-        }
-        let mut counter = encoder.encode_descriptor(
-            "class_waited_seconds",
-            "How long requests were in line, all together",
-            None,
-            MetricType::Counter,
-        )?;
-        for class in &status.classes {
-            let labels = [("class", class.name.as_str())];
-            ConstCounter::new(class.waited_s).encode(counter.encode_family(&labels)?)?;
-        }
-        Ok(())
     }
 }
 
@@ -196,39 +121,5 @@ mod tests {
         ] {
             assert_eq!(name_of(user_of(address.parse().unwrap())), name);
         }
-    }
-
-    #[test]
-    fn names_of_classes_cannot_break_the_metrics() {
-        let class = ClassStatus {
-            name: "a\"}\\b".into(),
-            weight: 1,
-            users: 2,
-            completed: 3,
-            failed: 4,
-            refused: 5,
-            received_bytes: 6,
-            besides_bytes: 7,
-            waited_s: 0.5,
-        };
-        let status = Status {
-            scheduler: "msf".into(),
-            rate_bps: 1_000_000,
-            uptime_s: 1.0,
-            window: None,
-            held: 1,
-            outstanding: 2,
-            waiting: 3,
-            tunnels: 4,
-            overdue: 5,
-            connections: 6,
-            kept: 7,
-            classes: vec![class],
-            top_users: Vec::new(),
-        };
-        let text = status.metrics();
-        let line = r#"tidegate_class_requests_total{class="a\"}\\b",how="failed"} 4"#;
-        assert!(text.lines().any(|it| it == line), "{text}");
-        assert!(text.contains("tidegate_overdue_total 5\n") && text.ends_with("# EOF\n"), "{text}");
     }
 }

@@ -8,11 +8,12 @@
 use std::io;
 use std::time::Duration;
 
-use tidegate_core::Bytes;
 use tidegate_core::request::REPORT_EVERY;
+use tidegate_core::{Bytes, Span};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use crate::books::Stage;
 use crate::client::Client;
 use crate::gate::{Tunnel, duration};
 use crate::records::{Records, is_ssh};
@@ -32,20 +33,21 @@ enum Over {
 }
 
 /// Carries bytes between a client and a server until both have finished. Tells `received`
-/// what came from the server.
+/// what came from the server, and `took` how long a stage of a request took.
 pub(crate) async fn carry(
     tunnel: &Tunnel,
     client: &mut Client,
     mut server: Server,
     received: impl FnMut(Bytes),
+    took: impl Fn(Stage, Span),
 ) -> Next {
     tunnel.path(server.round_trip);
     let Client { stream, inbox, patience, .. } = client;
     let (client, patience) = (&*stream, *patience);
     let came = std::mem::take(&mut server.inbox);
     let over = {
-        let up = up(tunnel, client, inbox, &server.stream, patience);
-        let down = down(tunnel, client, &server, came, patience, received);
+        let up = up(tunnel, client, inbox, &server.stream, patience, &took);
+        let down = down(tunnel, client, &server, came, patience, received, &took);
         tokio::pin!(up, down);
         tokio::select! {
             over = &mut up => match over {
@@ -80,6 +82,7 @@ async fn up(
     inbox: &mut Inbox,
     server: &TcpStream,
     patience: Duration,
+    took: &impl Fn(Stage, Span),
 ) -> Over {
     let mut records = Records::default();
     let mut is_first = true;
@@ -101,6 +104,9 @@ async fn up(
             }
         }
         if passing > 0 {
+            if let Some(waited) = tunnel.released() {
+                took(Stage::Waited, waited);
+            }
             if socket::write_all(server, &inbox.data()[..passing], patience).await.is_err() {
                 return Over::Broken;
             }
@@ -139,6 +145,7 @@ async fn down(
     mut inbox: Inbox,
     patience: Duration,
     mut received: impl FnMut(Bytes),
+    took: &impl Fn(Stage, Span),
 ) -> Over {
     let mut is_first = true;
     loop {
@@ -164,6 +171,9 @@ async fn down(
                     tunnel.exempt();
                 }
                 received(Bytes(size as u64));
+                if let Some(first_byte) = tunnel.answered() {
+                    took(Stage::FirstByte, first_byte);
+                }
                 tunnel.read(size);
                 server.was_read(size);
                 if let Some(size) = tunnel.buffer() {

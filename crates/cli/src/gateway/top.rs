@@ -13,7 +13,7 @@ use serde::Serialize;
 use tidegate_core::Rate;
 use tidegate_gateway::{ClassStatus, Status};
 
-use super::ask;
+use super::admin::Admin;
 use crate::arguments::GatewayTopArguments;
 use crate::failure::Failure;
 use crate::output::print;
@@ -165,11 +165,12 @@ impl Moment {
 
 pub(crate) fn top(arguments: &GatewayTopArguments) -> Result<(), Failure> {
     let is_screen = io::stdout().is_terminal() && !arguments.json;
-    let mut before = ask(&arguments.file)?;
+    let admin = Admin::of(&arguments.file)?;
+    let mut before = admin.status()?;
     let mut left = arguments.times;
     while left != Some(0) {
         sleep(Duration::from_nanos(arguments.every.0));
-        let after = ask(&arguments.file)?;
+        let after = admin.status()?;
         let moment = Moment::between(&before, &after);
         if arguments.json {
             let line = serde_json::to_string(&moment);

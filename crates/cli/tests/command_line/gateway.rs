@@ -1,10 +1,12 @@
 //! `tidegate gateway`: the live gateway.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use super::{Bench, json};
+use super::{Bench, json, stderr};
 
 const SMALL: &str = r#"
 listen = ["127.0.0.1:0"]
@@ -132,6 +134,21 @@ fn a_wrong_file_is_refused_in_one_line() {
 /// Ends with the test.
 struct Running(Child);
 
+impl Running {
+    /// A gateway with this file, its log, and the address of its admin port.
+    fn start(bench: &Bench, file: &str) -> (Running, impl BufRead + use<>, String) {
+        let mut command = bench.command();
+        let command = command.args(["gateway", "run", file]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        let log = BufReader::new(child.stdout.take().unwrap());
+        let running = Running(child);
+        let mut lines = said.lines().map(Result::unwrap);
+        let admin = lines.find_map(|line| Some(line.strip_prefix("tidegate: admin at ")?.into()));
+        (running, log, admin.expect("it says so"))
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -208,9 +225,8 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
         bench.write("small.toml", &text);
         let id = child.0.id().to_string();
         assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
-        let mut line = String::new();
-        log.read_line(&mut line).unwrap();
-        assert!(line.contains(expected), "{line}");
+        // Where writing took long, the change of the file may have been seen before.
+        until(&mut log, expected);
     }
 
     let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
@@ -221,4 +237,119 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     assert_eq!(gone.status.code(), Some(1));
     bench.write("none.toml", &SMALL.replace("admin = \"127.0.0.1:0\"", ""));
     assert!(bench.refused(&["gateway", "status", "none.toml"]).contains("admin: found nothing"));
+}
+
+/// Waits for a line of the log.
+fn until(log: &mut impl BufRead, expected: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(expected) {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0, "no line has {expected}");
+    }
+    line
+}
+
+#[test]
+fn a_running_gateway_takes_a_file_that_changes_and_refuses_a_mistake() {
+    let bench = Bench::new("gateway-reload");
+    let with_token = SMALL.replace("[link]", "admin_token_file = \"token\"\n[link]");
+    bench.write("token", "0123456789abcdef\n");
+    let path = bench.0.join("token");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    bench.write("small.toml", &with_token);
+    let (_running, mut log, admin) = Running::start(&bench, "small.toml");
+    // The same file, but for the port that the system chose.
+    let known =
+        |text: &str| text.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{admin}\""));
+    bench.write("known.toml", &known(&with_token));
+    let rate =
+        || json(&bench.good(&["gateway", "status", "known.toml", "--json"]))["rate_bps"].clone();
+    let reload = ["gateway", "reload", "known.toml"];
+    assert_eq!(bench.good(&reload), "the file was read again, and nothing differs\n");
+    until(&mut log, "the file was read again");
+
+    // As an editor writes it: a new file in the place of the old one.
+    bench.write("new", &with_token.replace("10 Mbit/s", "20 Mbit/s"));
+    fs::rename(bench.0.join("new"), bench.0.join("small.toml")).unwrap();
+    let line = until(&mut log, "the file was read again");
+    assert_eq!(json(&line)["changes"], "link.rate");
+    assert_eq!(rate(), 20_000_000);
+    // And in place.
+    bench.write("small.toml", &with_token.replace("10 Mbit/s", "30 Mbit/s"));
+    until(&mut log, "the file was read again");
+    assert_eq!(rate(), 30_000_000);
+
+    let mistake = "small.toml:7:8: link.rate: found '10', expected a rate";
+    bench.write("small.toml", &with_token.replace("10 Mbit/s", "10"));
+    assert!(bench.refused(&reload).contains(mistake));
+    until(&mut log, mistake);
+    assert_eq!(rate(), 30_000_000);
+    // A mistake that is still there is still told.
+    assert!(bench.refused(&[&reload[..], &["--json"]].concat()).contains(mistake));
+    bench.write("small.toml", &with_token.replace("[link]", "limits.kept = 3\n[link]"));
+    let answer = json(&bench.good(&[&reload[..], &["--json"]].concat()));
+    assert!(answer["changes"].is_array(), "{answer}");
+    assert_eq!(rate(), 10_000_000);
+
+    bench.write("stranger.toml", &known(SMALL));
+    for command in ["status", "reload"] {
+        let refused = bench.run(&["gateway", command, "stranger.toml"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains("it has another token than the file names"));
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let message = bench.refused(&["gateway", "status", "known.toml"]);
+    assert!(message.contains("known.toml:5:20: admin_token_file: found 'token', which everybody"));
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_plan_says_who_gets_what_and_what_this_machine_lacks() {
+    let bench = Bench::new("gateway-plan");
+    let guests = "[[class]]\nname = \"guests\"\nweight = 4\nsources = [\"10.0.0.0/8\"]\n";
+    bench.write("plan.toml", &(SMALL.to_owned() + guests));
+    let plan = json(&bench.good(&["gateway", "plan", "plan.toml", "--users", "5", "--json"]));
+    let [one, five] = &plan["shares"].as_array().unwrap()[..] else { panic!("{plan}") };
+    assert_eq!(one["classes"][1]["user_bps"], 8_000_000);
+    assert_eq!(
+        (&five["users_of_each_class"], &five["classes"][1]["user_bps"]),
+        (&5.into(), &1_600_000.into())
+    );
+    assert_eq!(five["classes"][0]["class_bps"], 2_000_000);
+    assert!(plan["rules"].is_null());
+    let text = bench.good(&["gateway", "plan", "plan.toml"]);
+    assert!(!text.lines().any(|line| line.len() > 100), "{text}");
+    let text = on_one_line(&text);
+    for expected in [
+        "link 10 Mbit/s scheduler",
+        "While 10 users of each class want as much as they can get: all 2 Mbit/s together, 200 kbit/s each",
+        "QUIC and other ports among it, passes as before",
+        "fine listen 127.0.0.1:0: the port is free",
+        "WARNING link.interface: none is named",
+        "WARNING class guests: clients of 10.0.0.0/8 cannot reach",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap();
+    let intercept = "intercept = { listen = \"0.0.0.0:13130\", tunnels = [443, 8443] }\n[link]";
+    let text = SMALL.replace("listen = [\"127.0.0.1:0\"]", &format!("listen = [\"{taken}\"]"));
+    bench.write("taken.toml", &text.replace("[link]", intercept));
+    let output = bench.run(&["gateway", "plan", "--rules", "taken.toml"]);
+    drop(listener);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("tidegate: the gateway would not start: "));
+    let text = on_one_line(&String::from_utf8(output.stdout).unwrap());
+    for expected in [
+        &format!("PROBLEM listen {taken}: another program listens there"),
+        "TCP to port 80 as HTTP and TCP to port 443, 8443 as tunnels, without",
+        "QUIC (UDP to port 80, 443, 8443) is refused",
+        "table inet tidegate { flags owner set users4",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The bodies of requests.
 
+use std::cell::Cell;
+
 use tidegate_core::Bytes;
 use tokio::time::timeout;
 
@@ -8,6 +10,22 @@ use crate::client::Client;
 use crate::message::{Body, Response, Scan};
 use crate::servers::Server;
 use crate::socket::AT_ONCE;
+
+/// An upload, counted while it goes on.
+struct Going<'a>(&'a Cell<u32>);
+
+impl Going<'_> {
+    fn new(count: &Cell<u32>) -> Going<'_> {
+        count.set(count.get() + 1);
+        Going(count)
+    }
+}
+
+impl Drop for Going<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
 
 impl Relay<'_> {
     /// Reads a small body to its end.
@@ -45,6 +63,8 @@ impl Relay<'_> {
         body: &mut Body,
         mut out: Vec<u8>,
     ) -> Result<Vec<u8>, Failure> {
+        let house = self.house;
+        let _going = Going::new(&house.uploads);
         let patience = self.client.patience;
         let mut scan = Scan::default();
         loop {

@@ -41,6 +41,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
         intercept: None,
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
         admin: Some((Ipv4Addr::LOCALHOST, 0).into()),
+        admin_token: None,
         rate: Rate(100_000_000),
         interface: None,
         scheduler: entry,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tidegate_gateway::class::{Class, Names, Users};
-use tidegate_gateway::{Config, Passwords, Status};
+use tidegate_gateway::{Config, Control, Passwords, Status};
 
 use crate::admin::status;
 use crate::bed::{Client, Server, beside_admin, beside_control, config};
@@ -150,6 +150,12 @@ async fn requests_of_one_connection_belong_where_their_servers_do() {
     .await;
 }
 
+/// The keys that change.
+fn changed(control: &Control, config: Config) -> Vec<String> {
+    let changes = control.change(config).expect("all of it may change");
+    changes.into_iter().map(|change| change.key).collect()
+}
+
 #[tokio::test]
 async fn a_password_that_changes_holds_for_the_next_request() {
     let server = Server::of_sizes().await;
@@ -158,13 +164,15 @@ async fn a_password_that_changes_holds_for_the_next_request() {
         let mut client = Client::of(gateway, 1, 1).await;
         assert_eq!(get(&mut client, server.address, ANNA).await, 200);
         let after = Config { passwords: passwords([OTHER, SESAME]), ..before.clone() };
-        assert_eq!(control.change(after), Ok(()));
+        assert_eq!(changed(&control, after), ["passwords"]);
         assert_eq!(get(&mut client, server.address, ANNA).await, 407);
         // And a class that asks for nothing any more asks for nothing.
         let mut open = before.clone();
         open.classes[2].names = None;
         open.classes[2].ports = vec![server.address.port()];
-        assert_eq!(control.change(open), Ok(()));
+        let names = before.classes[2].name.clone();
+        let keys = ["names", "ports"].map(|key| format!("class.{names}.{key}"));
+        assert_eq!(changed(&control, open), [&keys[0], &keys[1], "passwords"]);
         let mut client = Client::of(gateway, 1, 1).await;
         assert_eq!(get(&mut client, server.address, "").await, 200);
     })

@@ -36,7 +36,11 @@ async fn a_change_touches_nothing_that_goes_on() {
         // And the first class is empty, but for who is there, and heavier on a slower link.
         (wider.rate, wider.classes[0].weight) = (Rate(50_000_000), NonZeroU32::MAX);
         wider.classes[0].sources = vec!["192.0.2.1/32".parse().expect("it is a network")];
-        assert_eq!(control.change(wider), Ok(()));
+        let changes = control.change(wider).expect("all of it may change");
+        let keys: Vec<_> = changes.iter().map(|change| change.key.as_str()).collect();
+        let expected = ["link.rate", "class.a.weight", "class.a.sources", "class.b.sources"];
+        assert_eq!(keys, expected);
+        assert_eq!((&*changes[0].before, &*changes[0].after), ("100 Mbit/s", "50 Mbit/s"));
 
         assert_eq!(reading.exactly(4).await, b"half");
         assert_eq!(waiting.answer().await.body.len(), 7);
@@ -70,7 +74,7 @@ async fn a_change_that_is_not_possible_changes_nothing() {
         // What is kept does not lead around a change.
         let mut right = settings.clone();
         right.local_targets.clear();
-        assert_eq!(control.change(right), Ok(()));
+        assert_eq!(control.change(right).map(|changes| changes.len()), Ok(1));
         let mut client = Client::of(gateway, 1, 1).await;
         assert_eq!(client.get(server.address, "/1").await.status(), 403);
     })

@@ -31,8 +31,9 @@ async fn nothing_is_left(admin: SocketAddr, after: &str) {
     assert!(done.is_ok(), "after {after}: {:?}", status(admin).await);
 }
 
-fn reset(stream: TcpStream) {
-    let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+/// Has a connection that is dropped end in a reset.
+fn reset(stream: &TcpStream) {
+    let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
 /// Waits for a request, which comes in one piece.
@@ -114,7 +115,8 @@ async fn a_client_that_resets_in_any_state_leaves_nothing_behind() {
                     client.stream.shutdown().await.expect("it is open");
                     sleep(STEP).await;
                 }
-                reset(client.stream);
+                reset(&client.stream);
+                drop(client);
                 nothing_is_left(admin, state).await;
             }
         }
@@ -154,7 +156,8 @@ async fn a_server_that_is_killed_and_starts_again_is_found_again() {
             stream.write_all(part.as_bytes()).await.expect("the gateway reads");
             client.head().await;
             drop(listener);
-            reset(stream);
+            reset(&stream);
+            drop(stream);
             assert!(client.rest().await.is_err(), "it must not look complete");
             let mut client = Client::of(gateway, 1, 1).await;
             assert_eq!(client.get(address, "/").await.status(), 502, "nobody is there");

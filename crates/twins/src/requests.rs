@@ -389,8 +389,8 @@ impl<'a> World<'a> {
             (self.service[*class as usize], Reverse(self.share(*class)), *class)
         })?;
         let reader = self.first_reader(&|class| self.is_together() || class == next)?;
-        let needs = (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
-        (self.idle > 0 && self.idle >= needs).then_some(reader)
+        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
+        (self.idle >= i128::from(grant) * BYTE).then_some(reader)
     }
 
     /// What is decided now. Only what a floor or the idle link gives is taken at once.
@@ -423,7 +423,7 @@ impl<'a> World<'a> {
             return event;
         }
         let Some(reader) = self.idle_reader() else { return Event::Rested };
-        self.idle -= (i128::from(self.advance(reader)) * BYTE).min(self.most_room());
+        self.idle -= grant;
         Event::Read { handle: reader.handle, size: gate.grant }
     }
 

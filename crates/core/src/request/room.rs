@@ -22,8 +22,8 @@
 //! *What the link leaves idle is read.* A promise to a server that is far away, slow or
 //! silent takes room while nothing comes. If the link's own counter says that it carried
 //! less than it could, long responses may read as much in spite of that, those of the user
-//! with the least first. Their promises are in the books too: when late bytes come after
-//! all, time pays for both.
+//! with the least first, whether or not it had come before. Their promises are in the books
+//! too: when late bytes come after all, time pays for both.
 //!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:
@@ -172,16 +172,16 @@ impl Room {
         self.idle = 0;
     }
 
-    /// Whether the link has left so much idle.
-    pub(super) fn has_idle(&self, size: Bytes) -> bool {
-        self.idle > 0 && self.idle >= self.wanted(size)
+    /// Whether the link has left a grant idle.
+    pub(super) fn has_idle(&self) -> bool {
+        self.idle >= self.grant()
     }
 
-    /// Takes what the link has left idle, if that is so much.
-    pub(super) fn take_idle(&mut self, size: Bytes) -> bool {
-        let has = self.has_idle(size);
+    /// Takes a grant from what the link has left idle, if that is so much.
+    pub(super) fn take_idle(&mut self) -> bool {
+        let has = self.has_idle();
         if has {
-            self.idle -= self.wanted(size);
+            self.idle -= self.grant();
         }
         has
     }

@@ -227,8 +227,8 @@ impl Scheduler {
         let requests = waits && self.window.follows_room();
         let requests = gate.room.next_request_floor().filter(|_| requests);
         let room = candidate.and_then(|candidate| gate.room.next(gate.needs(candidate)));
-        let idle = self.next_reader().filter(|(_, needs)| gate.room.has_idle(*needs));
-        let idle = idle.map(|_| self.now);
+        let idle = gate.room.has_idle() && self.next_reader().is_some();
+        let idle = idle.then_some(self.now);
         // What a slow response leaves is room.
         let watched = gate.watched.first().map(|(until, _)| *until);
         let watched = watched.filter(|_| candidate.is_some() || waits);
@@ -433,6 +433,9 @@ impl Scheduler {
             if is_slow {
                 self.give_place_back(number);
                 self.reclaim(number);
+                // Nothing needs to be set aside for what does not come.
+                self.responses[number as usize].pace = 0;
+                self.set_aside(number);
             } else {
                 self.watch(number, until);
             }
@@ -525,10 +528,11 @@ impl Scheduler {
         self.classes.set_busy(group, self.lines.has_busy(group));
     }
 
-    /// Lets a long response read what the link has left idle.
+    /// Lets a long response read what the link has left idle. It takes a whole grant of that
+    /// even if so much has come already: for what is read, as much may come at once.
     fn read_idle(&mut self) -> Option<Decision> {
-        let (number, needs) = self.next_reader()?;
-        let is_idle = self.gate.as_mut()?.room.take_idle(needs);
+        let number = self.next_reader()?;
+        let is_idle = self.gate.as_mut()?.room.take_idle();
         if is_idle { self.grant(number, Part::Long) } else { None }
     }
 

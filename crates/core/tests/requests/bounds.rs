@@ -295,3 +295,39 @@ fn no_long_response_starves_on_a_flooded_link() {
         }
     }
 }
+
+/// Servers that fill a buffer again as soon as it is read: four, of responses without end.
+#[test]
+fn a_link_that_is_faster_than_it_is_said_to_be_is_not_filled() {
+    const BUFFER: Bytes = Bytes(64_000);
+    let entry = catalogue::find("msf").expect("it is in the catalogue");
+    let mut scheduler = entry.build(&[], RATE, &[NonZeroU32::MIN], 1).expect("within range");
+    for handle in 0..4 {
+        let request = Request { handle, class: ClassId(0), user: UserId(handle) };
+        scheduler.arrive(request).expect("there is room to wait");
+    }
+    let mut permits = [const { None }; 4];
+    let mut carried = Bytes::ZERO;
+    let could = RATE.volume(Span::seconds(60)) + BUFFER * 8;
+    for step in 0..6_000 {
+        let now = Time::ZERO + Span::millis(10) * step;
+        if step % 10 == 0 {
+            scheduler.report(now, LinkReport { carried, queueing_delay: None });
+        }
+        while let Some(decision) = scheduler.next(now) {
+            let (handle, read, comes) = match decision {
+                Decision::Release { request, permit } => {
+                    permits[request.handle as usize] = Some(permit);
+                    (request.handle, BUFFER, BUFFER * 2)
+                }
+                Decision::Read { handle, size } => (handle, size, size),
+            };
+            let permit = permits[handle as usize].as_ref().expect("it was released");
+            carried += comes;
+            scheduler.received(now, permit, read);
+            scheduler.came(now, permit, BUFFER);
+            assert!(carried <= could, "more has come than the link is to carry in all");
+        }
+    }
+    assert!(carried.0 >= could.0 / 10 * 8, "{carried} have come of {could}");
+}

@@ -47,6 +47,7 @@ impl World<'_> {
                     continue;
                 }
                 response.has_place = false;
+                response.pace = 0;
                 let paid = std::mem::take(&mut response.paid);
                 self.room = (self.room + i128::from(paid) * BYTE).min(most.max(self.room));
             }

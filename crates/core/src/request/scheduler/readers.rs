@@ -84,12 +84,11 @@ impl Scheduler {
         Candidate::Request { group, aside: aside.unwrap_or_default() }
     }
 
-    /// The long response that is next among those that want to be read, and the room that
-    /// it needs.
-    pub(super) fn next_reader(&self) -> Option<(u32, Bytes)> {
+    /// The long response that is next among those that want to be read.
+    pub(super) fn next_reader(&self) -> Option<u32> {
         let group = self.classes.next_busy(false)?;
         let &(.., user) = self.gate.as_ref()?.readers[group as usize].first()?;
-        self.first_of(user)
+        self.first_of(user).map(|(number, _)| number)
     }
 
     /// The first hungry response of a user, and the room that it needs.

@@ -4,6 +4,7 @@
 #   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
 #   tools/require.sh network           ip and nft, which live tests need; the same
+#   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -115,13 +116,35 @@ network() {
     exit 1
 }
 
+# rivals: other proxies. Their services do not start: the live bed runs them by itself.
+rivals() {
+    PATH=$PATH:/usr/sbin:/sbin
+    missing=
+    command -v squid >/dev/null || missing=squid
+    command -v haproxy >/dev/null || missing="$missing haproxy"
+    [ -n "$missing" ] || exit 0
+    policy=/usr/sbin/policy-rc.d
+    if become_root && [ ! -e "$policy" ]; then
+        # What Debian asks before it starts a service; 101 forbids it.
+        # shellcheck disable=SC2064 # Both are known now.
+        trap "$sudo rm -f $policy" EXIT
+        printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+        $sudo chmod +x "$policy"
+    fi
+    # shellcheck disable=SC2086 # These are names of packages.
+    install $missing >&2 && exit 0
+    echo "SKIP $missing in the live bed"
+    exit 1
+}
+
 case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
 clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
 network) network ;;
+rivals) rivals ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|rivals" >&2
     exit 2
     ;;
 esac

@@ -1,4 +1,5 @@
-//! The kernel as judge: the same transfers through Linux and through the simulator.
+//! The kernel as judge: the same transfers through Linux and through the simulator, and
+//! the same users behind real gateways ([`live`]).
 #![cfg(target_os = "linux")]
 
 pub mod agent;

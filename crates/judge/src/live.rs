@@ -182,6 +182,7 @@ pub fn measure(
         setup: setup.clone(),
         servers: network.server_addresses.clone(),
         proxy: running.proxy,
+        is_end_to_end: !way.is_proxy(),
         begun,
         samples: samples.clone(),
     };

@@ -25,6 +25,9 @@ use tokio::time::{Instant, timeout};
 use super::network;
 use super::talk::{self, Line};
 
+/// The status by which a proxy says that nothing came for too long (RFC 9110 section 15.6.5).
+const GATEWAY_TIMEOUT: u16 = 504;
+
 /// How an object that somebody had asked for ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -63,6 +66,8 @@ pub(crate) struct Order {
     pub(crate) servers: Vec<Ipv4Addr>,
     /// The proxy that they know of.
     pub(crate) proxy: Option<SocketAddr>,
+    /// Whether nobody else gives up for them a response that does not come.
+    pub(crate) is_end_to_end: bool,
     pub(crate) begun: std::time::Instant,
     /// The times of samples, the last of which is the end.
     pub(crate) samples: Vec<Duration>,
@@ -154,6 +159,7 @@ impl Crowd {
         };
         let ending = match self.exchange(place, &pool, size).await {
             Ok(200) => Ending::Completed,
+            Ok(GATEWAY_TIMEOUT) => Ending::Stalled,
             Ok(_) => Ending::Refused,
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ending::Stalled,
             Err(_) => Ending::Broken,
@@ -187,7 +193,7 @@ impl Crowd {
             let is_kept = free.is_some();
             let mut line = match free {
                 Some(line) => line,
-                None => self.patiently(self.open(place)).await?,
+                None => self.patiently(place.0, self.open(place)).await?,
             };
             match self.fetch_over(&mut line, place, size).await {
                 Ok((status, is_last)) => {
@@ -203,11 +209,18 @@ impl Crowd {
         }
     }
 
-    /// Waits for something, but not for ever.
-    async fn patiently<T>(&self, what: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    /// Waits for something; where no gateway knows of the request, not for ever.
+    async fn patiently<T>(
+        &self,
+        class: usize,
+        what: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
+        let is_hidden = self.order.setup.classes[class].through == Through::Tunnels;
         match self.order.setup.patience {
-            Some(patience) => timeout(Duration::from_nanos(patience.0), what).await?,
-            None => what.await,
+            Some(patience) if is_hidden || self.order.is_end_to_end => {
+                timeout(Duration::from_nanos(patience.0), what).await?
+            }
+            _ => what.await,
         }
     }
 
@@ -255,11 +268,11 @@ impl Crowd {
             line.write(&request, 0).await?;
             line.head(talk::response_head).await?.ok_or(io::ErrorKind::UnexpectedEof.into())
         };
-        let head = self.patiently(head).await.map_err(|error| (error, 0))?;
+        let head = self.patiently(class, head).await.map_err(|error| (error, 0))?;
         self.count(class, head.size);
         let mut left = head.body;
         while left > 0 {
-            let came = self.patiently(line.body(left)).await;
+            let came = self.patiently(class, line.body(left)).await;
             let came = came.map_err(|error| (error, head.size + head.body - left))?;
             left -= came;
             self.count(class, came);

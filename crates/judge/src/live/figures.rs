@@ -150,7 +150,7 @@ fn silences(setup: &Setup, due: &[f64]) -> Vec<Measure> {
         let used = move |found: &Found| Some(used_between(found, settled, to)? / rate * 100.0);
         all.push(Measure {
             name: format!("link_used_percent.without_{name}"),
-            heading: [format!("without {name}:"), "used %".into()],
+            heading: ["used % in".into(), "silence".into()],
             unit: Unit::Percent,
             of: Box::new(used),
         });
@@ -162,14 +162,14 @@ fn silences(setup: &Setup, due: &[f64]) -> Vec<Measure> {
         };
         all.push(Measure {
             name: format!("jain.without_{name}"),
-            heading: ["others'".into(), "Jain".into()],
+            heading: ["Jain in".into(), "silence".into()],
             unit: Unit::Plain,
             of: Box::new(fair),
         });
         let end = Time::ZERO + setup.duration;
         for (name, heading, from, to) in [
-            ("first_10_s", "in 10 s", to, to + RETURN),
-            ("later", "later", to + RETURN, end),
+            ("first_10_s", "back 10 s", to, to + RETURN),
+            ("later", "and later", to + RETURN, end),
         ] {
             let (due, classes) = (due[class], setup.classes.len());
             let back = move |found: &Found| {

@@ -21,7 +21,7 @@ use tidegate_core::units::Amount;
 use tidegate_core::{Bytes, Span};
 use tidegate_sim::requests::Setup;
 
-use crate::host::{BURST_BYTES, Host, Missing, hurry, on_ethernet};
+use crate::host::{BURST_BYTES, Host, Missing, hurry, on_ethernet, prefer};
 use crate::path;
 
 /// Where a proxy listens, on the router.
@@ -89,10 +89,11 @@ impl Network {
     pub(crate) fn new(setup: &Setup, seed: u64) -> Result<Network, Missing> {
         let (clients, router) = (Host::new()?, Host::new()?);
         let (provider, servers) = (Host::new()?, Host::new()?);
-        // What is measured does not wait for a busy machine; what is tried may have to.
+        // What else the machine does should not decide.
         for host in [&clients, &servers] {
             host.run(hurry);
         }
+        router.run(prefer);
         for (device, peer) in [(USERS, &clients), (ACCESS, &provider)] {
             let (name, peer) = (if device == USERS { "lan" } else { ACCESS }, peer.thread());
             router

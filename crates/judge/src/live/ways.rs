@@ -136,6 +136,11 @@ impl LiveWay {
         weights == Some(Weights::Classes) || self.program == Program::Haproxy
     }
 
+    /// Whether a program stands between clients and servers.
+    pub(crate) fn is_proxy(&self) -> bool {
+        !matches!(self.program, Program::Nothing | Program::Htb { .. })
+    }
+
     /// Why it cannot be tried with this setup, if so.
     fn objection(&self, setup: &Setup, entrance: Entrance) -> Option<&'static str> {
         let has_tunnels = setup.classes.iter().any(|class| class.through == Through::Tunnels);

@@ -156,7 +156,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidegate-judge: {error}");
-            ExitCode::FAILURE
+            if error.is::<gateway::BadInput>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -124,9 +124,8 @@ pub fn hurry() {
         Command::new("chrt").args(["--reset-on-fork", "--fifo", "--pid", "1", &thread]).output();
 }
 
-/// Has the programs that this thread starts from now on run before those of others, but
-/// after what [`hurry`] hurries.
-pub fn prefer() {
+/// The same for the programs that the calling thread starts from now on.
+pub fn hurry_programs() {
     let thread = gettid().to_string();
-    let _ = Command::new("renice").args(["-n", "-20", "-p", &thread]).output();
+    let _ = Command::new("chrt").args(["--rr", "--pid", "1", &thread]).output();
 }

@@ -21,26 +21,27 @@ mod ways;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tidegate_core::{Bytes, Rate, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{
     Class, ClassOutcome, Loop, Outcome, SMALL, Sample, ServerFailures, Setup, Through, Way, run_way,
 };
-use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_sim::scenario::Protocol;
+use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_study::shipped::Beside;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
-pub use self::table::text;
-pub use self::ways::{LiveWay, WAYS};
 use self::clients::{Asked, Ending, Order, Seen};
 use self::network::{Counted, MOST_HOSTS, Network};
+pub use self::table::text;
+pub use self::ways::{LiveWay, WAYS};
 use crate::host::{Host, Missing};
 
 /// Where the shipped cases are among the shipped files.
@@ -162,6 +163,15 @@ pub fn predict(setup: &Setup, way: &Way, seed: u64) -> Found {
     Found { outcome, lost }
 }
 
+/// Lets this process and what it starts have as many connections as the machine permits: a
+/// case has hundreds, at each end.
+fn permit_connections() {
+    // Without it a case may still fit.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 /// Runs a setup on this machine. `tidegate` is the program of that name.
 ///
 /// # Errors
@@ -173,6 +183,7 @@ pub fn measure(
     entrance: Entrance,
     tidegate: &Path,
 ) -> Result<Found, LiveError> {
+    permit_connections();
     let network = Network::new(setup, seed)?;
     let serving = serve(&network.servers)?;
     let running = way.start(setup, &network, entrance, tidegate)?;
@@ -208,12 +219,12 @@ fn serve(host: &Host) -> io::Result<Serving> {
     let (ready, listening) = mpsc::channel();
     host.begin(move || {
         let serving = runtime().and_then(|runtime| {
-            let _guard = runtime.enter();
+            let guard = runtime.enter();
             let listeners = [(talk::HTTP, false), (talk::TLS, true)]
                 .into_iter()
                 .map(|(port, in_records)| Ok((servers::listen(port)?, in_records)))
                 .collect::<io::Result<Vec<_>>>()?;
-            drop(_guard);
+            drop(guard);
             Ok((runtime, listeners))
         });
         let (runtime, listeners) = match serving {

@@ -38,8 +38,8 @@ mod setup;
 mod wanted;
 mod ways;
 
-pub use demand::{Loop, RequestLog};
 pub(crate) use demand::{Asker, Sizes};
+pub use demand::{Loop, RequestLog};
 pub(crate) use failures::Fate;
 pub use failures::{Presence, ServerFailures};
 pub(crate) use network::Hosts;

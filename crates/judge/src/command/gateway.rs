@@ -16,6 +16,7 @@ use tidegate_judge::live::figures::{self, Figure};
 use tidegate_judge::live::{self, Entrance, Found, LiveError, LiveWay, WAYS};
 use tidegate_judge::native;
 use tidegate_sim::requests::Setup;
+use tidegate_sim::scenario::file::gateway::Comparison;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,6 +84,11 @@ struct OfWay {
     figures: Vec<Figure>,
 }
 
+/// What was asked for makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BadInput(String);
+
 /// What a run came to.
 type Run = (&'static LiveWay, u64, Result<Found, LiveError>);
 
@@ -90,18 +96,7 @@ pub(crate) fn gateway(arguments: &Arguments) -> Result<(), Box<dyn std::error::E
     let Some(name) = &arguments.case else {
         return list();
     };
-    let mut case = live::case(name)?;
-    if let Some(seconds) = arguments.seconds {
-        case.setup.duration = Span::seconds(seconds);
-        case.setup.warm_up = case.setup.duration / 8;
-    }
-    check_silences(&case.setup)?;
-    if let Some(seeds) = arguments.seeds {
-        case.seeds = (1..=seeds).collect();
-    }
-    let ways = ways(&arguments.ways)?;
-    let tidegate = program(arguments.tidegate.as_deref())?;
-    let entrance = if arguments.redirect { Entrance::Redirect } else { Entrance::Proxy };
+    let Trial { case, ways, entrance, tidegate } = Trial::of(name, arguments).map_err(BadInput)?;
     let setup = Arc::new(case.setup);
     let jobs: Vec<_> =
         case.seeds.iter().flat_map(|seed| ways.iter().map(move |way| (*way, *seed))).collect();
@@ -109,44 +104,28 @@ pub(crate) fn gateway(arguments: &Arguments) -> Result<(), Box<dyn std::error::E
     let runs = run_all(&jobs, arguments.at_once.into(), |way, seed| {
         live::measure(&setup, way, seed, entrance, &tidegate)
     });
-    let load = [before, load()];
-    let (mut of_ways, mut tables, mut skipped) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for way in ways {
-        let live = match collect(&runs, way)? {
-            Ok(live) => live,
-            Err(reason) => {
-                eprintln!("SKIP {}: {reason}", way.name);
-                skipped.insert(way.name.to_owned(), reason);
-                continue;
-            }
-        };
-        let predicted: Vec<(u64, Found)> = match way.counterpart() {
-            Some(counterpart) => case
-                .seeds
-                .iter()
-                .map(|seed| (*seed, live::predict(&setup, &counterpart, *seed)))
-                .collect(),
-            None => Vec::new(),
-        };
-        let measures = figures::measures(&setup, way);
-        let figures: Vec<Figure> =
-            measures.iter().map(|measure| measure.figure(&live, &predicted)).collect();
-        tables.push((way.name, figures.clone()));
-        of_ways.push(OfWay { way: way.name, summary: way.summary, figures });
-    }
-    let report = Report {
+    let mut report = Report {
         case: name.clone(),
         title: case.title,
         kernel: native::release()?,
-        load,
+        load: [before, load()],
         redirect: arguments.redirect,
         seeds: case.seeds,
         duration_s: setup.duration.as_seconds(),
         warm_up_s: setup.warm_up.as_seconds(),
-        ways: of_ways,
-        skipped,
+        ways: Vec::new(),
+        skipped: BTreeMap::new(),
     };
-    let table = table(&report, &setup, &tables);
+    for way in ways {
+        match collect(&runs, way)? {
+            Ok(live) => report.ways.push(OfWay::of(way, &setup, &live)),
+            Err(reason) => {
+                eprintln!("SKIP {}: {reason}", way.name);
+                report.skipped.insert(way.name.to_owned(), reason);
+            }
+        }
+    }
+    let table = table(&report, &setup);
     let json = serde_json::to_string_pretty(&report)? + "\n";
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder)?;
@@ -155,6 +134,46 @@ pub(crate) fn gateway(arguments: &Arguments) -> Result<(), Box<dyn std::error::E
     }
     print!("{}", if arguments.json { &json } else { &table });
     Ok(())
+}
+
+/// What is to be tried.
+struct Trial {
+    case: Comparison,
+    ways: Vec<&'static LiveWay>,
+    entrance: Entrance,
+    tidegate: PathBuf,
+}
+
+impl Trial {
+    /// What the arguments ask for, or what is wrong with them.
+    fn of(name: &str, arguments: &Arguments) -> Result<Trial, String> {
+        let mut case = live::case(name)?;
+        if let Some(seconds) = arguments.seconds {
+            case.setup.duration = Span::seconds(seconds);
+            case.setup.warm_up = case.setup.duration / 8;
+        }
+        check_silences(&case.setup)?;
+        if let Some(seeds) = arguments.seeds {
+            case.seeds = (1..=seeds).collect();
+        }
+        let entrance = if arguments.redirect { Entrance::Redirect } else { Entrance::Proxy };
+        let ways = ways(&arguments.ways)?;
+        Ok(Trial { case, ways, entrance, tidegate: program(arguments.tidegate.as_deref())? })
+    }
+}
+
+impl OfWay {
+    /// What was found of a way, beside what the simulator finds with the same seeds.
+    fn of(way: &'static LiveWay, setup: &Setup, live: &[(u64, Found)]) -> OfWay {
+        let mut predicted = Vec::new();
+        if let Some(counterpart) = way.counterpart() {
+            let seeds = live.iter().map(|(seed, _)| *seed);
+            predicted.extend(seeds.map(|seed| (seed, live::predict(setup, &counterpart, seed))));
+        }
+        let measures = figures::measures(setup, way);
+        let figures = measures.iter().map(|measure| measure.figure(live, &predicted)).collect();
+        OfWay { way: way.name, summary: way.summary, figures }
+    }
 }
 
 fn list() -> Result<(), Box<dyn std::error::Error>> {
@@ -240,7 +259,8 @@ fn run_all(
                     let found = job(way, *seed);
                     let mut done = done.lock().expect("nobody panics while it is held");
                     done.push((*way, *seed, found));
-                    let (number, all, seconds) = (done.len(), jobs.len(), begun.elapsed().as_secs());
+                    let (number, all, seconds) =
+                        (done.len(), jobs.len(), begun.elapsed().as_secs());
                     eprintln!("{number}/{all} {} with seed {seed}: {seconds} s", way.name);
                 }
             });
@@ -250,10 +270,7 @@ fn run_all(
 }
 
 /// The runs of a way by their seeds, or why there are none.
-fn collect(
-    runs: &[Run],
-    way: &LiveWay,
-) -> Result<Result<Vec<(u64, Found)>, String>, io::Error> {
+fn collect(runs: &[Run], way: &LiveWay) -> Result<Result<Vec<(u64, Found)>, String>, io::Error> {
     let mut found = Vec::new();
     for (of, seed, run) in runs {
         if of.name != way.name {
@@ -269,10 +286,11 @@ fn collect(
     Ok(Ok(found))
 }
 
-fn table(report: &Report, setup: &Setup, ways: &[(&str, Vec<Figure>)]) -> String {
+fn table(report: &Report, setup: &Setup) -> String {
     let redirect = if report.redirect { ", redirected by the kernel" } else { "" };
     let mut text = format!(
-        "{}: {}{redirect}\n{} seeds, {} s each after {} s; Linux {}, load of the machine {} before and {} after\n\n",
+        "{}: {}{redirect}\n{} seeds, {} s each after {} s; Linux {}, load of the machine {} before \
+         and {} after\n\n",
         report.case,
         report.title,
         report.seeds.len(),
@@ -282,10 +300,11 @@ fn table(report: &Report, setup: &Setup, ways: &[(&str, Vec<Figure>)]) -> String
         report.load[0],
         report.load[1],
     );
-    if let Some(way) = WAYS.first() {
-        text += &live::text(&figures::measures(setup, way), ways);
-    }
-    text += "\n± is half of the 95% interval over the seeds; * marks what is more than 10% from what the simulator predicts.\n";
+    let ways: Vec<_> = report.ways.iter().map(|of| (of.way, of.figures.as_slice())).collect();
+    // Their names are the same under every way.
+    text += &live::text(&figures::measures(setup, &WAYS[0]), &ways);
+    text += "\n± is half of the 95% interval over the seeds; * marks what is more than 10% from \
+             what the simulator predicts.\n";
     for (way, reason) in &report.skipped {
         text += &format!("SKIP {way}: {reason}\n");
     }

@@ -31,6 +31,9 @@ pub enum Unit {
     Count,
 }
 
+/// What a measure is in a run, if it has one there.
+type Value = Box<dyn Fn(&Found) -> Option<f64>>;
+
 /// Something to be measured in each run.
 pub struct Measure {
     /// Its name in files.
@@ -39,7 +42,7 @@ pub struct Measure {
     pub heading: [String; 2],
     /// Its unit.
     pub unit: Unit,
-    of: Box<dyn Fn(&Found) -> Option<f64>>,
+    of: Value,
 }
 
 /// A measure over the seeds, live and simulated.
@@ -64,7 +67,9 @@ fn due(setup: &Setup, is_by_class: bool) -> Vec<f64> {
     let weights: Vec<f64> = setup
         .classes
         .iter()
-        .map(|class| f64::from(class.weight.get()) * if is_by_class { 1.0 } else { class.clients.into() })
+        .map(|class| {
+            f64::from(class.weight.get()) * if is_by_class { 1.0 } else { class.clients.into() }
+        })
         .collect();
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / all).collect()
@@ -85,7 +90,7 @@ pub fn measures(setup: &Setup, way: &LiveWay) -> Vec<Measure> {
     let names: Vec<String> = setup.classes.iter().map(|class| class.name.clone()).collect();
     let classes = names.len();
     let mut all = Vec::new();
-    let mut add = |name: String, heading: [&str; 2], unit, of: Box<dyn Fn(&Found) -> Option<f64>>| {
+    let mut add = |name: String, heading: [&str; 2], unit, of: Value| {
         all.push(Measure { name, heading: heading.map(String::from), unit, of });
     };
     for (class, name) in names.iter().enumerate() {
@@ -107,7 +112,8 @@ pub fn measures(setup: &Setup, way: &LiveWay) -> Vec<Measure> {
     }
     let shares = due.clone();
     let of_all = move |found: &Found| {
-        let rates: Vec<f64> = (0..classes).map(|class| found.outcome.throughput_bps(class)).collect();
+        let rates: Vec<f64> =
+            (0..classes).map(|class| found.outcome.throughput_bps(class)).collect();
         jain(&rates, &shares)
     };
     add("jain".into(), ["Jain", ""], Unit::Plain, Box::new(of_all));
@@ -129,7 +135,9 @@ pub fn measures(setup: &Setup, way: &LiveWay) -> Vec<Measure> {
     };
     add("done_per_s".into(), ["done", "/s"], Unit::PerSecond, Box::new(done));
     let count = |of: fn(&ClassOutcome) -> u64| {
-        Box::new(move |found: &Found| Some(found.outcome.classes.iter().map(of).sum::<u64>() as f64))
+        Box::new(
+            move |found: &Found| Some(found.outcome.classes.iter().map(of).sum::<u64>() as f64),
+        )
     };
     add("timeouts".into(), ["time-", "outs"], Unit::Count, count(|it| it.failures.stalled));
     let other = count(|it| it.failures.all() - it.failures.stalled);
@@ -167,10 +175,9 @@ fn silences(setup: &Setup, due: &[f64]) -> Vec<Measure> {
             of: Box::new(fair),
         });
         let end = Time::ZERO + setup.duration;
-        for (name, heading, from, to) in [
-            ("first_10_s", "back 10 s", to, to + RETURN),
-            ("later", "and later", to + RETURN, end),
-        ] {
+        for (name, heading, from, to) in
+            [("first_10_s", "back 10 s", to, to + RETURN), ("later", "and later", to + RETURN, end)]
+        {
             let (due, classes) = (due[class], setup.classes.len());
             let back = move |found: &Found| {
                 let rate = |class| found.outcome.throughput_between_bps(class, from, to);

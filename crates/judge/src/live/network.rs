@@ -21,7 +21,7 @@ use tidegate_core::units::Amount;
 use tidegate_core::{Bytes, Span};
 use tidegate_sim::requests::Setup;
 
-use crate::host::{BURST_BYTES, Host, Missing, hurry, on_ethernet, prefer};
+use crate::host::{BURST_BYTES, Host, Missing, hurry, hurry_programs, on_ethernet};
 use crate::path;
 
 /// Where a proxy listens, on the router.
@@ -93,11 +93,13 @@ impl Network {
         for host in [&clients, &servers] {
             host.run(hurry);
         }
-        router.run(prefer);
+        router.run(hurry_programs);
         for (device, peer) in [(USERS, &clients), (ACCESS, &provider)] {
             let (name, peer) = (if device == USERS { "lan" } else { ACCESS }, peer.thread());
-            router
-                .words("ip", &format!("link add {device} type veth peer name {name} netns {peer}"))?;
+            router.words(
+                "ip",
+                &format!("link add {device} type veth peer name {name} netns {peer}"),
+            )?;
         }
         let mut addresses = vec![
             (&router, format!("{ROUTER}/16"), USERS),
@@ -140,8 +142,8 @@ impl Network {
         // Clients and the access link have no delay of their own here.
         let beside = setup.delay + setup.client_delay;
         let delays: Vec<Span> = links.iter().map(|(delay, _)| *delay + beside).collect();
-        path::carry(&far, &near, delay_of(delays.clone(), SOURCE));
-        path::carry(&near, &far, delay_of(delays, DESTINATION));
+        path::carry(&far, &near, delay_of(&delays, SOURCE));
+        path::carry(&near, &far, delay_of(&delays, DESTINATION));
         let network = Network { clients, router, provider, servers, server_addresses };
         network.shape(setup)?;
         Ok(network)
@@ -183,7 +185,9 @@ impl Network {
         self.provider.begin(move || {
             hurry();
             let look = |at: Duration| {
-                std::thread::sleep((begun + at).saturating_duration_since(std::time::Instant::now()));
+                std::thread::sleep(
+                    (begun + at).saturating_duration_since(std::time::Instant::now()),
+                );
                 sent()
             };
             times.into_iter().map(look).collect()
@@ -208,7 +212,7 @@ fn sent_by(device: &str, counters: &str) -> Option<Bytes> {
 }
 
 /// The delay of packets whose server stands at `place`.
-fn delay_of(delays: Vec<Span>, place: usize) -> impl Fn(&[u8]) -> Duration + Send + 'static {
+fn delay_of(delays: &[Span], place: usize) -> impl Fn(&[u8]) -> Duration + Send + use<> {
     let delays: Vec<Duration> = delays.iter().map(|delay| Duration::from_nanos(delay.0)).collect();
     move |packet| {
         // Whatever else a kernel sends has no server.
@@ -243,8 +247,7 @@ mod tests {
 
     #[test]
     fn the_delay_of_a_packet_is_that_of_its_server() {
-        let delays = vec![Span::millis(10), Span::millis(60)];
-        let delay = delay_of(delays, SOURCE);
+        let delay = delay_of(&[Span::millis(10), Span::millis(60)], SOURCE);
         let mut packet = vec![0; 40];
         packet[SOURCE..SOURCE + 4].copy_from_slice(&server(1).octets());
         assert_eq!(delay(&packet), Duration::from_millis(60));

@@ -11,7 +11,7 @@ const WIDTH: usize = 9;
 /// A row of a table for each of what is known of a way: live and its interval, predicted,
 /// and the ratio of both, with a mark where it is out of tolerance.
 #[must_use]
-pub fn text(measures: &[Measure], ways: &[(&str, Vec<Figure>)]) -> String {
+pub fn text(measures: &[Measure], ways: &[(&str, &[Figure])]) -> String {
     let mut text = String::new();
     for line in 0..2 {
         let _ = write!(text, "{:<12} {:<10}", ["", "way"][line], "");
@@ -24,7 +24,7 @@ pub fn text(measures: &[Measure], ways: &[(&str, Vec<Figure>)]) -> String {
         let has_interval = |figure: &Figure| half(figure.live.as_ref()).is_some();
         let mut row = |name: &str, what: &str, cell: &dyn Fn(&Figure) -> String| {
             let _ = write!(text, "{name:<12} {what:<10}");
-            for figure in figures {
+            for figure in *figures {
                 let _ = write!(text, " {:>WIDTH$}", cell(figure));
             }
             text.truncate(text.trim_end().len());

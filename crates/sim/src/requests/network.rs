@@ -139,9 +139,8 @@ impl Setup {
     #[must_use]
     pub fn server_links(&self, seed: u64) -> Vec<(Span, Rate)> {
         let mut stream = Stream::new(seed, "servers");
-        let mut between = |(least, most): (u64, u64)| {
-            least + (stream.uniform() * (most - least) as f64) as u64
-        };
+        let mut between =
+            |(least, most): (u64, u64)| least + (stream.uniform() * (most - least) as f64) as u64;
         let mut links = Vec::new();
         for group in &self.servers {
             for _ in 0..group.count {

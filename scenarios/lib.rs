@@ -18,6 +18,13 @@ macro_rules! files {
 
 /// Every file with its path in the folder, in the order of the paths.
 pub const FILES: &[(&str, &[u8])] = files![
+    "bed/connects-2.toml",
+    "bed/eight-2.toml",
+    "bed/open-2.toml",
+    "bed/saturated-10.toml",
+    "bed/saturated-2.toml",
+    "bed/silent-2.toml",
+    "bed/tunnels-2.toml",
     "data/call-g711.csv",
     "data/call-telegram.csv",
     "data/call-whatsapp.csv",

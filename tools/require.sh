@@ -6,6 +6,7 @@
 #   tools/require.sh network           ip and nft, which live tests need; the same
 #   tools/require.sh package           what builds a Debian package; the same
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
+#   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -120,6 +121,23 @@ programs() {
     exit 1
 }
 
+# rivals: other proxies. Their services do not start: the live bed runs them by itself.
+rivals() {
+    policy=/usr/sbin/policy-rc.d
+    PATH=$PATH:/usr/sbin:/sbin
+    if command -v squid >/dev/null && command -v haproxy >/dev/null; then
+        exit 0
+    fi
+    if become_root && [ ! -e "$policy" ]; then
+        # What Debian asks before it starts a service; 101 forbids it.
+        # shellcheck disable=SC2064 # Both are known now.
+        trap "$sudo rm -f $policy" EXIT
+        printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+        $sudo chmod +x "$policy"
+    fi
+    programs 'rivals in the live bed' squid:squid haproxy:haproxy
+}
+
 case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
@@ -127,8 +145,9 @@ clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
 network) programs 'live networks' ip:iproute2 nft:nftables ;;
 package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
 clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;
+rivals) rivals ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals" >&2
     exit 2
     ;;
 esac

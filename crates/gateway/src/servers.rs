@@ -77,8 +77,9 @@ impl Server {
     pub(crate) fn resize(&self, size: Bytes) {
         let Some(offered) = self.offered.get() else { return };
         let size = size.clamp(LEAST_BUFFER, MOST_BUFFER).0.max(offered);
-        let is_near = self.buffer.get().abs_diff(size) <= self.buffer.get() / 4;
-        if !is_near {
+        let before = self.buffer.get();
+        // What is read is offered again unless the buffer shrinks at once, a little each time.
+        if size < before || size - before > before / 4 {
             socket::set_buffer(&self.stream, size as usize);
             self.buffer.set(size);
         }
@@ -261,4 +262,40 @@ fn origin_of(address: IpAddr) -> OriginId {
 /// Only a machine's own addresses can be bound to.
 fn is_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::SockRef;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_buffer_shrinks_with_what_is_read_however_small_the_pieces() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
+        let address = listener.local_addr().expect("it is bound");
+        let stream = TcpStream::connect(address).await.expect("somebody listens");
+        let server = Server {
+            stream,
+            inbox: Inbox::default(),
+            round_trip: Span::ZERO,
+            origin: origin_of(address.ip()),
+            is_kept: false,
+            offered: Cell::new(Some(FIRST_OFFER)),
+            buffer: Cell::new(MOST_BUFFER.0),
+        };
+        server.resize(LEAST_BUFFER);
+        let size = || SockRef::from(&server.stream).recv_buffer_size().expect("it is a socket");
+        let first = size();
+        assert!(first as u64 >= FIRST_OFFER, "what was offered has to fit: {first}");
+        // Half of what is read is certainly not missed.
+        let piece = 8_000;
+        let pieces = (FIRST_OFFER - LEAST_BUFFER.0).div_ceil(piece / 2);
+        for _ in 0..pieces {
+            server.was_read(piece as usize);
+            server.resize(LEAST_BUFFER);
+        }
+        assert!(size() < first / 2, "{} after {first}", size());
+    }
 }

@@ -1,5 +1,7 @@
 //! What the command line asks for.
 
+mod gateway;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -26,6 +28,7 @@ Examples:
   tidegate-judge guest                        measures every cell in a guest with Debian's kernel
   tidegate-judge guest --cells fq_codel       only the cells whose names begin so
   tidegate-judge page                         writes docs/kernel from the kept figures
+  tidegate-judge gateway saturated-2          a gateway and its rivals, live and simulated
   tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
 
 /// The same transfers through Linux and through the simulator.
@@ -63,6 +66,9 @@ enum Task {
         #[arg(long, value_name = "FOLDER", default_value = "docs/kernel")]
         out: PathBuf,
     },
+    /// Runs a case of the live gateway and its rivals on networks of this machine, and prints
+    /// what came out beside what the simulator predicts.
+    Gateway(gateway::Arguments),
     /// Prints a log of transfers: start_s,size_bytes.
     Log {
         /// The link's rate in Mbit/s.
@@ -150,7 +156,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidegate-judge: {error}");
-            ExitCode::FAILURE
+            if error.is::<gateway::BadInput>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -166,6 +172,7 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
             let kept = Kept::open(&kept, GUEST)?.ok_or(missing)?;
             page::write(&kept, second.as_ref(), &out, |name| eprintln!("{name}"))?;
         }
+        Task::Gateway(arguments) => gateway::gateway(&arguments)?,
         Task::Log { megabits, load, number } => {
             let rate = tidegate_core::Rate(megabits * 1_000_000);
             let transfers = workload::transfers(rate, f64::from(load) / 100.0, number);

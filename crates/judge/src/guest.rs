@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 
 use crate::agent::Event;
 use crate::cell::Cell;
+use crate::host::{BURST_BYTES, on_ethernet};
 use crate::workload::{self, PATIENCE_S, Transfer};
 
 /// The script that fetches and builds what a guest consists of.
@@ -25,11 +26,6 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/kernel-gu
 const SKIPPED: i32 = 3;
 /// A second initramfs begins at a multiple of this.
 const ALIGNMENT: usize = 512;
-/// `tbf` and CAKE count Ethernet's header, links count IP packets: this much more.
-const PACKET_BYTES: u64 = 1500;
-const FRAME_BYTES: u64 = 1514;
-/// What `tbf` may send at once: two packets.
-pub(crate) const BURST_BYTES: u64 = 2 * FRAME_BYTES;
 
 /// Why there is no measurement.
 #[derive(Debug, thiserror::Error)]
@@ -138,12 +134,12 @@ impl Guest {
 
 /// The rate at which the kernel has to shape, so that IP packets get the link's.
 pub(crate) fn shaped_rate(cell: &Cell) -> u64 {
-    cell.link.rate.0 * FRAME_BYTES / PACKET_BYTES
+    on_ethernet(cell.link.rate.0)
 }
 
 /// What `tc` is told of the cell's queue.
 pub(crate) fn queue_words(cell: &Cell) -> String {
-    let limit = cell.link.buffer_bytes * FRAME_BYTES / PACKET_BYTES;
+    let limit = on_ethernet(cell.link.buffer_bytes);
     let rate = format!("{}bit", shaped_rate(cell));
     cell.queue.kernel.replace("RATE", &rate).replace("LIMIT", &limit.to_string())
 }

@@ -12,6 +12,17 @@ use std::thread;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 
+const PACKET_BYTES: u64 = 1500;
+const FRAME_BYTES: u64 = 1514;
+/// What `tbf` may send at once: two packets.
+pub(crate) const BURST_BYTES: u64 = 2 * FRAME_BYTES;
+
+/// A rate or a size of full IP packets as `tc` has to be told it: shapers and queues count
+/// the header of Ethernet too.
+pub(crate) fn on_ethernet(of_packets: u64) -> u64 {
+    of_packets * FRAME_BYTES / PACKET_BYTES
+}
+
 /// What this machine lacks.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -111,4 +122,10 @@ pub fn hurry() {
     let thread = gettid().to_string();
     let _ =
         Command::new("chrt").args(["--reset-on-fork", "--fifo", "--pid", "1", &thread]).output();
+}
+
+/// The same for the programs that the calling thread starts from now on.
+pub fn hurry_programs() {
+    let thread = gettid().to_string();
+    let _ = Command::new("chrt").args(["--rr", "--pid", "1", &thread]).output();
 }

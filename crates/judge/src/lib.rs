@@ -1,4 +1,5 @@
-//! The kernel as judge: the same transfers through Linux and through the simulator.
+//! The kernel as judge: the same transfers through Linux and through the simulator, and
+//! the same users behind real gateways ([`live`]).
 #![cfg(target_os = "linux")]
 
 pub mod agent;
@@ -8,8 +9,10 @@ pub mod flow;
 pub mod guest;
 pub mod host;
 pub mod kept;
+pub mod live;
 pub mod native;
 pub mod page;
+mod path;
 mod plot;
 mod pooled;
 mod shaped;

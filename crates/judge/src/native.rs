@@ -4,31 +4,26 @@
 //! sender --- path --- provider --- access --- client
 //! ```
 //!
-//! Each host is a thread in a network namespace of its own. The path is a TUN device at
-//! each end and two threads between them that hold each packet for the delay, exactly;
-//! the access is a `veth` with `tbf` over the cell's queue. Nothing needs to be cleaned
-//! up: a namespace ends with the process.
+//! Each host is a thread in a network namespace of its own. The path holds each packet for
+//! the delay; the access is a `veth` with `tbf` over the cell's queue. Nothing needs to be
+//! cleaned up: a namespace ends with the process.
 //!
-//! This takes root's rights, `/dev/net/tun`, `ip`, `tc` and `tbf`. Packets are some tens
-//! of microseconds late, which is as well as threads are woken; on a machine that is
-//! busy with other things it is more, and the guest is the better judge.
+//! This takes root's rights, `/dev/net/tun`, `ip`, `tc` and `tbf`. On a machine that is
+//! busy with other things packets are late, and the guest is the better judge.
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::unistd::gettid;
-use tappers::{AddAddressV4, Interface, Tun};
 
 use crate::agent::{self, Event, Order};
 use crate::cell::Cell;
-use crate::guest::{BURST_BYTES, queue_words, shaped_rate};
-use crate::host::{Host, Missing, hurry};
+use crate::guest::{queue_words, shaped_rate};
+use crate::host::{BURST_BYTES, Host, Missing, hurry};
+use crate::path;
 use crate::workload::{self, PATIENCE_S, Transfer};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -36,10 +31,6 @@ const PROVIDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 /// A part of the network: this much of an address belongs to it.
 const NETWORK_BITS: u8 = 24;
-/// The largest IP packet.
-const LARGEST_PACKET: usize = 65_535;
-/// Packets that a device holds for the thread that reads it: the path loses none.
-const DEVICE_PACKETS: &str = "5000";
 /// Nothing is remembered of earlier connections.
 const SETTINGS: [(&str, &str); 2] =
     [("ipv4/tcp_no_metrics_save", "1"), ("ipv4/ip_local_port_range", "10000 64999")];
@@ -53,45 +44,6 @@ pub enum NativeError {
     /// Something that should work did not.
     #[error("the native bed: {0}")]
     Io(#[from] io::Error),
-}
-
-/// A host's end of the path.
-fn device(host: &Host, address: Ipv4Addr) -> Result<Tun, NativeError> {
-    let device = host.run(move || {
-        let mut device = Tun::new_named(Interface::new("path")?)?;
-        let mut request = AddAddressV4::new(address);
-        request.set_netmask(NETWORK_BITS);
-        device.add_addr(request)?;
-        device.set_up()?;
-        io::Result::Ok(device)
-    });
-    let device = device.map_err(|error| Missing(format!("a TUN device: {error}")))?;
-    host.words("ip", &format!("link set path txqueuelen {DEVICE_PACKETS}"))?;
-    Ok(device)
-}
-
-/// Carries what comes out of `source` to `target`, for as long as the process lives.
-fn carry(source: &Arc<Tun>, target: &Arc<Tun>, delay: Duration) {
-    let (flying, arriving) = mpsc::channel::<(Instant, Vec<u8>)>();
-    let (source, target) = (source.clone(), target.clone());
-    thread::spawn(move || {
-        hurry();
-        let mut buffer = [0; LARGEST_PACKET];
-        while let Ok(length) = source.recv(&mut buffer) {
-            if flying.send((Instant::now() + delay, buffer[..length].to_vec())).is_err() {
-                return;
-            }
-        }
-    });
-    thread::spawn(move || {
-        hurry();
-        for (due, packet) in arriving {
-            thread::sleep(due.saturating_duration_since(Instant::now()));
-            if target.send(&packet).is_err() {
-                return;
-            }
-        }
-    });
 }
 
 /// The three hosts of a cell.
@@ -114,11 +66,11 @@ impl Bed {
             }
         }
         provider.set("ipv4/ip_forward", "1")?;
-        let near = Arc::new(device(&sender, SENDER)?);
-        let far = Arc::new(device(&provider, PROVIDER)?);
+        let near = path::end(&sender, SENDER, NETWORK_BITS)?;
+        let far = path::end(&provider, PROVIDER, NETWORK_BITS)?;
         let delay = Duration::from_nanos(cell.link.delay.0);
-        carry(&near, &far, delay);
-        carry(&far, &near, delay);
+        path::carry(&near, &far, move |_| delay);
+        path::carry(&far, &near, move |_| delay);
         let peer = client.thread();
         provider
             .words("ip", &format!("link add access type veth peer name access netns {peer}"))?;

@@ -32,7 +32,7 @@ use crate::trace::{HttpVersion, PageLoad, PageLoads, PageRequest, PageTable, Urg
 
 /// The number of objects that a browser requests from one host at once, where each has
 /// a connection to itself.
-pub(crate) const AT_ONCE: u32 = 6;
+pub const AT_ONCE: u32 = 6;
 
 /// The form of the pages that somebody asks for.
 #[derive(Clone, Debug, Default)]
@@ -175,6 +175,11 @@ impl Plan {
         let hosts: Vec<u32> = (0..sizes.len() as u32).collect();
         let object = |(host, size): (&u32, _)| PlannedObject::new(size, *host, *host, 0);
         Plan::in_order(hosts.iter().zip(sizes).map(object).collect(), hosts.clone())
+    }
+
+    /// The size of each object.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = Bytes> {
+        self.objects.iter().map(|object| object.size)
     }
 
     /// Objects none of which discovers another, and that arrive in their order.

@@ -38,13 +38,13 @@ mod setup;
 mod wanted;
 mod ways;
 
-pub use demand::RequestLog;
 pub(crate) use demand::{Asker, Sizes};
+pub use demand::{Loop, RequestLog};
 pub(crate) use failures::Fate;
 pub use failures::{Presence, ServerFailures};
 pub(crate) use network::Hosts;
-pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, Sample, Unfinished};
-pub(crate) use outcome::{Ending, SMALL, Whereabouts};
+pub use outcome::{ClassOutcome, Failures, Outcome, Pauses, SMALL, Sample, Unfinished};
+pub(crate) use outcome::{Ending, Whereabouts};
 pub use run::{run, run_way};
 pub use setup::{
     Cbr, Class, Demand, Http, Kept, SchedulerChoice, ServerGroup, Setup, Through, Uplink,

@@ -21,15 +21,17 @@ fn root() -> PathBuf {
 /// Where the files of flows and of gateways are, which are no scenarios.
 const FLOWS: &str = "scenarios/flows";
 const GATEWAYS: &str = "scenarios/gateways";
+/// Gateways that are also run live.
+const BED: &str = "scenarios/bed";
 
-/// All TOML files below `folder`, without those of [`FLOWS`] and [`GATEWAYS`] when they
+/// All TOML files below `folder`, without those of [`FLOWS`], [`GATEWAYS`] and [`BED`] when they
 /// are deeper.
 fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            if path != root().join(FLOWS) && path != root().join(GATEWAYS) {
+            if ![FLOWS, GATEWAYS, BED].map(|folder| root().join(folder)).contains(&path) {
                 found.extend(toml_files(&path));
             }
         } else if path.extension().is_some_and(|extension| extension == "toml")
@@ -109,9 +111,9 @@ fn the_schema_of_flows_is_up_to_date() {
 
 #[test]
 fn shipped_gateways_run_in_every_way_that_they_name_and_name_their_schema() {
-    let shipped = toml_files(&root().join(GATEWAYS));
-    assert!(!shipped.is_empty());
-    for path in shipped {
+    let shipped = [GATEWAYS, BED].map(|folder| toml_files(&root().join(folder)));
+    assert!(shipped.iter().all(|files| !files.is_empty()));
+    for path in shipped.into_iter().flatten() {
         let read = gateway::read(&path).unwrap_or_else(|error| panic!("{error}"));
         let text = fs::read_to_string(&path).unwrap();
         names_its_schema(&path, &text, "scenarios/gateways/schema.json");

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod bed;
+mod case;
 mod classes;
 mod intercept;
 mod names;

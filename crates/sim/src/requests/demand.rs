@@ -211,6 +211,67 @@ impl Asker {
     }
 }
 
+/// Somebody who asks for the objects of a [`Setup`] outside of the simulator: one loop of a
+/// client, or a client with open demand, which draws what it draws in a run with the same
+/// seed.
+#[derive(Debug)]
+pub struct Loop {
+    setup: Arc<Setup>,
+    asker: Asker,
+    sizes: Sizes,
+    servers: usize,
+}
+
+impl Loop {
+    /// All of them; `None` when a class asks for pages whose objects wait for each other.
+    #[must_use]
+    pub fn all(setup: &Arc<Setup>, seed: u64) -> Option<Vec<Loop>> {
+        let servers = setup.servers.iter().map(|group| group.count as usize).sum();
+        let mut loops = Vec::new();
+        for (number, class) in setup.classes.iter().enumerate() {
+            if !matches!(class.pages, Pages::Drawn) {
+                return None;
+            }
+            loops.extend(Asker::of_class(number, class, seed).into_iter().map(|asker| {
+                let sizes = Sizes::of(class, setup);
+                Loop { setup: setup.clone(), asker, sizes, servers }
+            }));
+        }
+        Some(loops)
+    }
+
+    /// The number of its class.
+    #[must_use]
+    pub fn class(&self) -> usize {
+        self.asker.class
+    }
+
+    /// The number of its client in the class.
+    #[must_use]
+    pub fn client(&self) -> u32 {
+        self.asker.client
+    }
+
+    /// Whether its next page waits until this one is complete.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.asker.waits_for_pages()
+    }
+
+    /// The start of its next page: seen from the end of its last page, or with open demand
+    /// from that page's start. `None` if it asks for nothing more.
+    pub fn next_page(&mut self, now: Time) -> Option<Time> {
+        self.asker.next(now, &self.setup.classes[self.asker.class])
+    }
+
+    /// Draws that page: the size of each object, and the number of its server. All are
+    /// asked for at once.
+    pub fn page(&mut self) -> Vec<(Bytes, usize)> {
+        let (plan, servers) = self.asker.page(&self.setup, &self.sizes, self.servers);
+        plan.sizes().zip(servers).collect()
+    }
+}
+
 /// A page of `objects` on average, each from one of so many `servers`.
 fn drawn(
     objects: f64,

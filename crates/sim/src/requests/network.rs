@@ -126,21 +126,29 @@ impl Setup {
     }
 
     fn lay_out_servers(&self, layout: &mut Layout, seed: u64) -> Vec<String> {
+        let links = self.server_links(seed).into_iter().zip(1..);
+        let server = |((delay, rate), number): ((Span, Rate), u32)| {
+            let name = format!("server{number}");
+            layout.both_ways("provider", &name, &Capacity::Fixed(rate), delay);
+            name
+        };
+        links.map(server).collect()
+    }
+
+    /// The link of each server as a seed draws it: one way to the provider, and its rate.
+    #[must_use]
+    pub fn server_links(&self, seed: u64) -> Vec<(Span, Rate)> {
         let mut stream = Stream::new(seed, "servers");
-        let mut names = Vec::new();
+        let mut between =
+            |(least, most): (u64, u64)| least + (stream.uniform() * (most - least) as f64) as u64;
+        let mut links = Vec::new();
         for group in &self.servers {
             for _ in 0..group.count {
-                let between = |stream: &mut Stream, (least, most): (u64, u64)| {
-                    least + (stream.uniform() * (most - least) as f64) as u64
-                };
-                let delay = Span(between(&mut stream, (group.delay.0.0, group.delay.1.0)));
-                let rate = Rate(between(&mut stream, (group.rate.0.0, group.rate.1.0)));
-                let name = format!("server{}", names.len() + 1);
-                layout.both_ways("provider", &name, &Capacity::Fixed(rate), delay);
-                names.push(name);
+                let delay = Span(between((group.delay.0.0, group.delay.1.0)));
+                links.push((delay, Rate(between((group.rate.0.0, group.rate.1.0)))));
             }
         }
-        names
+        links
     }
 
     fn scenario(&self, layout: Layout, hosts: &Hosts, provider: NodeId, way: &Way) -> Scenario {

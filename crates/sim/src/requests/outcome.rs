@@ -5,7 +5,7 @@ use tidegate_core::{Bytes, Counters, Rate, Span, Time, request};
 use crate::metrics::run_summary::Times;
 
 /// Responses below this are small: a page's text, an icon.
-pub(crate) const SMALL: Bytes = Bytes(10_000);
+pub const SMALL: Bytes = Bytes(10_000);
 
 /// A link is full between two samples when it carries at least this much of what the
 /// way hands out. A little is always missing: windows of gateways aim at 98%, and TCP

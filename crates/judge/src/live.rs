@@ -1,0 +1,317 @@
+//! The live bed: a gateway and its rivals on networks of this machine, beside what the
+//! simulator says of the same load.
+//!
+//! A case is a scenario of a gateway, as `tidegate requests compare` runs it. The bed builds
+//! its network from namespaces, lets real programs share the link, and asks what the
+//! simulator's clients would ask: sizes, pauses, servers and their distances are drawn from
+//! the same seeds. What comes out is an [`Outcome`], the same as of a simulated run, and so
+//! the same [figures](figures) are taken from both.
+//!
+//! This takes root's rights, `/dev/net/tun`, `ip` and `tc`. Traffic stays within the
+//! namespaces.
+
+mod clients;
+pub mod figures;
+mod network;
+mod servers;
+mod table;
+mod talk;
+mod ways;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tidegate_core::{Bytes, Rate, Time};
+use tidegate_sim::metrics::Discard;
+use tidegate_sim::requests::{
+    Class, ClassOutcome, Loop, Outcome, SMALL, Sample, ServerFailures, Setup, Through, Way, run_way,
+};
+use tidegate_sim::scenario::Protocol;
+use tidegate_sim::scenario::file::gateway::{self, Comparison};
+use tidegate_study::shipped::Beside;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+use self::clients::{Asked, Ending, Order, Seen};
+use self::network::{Counted, MOST_HOSTS, Network};
+pub use self::table::text;
+pub use self::ways::{LiveWay, WAYS};
+use crate::host::{Host, Missing};
+
+/// Where the shipped cases are among the shipped files.
+const FOLDER: &str = "bed/";
+/// Between the bed's start and the first pause: whatever has to be made is made by then.
+const LEAD: Duration = Duration::from_millis(300);
+/// Links of servers that are this many times as fast as the access link delay nothing.
+const FAST: u64 = 10;
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// This machine lacks something.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Something that should work did not.
+    #[error("{0}")]
+    Failed(String),
+    /// The same, with a file or a socket.
+    #[error("the live bed: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// How clients reach a proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entrance {
+    /// They know it.
+    #[default]
+    Proxy,
+    /// They do not, and the kernel of the router redirects their connections.
+    Redirect,
+}
+
+/// What was found in a run, live or simulated.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The results.
+    pub outcome: Outcome,
+    /// The share of packets that the provider lost.
+    pub lost: f64,
+}
+
+/// The names of the cases that are shipped.
+pub fn cases() -> impl Iterator<Item = &'static str> {
+    tidegate_scenarios::FILES
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix(FOLDER)?.strip_suffix(".toml"))
+}
+
+/// The case called `name`, or the scenario in the file of that name.
+///
+/// # Errors
+/// There is none, it makes no sense, or the bed cannot be it; the message says which.
+pub fn case(name: &str) -> Result<Comparison, String> {
+    let shipped = tidegate_scenarios::FILES.iter().find(|(path, _)| {
+        path.strip_prefix(FOLDER).and_then(|file| file.strip_suffix(".toml")) == Some(name)
+    });
+    let comparison = match shipped {
+        Some((path, _)) => {
+            let text = tidegate_scenarios::text(path).expect("scenarios are text");
+            gateway::parse(path, text, &Beside(path))
+        }
+        None if Path::new(name).exists() => gateway::read(Path::new(name)),
+        None => {
+            let known: Vec<_> = cases().collect();
+            return Err(format!(
+                "'{name}' is no file and no case, expected one of {}",
+                known.join(", ")
+            ));
+        }
+    };
+    let comparison = comparison.map_err(|error| error.to_string())?;
+    match objection(&comparison.setup) {
+        Some(reason) => Err(format!("{name}: the bed has no {reason}")),
+        None => Ok(comparison),
+    }
+}
+
+/// What the bed lacks for a setup.
+fn objection(setup: &Setup) -> Option<&'static str> {
+    let class = |lacks: &dyn Fn(&Class) -> bool| setup.classes.iter().any(lacks);
+    let servers: usize = setup.servers.iter().map(|group| group.count as usize).sum();
+    let slow = |rate: Rate| rate.0 < setup.rate.0.saturating_mul(FAST);
+    let is_once = setup.http.protocol == Protocol::Http10;
+    let objections = [
+        (setup.wifi.is_some(), "wireless cell"),
+        (setup.provider.entry.name != "fifo", "discipline at the provider other than fifo"),
+        (setup.uplink.queue.is_some() || setup.uplink.uploads > 0, "queue of the uplink"),
+        (!setup.passing.is_empty(), "traffic that nobody asked for"),
+        (setup.failures != ServerFailures::NONE, "servers that fail"),
+        (class(&|it| it.failures.is_some()), "servers that fail"),
+        (class(&|it| it.presence.is_some()), "users who come and go"),
+        (class(&|it| it.part_of.is_some()), "parts of classes"),
+        (class(&|it| it.through == Through::WebSocket), "WebSockets"),
+        (class(&|it| it.clients as usize > MOST_HOSTS), "more than 250 clients of a class"),
+        (setup.classes.len() > MOST_HOSTS || servers > MOST_HOSTS, "more than 250 of anything"),
+        (setup.http.protocol == Protocol::Http2, "HTTP/2"),
+        (
+            is_once && class(&|it| it.through == Through::Requests),
+            "HTTP/1.0 outside of tunnels: gateways would keep connections",
+        ),
+        (Loop::all(&Arc::new(setup.clone()), 0).is_none(), "pages whose objects wait"),
+        (
+            setup.servers.iter().any(|group| slow(group.rate.0))
+                || slow(setup.client_rate)
+                || class(&|it| it.client_rate.is_some_and(slow)),
+            "links of clients or servers that are less than ten times as fast as the access link",
+        ),
+    ];
+    objections.into_iter().find_map(|(holds, what)| holds.then_some(what))
+}
+
+/// Runs a setup in the simulator.
+#[must_use]
+pub fn predict(setup: &Setup, way: &Way, seed: u64) -> Found {
+    let outcome = run_way(setup, way, seed, &mut Discard, &AtomicBool::new(false));
+    let counters = &outcome.downlink;
+    let lost = counters.lost() as f64 / counters.offered.max(1) as f64;
+    Found { outcome, lost }
+}
+
+/// Lets this process and what it starts have as many connections as the machine permits: a
+/// case has hundreds, at each end.
+fn permit_connections() {
+    // Without it a case may still fit.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// Runs a setup on this machine. `tidegate` is the program of that name.
+///
+/// # Errors
+/// The way cannot be tried here, or something fails.
+pub fn measure(
+    setup: &Arc<Setup>,
+    way: &LiveWay,
+    seed: u64,
+    entrance: Entrance,
+    tidegate: &Path,
+) -> Result<Found, LiveError> {
+    permit_connections();
+    let network = Network::new(setup, seed)?;
+    let serving = serve(&network.servers)?;
+    let running = way.start(setup, &network, entrance, tidegate)?;
+    let samples: Vec<Duration> = sample_times(setup);
+    let begun = Instant::now() + LEAD;
+    let order = Order {
+        setup: setup.clone(),
+        servers: network.server_addresses.clone(),
+        proxy: running.proxy,
+        is_end_to_end: !way.is_proxy(),
+        begun,
+        samples: samples.clone(),
+    };
+    let carried = network.watch(begun, samples);
+    let seen = network.clients.run(move || {
+        // Streams are drawn from where they are used: they are not to be sent.
+        let loops = Loop::all(&order.setup, seed).expect("it was checked");
+        runtime().map(|runtime| LocalSet::new().block_on(&runtime, clients::ask(order, loops)))
+    })?;
+    let carried = carried.recv().map_err(io::Error::other)??;
+    let counted = network.counted()?;
+    drop((running, serving));
+    Ok(found(setup, &seen, &carried, counted))
+}
+
+/// Servers that serve until this goes.
+struct Serving {
+    _until: oneshot::Sender<()>,
+}
+
+fn serve(host: &Host) -> io::Result<Serving> {
+    let (until, over) = oneshot::channel::<()>();
+    let (ready, listening) = mpsc::channel();
+    host.begin(move || {
+        let serving = runtime().and_then(|runtime| {
+            let guard = runtime.enter();
+            let listeners = [(talk::HTTP, false), (talk::TLS, true)]
+                .into_iter()
+                .map(|(port, in_records)| Ok((servers::listen(port)?, in_records)))
+                .collect::<io::Result<Vec<_>>>()?;
+            drop(guard);
+            Ok((runtime, listeners))
+        });
+        let (runtime, listeners) = match serving {
+            Ok(serving) => serving,
+            Err(error) => return drop(ready.send(Err(error))),
+        };
+        // Whoever started it waits for this.
+        let _ = ready.send(Ok(()));
+        LocalSet::new().block_on(&runtime, async {
+            for (listener, in_records) in listeners {
+                tokio::task::spawn_local(servers::serve(listener, in_records));
+            }
+            // An error is that the other end is gone.
+            let _ = over.await;
+        });
+    });
+    listening.recv().map_err(io::Error::other)??;
+    Ok(Serving { _until: until })
+}
+
+/// Everything on this thread, and so in its network.
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// The start, the end, and what lies between at the scenario's steps.
+fn sample_times(setup: &Setup) -> Vec<Duration> {
+    let (step, end) = (setup.sample_every.0, setup.duration.0);
+    let before_end = (0..end.div_ceil(step)).map(|number| number * step);
+    before_end.chain([end]).map(Duration::from_nanos).collect()
+}
+
+/// What was seen live, as the simulator would put it.
+fn found(setup: &Setup, seen: &Seen, carried: &[Bytes], counted: Counted) -> Found {
+    let times = sample_times(setup).into_iter().map(|at| Time(at.as_nanos() as u64));
+    let samples: Vec<Sample> = times
+        .zip(carried)
+        .zip(&seen.received)
+        .map(|((at, carried), received)| Sample {
+            at,
+            window: 0.0,
+            held: 0,
+            outstanding: 0,
+            waiting: 0,
+            queued: 0,
+            received: received.clone(),
+            carried: *carried,
+        })
+        .collect();
+    let warm_up = Time::ZERO + setup.warm_up;
+    let warm = samples.iter().find(|sample| sample.at >= warm_up);
+    let measured = setup.duration - setup.warm_up;
+    let mut outcome = Outcome {
+        classes: vec![ClassOutcome::default(); setup.classes.len()],
+        measured,
+        reached: Time::ZERO + setup.duration,
+        ..Outcome::default()
+    };
+    if let (Some(from), Some(to)) = (warm, samples.last()) {
+        let bits = (to.carried - from.carried).0 as f64 * 8.0;
+        outcome.utilisation = bits / to.at.since(from.at).as_seconds() / setup.rate.0 as f64;
+        for (number, class) in outcome.classes.iter_mut().enumerate() {
+            class.received = to.received[number] - from.received[number];
+        }
+    }
+    for asked in seen.asked.iter().filter(|asked| asked.at >= warm_up) {
+        count(&mut outcome.classes[asked.class], asked);
+    }
+    outcome.samples = samples;
+    let lost = counted.lost as f64 / counted.offered.max(1) as f64;
+    Found { outcome, lost }
+}
+
+fn count(class: &mut ClassOutcome, asked: &Asked) {
+    class.asked += 1;
+    match asked.over {
+        None => class.unfinished.outstanding += 1,
+        Some((at, Ending::Completed)) => {
+            let took = at.since(asked.at);
+            class.completed += 1;
+            class.response.record(took);
+            if asked.size < SMALL {
+                class.small.record(took);
+            }
+        }
+        Some((_, Ending::Refused)) => class.failures.refused += 1,
+        Some((_, Ending::Stalled)) => class.failures.stalled += 1,
+        Some((_, Ending::Broken)) => class.failures.broken += 1,
+    }
+}

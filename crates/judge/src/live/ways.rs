@@ -1,0 +1,357 @@
+//! The ways of sharing the link that a case tries, and the programs behind them.
+//!
+//! Each runs on the router of a case with its usual settings; where there is a choice, it is
+//! the one that the simulator makes for its counterpart. Programs that are not installed
+//! make a way missing, not the case.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_sim::requests::{Setup, Through, Way, Weights};
+
+use super::network::{ACCESS, Network, ROUTER, USERS, clients_of};
+use super::{Entrance, LiveError};
+use crate::host::{Missing, on_ethernet};
+
+/// Where proxies listen.
+const PROXY: u16 = 3128;
+const INTERCEPT: u16 = 3130;
+/// How long a program may take to listen.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Requests that HAProxy lets go to servers at a time.
+const HAPROXY_PLACES: u32 = 8;
+
+/// A way of sharing the link.
+#[derive(Debug)]
+pub struct LiveWay {
+    /// Its name on the command line and in tables.
+    pub name: &'static str,
+    /// What runs.
+    pub summary: &'static str,
+    program: Program,
+    /// The name of its counterpart in the simulator, with settings.
+    counterpart: Option<(&'static str, &'static [(&'static str, &'static str)])>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Nothing,
+    Squid { pools: bool },
+    Haproxy,
+    Htb { leaf: u32 },
+    Tidegate,
+}
+
+/// Every way, in the order of tables.
+pub const WAYS: [LiveWay; 10] = [
+    LiveWay {
+        name: "none",
+        summary: "nothing between clients and servers",
+        program: Program::Nothing,
+        counterpart: Some(("direct", &[])),
+    },
+    LiveWay {
+        name: "squid",
+        summary: "Squid without a cache",
+        program: Program::Squid { pools: false },
+        counterpart: Some(("fifo", &[])),
+    },
+    LiveWay {
+        name: "squid-pools",
+        summary: "Squid with a delay pool for each class, 95% of the link together",
+        program: Program::Squid { pools: true },
+        counterpart: Some(("pools", &[("share", "0.95")])),
+    },
+    LiveWay {
+        name: "haproxy",
+        summary: "HAProxy with 8 places, given by the class's priority",
+        program: Program::Haproxy,
+        counterpart: None,
+    },
+    htb("htb-25", 25, &[("queue", "25")]),
+    htb("htb-61", 61, &[("queue", "61")]),
+    htb("htb-1000", 1000, &[("queue", "1000")]),
+    tidegate("fifo", "tidegate gateway that lets every request go at once"),
+    tidegate("msf", "tidegate gateway"),
+    tidegate("paper", "tidegate gateway with MSF-RS as published"),
+];
+
+const fn htb(
+    name: &'static str,
+    leaf: u32,
+    settings: &'static [(&'static str, &'static str)],
+) -> LiveWay {
+    LiveWay {
+        name,
+        summary: "Linux's HTB towards the users, at 95% of the link, with leaves of so many packets",
+        program: Program::Htb { leaf },
+        counterpart: Some(("htb", settings)),
+    }
+}
+
+const fn tidegate(name: &'static str, summary: &'static str) -> LiveWay {
+    LiveWay { name, summary, program: Program::Tidegate, counterpart: Some((name, &[])) }
+}
+
+/// What HTB and Squid's pools hand out of the link, in hundredths: the simulator's share.
+const SHARE: u64 = 95;
+
+/// What has been started for a way. It ends when this goes.
+pub(crate) struct Running {
+    /// The proxy that clients have to know of.
+    pub(crate) proxy: Option<SocketAddr>,
+    program: Option<Child>,
+    folder: PathBuf,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(program) = &mut self.program {
+            let _ = program.kill();
+            let _ = program.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl LiveWay {
+    /// The way in the simulator.
+    #[must_use]
+    pub fn counterpart(&self) -> Option<Way> {
+        let (name, settings) = self.counterpart?;
+        let way = Way::new(self.name, name, settings);
+        Some(way.expect("its settings are right").expect("there is such a way"))
+    }
+
+    /// Whether its weights are those of classes as a whole, and not of each user.
+    #[must_use]
+    pub fn is_by_class(&self) -> bool {
+        let weights = self.counterpart().map(|way| way.weights());
+        weights == Some(Weights::Classes) || self.program == Program::Haproxy
+    }
+
+    /// Whether a program stands between clients and servers.
+    pub(crate) fn is_proxy(&self) -> bool {
+        !matches!(self.program, Program::Nothing | Program::Htb { .. })
+    }
+
+    /// Why it cannot be tried with this setup, if so.
+    fn objection(&self, setup: &Setup, entrance: Entrance) -> Option<&'static str> {
+        let has_tunnels = setup.classes.iter().any(|class| class.through == Through::Tunnels);
+        match self.program {
+            Program::Haproxy if has_tunnels => Some("HAProxy does not know CONNECT"),
+            Program::Squid { .. } | Program::Haproxy if entrance == Entrance::Redirect => {
+                Some("here only Tidegate is set up to take connections from clients")
+            }
+            _ => None,
+        }
+    }
+
+    /// Starts it on the router, and waits until it works.
+    ///
+    /// # Errors
+    /// It cannot be tried here, or does not start.
+    pub(crate) fn start(
+        &self,
+        setup: &Setup,
+        network: &Network,
+        entrance: Entrance,
+        tidegate: &Path,
+    ) -> Result<Running, LiveError> {
+        if let Some(reason) = self.objection(setup, entrance) {
+            return Err(Missing(reason.into()).into());
+        }
+        let folder = fresh_folder()?;
+        let mut running = Running { proxy: None, program: None, folder: folder.clone() };
+        let mut command = match self.program {
+            Program::Nothing => return Ok(running),
+            Program::Htb { leaf } => {
+                shape(setup, network, leaf)?;
+                return Ok(running);
+            }
+            Program::Squid { pools } => {
+                let file = written(&folder, "squid.conf", &squid_file(setup, &folder, pools))?;
+                let mut command = Command::new("squid");
+                command.args(["-N", "-f"]).arg(file);
+                command
+            }
+            Program::Haproxy => {
+                let file = written(&folder, "haproxy.cfg", &haproxy_file(setup))?;
+                let mut command = Command::new("haproxy");
+                command.args(["-db", "-f"]).arg(file);
+                command
+            }
+            Program::Tidegate => {
+                let file = self.tidegate_file(setup, entrance);
+                let file = written(&folder, "gateway.toml", &file)?;
+                let mut command = Command::new(tidegate);
+                command.args(["gateway", "run"]).arg(file);
+                if entrance == Entrance::Redirect {
+                    command.arg("--rules");
+                }
+                command
+            }
+        };
+        running.proxy = (entrance == Entrance::Proxy).then(|| (ROUTER, PROXY).into());
+        let said = folder.join("said");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said)?);
+        let name = command.get_program().to_string_lossy().into_owned();
+        let program = network.router.run(move || command.spawn());
+        running.program = match program {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Missing(format!("there is no program '{name}'")).into());
+            }
+            program => Some(program?),
+        };
+        let port = if entrance == Entrance::Redirect { INTERCEPT } else { PROXY };
+        until_it_listens(&mut running, network, port, &name, &said)?;
+        Ok(running)
+    }
+
+    /// The settings of `tidegate gateway`, those of its counterpart.
+    fn tidegate_file(&self, setup: &Setup, entrance: Entrance) -> String {
+        let mut file = format!(
+            "listen = [\"{ROUTER}:{PROXY}\"]\nscheduler = \"{}\"\n\n\
+             # As the interface counts it, with Ethernet's headers.\n\
+             [link]\nrate = \"{} bit/s\"\ninterface = \"{ACCESS}\"\n",
+            self.name,
+            on_ethernet(setup.rate.0),
+        );
+        if entrance == Entrance::Redirect {
+            let _ = write!(file, "\n[intercept]\nlisten = \"0.0.0.0:{INTERCEPT}\"\n");
+        }
+        for (number, class) in setup.classes.iter().enumerate() {
+            let (name, weight, sources) = (&class.name, class.weight, clients_of(number));
+            let _ = write!(
+                file,
+                "\n[[class]]\nname = {name:?}\nweight = {weight}\nsources = [\"{sources}\"]\n"
+            );
+        }
+        file
+    }
+}
+
+/// A folder that any user may write to: programs give up root's rights.
+fn fresh_folder() -> io::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("tidegate-bed-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
+    Ok(folder)
+}
+
+fn written(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
+    let path = folder.join(name);
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+fn until_it_listens(
+    running: &mut Running,
+    network: &Network,
+    port: u16,
+    name: &str,
+    said: &Path,
+) -> Result<(), LiveError> {
+    let begun = Instant::now();
+    loop {
+        let is_open = network.clients.run(move || {
+            std::net::TcpStream::connect_timeout(&(ROUTER, port).into(), Duration::from_secs(1))
+        });
+        if is_open.is_ok() {
+            return Ok(());
+        }
+        let ended = running.program.as_mut().is_some_and(|it| !matches!(it.try_wait(), Ok(None)));
+        if ended || begun.elapsed() > PATIENCE {
+            let said = fs::read_to_string(said).unwrap_or_default();
+            let last = said.lines().rev().find(|line| !line.trim().is_empty());
+            let last = last.unwrap_or("it says nothing");
+            return Err(LiveError::Failed(format!("{name} does not listen: {last}")));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The rate of each class when all of them ask, as `tc` counts it.
+fn shares(setup: &Setup) -> Vec<u64> {
+    let all = tidegate_core::Rate(setup.rate.0 * SHARE / 100);
+    setup.shares_of(all).iter().map(|share| share.0).collect()
+}
+
+/// Shapes what goes to the users.
+fn shape(setup: &Setup, network: &Network, leaf: u32) -> Result<(), Missing> {
+    let tc = |line: String| network.router.words("tc", &line);
+    let all = on_ethernet(setup.rate.0 * SHARE / 100);
+    tc(format!("qdisc add dev {USERS} root handle 1: htb"))?;
+    tc(format!("class add dev {USERS} parent 1: classid 1:ff htb rate {all}bit ceil {all}bit"))?;
+    for (number, share) in shares(setup).into_iter().enumerate() {
+        let (class, share) = (number + 1, on_ethernet(share));
+        tc(format!(
+            "class add dev {USERS} parent 1:ff classid 1:{class:x} htb rate {share}bit ceil {all}bit"
+        ))?;
+        tc(format!("qdisc add dev {USERS} parent 1:{class:x} pfifo limit {leaf}"))?;
+        let clients = clients_of(number);
+        tc(format!(
+            "filter add dev {USERS} parent 1: protocol ip u32 match ip dst {clients} \
+             flowid 1:{class:x}"
+        ))?;
+    }
+    Ok(())
+}
+
+fn squid_file(setup: &Setup, folder: &Path, pools: bool) -> String {
+    let folder = folder.display();
+    let mut file = format!(
+        "http_port {ROUTER}:{PROXY}\nvisible_hostname bed\npid_filename none\n\
+         cache deny all\naccess_log none\ncache_log {folder}/squid.log\n\
+         coredump_dir {folder}\nshutdown_lifetime 0 seconds\nmax_filedescriptors 8192\n\
+         acl users src 10.77.0.0/16\nhttp_access allow users\nhttp_access deny all\n"
+    );
+    if !pools {
+        return file;
+    }
+    let _ = writeln!(file, "delay_pools {}", setup.classes.len());
+    for (number, share) in shares(setup).into_iter().enumerate() {
+        let (pool, bytes, clients) = (number + 1, share / 8, clients_of(number));
+        let _ = write!(
+            file,
+            "acl class{pool} src {clients}\ndelay_class {pool} 1\n\
+             delay_access {pool} allow class{pool}\ndelay_access {pool} deny all\n\
+             delay_parameters {pool} {bytes}/{bytes}\n"
+        );
+    }
+    file
+}
+
+fn haproxy_file(setup: &Setup) -> String {
+    let mut file = format!(
+        "defaults\n  mode http\n  timeout connect 10s\n  timeout client 60s\n  \
+         timeout server 60s\n  timeout queue 60s\n  option http-keep-alive\n\
+         frontend users\n  bind {ROUTER}:{PROXY}\n  http-request set-dst url_ip\n  \
+         http-request set-dst-port int({})\n",
+        super::talk::HTTP
+    );
+    for (number, class) in setup.classes.iter().enumerate() {
+        // The lowest number goes first.
+        let (clients, priority) = (clients_of(number), -i64::from(class.weight.get()).min(2_000));
+        let _ = writeln!(
+            file,
+            "  http-request set-priority-class int({priority}) if {{ src {clients} }}"
+        );
+    }
+    let _ = write!(
+        file,
+        "  default_backend servers\nbackend servers\n  http-reuse safe\n  \
+         server any 0.0.0.0:0 maxconn {HAPROXY_PLACES}\n"
+    );
+    file
+}

@@ -5,7 +5,7 @@
 //! its network from namespaces, lets real programs share the link, and asks what the
 //! simulator's clients would ask: sizes, pauses, servers and their distances are drawn from
 //! the same seeds. What comes out is an [`Outcome`], the same as of a simulated run, and so
-//! the same [figures](figures) are taken from both.
+//! the same [figures] are taken from both.
 //!
 //! This takes root's rights, `/dev/net/tun`, `ip` and `tc`. Traffic stays within the
 //! namespaces.

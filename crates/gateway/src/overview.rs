@@ -32,6 +32,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
+    #[expect(clippy::disallowed_methods, reason = "the page says at what time of day it began")]
     pub(crate) fn new() -> Recent {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Instant::now();

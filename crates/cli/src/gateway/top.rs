@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
-use tidegate_gateway::{ClassStatus, Status};
+use tidegate_gateway::{ClassStatus, Status, UserStatus};
 
 use super::admin::Admin;
 use crate::arguments::GatewayTopArguments;
@@ -88,22 +88,17 @@ impl Moment {
                 waited_ms: (ended > 0).then(|| 1_000.0 * waited / ended as f64),
             }
         });
+        let listed = || before.busy_users.iter().chain(&before.top_users);
         let mut users: Vec<_> = after
-            .top_users
+            .busy_users
             .iter()
             .map(|user| {
-                let is_same = |it: &&tidegate_gateway::UserStatus| {
-                    (&it.user, &it.class) == (&user.user, &user.class)
-                };
-                let earlier = before.top_users.iter().find(is_same);
-                // Who was not among the first before has received less than they had.
-                let least = before.top_users.iter().map(|it| it.received_bytes).min();
-                let base = earlier.map_or(least.unwrap_or(0), |it| it.received_bytes);
-                User {
-                    user: user.user.clone(),
-                    class: user.class.clone(),
-                    rate_bps: rate(since(base, user.received_bytes)),
-                }
+                let is_same = |it: &&UserStatus| (&it.user, &it.class) == (&user.user, &user.class);
+                // Of who was in no list, the gateway knows the average of the last seconds.
+                let rate_bps = listed().find(is_same).map_or(user.received_bps as f64, |earlier| {
+                    rate(since(earlier.received_bytes, user.received_bytes))
+                });
+                User { user: user.user.clone(), class: user.class.clone(), rate_bps }
             })
             .filter(|user| user.rate_bps > 0.0)
             .collect();
@@ -213,6 +208,24 @@ mod tests {
         assert!(a.waited_ms.is_some_and(|waited| (waited - 50.0).abs() < 1e-6), "{a:?}");
         let rest = Moment::between(&before, &status(11.0, [1_000_000, 0], 100, 3.0));
         assert_eq!((rest.use_percent, rest.classes[0].waited_ms), (0.0, None));
+    }
+
+    #[test]
+    fn users_who_are_busy_now_are_shown_whatever_they_received_before() {
+        let user = |name: &str, received_bytes, received_bps| UserStatus {
+            user: name.into(),
+            class: "a".into(),
+            received_bytes,
+            received_bps,
+        };
+        let mut before = status(10.0, [0, 0], 0, 0.0);
+        before.top_users = vec![user("much before", 9_000_000, 0), user("both", 1_000_000, 0)];
+        let mut after = status(12.0, [0, 0], 0, 0.0);
+        after.top_users = vec![user("much before", 9_000_000, 0)];
+        after.busy_users = vec![user("new", 100_000, 300_000), user("both", 1_050_000, 5)];
+        let users = Moment::between(&before, &after).users;
+        let users: Vec<_> = users.iter().map(|it| (it.user.as_str(), it.rate_bps)).collect();
+        assert_eq!(users, [("new", 300_000.0), ("both", 200_000.0)]);
     }
 
     #[test]

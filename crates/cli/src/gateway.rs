@@ -294,6 +294,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 let _ = answer.map(|answer| answer.send(outcome));
             }
         };
+        say("serving");
         service::ready(&control);
         tokio::select! {
             () = gateway.serve() => {}

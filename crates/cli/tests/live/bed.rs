@@ -95,14 +95,10 @@ impl Bed {
         file: &str,
         prepare: impl FnOnce(&mut Command) + Send + 'static,
     ) -> Gateway {
-        let gateway = self.try_to_start(file, prepare).expect("it starts");
-        if file.contains("[intercept]") {
-            self.until("the rules are set", || self.has_rules());
-        }
-        gateway
+        self.try_to_start(file, prepare).expect("it starts")
     }
 
-    /// Starts a gateway, and waits until it listens.
+    /// Starts a gateway, and waits until it serves, with the rules that it is to set.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -128,12 +124,10 @@ impl Bed {
         let mut shell = Command::new("unshare");
         shell.args(["--mount", "sh", "-c", &format!("{mounted} && {run}")]);
         shell.arg(env!("CARGO_BIN_EXE_tidegate"));
-        let gateway = self.spawn(shell, file, |_| {}).expect("it starts");
-        self.until("the rules are set", || self.has_rules());
-        gateway
+        self.spawn(shell, file, |_| {}).expect("it starts")
     }
 
-    /// Starts what becomes a gateway, and waits until it listens.
+    /// Starts what becomes a gateway, and waits until it serves.
     fn spawn(
         &self,
         mut command: Command,
@@ -151,7 +145,9 @@ impl Bed {
         let mut said = Vec::new();
         for line in BufReader::new(stderr).lines() {
             said.push(line.expect("it is text"));
-            if said.last().is_some_and(|line| line.starts_with("tidegate: admin at")) {
+            // The table of its rules may be seen for a moment before they hold, while those
+            // of an earlier gateway are removed.
+            if said.last().is_some_and(|line| line == "tidegate: serving") {
                 return Ok(gateway);
             }
         }

@@ -11,7 +11,6 @@ use crate::bed::{Bed, SERVER};
 
 const FILE: &str = r#"
 listen = ["10.77.1.1:3128"]
-admin = "127.0.0.1:3129"
 [link]
 rate = "20 Mbit/s"
 [intercept]

@@ -5,61 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::running::{Running, SMALL};
 use super::{Bench, json};
 
-const FILE: &str = r#"
-listen = ["127.0.0.1:0"]
-admin = "127.0.0.1:0"
-local_targets = ["127.0.0.0/8"]
-[link]
-rate = "10 Mbit/s"
-[[class]]
-name = "all"
-sources = ["127.0.0.0/8"]
-"#;
-
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A gateway that ends with the test.
-struct Running {
-    child: Child,
-    address: SocketAddr,
-    admin: SocketAddr,
-}
-
-impl Running {
-    /// Starts a command that runs one, and reads on standard error where it listens.
-    fn start(command: &mut Command) -> Running {
-        let child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut running = Running { child, address: ([0; 4], 0).into(), admin: ([0; 4], 0).into() };
-        let mut said = BufReader::new(running.child.stderr.take().unwrap());
-        let mut address = |what: &str| -> SocketAddr {
-            let mut line = String::new();
-            said.read_line(&mut line).unwrap();
-            line.trim().strip_prefix(what).unwrap_or_else(|| panic!("{line}")).parse().unwrap()
-        };
-        running.address = address("tidegate: listening at ");
-        running.admin = address("tidegate: admin at ");
-        // It goes on to say what fails, which must not fail for want of a reader.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        running
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A server that answers each connection once.
 fn server() -> SocketAddr {
@@ -95,7 +47,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn systemd_hears_when_it_serves_reloads_works_and_stops() {
     let bench = Bench::new("daemon-notify");
-    bench.write("gateway.toml", FILE);
+    bench.write("gateway.toml", SMALL);
     let socket = std::env::temp_dir().join(format!("tidegate-notify-{}", std::process::id()));
     let _ = fs::remove_file(&socket);
     let manager = UnixDatagram::bind(&socket).unwrap();
@@ -123,7 +75,7 @@ fn systemd_hears_when_it_serves_reloads_works_and_stops() {
     for _ in 0..3 {
         hear("WATCHDOG=1");
     }
-    bench.write("gateway.toml", &FILE.replace("10 Mbit/s", "20 Mbit/s"));
+    bench.write("gateway.toml", &SMALL.replace("10 Mbit/s", "20 Mbit/s"));
     gateway.signal("-HUP");
     let reloading = hear("RELOADING=1");
     assert!(reloading.contains("\nMONOTONIC_USEC="), "{reloading}");
@@ -141,7 +93,7 @@ fn systemd_hears_when_it_serves_reloads_works_and_stops() {
 #[test]
 fn a_full_disk_costs_lines_of_the_log_and_no_requests() {
     let bench = Bench::new("daemon-full");
-    bench.write("gateway.toml", FILE);
+    bench.write("gateway.toml", SMALL);
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     let server = server();
     let mut command = bench.command();
@@ -165,7 +117,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_requests() {
 
     // Nor does it need a standard error that works.
     let mut command = bench.command();
-    bench.write("gateway.toml", &FILE.replacen("127.0.0.1:0", &free_address(), 1));
+    bench.write("gateway.toml", &SMALL.replacen("127.0.0.1:0", &free_address(), 1));
     let text = fs::read_to_string(bench.0.join("gateway.toml")).unwrap();
     let address: SocketAddr = text.split('"').nth(1).unwrap().parse().unwrap();
     command.args(["gateway", "run", "gateway.toml"]).stdout(full()).stderr(full());
@@ -182,7 +134,7 @@ fn free_address() -> String {
 #[test]
 fn a_log_that_nobody_reads_delays_no_requests() {
     let bench = Bench::new("daemon-pipe");
-    bench.write("gateway.toml", FILE);
+    bench.write("gateway.toml", SMALL);
     let mut command = bench.command();
     command.args(["gateway", "run", "gateway.toml"]).stdout(Stdio::piped());
     let gateway = Running::start(&mut command);
@@ -196,7 +148,7 @@ fn a_log_that_nobody_reads_delays_no_requests() {
 #[test]
 fn without_descriptors_it_waits_and_says_so_and_then_goes_on() {
     let bench = Bench::new("daemon-descriptors");
-    bench.write("gateway.toml", FILE);
+    bench.write("gateway.toml", SMALL);
     let mut command = Command::new("sh");
     command.current_dir(bench.0.join("."));
     let program = env!("CARGO_BIN_EXE_tidegate");
@@ -221,7 +173,7 @@ fn without_descriptors_it_waits_and_says_so_and_then_goes_on() {
     });
     bench.write(
         "known.toml",
-        &FILE.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{}\"", gateway.admin)),
+        &SMALL.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{}\"", gateway.admin)),
     );
     until("nothing is left over", || {
         let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
@@ -240,7 +192,7 @@ fn steps_of_the_clock_change_nothing_but_the_times_in_the_log() {
         return;
     };
     let bench = Bench::new("daemon-clock");
-    bench.write("gateway.toml", FILE);
+    bench.write("gateway.toml", SMALL);
     bench.write("offset", "+0");
     let mut command = bench.command();
     command.args(["gateway", "run", "gateway.toml"]).env("LD_PRELOAD", library);
@@ -262,7 +214,7 @@ fn steps_of_the_clock_change_nothing_but_the_times_in_the_log() {
     assert!(answer.ends_with("ok"), "{answer}");
     bench.write(
         "known.toml",
-        &FILE.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{}\"", gateway.admin)),
+        &SMALL.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{}\"", gateway.admin)),
     );
     let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
     assert!(status["uptime_s"].as_f64().unwrap() <= began.elapsed().as_secs_f64() + 5.0);

@@ -4,20 +4,10 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
+use super::running::{Running, SMALL};
 use super::{Bench, json, stderr};
-
-const SMALL: &str = r#"
-listen = ["127.0.0.1:0"]
-admin = "127.0.0.1:0"
-local_targets = ["127.0.0.0/8"]
-[link]
-rate = "10 Mbit/s"
-[[class]]
-name = "all"
-sources = ["127.0.0.0/8"]
-"#;
 
 /// The hash of 'sesame'.
 const SESAME: &str = "$2y$05$SfKZk2K.vBfaf3teYqPwB.mbLkjMio5bLbwjWFZcz8IPEnawhM2Zy";
@@ -73,20 +63,15 @@ fn who_logs_in_is_named_in_the_log() {
     bench.write("users", &format!("anna:{SESAME}\n"));
     let mut command = bench.command();
     let command = command.args(["gateway", "run", "small.toml"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut child = Running(child);
-    let mut said = BufReader::new(child.0.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("tidegate: listening at ").expect(&line).to_owned();
-    let mut log = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let mut gateway = Running::start(command.stdout(Stdio::piped()));
+    let mut log = BufReader::new(gateway.child.stdout.take().unwrap()).lines();
     // Nobody listens at port 9, but whoever may not ask does not learn that.
     for (shown, status, user) in [
         ("", 407, serde_json::Value::Null),
         ("Proxy-Authorization: Basic YW5uYTp4\r\n", 407, "anna".into()),
         ("Proxy-Authorization: Basic YW5uYTpzZXNhbWU=\r\n", 502, "anna".into()),
     ] {
-        let mut client = TcpStream::connect(&address).unwrap();
+        let mut client = TcpStream::connect(gateway.address).unwrap();
         let head = format!("GET http://127.0.0.1:9/ HTTP/1.1\r\nHost: a\r\n{shown}\r\n");
         client.write_all(head.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -131,31 +116,6 @@ fn a_wrong_file_is_refused_in_one_line() {
     bench.refused(&["gateway", "check"]);
 }
 
-/// Ends with the test.
-struct Running(Child);
-
-impl Running {
-    /// A gateway with this file, its log, and the address of its admin port.
-    fn start(bench: &Bench, file: &str) -> (Running, impl BufRead + use<>, String) {
-        let mut command = bench.command();
-        let command = command.args(["gateway", "run", file]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let said = BufReader::new(child.stderr.take().unwrap());
-        let log = BufReader::new(child.stdout.take().unwrap());
-        let running = Running(child);
-        let mut lines = said.lines().map(Result::unwrap);
-        let admin = lines.find_map(|line| Some(line.strip_prefix("tidegate: admin at ")?.into()));
-        (running, log, admin.expect("it says so"))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn it_serves_and_writes_a_line_of_json_for_each_request() {
     let bench = Bench::new("gateway-run");
@@ -171,21 +131,16 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
 
     let mut command = bench.command();
     let command = command.args(["gateway", "run", "small.toml"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut child = Running(child);
-    let mut said = BufReader::new(child.0.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("tidegate: listening at ").expect(&line);
+    let mut gateway = Running::start(command.stdout(Stdio::piped()));
 
-    let mut client = TcpStream::connect(address).unwrap();
+    let mut client = TcpStream::connect(gateway.address).unwrap();
     let request = format!("GET http://{target}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     client.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"), "{answer}");
 
-    let mut log = BufReader::new(child.0.stdout.take().unwrap());
+    let mut log = BufReader::new(gateway.child.stdout.take().unwrap());
     let mut line = String::new();
     log.read_line(&mut line).unwrap();
     let record = json(&line);
@@ -193,9 +148,7 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     assert_eq!(record["server"], target.to_string());
     assert!(record["waited_ms"].is_u64() && record["service_ms"].is_u64());
 
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let admin = line.trim().strip_prefix("tidegate: admin at ").expect(&line);
+    let admin = gateway.admin;
     bench.write(
         "known.toml",
         &SMALL.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{admin}\"")),
@@ -223,8 +176,7 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
         (SMALL.replace("10 Mbit/s", "20 Mbit/s"), "the file was read again"),
     ] {
         bench.write("small.toml", &text);
-        let id = child.0.id().to_string();
-        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+        gateway.signal("-HUP");
         // Where writing took long, the change of the file may have been seen before.
         until(&mut log, expected);
     }
@@ -232,7 +184,7 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     let status = json(&bench.good(&["gateway", "status", "known.toml", "--json"]));
     assert_eq!(status["rate_bps"], 20_000_000);
 
-    drop(child);
+    drop(gateway);
     let gone = bench.run(&["gateway", "status", "known.toml"]);
     assert_eq!(gone.status.code(), Some(1));
     bench.write("none.toml", &SMALL.replace("admin = \"127.0.0.1:0\"", ""));
@@ -257,7 +209,11 @@ fn a_running_gateway_takes_a_file_that_changes_and_refuses_a_mistake() {
     let path = bench.0.join("token");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     bench.write("small.toml", &with_token);
-    let (_running, mut log, admin) = Running::start(&bench, "small.toml");
+    let mut command = bench.command();
+    let command = command.args(["gateway", "run", "small.toml"]);
+    let mut gateway = Running::start(command.stdout(Stdio::piped()));
+    let mut log = BufReader::new(gateway.child.stdout.take().unwrap());
+    let admin = gateway.admin;
     // The same file, but for the port that the system chose.
     let known =
         |text: &str| text.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"{admin}\""));

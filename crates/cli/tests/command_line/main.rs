@@ -8,6 +8,7 @@ mod daemon;
 mod gateway;
 mod gateways;
 mod packaging;
+mod running;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
 /// And at most: a round trip of 100 ms at 320 Mbit/s.
 const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
-/// The window that a handshake offers, which has no scale (RFC 9293 section 3.1).
+/// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).
 const FIRST_OFFER: u64 = 65_535;
 
 /// Why a server cannot be reached.
@@ -230,22 +230,33 @@ impl Servers {
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
         let holds_back = self.config.get().settings.read_gate.is_some();
-        if holds_back {
-            // The handshake fixes the scale of the window by the buffer of that time.
-            let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);
-        }
+        let (buffer, offered) = holds_back.then(|| first_buffer(&socket)).unzip();
         let since = Instant::now();
         let stream = socket.connect(address).await?;
         let round_trip = Span(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
         socket::prepare(&stream);
         let inbox = Inbox::default();
         let origin = origin_of(address.ip());
-        let offered = Cell::new(holds_back.then_some(FIRST_OFFER));
-        let buffer = Cell::new(MOST_BUFFER.0);
+        if let Some(size) = buffer {
+            // From here on the kernel does not size it.
+            socket::set_buffer(&stream, size as usize);
+        }
+        let (offered, buffer) = (Cell::new(offered), Cell::new(buffer.unwrap_or_default()));
         let server = Server { stream, inbox, round_trip, origin, is_kept: false, offered, buffer };
         server.resize(LEAST_BUFFER);
         Ok(server)
     }
+}
+
+/// Has the handshake of a connection that is held back offer little, and returns the size
+/// of its buffer then and what is offered.
+fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
+    if socket::offer(socket, LEAST_BUFFER.0 as u32) {
+        return (LEAST_BUFFER.0, LEAST_BUFFER.0);
+    }
+    // Before Linux 5.15, the handshake fixes the scale of the window by this.
+    let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);
+    (MOST_BUFFER.0, FIRST_OFFER)
 }
 
 /// Servers at one address share a path.

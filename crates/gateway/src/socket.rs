@@ -7,9 +7,10 @@ use std::io;
 use std::time::Duration;
 
 use bytes::BufMut;
+use nix::sys::socket::setsockopt;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 /// What is read at a time. On a fast link the system calls count; a connection has this
@@ -129,6 +130,27 @@ pub(crate) fn abort(stream: TcpStream) {
     drop(stream);
 }
 
+mod option {
+    use nix::{libc, setsockopt_impl, sockopt_impl};
+
+    // From Linux's socket.h; the libraries do not have it.
+    const SO_BUF_LOCK: i32 = 72;
+
+    sockopt_impl!(
+        /// Whether the sizes of the buffers are fixed (Linux 5.15).
+        BufferLock, SetOnly, libc::SOL_SOCKET, SO_BUF_LOCK, u32
+    );
+}
+
+/// Has the handshake to come offer so much, and returns whether it will.
+///
+/// A buffer whose size is fixed also fixes the scale of the window, which would then never
+/// be larger. So the size is set, and then no longer fixed.
+pub(crate) fn offer(socket: &TcpSocket, size: u32) -> bool {
+    let is_set = socket.set_recv_buffer_size(size).is_ok();
+    is_set && setsockopt(socket, option::BufferLock, &0).is_ok()
+}
+
 /// Sets the receive buffer, which bounds what comes unread.
 pub(crate) fn set_buffer(stream: &TcpStream, size: usize) {
     // The kernel gives what its administrator permits.
@@ -161,6 +183,38 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    /// What comes of a server that sends as much as it may, and is not read.
+    async fn comes(client: &TcpStream) -> u64 {
+        let mut before = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = unread(client);
+            if now == before {
+                return now;
+            }
+            before = now;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_handshake_offers_little_and_fixes_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        assert!(offer(&socket, 24_000), "this takes Linux 5.15");
+        let client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        set_buffer(&client, 24_000);
+        let (server, _) = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            let _ = write_all(&server, &[7; 1_000_000], Duration::from_secs(9)).await;
+            std::future::pending::<()>().await;
+        });
+        let first = comes(&client).await;
+        assert!((1..=48_000).contains(&first), "it offers {first} bytes");
+        set_buffer(&client, 1 << 20);
+        let then = comes(&client).await;
+        assert!(then > 100_000, "without a scale, a window has 64 kB, and this one {then}");
+    }
 
     #[tokio::test]
     async fn what_has_come_is_known_before_it_is_read() {

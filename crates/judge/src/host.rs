@@ -28,6 +28,20 @@ pub(crate) fn on_ethernet(of_packets: u64) -> u64 {
 #[error("{0}")]
 pub struct Missing(pub String);
 
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum BedError {
+    /// This machine lacks something.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Something that should work did not.
+    #[error("{0}")]
+    Failed(String),
+    /// The same, with a file or a socket.
+    #[error("the live bed: {0}")]
+    Io(#[from] io::Error),
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A thread in a network namespace of its own.

@@ -1,5 +1,5 @@
 //! The kernel as judge: the same transfers through Linux and through the simulator, and
-//! the same users behind real gateways ([`live`]).
+//! the same users behind real gateways ([`live`]), whose cost is measured too ([`speed`]).
 #![cfg(target_os = "linux")]
 
 pub mod agent;
@@ -15,7 +15,9 @@ pub mod page;
 mod path;
 mod plot;
 mod pooled;
+mod program;
 mod shaped;
 pub mod simulated;
+pub mod speed;
 pub mod verdict;
 pub mod workload;

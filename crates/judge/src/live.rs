@@ -13,9 +13,9 @@
 mod clients;
 pub mod figures;
 mod network;
-mod servers;
+pub(crate) mod servers;
 mod table;
-mod talk;
+pub(crate) mod talk;
 mod ways;
 
 use std::io;
@@ -42,7 +42,7 @@ use self::clients::{Asked, Ending, Order, Seen};
 use self::network::{Counted, MOST_HOSTS, Network};
 pub use self::table::text;
 pub use self::ways::{LiveWay, WAYS};
-use crate::host::{Host, Missing};
+use crate::host::{BedError, Host};
 
 /// Where the shipped cases are among the shipped files.
 const FOLDER: &str = "bed/";
@@ -50,20 +50,6 @@ const FOLDER: &str = "bed/";
 const LEAD: Duration = Duration::from_millis(300);
 /// Links of servers that are this many times as fast as the access link delay nothing.
 const FAST: u64 = 10;
-
-/// Why there is no measurement.
-#[derive(Debug, thiserror::Error)]
-pub enum LiveError {
-    /// This machine lacks something.
-    #[error(transparent)]
-    Missing(#[from] Missing),
-    /// Something that should work did not.
-    #[error("{0}")]
-    Failed(String),
-    /// The same, with a file or a socket.
-    #[error("the live bed: {0}")]
-    Io(#[from] io::Error),
-}
 
 /// How clients reach a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +168,7 @@ pub fn measure(
     seed: u64,
     entrance: Entrance,
     tidegate: &Path,
-) -> Result<Found, LiveError> {
+) -> Result<Found, BedError> {
     permit_connections();
     let network = Network::new(setup, seed)?;
     let serving = serve(&network.servers)?;

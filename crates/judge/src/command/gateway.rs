@@ -12,8 +12,9 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 use tidegate_core::{Span, Time};
+use tidegate_judge::host::BedError;
 use tidegate_judge::live::figures::{self, Figure};
-use tidegate_judge::live::{self, Entrance, Found, LiveError, LiveWay, WAYS};
+use tidegate_judge::live::{self, Entrance, Found, LiveWay, WAYS};
 use tidegate_judge::native;
 use tidegate_sim::requests::Setup;
 use tidegate_sim::scenario::file::gateway::Comparison;
@@ -87,10 +88,10 @@ struct OfWay {
 /// What was asked for makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct BadInput(String);
+pub(crate) struct BadInput(pub(crate) String);
 
 /// What a run came to.
-type Run = (&'static LiveWay, u64, Result<Found, LiveError>);
+type Run = (&'static LiveWay, u64, Result<Found, BedError>);
 
 pub(crate) fn gateway(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let Some(name) = &arguments.case else {
@@ -225,7 +226,7 @@ fn check_silences(setup: &Setup) -> Result<(), String> {
 }
 
 /// The program `tidegate`.
-fn program(given: Option<&Path>) -> Result<PathBuf, String> {
+pub(crate) fn program(given: Option<&Path>) -> Result<PathBuf, String> {
     let beside = || std::env::current_exe().ok().map(|it| it.with_file_name("tidegate"));
     let path = given.map(Path::to_path_buf).or_else(beside).unwrap_or_default();
     if path.is_file() {
@@ -239,7 +240,7 @@ fn program(given: Option<&Path>) -> Result<PathBuf, String> {
 }
 
 /// The load of the machine.
-fn load() -> String {
+pub(crate) fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
@@ -248,7 +249,7 @@ fn load() -> String {
 fn run_all(
     jobs: &[(&'static LiveWay, u64)],
     at_once: usize,
-    job: impl Fn(&LiveWay, u64) -> Result<Found, LiveError> + Sync,
+    job: impl Fn(&LiveWay, u64) -> Result<Found, BedError> + Sync,
 ) -> Vec<Run> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -278,7 +279,7 @@ fn collect(runs: &[Run], way: &LiveWay) -> Result<Result<Vec<(u64, Found)>, Stri
         }
         match run {
             Ok(run) => found.push((*seed, run.clone())),
-            Err(LiveError::Missing(reason)) => return Ok(Err(reason.to_string())),
+            Err(BedError::Missing(reason)) => return Ok(Err(reason.to_string())),
             Err(error) => return Err(io::Error::other(format!("{}: {error}", way.name))),
         }
     }

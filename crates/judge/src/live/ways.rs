@@ -5,25 +5,19 @@
 //! make a way missing, not the case.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use tidegate_sim::requests::{Setup, Through, Way, Weights};
 
+use super::Entrance;
 use super::network::{ACCESS, Network, ROUTER, USERS, clients_of};
-use super::{Entrance, LiveError};
-use crate::host::{Missing, on_ethernet};
+use crate::host::{BedError, Missing, on_ethernet};
+use crate::program::{self, Folder, Started};
 
 /// Where proxies listen.
 const PROXY: u16 = 3128;
 const INTERCEPT: u16 = 3130;
-/// How long a program may take to listen.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Requests that HAProxy lets go to servers at a time.
 const HAPROXY_PLACES: u32 = 8;
 
@@ -106,18 +100,7 @@ const SHARE: u64 = 95;
 pub(crate) struct Running {
     /// The proxy that clients have to know of.
     pub(crate) proxy: Option<SocketAddr>,
-    program: Option<Child>,
-    folder: PathBuf,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(program) = &mut self.program {
-            let _ = program.kill();
-            let _ = program.wait();
-        }
-        let _ = fs::remove_dir_all(&self.folder);
-    }
+    _program: Option<Started>,
 }
 
 impl LiveWay {
@@ -163,55 +146,43 @@ impl LiveWay {
         network: &Network,
         entrance: Entrance,
         tidegate: &Path,
-    ) -> Result<Running, LiveError> {
+    ) -> Result<Running, BedError> {
         if let Some(reason) = self.objection(setup, entrance) {
             return Err(Missing(reason.into()).into());
         }
-        let folder = fresh_folder()?;
-        let mut running = Running { proxy: None, program: None, folder: folder.clone() };
-        let mut command = match self.program {
-            Program::Nothing => return Ok(running),
+        let folder = Folder::new()?;
+        let command = match self.program {
+            Program::Nothing => return Ok(Running { proxy: None, _program: None }),
             Program::Htb { leaf } => {
                 shape(setup, network, leaf)?;
-                return Ok(running);
+                return Ok(Running { proxy: None, _program: None });
             }
             Program::Squid { pools } => {
-                let file = written(&folder, "squid.conf", &squid_file(setup, &folder, pools))?;
-                let mut command = Command::new("squid");
-                command.args(["-N", "-f"]).arg(file);
-                command
+                let file = squid_file(setup, folder.path(), pools);
+                program::squid(&folder.write("squid.conf", &file)?)
             }
             Program::Haproxy => {
-                let file = written(&folder, "haproxy.cfg", &haproxy_file(setup))?;
-                let mut command = Command::new("haproxy");
-                command.args(["-db", "-f"]).arg(file);
-                command
+                program::haproxy(&folder.write("haproxy.cfg", &haproxy_file(setup))?)
             }
             Program::Tidegate => {
                 let file = self.tidegate_file(setup, entrance);
-                let file = written(&folder, "gateway.toml", &file)?;
-                let mut command = Command::new(tidegate);
-                command.args(["gateway", "run"]).arg(file);
+                let mut command =
+                    program::tidegate(tidegate, &folder.write("gateway.toml", &file)?);
                 if entrance == Entrance::Redirect {
                     command.arg("--rules");
                 }
                 command
             }
         };
-        running.proxy = (entrance == Entrance::Proxy).then(|| (ROUTER, PROXY).into());
-        let said = folder.join("said");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said)?);
-        let name = command.get_program().to_string_lossy().into_owned();
-        let program = network.router.run(move || command.spawn());
-        running.program = match program {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Missing(format!("there is no program '{name}'")).into());
-            }
-            program => Some(program?),
-        };
         let port = if entrance == Entrance::Redirect { INTERCEPT } else { PROXY };
-        until_it_listens(&mut running, network, port, &name, &said)?;
-        Ok(running)
+        let started = Started::new(command, folder, |mut command| {
+            network.router.run(move || command.spawn())
+        })?;
+        let started = started.until_it_listens(|| {
+            network.clients.run(move || program::listens((ROUTER, port).into()))
+        })?;
+        let proxy = (entrance == Entrance::Proxy).then(|| (ROUTER, PROXY).into());
+        Ok(Running { proxy, _program: Some(started) })
     }
 
     /// The settings of `tidegate gateway`, those of its counterpart.
@@ -234,50 +205,6 @@ impl LiveWay {
             );
         }
         file
-    }
-}
-
-/// A folder that any user may write to: programs give up root's rights.
-fn fresh_folder() -> io::Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("tidegate-bed-{}-{number}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
-    Ok(folder)
-}
-
-fn written(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
-    let path = folder.join(name);
-    fs::write(&path, text)?;
-    Ok(path)
-}
-
-fn until_it_listens(
-    running: &mut Running,
-    network: &Network,
-    port: u16,
-    name: &str,
-    said: &Path,
-) -> Result<(), LiveError> {
-    let begun = Instant::now();
-    loop {
-        let is_open = network.clients.run(move || {
-            std::net::TcpStream::connect_timeout(&(ROUTER, port).into(), Duration::from_secs(1))
-        });
-        if is_open.is_ok() {
-            return Ok(());
-        }
-        let ended = running.program.as_mut().is_some_and(|it| !matches!(it.try_wait(), Ok(None)));
-        if ended || begun.elapsed() > PATIENCE {
-            let said = fs::read_to_string(said).unwrap_or_default();
-            let last = said.lines().rev().find(|line| !line.trim().is_empty());
-            let last = last.unwrap_or("it says nothing");
-            return Err(LiveError::Failed(format!("{name} does not listen: {last}")));
-        }
-        thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -1,0 +1,129 @@
+//! Programs that a measurement starts: each has a folder of its own, and ends with it.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::host::{BedError, Missing};
+
+/// How long a program may take to listen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A folder that any user may write to, for programs give up root's rights. It is deleted
+/// when this goes.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> io::Result<Folder> {
+        use std::os::unix::fs::PermissionsExt;
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidegate-bed-{}-{number}", std::process::id());
+        let folder = Folder(std::env::temp_dir().join(name));
+        fs::create_dir_all(&folder.0)?;
+        fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777))?;
+        Ok(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file and returns where it is.
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.0.join(name);
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn squid(file: &Path) -> Command {
+    let mut command = Command::new("squid");
+    command.args(["-N", "-f"]).arg(file);
+    command
+}
+
+pub(crate) fn haproxy(file: &Path) -> Command {
+    let mut command = Command::new("haproxy");
+    command.args(["-db", "-f"]).arg(file);
+    command
+}
+
+pub(crate) fn tidegate(program: &Path, file: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["gateway", "run"]).arg(file);
+    command
+}
+
+/// Whether somebody listens there.
+pub(crate) fn listens(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+}
+
+/// A program that runs until this goes.
+pub(crate) struct Started {
+    name: String,
+    child: Child,
+    folder: Folder,
+}
+
+impl Started {
+    /// Starts it by `spawn`, which decides where. What it says goes into its folder.
+    pub(crate) fn new(
+        mut command: Command,
+        folder: Folder,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+    ) -> Result<Started, BedError> {
+        let said = File::create(folder.path().join("said"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        let name = command.get_program().to_string_lossy().into_owned();
+        match spawn(command) {
+            Ok(child) => Ok(Started { name, child, folder }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Missing(format!("there is no program '{name}'")).into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `listens` says so.
+    pub(crate) fn until_it_listens(
+        mut self,
+        listens: impl Fn() -> bool,
+    ) -> Result<Started, BedError> {
+        let begun = Instant::now();
+        while !listens() {
+            let ended = !matches!(self.child.try_wait(), Ok(None));
+            if ended || begun.elapsed() > PATIENCE {
+                let said = fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
+                let last = said.lines().rev().find(|line| !line.trim().is_empty());
+                let last = last.unwrap_or("it says nothing");
+                return Err(BedError::Failed(format!("{} does not listen: {last}", self.name)));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(self)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

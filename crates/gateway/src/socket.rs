@@ -49,6 +49,12 @@ impl Inbox {
             self.bytes.reserve(most);
             match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(size) => {
+                    if (1..most).contains(&size) {
+                        is_read_empty(stream);
+                    }
+                    return Ok(size);
+                }
                 other => return other,
             }
         }
@@ -72,6 +78,15 @@ impl Inbox {
             *self = Inbox::default();
         }
     }
+}
+
+/// Less has come than was asked for, so there is nothing more: whoever reads next waits for
+/// the kernel to say that there is, and need not ask in vain. What comes from now on the
+/// kernel tells this thread, and no other could have heard it in between.
+fn is_read_empty(stream: &TcpStream) {
+    let nothing = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+    // What is not said to block is what the call returns.
+    let _ = stream.try_io(Interest::READABLE, nothing);
 }
 
 /// Writes all bytes; an error of kind `TimedOut` if for so long none can be written.

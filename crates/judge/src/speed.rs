@@ -107,7 +107,8 @@ struct Bench {
 
 impl Bench {
     async fn run(&self) -> Result<Speed, BedError> {
-        let idle = self.running.usage()?;
+        let idle = self.running.usage()?.resident;
+        let per_tunnel = self.per_tunnel(idle).await?;
         // What is done once is not measured.
         self.saturated(self.each / 4).await?;
         let (usage, full) = self.during(self.saturated(self.each)).await?;
@@ -125,8 +126,8 @@ impl Bench {
             direct_p99_ms: direct.quantile(0.99),
             tunnel_cpu_seconds_per_gigabyte: None,
             tunnel_gigabytes_per_second: None,
-            idle_megabytes: idle.resident as f64 / 1e6,
-            kilobytes_per_tunnel: None,
+            idle_megabytes: idle as f64 / 1e6,
+            kilobytes_per_tunnel: per_tunnel,
         };
         if self.running.knows_tunnels {
             let proxy = self.running.proxy;
@@ -135,14 +136,19 @@ impl Bench {
             let gigabytes = carried.bytes as f64 / 1e9;
             speed.tunnel_cpu_seconds_per_gigabyte = Some(usage.cpu.as_secs_f64() / gigabytes);
             speed.tunnel_gigabytes_per_second = Some(gigabytes / carried.elapsed.as_secs_f64());
-            let before = self.running.usage()?.resident;
-            let open = load::idle_tunnels(proxy, self.tls, IDLE_TUNNELS).await?;
-            let after = self.running.usage()?.resident;
-            drop(open);
-            let more = after.saturating_sub(before) as f64;
-            speed.kilobytes_per_tunnel = Some(more / IDLE_TUNNELS as f64 / 1e3);
         }
         Ok(speed)
+    }
+
+    /// Kilobytes of memory for each of many tunnels that carry nothing, if it knows tunnels.
+    async fn per_tunnel(&self, before: u64) -> Result<Option<f64>, BedError> {
+        if !self.running.knows_tunnels {
+            return Ok(None);
+        }
+        let open = load::idle_tunnels(self.running.proxy, self.tls, IDLE_TUNNELS).await?;
+        let more = self.running.usage()?.resident.saturating_sub(before);
+        drop(open);
+        Ok(Some(more as f64 / IDLE_TUNNELS as f64 / 1e3))
     }
 
     /// The proxy and the server behind it.

@@ -5,57 +5,79 @@
 //! when it begins, and the log of how many lines are missing, where they are missing.
 
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::say;
 
-/// Lines that wait to be written: a quarter of a minute at 500 requests a second, of some
-/// 250 bytes each.
-const MOST_WAITING: usize = 8_192;
-/// What is written at a time.
-const AT_ONCE: usize = 65_536;
+/// What waits to be written at most, in bytes: a quarter of a minute at 500 requests a
+/// second, of some 250 bytes each.
+const MOST_WAITING: usize = 2 << 20;
+/// How long lines gather. To wake a thread costs as much as a small request, so it wakes
+/// for many lines at a time; whoever watches the log does not notice.
+const GATHER: Duration = Duration::from_millis(20);
 /// How long the end of the gateway waits for its last lines.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes lines.
 #[derive(Clone)]
-pub(crate) struct Log {
-    queue: SyncSender<Vec<u8>>,
-    /// Lines in the queue, or being written.
-    waiting: Arc<AtomicUsize>,
+pub(crate) struct Log(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// Lines that wait.
+    lines: Mutex<Vec<u8>>,
+    /// There are lines again.
+    begin: Condvar,
+    /// Whether something is being written.
+    is_writing: AtomicBool,
     /// Lines that were not written, and that nobody has been told of.
-    lost: Arc<AtomicU64>,
+    lost: AtomicU64,
+}
+
+impl Shared {
+    /// Nobody panics with half a line in it.
+    fn lines(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Log {
     /// A log, and who writes its lines to `out`.
     pub(crate) fn to<W: Write + Send + 'static>(out: W) -> (Log, Writer<W>) {
-        let (queue, lines) = sync_channel(MOST_WAITING);
-        let log = Log { queue, waiting: Arc::default(), lost: Arc::default() };
-        let (waiting, lost) = (log.waiting.clone(), log.lost.clone());
-        (log, Writer { out, lines, waiting, lost, is_failing: false, is_torn: false })
+        let shared = Arc::<Shared>::default();
+        let writer = Writer { out, shared: shared.clone(), is_failing: false, is_torn: false };
+        (Log(shared), writer)
     }
 
     /// Waits a moment for what was not written yet.
     pub(crate) fn finish(&self) {
         let since = Instant::now();
-        while self.waiting.load(Ordering::Acquire) > 0 && since.elapsed() < PATIENCE {
+        while self.is_busy() && since.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        let lines = self.0.lines();
+        !lines.is_empty() || self.0.is_writing.load(Ordering::Acquire)
     }
 }
 
 /// A line at a time, as `tracing_subscriber` writes them.
 impl Write for Log {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        if self.queue.try_send(line.to_vec()).is_err() {
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
-            self.lost.fetch_add(1, Ordering::AcqRel);
+        let mut lines = self.0.lines();
+        if lines.len() + line.len() > MOST_WAITING {
+            self.0.lost.fetch_add(1, Ordering::AcqRel);
+        } else {
+            if lines.is_empty() {
+                self.0.begin.notify_one();
+            }
+            lines.extend_from_slice(line);
         }
         Ok(line.len())
     }
@@ -68,9 +90,7 @@ impl Write for Log {
 /// Writes lines.
 pub(crate) struct Writer<W> {
     out: W,
-    lines: Receiver<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
-    lost: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     is_failing: bool,
     /// Whether what was written last is a part of a line.
     is_torn: bool,
@@ -83,16 +103,19 @@ impl<W: Write + Send + 'static> Writer<W> {
     }
 
     fn write_all(mut self) {
-        while let Ok(mut batch) = self.lines.recv() {
-            let mut count = 1;
-            while batch.len() < AT_ONCE
-                && let Ok(line) = self.lines.try_recv()
-            {
-                batch.extend_from_slice(&line);
-                count += 1;
-            }
+        let shared = self.shared.clone();
+        loop {
+            let lines = shared.lines();
+            let is_idle = |lines: &mut Vec<u8>| lines.is_empty();
+            let lines = shared.begin.wait_while(lines, is_idle);
+            drop(lines.unwrap_or_else(PoisonError::into_inner));
+            thread::sleep(GATHER);
+            let mut lines = shared.lines();
+            shared.is_writing.store(true, Ordering::Release);
+            let batch = mem::take(&mut *lines);
+            drop(lines);
             self.write(batch);
-            self.waiting.fetch_sub(count, Ordering::AcqRel);
+            shared.is_writing.store(false, Ordering::Release);
         }
     }
 
@@ -117,7 +140,7 @@ impl<W: Write + Send + 'static> Writer<W> {
         match result {
             Ok(()) => {
                 self.is_failing = false;
-                let lost = self.lost.swap(0, Ordering::AcqRel);
+                let lost = self.shared.lost.swap(0, Ordering::AcqRel);
                 if lost > 0 {
                     tracing::warn!(lost, "lines of this log are missing before this one");
                 }
@@ -125,7 +148,7 @@ impl<W: Write + Send + 'static> Writer<W> {
             Err(error) => {
                 let missing = &batch[written.max(ends_of_others)..];
                 let lost = missing.iter().filter(|byte| **byte == b'\n').count();
-                self.lost.fetch_add(lost as u64, Ordering::AcqRel);
+                self.shared.lost.fetch_add(lost as u64, Ordering::AcqRel);
                 if !std::mem::replace(&mut self.is_failing, true) {
                     say(&format!("the log cannot be written: {error}; the gateway goes on"));
                 }
@@ -172,11 +195,11 @@ mod tests {
             log.write_all(line.as_bytes()).unwrap();
             log.finish();
         }
-        assert_eq!(log.lost.load(Ordering::Acquire), 2);
+        assert_eq!(log.0.lost.load(Ordering::Acquire), 2);
         disk.0.lock().unwrap().0 = 1_000;
         log.write_all(b"fourth\n").unwrap();
         log.finish();
-        assert_eq!(log.lost.load(Ordering::Acquire), 0, "it has been said");
+        assert_eq!(log.0.lost.load(Ordering::Acquire), 0, "it has been said");
         let written = disk.0.lock().unwrap().1.clone();
         assert_eq!(String::from_utf8(written).unwrap(), "first\nseco\nfourth\n");
     }
@@ -197,13 +220,13 @@ mod tests {
         let (mut log, writer) = Log::to(Stalled(stalled));
         writer.start().unwrap();
         let more = 100;
-        // What is being written is no longer in the queue.
-        for _ in 0..MOST_WAITING + AT_ONCE + more {
+        // What is being written waits no longer.
+        for _ in 0..MOST_WAITING + more {
             log.write_all(b"x\n").unwrap();
         }
-        assert!(log.lost.load(Ordering::Acquire) >= more as u64);
+        assert!(log.0.lost.load(Ordering::Acquire) >= more as u64);
         drop(resume);
         log.finish();
-        assert_eq!(log.waiting.load(Ordering::Acquire), 0);
+        assert!(!log.is_busy());
     }
 }

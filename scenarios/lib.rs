@@ -24,6 +24,8 @@ pub const FILES: &[(&str, &[u8])] = files![
     "bed/saturated-10.toml",
     "bed/saturated-2.toml",
     "bed/silent-2.toml",
+    "bed/trial-10.toml",
+    "bed/trial-2.toml",
     "bed/tunnels-2.toml",
     "data/call-g711.csv",
     "data/call-telegram.csv",

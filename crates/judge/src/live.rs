@@ -68,6 +68,9 @@ pub struct Found {
     pub outcome: Outcome,
     /// The share of packets that the provider lost.
     pub lost: f64,
+    /// The part of its time that a processor spent on the program; nothing has one in the
+    /// simulator.
+    pub cpu: Option<f64>,
 }
 
 /// The names of the cases that are shipped.
@@ -146,7 +149,7 @@ pub fn predict(setup: &Setup, way: &Way, seed: u64) -> Found {
     let outcome = run_way(setup, way, seed, &mut Discard, &AtomicBool::new(false));
     let counters = &outcome.downlink;
     let lost = counters.lost() as f64 / counters.offered.max(1) as f64;
-    Found { outcome, lost }
+    Found { outcome, lost, cpu: None }
 }
 
 /// Lets this process and what it starts have as many connections as the machine permits: a
@@ -183,6 +186,7 @@ pub fn measure(
         begun,
         samples: samples.clone(),
     };
+    let cpu_before = running.cpu()?;
     let carried = network.watch(begun, samples);
     let seen = network.clients.run(move || {
         // Streams are drawn from where they are used: they are not to be sent.
@@ -191,8 +195,11 @@ pub fn measure(
     })?;
     let carried = carried.recv().map_err(io::Error::other)??;
     let counted = network.counted()?;
+    let cpu = running.cpu()?.zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
     drop((running, serving));
-    Ok(found(setup, &seen, &carried, counted))
+    let mut found = found(setup, &seen, &carried, counted);
+    found.cpu = cpu.map(|cpu| cpu.as_secs_f64() / setup.duration.as_seconds());
+    Ok(found)
 }
 
 /// Servers that serve until this goes.
@@ -281,7 +288,7 @@ fn found(setup: &Setup, seen: &Seen, carried: &[Bytes], counted: Counted) -> Fou
     }
     outcome.samples = samples;
     let lost = counted.lost as f64 / counted.offered.max(1) as f64;
-    Found { outcome, lost }
+    Found { outcome, lost, cpu: None }
 }
 
 fn count(class: &mut ClassOutcome, asked: &Asked) {

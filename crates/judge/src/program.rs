@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::unistd::{SysconfVar, sysconf};
+
 use crate::host::{BedError, Missing};
 
 /// How long a program may take to listen.
@@ -71,6 +73,15 @@ pub(crate) fn listens(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
 }
 
+/// What a process has taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    /// Of the processor, since it started.
+    pub(crate) cpu: Duration,
+    /// Of memory, in bytes, now.
+    pub(crate) resident: u64,
+}
+
 /// A program that runs until this goes.
 pub(crate) struct Started {
     name: String,
@@ -101,6 +112,16 @@ impl Started {
         self.child.id()
     }
 
+    /// What it has taken so far.
+    pub(crate) fn usage(&self) -> io::Result<Usage> {
+        let of = |file| fs::read_to_string(format!("/proc/{}/{file}", self.id()));
+        let found = cpu_ticks(&of("stat")?).zip(resident(&of("status")?));
+        let (ticks, resident) = found.ok_or(io::ErrorKind::InvalidData)?;
+        let second = sysconf(SysconfVar::CLK_TCK)?.ok_or(io::ErrorKind::Unsupported)?;
+        let cpu = Duration::from_secs_f64(ticks as f64 / second as f64);
+        Ok(Usage { cpu, resident })
+    }
+
     /// Waits until `listens` says so.
     pub(crate) fn until_it_listens(
         mut self,
@@ -125,5 +146,34 @@ impl Drop for Started {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Ticks of the clock in user and in kernel mode, as `/proc/<pid>/stat` has them.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    // The name, in parentheses, may contain anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11).map(str::parse::<u64>);
+    Some(fields.next()?.ok()? + fields.next()?.ok()?)
+}
+
+/// Bytes of memory, as `/proc/<pid>/status` has them.
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_has_taken_is_read_as_the_kernel_writes_it() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 124 0 0 0 31 11 0 0 20 0 1 0 234644 3133440";
+        assert_eq!(cpu_ticks(stat), Some(42));
+        assert_eq!(cpu_ticks("7 (a) S 1"), None);
+        assert_eq!(resident("VmPeak:\t 9 kB\nVmRSS:\t   17 kB\n"), Some(17 * 1024));
+        assert_eq!(resident("VmPeak:\t 9 kB\n"), None);
     }
 }

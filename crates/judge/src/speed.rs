@@ -22,10 +22,11 @@ use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
 use self::load::Answered;
+use self::programs::Running;
 pub use self::programs::{PROGRAMS, Program};
-use self::programs::{Running, Usage};
 use crate::host::BedError;
 use crate::live::servers;
+use crate::program::Usage;
 
 /// The core of clients and servers.
 const CORE: usize = 0;

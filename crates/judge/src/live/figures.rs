@@ -142,6 +142,8 @@ pub fn measures(setup: &Setup, way: &LiveWay) -> Vec<Measure> {
     add("timeouts".into(), ["time-", "outs"], Unit::Count, count(|it| it.failures.stalled));
     let other = count(|it| it.failures.all() - it.failures.stalled);
     add("failed".into(), ["failed", ""], Unit::Count, other);
+    let cpu = |found: &Found| Some(found.cpu? * 100.0);
+    add("cpu_percent".into(), ["CPU", "%"], Unit::Percent, Box::new(cpu));
     all.extend(silences(setup, &due));
     all
 }

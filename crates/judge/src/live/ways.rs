@@ -5,8 +5,10 @@
 //! make a way missing, not the case.
 
 use std::fmt::Write as _;
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use tidegate_sim::requests::{Setup, Through, Way, Weights};
 
@@ -100,7 +102,15 @@ const SHARE: u64 = 95;
 pub(crate) struct Running {
     /// The proxy that clients have to know of.
     pub(crate) proxy: Option<SocketAddr>,
-    _program: Option<Started>,
+    program: Option<Started>,
+}
+
+impl Running {
+    /// The time of the processor that its program has taken, if it is one.
+    pub(crate) fn cpu(&self) -> io::Result<Option<Duration>> {
+        let usage = self.program.as_ref().map(Started::usage).transpose()?;
+        Ok(usage.map(|usage| usage.cpu))
+    }
 }
 
 impl LiveWay {
@@ -152,10 +162,10 @@ impl LiveWay {
         }
         let folder = Folder::new()?;
         let command = match self.program {
-            Program::Nothing => return Ok(Running { proxy: None, _program: None }),
+            Program::Nothing => return Ok(Running { proxy: None, program: None }),
             Program::Htb { leaf } => {
                 shape(setup, network, leaf)?;
-                return Ok(Running { proxy: None, _program: None });
+                return Ok(Running { proxy: None, program: None });
             }
             Program::Squid { pools } => {
                 let file = squid_file(setup, folder.path(), pools);
@@ -182,7 +192,7 @@ impl LiveWay {
             network.clients.run(move || program::listens((ROUTER, port).into()))
         })?;
         let proxy = (entrance == Entrance::Proxy).then(|| (ROUTER, PROXY).into());
-        Ok(Running { proxy, _program: Some(started) })
+        Ok(Running { proxy, program: Some(started) })
     }
 
     /// The settings of `tidegate gateway`, those of its counterpart.

@@ -1,18 +1,16 @@
 //! What is measured, with settings that make it as fast as it can be: no log, no cache, one
 //! thread.
 
-use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::unistd::Pid;
 
 use super::only;
 use crate::host::BedError;
-use crate::program::{self, Folder, Started};
+use crate::program::{self, Folder, Started, Usage};
 
 /// The core of the proxy, if there are two.
 const CORE: usize = 1;
@@ -54,15 +52,6 @@ pub const PROGRAMS: [Program; 4] = [
     },
 ];
 
-/// What a process has taken.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usage {
-    /// Of the processor, since it started.
-    pub(super) cpu: Duration,
-    /// Of memory, in bytes, now.
-    pub(super) resident: u64,
-}
-
 /// A program that runs.
 pub(super) struct Running {
     pub(super) proxy: SocketAddr,
@@ -98,33 +87,13 @@ impl Program {
 
 impl Running {
     pub(super) fn usage(&self) -> io::Result<Usage> {
-        let of = |file| fs::read_to_string(format!("/proc/{}/{file}", self.program.id()));
-        let found = cpu_ticks(&of("stat")?).zip(resident(&of("status")?));
-        let (ticks, resident) = found.ok_or(io::ErrorKind::InvalidData)?;
-        let second = sysconf(SysconfVar::CLK_TCK)?.ok_or(io::ErrorKind::Unsupported)?;
-        let cpu = Duration::from_secs_f64(ticks as f64 / second as f64);
-        Ok(Usage { cpu, resident })
+        self.program.usage()
     }
 }
 
 /// An address of this machine that nobody listens at.
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
-}
-
-/// Ticks of the clock in user and in kernel mode, as `/proc/<pid>/stat` has them.
-fn cpu_ticks(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may contain anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11).map(str::parse::<u64>);
-    Some(fields.next()?.ok()? + fields.next()?.ok()?)
-}
-
-/// Bytes of memory, as `/proc/<pid>/status` has them.
-fn resident(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 fn squid_file(proxy: SocketAddr, folder: &Path) -> String {
@@ -155,18 +124,4 @@ fn tidegate_file(proxy: SocketAddr, scheduler: &str) -> String {
          [limits]\nconnections_per_user = 2000\nkept = 100\n\
          [[class]]\nname = \"all\"\nsources = [\"127.0.0.0/8\"]\n"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_process_has_taken_is_read_as_the_kernel_writes_it() {
-        let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 124 0 0 0 31 11 0 0 20 0 1 0 234644 3133440";
-        assert_eq!(cpu_ticks(stat), Some(42));
-        assert_eq!(cpu_ticks("7 (a) S 1"), None);
-        assert_eq!(resident("VmPeak:\t 9 kB\nVmRSS:\t   17 kB\n"), Some(17 * 1024));
-        assert_eq!(resident("VmPeak:\t 9 kB\n"), None);
-    }
 }

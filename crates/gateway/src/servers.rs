@@ -27,6 +27,10 @@ pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
 /// And at most: a round trip of 100 ms at 320 Mbit/s.
 const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
+/// Round trips that are shorter count as this long: the gateway itself is no faster while it
+/// serves others, and a buffer for less would stop the server again and again.
+const LEAST_ROUND_TRIP: Span = Span::millis(1);
+
 /// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).
 const FIRST_OFFER: u64 = 65_535;
 
@@ -234,6 +238,7 @@ impl Servers {
         let since = Instant::now();
         let stream = socket.connect(address).await?;
         let round_trip = Span(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let round_trip = round_trip.max(LEAST_ROUND_TRIP);
         socket::prepare(&stream);
         let inbox = Inbox::default();
         let origin = origin_of(address.ip());

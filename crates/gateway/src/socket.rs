@@ -13,15 +13,26 @@ use tokio::io::Interest;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// What is read at a time. On a fast link the system calls count; a connection has this
-/// much memory only while something is in it.
+/// What is read at a time, at most. On a fast link the system calls count; a connection has
+/// this much memory only while something is in it.
 pub(crate) const AT_ONCE: usize = 65_536;
+/// What is read at first, and again when reads find less: most requests and many responses
+/// fit, and memory of this size is cheap to have and to give back.
+const AT_FIRST: usize = 4_096;
 
 /// What was read of a connection and not used yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
     used: usize,
+    /// What the next read asks for.
+    next: usize,
+}
+
+impl Default for Inbox {
+    fn default() -> Inbox {
+        Inbox { bytes: Vec::new(), used: 0, next: AT_FIRST }
+    }
 }
 
 impl Inbox {
@@ -39,9 +50,9 @@ impl Inbox {
         }
     }
 
-    /// Waits for bytes, and reads at most this many; 0 at the end of the stream.
+    /// Waits for bytes, and reads at most this many or fewer; 0 at the end of the stream.
     pub(crate) async fn fill(&mut self, stream: &TcpStream, most: u64) -> io::Result<usize> {
-        let most = usize::try_from(most).map_or(AT_ONCE, |most| most.min(AT_ONCE));
+        let most = usize::try_from(most).map_or(self.next, |most| most.min(self.next));
         loop {
             stream.readable().await?;
             self.bytes.drain(..self.used);
@@ -50,6 +61,11 @@ impl Inbox {
             match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(size) => {
+                    if size == self.next {
+                        self.next = (4 * size).min(AT_ONCE);
+                    } else if size < self.next / 4 {
+                        self.next = (self.next / 2).max(AT_FIRST);
+                    }
                     if (1..most).contains(&size) {
                         is_read_empty(stream);
                     }
@@ -75,7 +91,7 @@ impl Inbox {
     /// Gives the memory back while nothing is there.
     pub(crate) fn rest(&mut self) {
         if self.data().is_empty() {
-            *self = Inbox::default();
+            (self.bytes, self.used) = (Vec::new(), 0);
         }
     }
 }
@@ -243,8 +259,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let mut inbox = Inbox::default();
-        assert_eq!(inbox.fill(&client, 10_000).await.unwrap(), 10_000);
-        assert_eq!((unread(&client), inbox.data()), (20_000, &[7; 10_000][..]));
+        assert_eq!(inbox.fill(&client, 1_000).await.unwrap(), 1_000);
+        assert_eq!((unread(&client), inbox.data()), (29_000, &[7; 1_000][..]));
         assert!(!is_quiet(&client));
     }
 }

@@ -24,7 +24,7 @@ use tokio::task::LocalSet;
 use self::load::Answered;
 use self::programs::Running;
 pub use self::programs::{PROGRAMS, Program};
-use crate::host::BedError;
+use crate::host::{BedError, hurry_programs};
 use crate::live::servers;
 use crate::program::Usage;
 
@@ -76,6 +76,8 @@ pub fn measure(
     each: Duration,
 ) -> Result<Speed, BedError> {
     // What this thread starts from here on inherits it, but for the proxy.
+    // What else the machine does should not decide; the proxy inherits this.
+    hurry_programs();
     // A machine with one core measures too; its figures say less.
     let _ = sched_setaffinity(Pid::from_raw(0), &only(CORE)?);
     let runtime = Builder::new_current_thread().enable_all().build()?;

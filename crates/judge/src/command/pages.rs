@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tidegate_judge::host::BedError;
-use tidegate_judge::live::browser::{self, EVERY, Loads, PAGE_WAYS, PageWay};
 use tidegate_judge::live;
+use tidegate_judge::live::browser::{self, Loads, PAGE_WAYS, PageWay};
 use tidegate_judge::native;
 use tidegate_study::{Centre, Estimate};
 
@@ -63,8 +63,6 @@ struct Report {
     kernel: String,
     /// As `/proc/loadavg` says it, before and after.
     load: [String; 2],
-    /// From the start of a load to the start of the next; a load that takes longer is given up.
-    every_s: f64,
     /// The rounds of each way.
     ways: BTreeMap<&'static str, Vec<Round>>,
     /// Ways without a result, with the reason.
@@ -75,6 +73,8 @@ struct Report {
 #[derive(Serialize)]
 struct Round {
     seed: u64,
+    /// From the start of a load to the start of the next; one that takes longer is given up.
+    every_s: f64,
     /// The page-load times in seconds; null is a load that was given up or is not whole.
     loads_s: Vec<Option<f64>>,
     /// What all other classes received, from the first load to the end.
@@ -85,12 +85,13 @@ struct Round {
 }
 
 impl Round {
-    fn of(seed: u64, loads: &Loads) -> Round {
+    fn of(seed: u64, way: &PageWay, loads: &Loads) -> Round {
         let outcome = &loads.beside.outcome;
         let others: f64 =
             (0..outcome.classes.len()).map(|class| outcome.throughput_bps(class)).sum();
         Round {
             seed,
+            every_s: way.every().as_seconds(),
             loads_s: loads.times.iter().map(|time| time.map(|it| it.as_secs_f64())).collect(),
             others_kbps: others / 1e3,
             link_used_percent: outcome.utilisation * 100.0,
@@ -121,7 +122,6 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         browser,
         kernel: native::release()?,
         load: [load(), String::new()],
-        every_s: EVERY.as_seconds(),
         ways: BTreeMap::new(),
         skipped: BTreeMap::new(),
     };
@@ -132,7 +132,9 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
             }
             eprintln!("round {seed}: {}", way.name);
             match browser::load_pages(&case.setup, way, seed, arguments.loads, &tidegate) {
-                Ok(loads) => report.ways.entry(way.name).or_default().push(Round::of(seed, &loads)),
+                Ok(loads) => {
+                    report.ways.entry(way.name).or_default().push(Round::of(seed, way, &loads))
+                }
                 Err(BedError::Missing(reason)) => {
                     eprintln!("SKIP {}: {reason}", way.name);
                     report.skipped.insert(way.name, reason.to_string());
@@ -202,9 +204,9 @@ fn table(report: &Report) -> String {
         let lost = times.iter().filter(|time| time.is_infinite()).count();
         let worst = times.iter().copied().fold(0.0, f64::max);
         let Some(median) = Centre::Median.of(times.iter().copied()) else { continue };
-        let interval = median.interval.map_or(String::new(), |(low, high)| {
-            format!("{} to {}", seconds(low), seconds(high))
-        });
+        let interval = median
+            .interval
+            .map_or(String::new(), |(low, high)| format!("{} to {}", seconds(low), seconds(high)));
         let mean = |of: fn(&Round) -> f64| {
             Estimate::mean(rounds.iter().map(of)).map_or(f64::NAN, |it| it.value)
         };
@@ -225,9 +227,9 @@ fn table(report: &Report) -> String {
     let _ = writeln!(
         text,
         "\nPage-load times by the browser's clock, over all rounds; - is longer than a load may \
-         take, at most {} s.\nNot whole: not loaded in that time, or with a broken picture. Others \
-         and link: mean of the rounds.",
-        report.every_s
+         take: {} s with the\nbrowser's start. Not whole: not loaded in that time, or with a broken \
+         picture. Others and link: mean of the rounds.",
+        PAGE_WAYS.iter().map(|way| way.every().as_seconds()).fold(0.0, f64::max)
     );
     for (way, reason) in &report.skipped {
         let _ = writeln!(text, "SKIP {way}: {reason}");

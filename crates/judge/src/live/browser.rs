@@ -42,8 +42,9 @@ const PICTURES: usize = 30;
 /// The sizes of the smallest picture and of the largest.
 const SMALLEST: f64 = 2_000.0;
 const LARGEST: f64 = 60_000.0;
-/// From the start of a load to the start of the next.
-pub const EVERY: Span = Span::seconds(12);
+/// From the start of a load to the start of the next, on a busy link and on an idle one.
+const EVERY: Span = Span::seconds(30);
+const EVERY_IDLE: Span = Span::seconds(6);
 /// How long the browser shows an empty page.
 const WARM_MS: u32 = 1_500;
 /// How often is looked whether a page has told how long it took.
@@ -93,6 +94,14 @@ const fn beside(
     entrance: Entrance,
 ) -> PageWay {
     PageWay { name, summary, of, entrance, is_idle: false }
+}
+
+impl PageWay {
+    /// From the start of a load to the start of the next.
+    #[must_use]
+    pub fn every(&self) -> Span {
+        if self.is_idle { EVERY_IDLE } else { EVERY }
+    }
 }
 
 /// What was found in a run.
@@ -148,7 +157,7 @@ pub fn load_pages(
 ) -> Result<Loads, BedError> {
     permit_connections();
     let mut setup = setup.clone();
-    setup.duration = setup.warm_up + EVERY * u64::from(loads);
+    setup.duration = setup.warm_up + way.every() * u64::from(loads);
     let setup = Arc::new(setup);
     let of = WAYS.iter().find(|it| it.name == way.of).expect("it is in the list");
     let network = Network::new(&setup, seed)?;
@@ -163,6 +172,7 @@ pub fn load_pages(
         proxy: running.proxy,
         folder: site.folder.clone(),
         begun: begun + Duration::from_nanos(setup.warm_up.0),
+        every: Duration::from_nanos(way.every().0),
         loads: loads as usize,
     };
     // A thread of its own in the network of the clients, and ordinary in the eyes of the
@@ -187,6 +197,7 @@ struct Browser {
     folder: PathBuf,
     /// The start of the first load.
     begun: Instant,
+    every: Duration,
     loads: usize,
 }
 
@@ -195,7 +206,7 @@ impl Browser {
         let mut at = self.begun;
         for number in 0..self.loads {
             thread::sleep(at.saturating_duration_since(Instant::now()));
-            at += Duration::from_nanos(EVERY.0);
+            at += self.every;
             let command = self.command(number);
             let mut started = Started::new(command, Folder::new()?, |mut it| it.spawn())?;
             while Instant::now() + LOOK < at && self.told(number)?.is_none() {
@@ -288,8 +299,7 @@ impl Site {
             spawned.expect("the thread does not panic")
         })?;
         let address = SocketAddr::from((servers[0], talk::TLS));
-        let nginx =
-            started.until_it_listens(|| network.servers.run(move || listens(address)))?;
+        let nginx = started.until_it_listens(|| network.servers.run(move || listens(address)))?;
         Ok(Site { folder: path, _nginx: nginx })
     }
 }

@@ -3,7 +3,7 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page live-bed clean compiler
+.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page live-bed live-pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -21,6 +21,7 @@ help:
 	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'
 	@echo 'make kernel-page    compare the simulator with what was measured of Linux (a minute)'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
+	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler
@@ -93,6 +94,14 @@ live-bed: compiler
 	@tools/require.sh rivals || true
 	cargo build --release --locked --package tidegate
 	cargo run --release --locked --package tidegate-judge -- gateway $(ARGUMENTS)
+
+# Some ways only: make live-pages ARGUMENTS='--ways none,msf --rounds 1'
+live-pages: compiler
+	@tools/require.sh network || true
+	@tools/require.sh rivals || true
+	@tools/require.sh browser || true
+	cargo build --release --locked --package tidegate
+	cargo run --release --locked --package tidegate-judge -- pages $(ARGUMENTS)
 
 clean: compiler
 	cargo clean

@@ -7,6 +7,7 @@
 #   tools/require.sh package           what builds a Debian package; the same
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
 #   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
+#   tools/require.sh browser           Chromium and its servers, for the live bed; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -115,19 +116,17 @@ programs() {
     for pair in "$@"; do
         command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
     done
+    [ -n "$missing" ] || exit 0
+    ${before-:}
     # shellcheck disable=SC2086 # These are names of packages.
-    [ -z "$missing" ] || install $missing >&2 && exit 0
+    install $missing >&2 && exit 0
     echo "SKIP $what: missing$missing"
     exit 1
 }
 
-# rivals: other proxies. Their services do not start: the live bed runs them by itself.
-rivals() {
+# forbid_services: until the end, no service starts with its package.
+forbid_services() {
     policy=/usr/sbin/policy-rc.d
-    PATH=$PATH:/usr/sbin:/sbin
-    if command -v squid >/dev/null && command -v haproxy >/dev/null; then
-        exit 0
-    fi
     if become_root && [ ! -e "$policy" ]; then
         # What Debian asks before it starts a service; 101 forbids it.
         # shellcheck disable=SC2064 # Both are known now.
@@ -135,7 +134,12 @@ rivals() {
         printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
         $sudo chmod +x "$policy"
     fi
-    programs 'rivals in the live bed' squid:squid haproxy:haproxy
+}
+
+# quiet_programs: the same as `programs`, for the live bed, which runs services by itself.
+quiet_programs() {
+    before=forbid_services
+    programs "$@"
 }
 
 case ${1-} in
@@ -145,9 +149,12 @@ clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
 network) programs 'live networks' ip:iproute2 nft:nftables ;;
 package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
 clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;
-rivals) rivals ;;
+rivals) quiet_programs 'rivals in the live bed' squid:squid haproxy:haproxy ;;
+browser)
+    quiet_programs 'pages in the live bed' chromium:chromium nginx:nginx-light openssl:openssl
+    ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals|browser" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,7 @@
 //! What the command line asks for.
 
 mod gateway;
+mod pages;
 mod speed;
 
 use std::io;
@@ -30,6 +31,7 @@ Examples:
   tidegate-judge guest --cells fq_codel       only the cells whose names begin so
   tidegate-judge page                         writes docs/kernel from the kept figures
   tidegate-judge gateway saturated-2          a gateway and its rivals, live and simulated
+  tidegate-judge pages                        pages in a browser beside a user of everything
   tidegate-judge speed                        what a gateway and its rivals cost
   tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
 
@@ -71,6 +73,9 @@ enum Task {
     /// Runs a case of the live gateway and its rivals on networks of this machine, and prints
     /// what came out beside what the simulator predicts.
     Gateway(gateway::Arguments),
+    /// Loads pages in Chromium while another user wants all of the link, with and without a
+    /// gateway.
+    Pages(pages::Arguments),
     /// Measures what Squid, HAProxy and Tidegate cost on the loopback interface.
     Speed(speed::Arguments),
     /// Prints a log of transfers: start_s,size_bytes.
@@ -177,6 +182,7 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
             page::write(&kept, second.as_ref(), &out, |name| eprintln!("{name}"))?;
         }
         Task::Gateway(arguments) => gateway::gateway(&arguments)?,
+        Task::Pages(arguments) => pages::pages(&arguments)?,
         Task::Speed(arguments) => speed::speed(&arguments)?,
         Task::Log { megabits, load, number } => {
             let rate = tidegate_core::Rate(megabits * 1_000_000);

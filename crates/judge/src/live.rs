@@ -10,6 +10,7 @@
 //! This takes root's rights, `/dev/net/tun`, `ip` and `tc`. Traffic stays within the
 //! namespaces.
 
+pub mod browser;
 mod clients;
 pub mod figures;
 mod network;
@@ -19,6 +20,7 @@ pub(crate) mod talk;
 mod ways;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -174,32 +176,53 @@ pub fn measure(
 ) -> Result<Found, BedError> {
     permit_connections();
     let network = Network::new(setup, seed)?;
-    let serving = serve(&network.servers)?;
+    let serving = serve(&network.servers, &[(talk::HTTP, false), (talk::TLS, true)])?;
     let running = way.start(setup, &network, entrance, tidegate)?;
-    let samples: Vec<Duration> = sample_times(setup);
-    let begun = Instant::now() + LEAD;
-    let order = Order {
-        setup: setup.clone(),
-        servers: network.server_addresses.clone(),
-        proxy: running.proxy,
-        is_end_to_end: !way.is_proxy(),
-        begun,
-        samples: samples.clone(),
-    };
+    let order = Order::new(setup, &network, way, running.proxy, Instant::now() + LEAD);
     let cpu_before = running.cpu()?;
-    let carried = network.watch(begun, samples);
+    let mut found = observe(&network, order, seed, |_| true)?;
+    let cpu = running.cpu()?.zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
+    drop((running, serving));
+    found.cpu = cpu.map(|cpu| cpu.as_secs_f64() / setup.duration.as_seconds());
+    Ok(found)
+}
+
+/// Has those clients ask that `asks` picks, until the end.
+fn observe(
+    network: &Network,
+    order: Order,
+    seed: u64,
+    asks: impl Fn(&Loop) -> bool + Send + 'static,
+) -> Result<Found, BedError> {
+    let setup = order.setup.clone();
+    let carried = network.watch(order.begun, order.samples.clone());
     let seen = network.clients.run(move || {
         // Streams are drawn from where they are used: they are not to be sent.
-        let loops = Loop::all(&order.setup, seed).expect("it was checked");
+        let mut loops = Loop::all(&order.setup, seed).expect("it was checked");
+        loops.retain(asks);
         runtime().map(|runtime| LocalSet::new().block_on(&runtime, clients::ask(order, loops)))
     })?;
     let carried = carried.recv().map_err(io::Error::other)??;
-    let counted = network.counted()?;
-    let cpu = running.cpu()?.zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
-    drop((running, serving));
-    let mut found = found(setup, &seen, &carried, counted);
-    found.cpu = cpu.map(|cpu| cpu.as_secs_f64() / setup.duration.as_seconds());
-    Ok(found)
+    Ok(found(&setup, &seen, &carried, network.counted()?))
+}
+
+impl Order {
+    fn new(
+        setup: &Arc<Setup>,
+        network: &Network,
+        way: &LiveWay,
+        proxy: Option<SocketAddr>,
+        begun: Instant,
+    ) -> Order {
+        Order {
+            setup: setup.clone(),
+            servers: network.server_addresses.clone(),
+            proxy,
+            is_end_to_end: !way.is_proxy(),
+            begun,
+            samples: sample_times(setup),
+        }
+    }
 }
 
 /// Servers that serve until this goes.
@@ -207,13 +230,15 @@ struct Serving {
     _until: oneshot::Sender<()>,
 }
 
-fn serve(host: &Host) -> io::Result<Serving> {
+/// Serves on these ports, in records or as it is.
+fn serve(host: &Host, ports: &[(u16, bool)]) -> io::Result<Serving> {
+    let ports = ports.to_vec();
     let (until, over) = oneshot::channel::<()>();
     let (ready, listening) = mpsc::channel();
     host.begin(move || {
         let serving = runtime().and_then(|runtime| {
             let guard = runtime.enter();
-            let listeners = [(talk::HTTP, false), (talk::TLS, true)]
+            let listeners = ports
                 .into_iter()
                 .map(|(port, in_records)| Ok((servers::listen(port)?, in_records)))
                 .collect::<io::Result<Vec<_>>>()?;

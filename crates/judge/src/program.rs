@@ -122,6 +122,18 @@ impl Started {
         Ok(Usage { cpu, resident })
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What is wrong with it, and the last that it has said.
+    pub(crate) fn failed(&self, what: &str) -> BedError {
+        let said = fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
+        let last = said.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.unwrap_or("it says nothing");
+        BedError::Failed(format!("{} {what}: {last}", self.name))
+    }
+
     /// Waits until `listens` says so.
     pub(crate) fn until_it_listens(
         mut self,
@@ -129,12 +141,8 @@ impl Started {
     ) -> Result<Started, BedError> {
         let begun = Instant::now();
         while !listens() {
-            let ended = !matches!(self.child.try_wait(), Ok(None));
-            if ended || begun.elapsed() > PATIENCE {
-                let said = fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
-                let last = said.lines().rev().find(|line| !line.trim().is_empty());
-                let last = last.unwrap_or("it says nothing");
-                return Err(BedError::Failed(format!("{} does not listen: {last}", self.name)));
+            if self.has_ended() || begun.elapsed() > PATIENCE {
+                return Err(self.failed("does not listen"));
             }
             thread::sleep(Duration::from_millis(50));
         }

@@ -129,7 +129,9 @@ impl Network {
         router.words("ip", "route add default via 192.0.2.1")?;
         provider.words("ip", "route add 10.77.0.0/16 via 192.0.2.2")?;
         provider.words("ip", &format!("route add 198.18.0.0/24 dev {}", path::DEVICE))?;
-        servers.words("ip", &format!("route add default dev {}", path::DEVICE))?;
+        // The simulator's controller, whatever the machine's is.
+        let route = format!("route add default dev {} congctl cubic", path::DEVICE);
+        servers.words("ip", &route)?;
         for (host, setting, value) in [
             (&router, "ipv4/ip_forward", "1"),
             (&provider, "ipv4/ip_forward", "1"),

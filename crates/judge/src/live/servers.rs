@@ -1,19 +1,14 @@
 //! The servers of a case: they answer with as many bytes as the path of a request says.
 //!
-//! One program is all of them, since they differ by their addresses only. Their sockets use
-//! CUBIC whatever the machine does by default: a network namespace may not choose it.
+//! One program is all of them, since they differ by their addresses only.
 
-use std::ffi::OsString;
 use std::io;
 use std::net::Ipv4Addr;
 
-use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::talk::{self, Line};
 
-/// The simulator's controller too.
-const CONTROLLER: &str = "cubic";
 const BACKLOG: u32 = 1_024;
 
 /// Listens for requests on a port of every address of this host.
@@ -21,8 +16,6 @@ pub(crate) fn listen(port: u16) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
     socket.bind((Ipv4Addr::UNSPECIFIED, port).into())?;
-    // What it accepts has it from here.
-    setsockopt(&socket, sockopt::TcpCongestion, &OsString::from(CONTROLLER))?;
     socket.listen(BACKLOG)
 }
 

@@ -127,6 +127,7 @@ fn intercept_text(intercept: &Intercept) -> String {
     let quic = match quic {
         Quic::Reject => "is refused",
         Quic::Pass => "passes",
+        Quic::Relay => "is relayed",
     };
     let others = if *count_others { "; the rest counts too" } else { "" };
     let (http, tunnels) = (list(http), list(tunnels));
@@ -255,7 +256,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
         if let Some(address) = gateway.admin_address() {
             say(&format!("admin at {address}"));
         }
-        rights::give_up(user.as_ref(), with_rules)?;
+        rights::give_up(user.as_ref(), rights::needed(&config, with_rules))?;
         writer.start().map_err(failed)?;
         too_few.iter().for_each(|text| say(text));
         if let Some(user) = &user

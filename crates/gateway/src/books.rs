@@ -82,6 +82,8 @@ pub(crate) struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) refused: u64,
+    /// Datagrams of QUIC that no queue had room for.
+    pub(crate) dropped: u64,
     /// What servers sent for it.
     pub(crate) received: Bytes,
     /// What its clients received besides.

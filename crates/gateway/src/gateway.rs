@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
 use tidegate_core::{Bytes, Span};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -26,6 +26,7 @@ use crate::logins::Logins;
 use crate::message::Fault;
 use crate::overview::{LOOK_EVERY, Recent};
 use crate::paths::Paths;
+use crate::quic::{self, Flows};
 use crate::servers::{LEAST_BUFFER, Servers};
 use crate::status::Status;
 
@@ -34,7 +35,7 @@ use crate::status::Status;
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// How often that is said.
-const SAY_EVERY: Duration = Duration::from_secs(60);
+pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// How many may wait for the settings to be read again.
 const RELOADS: usize = 8;
@@ -45,6 +46,7 @@ pub struct Gateway {
     house: Rc<House>,
     listeners: Vec<TcpListener>,
     intercepted: Option<TcpListener>,
+    quic: Option<UdpSocket>,
     admin: Option<TcpListener>,
     counter: Option<Counter>,
     reloads: Option<mpsc::Receiver<ReloadWanted>>,
@@ -109,6 +111,7 @@ pub(crate) struct House {
     pub(crate) books: Books,
     pub(crate) paths: Paths,
     pub(crate) logins: Logins,
+    pub(crate) flows: Flows,
     pub(crate) since: Instant,
     pub(crate) recent: RefCell<Recent>,
     /// Requests whose bodies are being sent while they come.
@@ -130,6 +133,8 @@ impl Gateway {
             listeners.push(listen(*address).await?);
         }
         let intercepted = config.intercept.as_ref().map(Intercept::listen).transpose()?;
+        let quic = config.intercept.as_ref().map(Intercept::listen_for_quic);
+        let quic = quic.transpose()?.flatten();
         let admin = match config.admin {
             Some(address) => Some(listen(address).await?),
             None => None,
@@ -157,6 +162,7 @@ impl Gateway {
             books: Books::new(classes),
             paths: Paths::new(),
             logins: Logins::new(),
+            flows: Flows::new(),
             config,
             since: Instant::now(),
             recent: RefCell::new(Recent::new()),
@@ -166,7 +172,8 @@ impl Gateway {
             connections_of: RefCell::default(),
         };
         let reloads = Some(reloads);
-        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin, counter, reloads })
+        let house = Rc::new(house);
+        Ok(Gateway { house, listeners, intercepted, quic, admin, counter, reloads })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -203,7 +210,7 @@ impl Gateway {
 
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners, intercepted, admin, counter, reloads } = self;
+        let Gateway { house, listeners, intercepted, quic, admin, counter, reloads } = self;
         drop(reloads);
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
@@ -216,6 +223,9 @@ impl Gateway {
         if let Some(listener) = intercepted {
             let intercept = house.config.get().intercept.clone();
             tasks.spawn_local(accept(house.clone(), listener, intercept));
+        }
+        if let Some(socket) = quic {
+            tasks.spawn_local(quic::serve(house.clone(), socket));
         }
         if let Some(admin) = admin {
             tasks.spawn_local(admin::serve(house.clone(), admin));
@@ -273,7 +283,7 @@ async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Inter
 }
 
 /// A connection of a client, counted while it is open.
-struct Counted {
+pub(crate) struct Counted {
     house: Rc<House>,
     user: UserId,
 }
@@ -295,25 +305,27 @@ impl Drop for Counted {
 impl House {
     /// Serves a new connection, unless there are too many.
     fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr, server: Option<SocketAddr>) {
-        let user = crate::user_of(peer.ip());
-        let limits = self.config.get().limits;
-        let mut of = self.connections_of.borrow_mut();
-        let of_user = of.entry(user).or_default();
-        if self.connections.get() >= limits.connections || *of_user >= limits.connections_per_user {
-            if *of_user == 0 {
-                of.remove(&user);
-            }
+        let Some(counted) = self.count(crate::user_of(peer.ip())) else {
             tracing::warn!(client = %peer.ip(), "too many connections");
             return;
-        }
-        *of_user += 1;
-        self.connections.set(self.connections.get() + 1);
-        drop(of);
-        let counted = Counted { house: self.clone(), user };
+        };
         tokio::task::spawn_local(async move {
             client::serve(self, stream, peer, server).await;
             drop(counted);
         });
+    }
+
+    /// A user has one more connection, unless there are too many.
+    pub(crate) fn count(self: &Rc<House>, user: UserId) -> Option<Counted> {
+        let limits = self.config.get().limits;
+        let mut of = self.connections_of.borrow_mut();
+        let of_user = of.get(&user).copied().unwrap_or_default();
+        if self.connections.get() >= limits.connections || of_user >= limits.connections_per_user {
+            return None;
+        }
+        of.insert(user, of_user + 1);
+        self.connections.set(self.connections.get() + 1);
+        Some(Counted { house: self.clone(), user })
     }
 
     /// Whether connections to this server are tunnels.

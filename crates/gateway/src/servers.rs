@@ -25,7 +25,7 @@ use crate::socket::{self, Inbox};
 /// a few segments in one round trip, as in the simulations of the scheduler.
 pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
 /// And at most: a round trip of 100 ms at 320 Mbit/s.
-const MOST_BUFFER: Bytes = Bytes(4 << 20);
+pub(crate) const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
 /// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).
 const FIRST_OFFER: u64 = 65_535;
@@ -131,7 +131,7 @@ impl Servers {
         let found = addresses.len();
         // By address and not by name, whatever the name resolves to.
         let allowed: Vec<_> =
-            addresses.into_iter().filter(|address| self.is_permitted(*address)).collect();
+            addresses.into_iter().filter(|address| self.permits(*address)).collect();
         match allowed.is_empty() {
             true if found > 0 => Err(DialError::Forbidden),
             true => Err(DialError::Unknown(io::ErrorKind::NotFound.into())),
@@ -140,7 +140,7 @@ impl Servers {
     }
 
     /// Whether a server may be at this address.
-    fn is_permitted(&self, address: SocketAddr) -> bool {
+    pub(crate) fn permits(&self, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
         if ip.is_unspecified() || ip.is_multicast() {
             return false;
@@ -260,7 +260,7 @@ fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
 }
 
 /// Servers at one address share a path.
-fn origin_of(address: IpAddr) -> OriginId {
+pub(crate) fn origin_of(address: IpAddr) -> OriginId {
     match address.to_canonical() {
         IpAddr::V4(address) => OriginId(address.to_bits().into()),
         IpAddr::V6(address) => {

@@ -277,8 +277,8 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 false => std::future::pending().await,
             }
         };
-        let mut settings = Settings::new(path, config, gateway.control(), rules);
-        let mut watch = Watch::new(path);
+        let mut settings = Settings::new(path, &config, gateway.control(), rules);
+        let mut watch = Watch::new(path, settings.files());
         let mut asked = gateway.reloads().expect("nobody has asked before");
         let reload = async {
             loop {
@@ -289,7 +289,8 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 };
                 service::reloading();
                 watch.note();
-                let outcome = settings.reload();
+                let outcome = settings.reload().await;
+                watch.follow(settings.files());
                 service::ready(&control);
                 // Who asked may have left.
                 let _ = answer.map(|answer| answer.send(outcome));

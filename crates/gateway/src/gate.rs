@@ -18,15 +18,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tidegate_core::request::{
-    Action, ClassId, ClassState, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading,
-    Refusal, TunnelId, UserId, Verdict,
+    Action, ClassId, ClassState, Ending, ExchangeId, Member, OriginId, Phase, Piece, Proxy,
+    ProxyConfig, REPORT_EVERY, Reading, Refusal, Scheduler, TunnelId, UserId, Verdict,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
+use crate::connections::Connection;
 use crate::counter::Counter;
-
 use crate::times::since;
 
 /// As a length of time of the standard library.
@@ -48,14 +48,21 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Core {
     proxy: Proxy,
-    exchanges: BTreeMap<ExchangeId, Rc<Signal<Permission>>>,
-    tunnels: BTreeMap<TunnelId, Rc<Signal<Lane>>>,
+    exchanges: BTreeMap<ExchangeId, Open<Permission>>,
+    tunnels: BTreeMap<TunnelId, Open<Lane>>,
     /// All bytes that have come from servers, read or not, where no interface counts them.
     /// With what is read alone, the scheduler would take what it knows to have come for
     /// more than the link has carried, and the difference for room.
     received: Bytes,
     /// What the link had carried at the first report, and at the last.
     carried: Option<(Bytes, Bytes)>,
+}
+
+/// What is open, and whose.
+#[derive(Debug)]
+struct Open<T: Copy> {
+    signal: Rc<Signal<T>>,
+    connection: Rc<Connection>,
 }
 
 /// A state that tasks wait for.
@@ -79,6 +86,8 @@ struct Lane {
     reading: Reading,
     /// Whether what is held of the uplink may go on.
     passes: bool,
+    /// Whether its class is gone, and it with that.
+    is_over: bool,
 }
 
 impl<T: Copy> Signal<T> {
@@ -232,12 +241,18 @@ impl Gate {
     /// A request of this user was heard.
     ///
     /// # Errors
-    /// Too many wait.
-    pub(crate) fn hear(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Exchange, Refusal> {
+    /// Too many wait, or the client belongs to no class any more.
+    pub(crate) fn hear(
+        self: &Rc<Gate>,
+        connection: &Rc<Connection>,
+        user: UserId,
+    ) -> Result<Exchange, Refused> {
+        let class = connection.class().ok_or(Refused::NoClass)?;
         let signal = Signal::new(Permission::Wait);
-        let id = self.tell(|core, _| {
+        let open = Open { signal: signal.clone(), connection: connection.clone() };
+        let id = self.tell(|core, _| -> Result<ExchangeId, Refusal> {
             let id = core.proxy.hear(class, user)?;
-            core.exchanges.insert(id, signal.clone());
+            core.exchanges.insert(id, open);
             Ok(id)
         })?;
         Ok(Exchange { gate: self.clone(), id, signal, unread: Unread::default() })
@@ -246,12 +261,19 @@ impl Gate {
     /// A tunnel of this user opens.
     ///
     /// # Errors
-    /// There is no such class.
-    pub(crate) fn open(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Tunnel, Refusal> {
-        let signal = Signal::new(Lane { reading: Reading::Freely, passes: true });
-        let id = self.tell(|core, now| {
+    /// The client belongs to no class any more.
+    pub(crate) fn open(
+        self: &Rc<Gate>,
+        connection: &Rc<Connection>,
+        user: UserId,
+    ) -> Result<Tunnel, Refused> {
+        let class = connection.class().ok_or(Refused::NoClass)?;
+        let reading = Reading::Freely;
+        let signal = Signal::new(Lane { reading, passes: true, is_over: false });
+        let open = Open { signal: signal.clone(), connection: connection.clone() };
+        let id = self.tell(|core, now| -> Result<TunnelId, Refusal> {
             let id = core.proxy.open(now, class, user)?;
-            core.tunnels.insert(id, signal.clone());
+            core.tunnels.insert(id, open);
             Ok(id)
         })?;
         Ok(Tunnel {
@@ -265,10 +287,10 @@ impl Gate {
     }
 
     /// Bytes have come from a server that are not part of a response that was released.
-    pub(crate) fn received_unasked(&self, class: ClassId, user: UserId, size: Bytes) {
+    pub(crate) fn received_unasked(&self, class: Option<ClassId>, user: UserId, size: Bytes) {
         self.tell(|core, now| {
             core.received += size;
-            core.proxy.received_unasked(now, Some((class, user)), size);
+            core.proxy.received_unasked(now, class.map(|class| (class, user)), size);
         });
     }
 
@@ -283,6 +305,36 @@ impl Gate {
             core.proxy.set_rate(now, rate);
             for (class, weight) in (0..).map(ClassId).zip(weights) {
                 core.proxy.set_weight(class, *weight);
+            }
+        });
+    }
+
+    /// Another scheduler decides from now on, and everything counts for the class that its
+    /// connection belongs to. What belongs to none is over.
+    pub(crate) fn replace(&self, scheduler: Scheduler, config: ProxyConfig) {
+        self.tell(|core, now| {
+            let Core { proxy, exchanges, tunnels, .. } = core;
+            for (id, _) in exchanges.iter().filter(|(_, open)| open.connection.class().is_none()) {
+                proxy.left(now, *id);
+            }
+            for (id, open) in &*tunnels {
+                if open.connection.class().is_none() {
+                    proxy.close(*id);
+                    open.signal.set(Lane { is_over: true, ..open.signal.state.get() });
+                }
+            }
+            proxy.replace(now, scheduler, config, |member| {
+                let connection = match member {
+                    Member::Exchange(id) => exchanges.get(&id).map(|open| &open.connection),
+                    Member::Tunnel(id) => tunnels.get(&id).map(|open| &open.connection),
+                };
+                let class = connection.and_then(|connection| connection.class());
+                class.expect("what has no class is over")
+            });
+            for (id, open) in &*exchanges {
+                if let Some(Phase::Reading(reading)) = proxy.phase(*id) {
+                    open.signal.set(Permission::Read(reading));
+                }
             }
         });
     }
@@ -304,6 +356,27 @@ impl Gate {
     /// What a class has come to.
     pub(crate) fn class(&self, class: ClassId) -> Option<ClassState> {
         self.core.borrow_mut().proxy.class(class)
+    }
+}
+
+/// Why nothing begins.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The client belongs to no class any more.
+    #[error("this gateway does not serve this to you any more")]
+    NoClass,
+    /// The scheduler's reason.
+    #[error(transparent)]
+    Scheduler(#[from] Refusal),
+}
+
+impl Refused {
+    /// The status code that tells a client so.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Refused::NoClass => 403,
+            Refused::Scheduler(_) => 503,
+        }
     }
 }
 
@@ -343,13 +416,13 @@ impl Core {
     }
 
     fn permit(&self, exchange: ExchangeId, change: impl FnOnce(Permission) -> Permission) {
-        if let Some(signal) = self.exchanges.get(&exchange) {
+        if let Some(Open { signal, .. }) = self.exchanges.get(&exchange) {
             signal.set(change(signal.state.get()));
         }
     }
 
     fn direct(&self, tunnel: TunnelId, change: impl FnOnce(Lane) -> Lane) {
-        if let Some(signal) = self.tunnels.get(&tunnel) {
+        if let Some(Open { signal, .. }) = self.tunnels.get(&tunnel) {
             signal.set(change(signal.state.get()));
         }
     }
@@ -510,6 +583,11 @@ impl Tunnel {
     /// the beginning of the response.
     pub(crate) fn answered(&self) -> Option<Span> {
         self.released.take().map(since)
+    }
+
+    /// Waits until its class is gone, and it has to end.
+    pub(crate) async fn over(&self) {
+        self.signal.until(|lane| lane.is_over.then_some(())).await;
     }
 
     /// Waits until some of the downlink may be read.

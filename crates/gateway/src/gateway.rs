@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::request::{ClassId, Proxy, UserId};
 use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{mpsc, oneshot};
@@ -15,9 +15,10 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::admin;
-use crate::books::{Books, Stage};
+use crate::books::{Books, Counts, Stage};
 use crate::client::{self, Client};
 use crate::config::{Change, Config, Current, Fixed};
+use crate::connections::{Connection, Connections};
 use crate::counter::Counter;
 use crate::gate::Gate;
 use crate::intercept::Intercept;
@@ -27,7 +28,7 @@ use crate::message::Fault;
 use crate::overview::{LOOK_EVERY, Recent};
 use crate::paths::Paths;
 use crate::quic::{self, Flows};
-use crate::servers::{LEAST_BUFFER, Servers};
+use crate::servers::Servers;
 use crate::status::Status;
 
 /// How long no connection is accepted after the machine refused one: it has no more
@@ -57,15 +58,31 @@ pub struct Gateway {
 pub struct Control(Rc<House>);
 
 impl Control {
+    /// Whether these settings may hold without a start.
+    ///
+    /// # Errors
+    /// They differ in something that cannot change.
+    pub fn permits(&self, config: &Config) -> Result<(), Fixed> {
+        self.0.config.permits(config)
+    }
+
     /// All of `config` holds for what comes from now on; returns what differs. Requests in
-    /// line, responses, tunnels and counts are not touched, and stay with their classes.
+    /// line, responses, tunnels and counts stay with their classes, which are known by their
+    /// names. What belongs to a class that there is no more goes on in the one that takes its
+    /// client's address, or else ends. With other classes or another scheduler, what users
+    /// have received until then is forgotten: all begin equal.
     ///
     /// # Errors
     /// It differs in something that cannot change: then nothing of it holds.
     pub fn change(&self, config: Config) -> Result<Vec<Change>, Fixed> {
-        let changes = self.0.config.change(config)?;
+        let earlier = self.0.config.get();
+        let mut changes = self.0.config.change(config)?;
         let config = self.0.config.get();
-        self.0.gate.change(config.rate, &config.weights());
+        if config.schedules_as(&earlier) {
+            self.0.gate.change(config.rate, &config.weights());
+        } else {
+            changes.extend(self.0.rebuild(&earlier, &config));
+        }
         // They may lead where nobody may go any more.
         self.0.servers.close_all();
         Ok(changes)
@@ -89,7 +106,7 @@ impl Control {
     pub fn received_besides(&self, client: IpAddr, size: Bytes) {
         let house = &self.0;
         if let Some(class) = house.config.get().class_of(client) {
-            house.gate.received_unasked(class, crate::user_of(client), size);
+            house.gate.received_unasked(Some(class), crate::user_of(client), size);
             house.books.count(class, |counts| counts.besides += size);
         }
     }
@@ -117,8 +134,9 @@ pub(crate) struct House {
     /// Requests whose bodies are being sent while they come.
     pub(crate) uploads: Cell<u32>,
     pub(crate) reloads: mpsc::Sender<ReloadWanted>,
-    connections: Cell<u32>,
-    connections_of: RefCell<BTreeMap<UserId, u32>>,
+    pub(crate) connections: Rc<Connections>,
+    /// What the scheduler's tables are seeded with.
+    seed: u64,
 }
 
 impl Gateway {
@@ -140,13 +158,7 @@ impl Gateway {
             None => None,
         };
         let counter = config.interface.as_deref().map(Counter::open).transpose()?;
-        let scheduler = Scheduler::new(config.settings, config.rate, &config.weights(), seed);
-        let settings = ProxyConfig {
-            patience: Some(config.timeouts.server),
-            pools: Vec::new(),
-            receive_buffer: LEAST_BUFFER,
-            tunnels: config.tunnels,
-        };
+        let (scheduler, settings) = (config.scheduler(seed), config.of_proxy());
         let ports = listeners
             .iter()
             .chain(&intercepted)
@@ -168,8 +180,8 @@ impl Gateway {
             recent: RefCell::new(Recent::new()),
             uploads: Cell::new(0),
             reloads: ask_to_reload,
-            connections: Cell::new(0),
-            connections_of: RefCell::default(),
+            connections: Rc::default(),
+            seed,
         };
         let reloads = Some(reloads);
         let house = Rc::new(house);
@@ -282,50 +294,17 @@ async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Inter
     }
 }
 
-/// A connection of a client, counted while it is open.
-pub(crate) struct Counted {
-    house: Rc<House>,
-    user: UserId,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let house = &self.house;
-        house.connections.set(house.connections.get() - 1);
-        let mut of = house.connections_of.borrow_mut();
-        if let Some(count) = of.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                of.remove(&self.user);
-            }
-        }
-    }
-}
-
 impl House {
     /// Serves a new connection, unless there are too many.
     fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr, server: Option<SocketAddr>) {
-        let Some(counted) = self.count(crate::user_of(peer.ip())) else {
+        let limits = self.config.get().limits;
+        let Some(connection) = self.connections.open(peer.ip(), &limits) else {
             tracing::warn!(client = %peer.ip(), "too many connections");
             return;
         };
         tokio::task::spawn_local(async move {
-            client::serve(self, stream, peer, server).await;
-            drop(counted);
+            client::serve(self, stream, peer, server, connection).await;
         });
-    }
-
-    /// A user has one more connection, unless there are too many.
-    pub(crate) fn count(self: &Rc<House>, user: UserId) -> Option<Counted> {
-        let limits = self.config.get().limits;
-        let mut of = self.connections_of.borrow_mut();
-        let of_user = of.get(&user).copied().unwrap_or_default();
-        if self.connections.get() >= limits.connections || of_user >= limits.connections_per_user {
-            return None;
-        }
-        of.insert(user, of_user + 1);
-        self.connections.set(self.connections.get() + 1);
-        Some(Counted { house: self.clone(), user })
     }
 
     /// Whether connections to this server are tunnels.
@@ -346,15 +325,15 @@ impl House {
 
     /// A client's request cannot be understood without a doubt.
     pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
-        self.books.count(client.class, |counts| counts.refused += 1);
-        let class = self.class_name(client.class);
+        self.count(&client.connection, |counts| counts.refused += 1);
+        let class = self.class_of(&client.connection);
         tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
                        reason = %fault, "refused");
     }
 
     /// A request is over.
     pub(crate) fn done(&self, record: &Record, reason: Option<&str>) {
-        self.books.count(record.class, |counts| {
+        self.count(&record.connection, |counts| {
             match reason {
                 None => counts.completed += 1,
                 Some(_) => counts.failed += 1,
@@ -367,14 +346,14 @@ impl House {
             (Stage::Service, record.service),
         ] {
             if let Some(span) = span {
-                self.books.took(record.class, stage, span);
+                self.took(&record.connection, stage, span);
             }
         }
         let milliseconds = |span: Span| span.0 / 1_000_000;
         tracing::info!(
             target: REQUESTS,
             client = %record.peer.ip(),
-            class = self.class_name(record.class),
+            class = self.class_of(&record.connection),
             user = record.name.as_deref(),
             method = record.method,
             server = %record.target,
@@ -393,8 +372,61 @@ impl House {
         config.classes.get(class.0 as usize).map_or(String::new(), |class| class.name.clone())
     }
 
-    /// Connections of clients.
-    pub(crate) fn connections(&self) -> u32 {
-        self.connections.get()
+    fn class_of(&self, connection: &Connection) -> Option<String> {
+        connection.class().map(|class| self.class_name(class))
+    }
+
+    /// Changes the counts of the class of a connection.
+    pub(crate) fn count(&self, connection: &Connection, change: impl FnOnce(&mut Counts)) {
+        if let Some(class) = connection.class() {
+            self.books.count(class, change);
+        }
+    }
+
+    /// A server has sent this much for a user.
+    pub(crate) fn received(&self, connection: &Connection, user: UserId, size: Bytes) {
+        if let Some(class) = connection.class() {
+            self.books.received(class, user, size);
+        }
+    }
+
+    /// This stage of a request took so long.
+    pub(crate) fn took(&self, connection: &Connection, stage: Stage, span: Span) {
+        if let Some(class) = connection.class() {
+            self.books.took(class, stage, span);
+        }
+    }
+
+    /// Has the scheduler that `config` asks for decide from now on. What belongs to a class
+    /// that there is no more goes on in the one that takes its client's address, or else is
+    /// over; returns how many connections that concerns.
+    fn rebuild(&self, earlier: &Config, config: &Config) -> Vec<Change> {
+        let positions = config.positions_in(earlier);
+        let mut moved: BTreeMap<(usize, Option<ClassId>), u32> = BTreeMap::new();
+        for connection in self.connections.each() {
+            let Some(before) = connection.class() else { continue };
+            let before = before.0 as usize;
+            let kept = positions.iter().position(|position| *position == Some(before));
+            let now = match kept {
+                Some(now) => Some(ClassId(now as u32)),
+                None => config.class_of(connection.client()),
+            };
+            connection.place(now);
+            if kept.is_none() {
+                *moved.entry((before, now)).or_default() += 1;
+            }
+        }
+        self.books.rearrange(&positions);
+        self.recent.borrow_mut().rearrange(&positions);
+        self.gate.replace(config.scheduler(self.seed), config.of_proxy());
+        let told = moved.into_iter().map(|((before, now), count)| {
+            let name = now.map(|now| self.class_name(now));
+            Change {
+                key: format!("class.{}.connections", earlier.classes[before].name),
+                before: count.to_string(),
+                after: name.map_or("refused".into(), |name| format!("in class {name}")),
+            }
+        });
+        told.collect()
     }
 }

@@ -14,6 +14,7 @@ mod books;
 pub mod class;
 mod client;
 pub mod config;
+mod connections;
 mod counter;
 mod datagrams;
 pub mod file;

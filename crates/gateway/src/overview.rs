@@ -47,6 +47,18 @@ impl Recent {
     }
 }
 
+impl Recent {
+    /// From now on each class has the figures of the one that was at this position, or none.
+    pub(crate) fn rearrange(&mut self, earlier: &[Option<usize>]) {
+        let before = std::mem::take(&mut self.shares);
+        if !before.is_empty() {
+            let of = |at: &Option<usize>| before.get((*at)?).copied();
+            self.shares = earlier.iter().map(|at| of(at).unwrap_or_default()).collect();
+        }
+        self.history.rearrange(earlier);
+    }
+}
+
 impl House {
     /// To be called every [`LOOK_EVERY`], or nearly so.
     pub(crate) fn look(&self) {
@@ -134,7 +146,7 @@ impl House {
             uploads: self.uploads.get().into(),
             overdue,
             quic_flows: self.flows.len() as u64,
-            connections: self.connections().into(),
+            connections: self.connections.len() as u64,
             kept: self.servers.kept() as u64,
             classes: classes.collect(),
             top_users: users(|account| account.received.0).collect(),

@@ -22,19 +22,21 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tidegate_core::Bytes;
-use tidegate_core::request::{ClassId, Piece, UserId};
+use tidegate_core::request::{Piece, UserId};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::books::Stage;
 use crate::class::{Ask, Login, Place};
+use crate::config::LEAST_BUFFER;
+use crate::connections::Connection;
 use crate::datagrams::{self, Handed, LARGEST};
 use crate::gate::{Tunnel, duration};
-use crate::gateway::{Counted, House, PAUSE, SAY_EVERY};
+use crate::gateway::{House, PAUSE, SAY_EVERY};
 use crate::log::Record;
 use crate::message::Request;
-use crate::servers::{LEAST_BUFFER, MOST_BUFFER, origin_of};
+use crate::servers::{MOST_BUFFER, origin_of};
 use crate::times::since;
 
 /// The largest acknowledgement (RFC 9000 sections 17.3.1 and 19.3): a header with the longest
@@ -139,9 +141,10 @@ fn take(house: &Rc<House>, handed: &Handed, datagram: &[u8]) {
         return flows.refuse(handed, "the target is not permitted");
     }
     let user = crate::user_of(client.ip());
-    let Some(counted) = house.count(user) else {
+    let Some(connection) = house.connections.open(client.ip(), &config.limits) else {
         return flows.refuse(handed, "too many connections");
     };
+    connection.place(Some(class));
     let (to_client, to_server) =
         match (datagrams::to_client(client, server), datagrams::to_server(server)) {
             (Ok(to_client), Ok(to_server)) => (to_client, to_server),
@@ -149,19 +152,19 @@ fn take(house: &Rc<House>, handed: &Handed, datagram: &[u8]) {
                 return flows.refuse(handed, &reason.to_string());
             }
         };
-    let Ok(tunnel) = house.gate.open(class, user) else {
+    let Ok(tunnel) = house.gate.open(&connection, user) else {
         return flows.refuse(handed, "there is no such class");
     };
     let (sender, first) = mpsc::channel(MOST_HANDED);
     let _ = sender.try_send(datagram.to_vec());
     flows.open.borrow_mut().insert((client, server), sender);
-    let mut record = Record::new(client, class, None, &Request::tunnel(server, None));
+    let mut record = Record::new(client, connection.clone(), None, &Request::tunnel(server, None));
     record.method = "QUIC".into();
     let flow = Flow {
         house: house.clone(),
         tunnel,
         name: (client, server),
-        class,
+        connection,
         user,
         to_client,
         to_server,
@@ -172,7 +175,6 @@ fn take(house: &Rc<House>, handed: &Handed, datagram: &[u8]) {
         moved: Instant::now(),
         failure: None,
         record,
-        _counted: counted,
     };
     tokio::task::spawn_local(flow.serve(first));
 }
@@ -211,7 +213,7 @@ struct Flow {
     house: Rc<House>,
     tunnel: Tunnel,
     name: (SocketAddr, SocketAddr),
-    class: ClassId,
+    connection: Rc<Connection>,
     user: UserId,
     to_client: UdpSocket,
     to_server: UdpSocket,
@@ -227,7 +229,6 @@ struct Flow {
     /// What the network said last about the server.
     failure: Option<io::Error>,
     record: Record,
-    _counted: Counted,
 }
 
 impl Drop for Flow {
@@ -249,6 +250,7 @@ impl Flow {
                 // What is wrong with a socket is found when it is read.
                 _ = self.to_client.readable() => self.hear_client(),
                 _ = self.to_server.readable() => self.hear_server(),
+                () = self.tunnel.over() => break,
                 () = self.tunnel.passes(), if is_held => self.release(),
                 _ = self.tunnel.readable(), if is_queued => self.deliver(),
                 () = sleep_until(self.moved + idle) => break,
@@ -317,7 +319,7 @@ impl Flow {
 
     fn wait_is_over(&mut self) {
         if let Some(waited) = self.tunnel.released() {
-            self.house.books.took(self.class, Stage::Waited, waited);
+            self.house.took(&self.connection, Stage::Waited, waited);
         }
     }
 
@@ -346,10 +348,10 @@ impl Flow {
             self.tunnel.path(round_trip);
         }
         if let Some(first_byte) = self.tunnel.answered() {
-            self.house.books.took(self.class, Stage::FirstByte, first_byte);
+            self.house.took(&self.connection, Stage::FirstByte, first_byte);
         }
         self.record.received += size;
-        self.house.books.received(self.class, self.user, size);
+        self.house.received(&self.connection, self.user, size);
         if self.queue.is_empty() && self.tunnel.may_read() > 0 {
             self.pass(datagram);
             return;
@@ -363,8 +365,9 @@ impl Flow {
             self.tunnel.came(self.queue.size);
         } else {
             // The link has carried it, and so it counts for its user.
-            self.house.gate.received_unasked(self.class, self.user, size);
-            self.house.books.count(self.class, |counts| counts.dropped += 1);
+            let class = self.connection.class();
+            self.house.gate.received_unasked(class, self.user, size);
+            self.house.count(&self.connection, |counts| counts.dropped += 1);
         }
     }
 

@@ -15,16 +15,13 @@ use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::config::Current;
+use crate::config::{Current, LEAST_BUFFER};
 use crate::gate::duration;
 use crate::message::Target;
 use crate::names::Names;
 use crate::socket::{self, Inbox};
 
-/// What the receive buffer of a connection holds at least when responses are held back:
-/// a few segments in one round trip, as in the simulations of the scheduler.
-pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
-/// And at most: a round trip of 100 ms at 320 Mbit/s.
+/// What the receive buffer of a connection holds at most when responses are held back: a round trip of 100 ms at 320 Mbit/s.
 pub(crate) const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
 /// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).

@@ -76,7 +76,7 @@ impl Bed {
         for port in [80, 8080, 443] {
             server.run(move || serve(port)).map_err(|reason| Missing(reason.to_string()))?;
         }
-        server.run(echo).map_err(|reason| Missing(reason.to_string()))?;
+        server.run(answer_datagrams).map_err(|reason| Missing(reason.to_string()))?;
         let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|reason| Missing(reason.to_string()))?;
         Ok(Bed { client, router, server, folder })
@@ -168,15 +168,18 @@ impl Bed {
 
     /// What the gateway says about its classes.
     pub(crate) fn classes(&self) -> Vec<serde_json::Value> {
+        self.status()["classes"].as_array().expect("a list").clone()
+    }
+
+    /// What the gateway says about itself.
+    pub(crate) fn status(&self) -> serde_json::Value {
         let path = self.folder.join("gateway.toml");
         let output = self.router.run(move || {
             let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
             tidegate.args(["gateway", "status", "--json"]).arg(path).output()
         });
         let output = output.expect("it starts");
-        let status: serde_json::Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        status["classes"].as_array().expect("a list").clone()
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     }
 
     /// How many routing rules lead to a gateway.
@@ -234,15 +237,17 @@ impl Bed {
         })
     }
 
-    /// The same by UDP.
-    pub(crate) fn ask_by_udp(&self, server: &'static str) -> io::Result<()> {
+    /// The same by UDP. The answer has to come from the server that was asked.
+    pub(crate) fn ask_by_udp(&self, server: &'static str) -> io::Result<String> {
         self.client.run(move || {
             let any = if server.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
             let socket = UdpSocket::bind(any)?;
             socket.connect((server, 443))?;
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.send(b"initial")?;
-            socket.recv(&mut [0; 16]).map(drop)
+            let mut answer = [0; 64];
+            let size = socket.recv(&mut answer)?;
+            Ok(String::from_utf8_lossy(&answer[..size]).into())
         })
     }
 }
@@ -285,12 +290,13 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
-fn echo() -> io::Result<()> {
+/// Answers each datagram with who sent it.
+fn answer_datagrams() -> io::Result<()> {
     let socket = UdpSocket::bind(("::", 443))?;
     thread::spawn(move || {
-        let mut buffer = [0; 64];
-        while let Ok((size, from)) = socket.recv_from(&mut buffer) {
-            let _ = socket.send_to(&buffer[..size], from);
+        while let Ok((_, from)) = socket.recv_from(&mut [0; 64]) {
+            let text = format!("asked by {}", from.ip().to_canonical());
+            let _ = socket.send_to(text.as_bytes(), from);
         }
     });
     Ok(())

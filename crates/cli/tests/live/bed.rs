@@ -10,8 +10,9 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -195,6 +196,29 @@ impl Bed {
         let id = gateway.0.id().to_string();
         let sent = Command::new("kill").args(["-HUP", &id]).status();
         assert!(sent.is_ok_and(|status| status.success()));
+    }
+
+    /// Has a gateway read its file again, with these contents, and returns its answer.
+    pub(crate) fn ask_to_reload(&self, file: &str) -> Output {
+        let path = self.folder.join("gateway.toml");
+        // Never seen half written, nor without being asked for.
+        fs::write(self.folder.join("new.toml"), file).expect("it can be written");
+        fs::rename(self.folder.join("new.toml"), &path).expect("it can be renamed");
+        let output = self.router.run(move || {
+            let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+            tidegate.args(["gateway", "reload", "--json"]).arg(path).output()
+        });
+        output.expect("it starts")
+    }
+
+    /// A folder with a program that is called instead of `nft`.
+    pub(crate) fn instead_of_nft(&self, script: &str) -> PathBuf {
+        let folder = self.folder.join("programs");
+        fs::create_dir_all(&folder).expect("it can be made");
+        let program = folder.join("nft");
+        fs::write(&program, script).expect("it can be written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        folder
     }
 
     /// Has a gateway end in order.

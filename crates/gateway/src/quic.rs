@@ -242,6 +242,8 @@ impl Drop for Flow {
 impl Flow {
     /// Relays until nothing has come for long.
     async fn serve(mut self, mut first: mpsc::Receiver<Vec<u8>>) {
+        // Nothing can be sent before the runtime has heard of the sockets.
+        let _ = tokio::join!(self.to_server.writable(), self.to_client.writable());
         loop {
             let idle = duration(self.house.config.get().timeouts.idle);
             let (is_held, is_queued) = (!self.held.is_empty(), !self.queue.is_empty());

@@ -7,9 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bed::{Bed, CLIENT, ROUTER, SERVER};
+use crate::rights::{NOBODY, assert_has, rights};
 
 /// The second user, beside [`CLIENT`].
 const OTHER: &str = "10.77.1.3";
+
+/// As a mask, `CAP_NET_ADMIN` and `CAP_NET_BIND_SERVICE`.
+const FOR_SERVERS: &str = "0000000000001400";
 
 fn file(mode: &str, more: &str) -> String {
     format!(
@@ -60,6 +64,7 @@ fn datagrams_go_through_the_gateway_and_answers_come_from_the_server() {
             // Without root's rights, but for those to answer for servers.
             gateway.args(["--rules", "--user=nobody"]);
         });
+        assert_has(&rights(&[gateway.0.id()]), NOBODY, FOR_SERVERS);
         for family in [0, 1] {
             let asked = bed.ask_by_udp(SERVER[family]).expect("there is an answer");
             assert_eq!(asked, format!("asked by {}", ROUTER[family]), "{mode}");

@@ -214,7 +214,9 @@ impl Config {
             after: in_words(class),
         }));
         all.extend(self.other_order(other));
-        all.extend(differences(self.rest(), other.rest()).into_iter().chain(passwords).chain(token));
+        all.extend(
+            differences(self.rest(), other.rest()).into_iter().chain(passwords).chain(token),
+        );
         all
     }
 
@@ -274,8 +276,7 @@ impl Config {
 
     /// The position that each class has in `earlier`, where it has one.
     pub(crate) fn positions_in(&self, earlier: &Config) -> Vec<Option<usize>> {
-        let position =
-            |class: &Class| earlier.classes.iter().position(|it| it.name == class.name);
+        let position = |class: &Class| earlier.classes.iter().position(|it| it.name == class.name);
         self.classes.iter().map(position).collect()
     }
 

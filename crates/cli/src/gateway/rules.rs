@@ -178,8 +178,8 @@ fn nft_says(arguments: &[&str]) -> Result<String, String> {
 /// The kernel's number of the table, if there is one: of each that is made it is another.
 fn table() -> Result<Option<u64>, String> {
     let listed = nft_says(&["-j", "list", "tables"])?;
-    let listed: serde_json::Value =
-        serde_json::from_str(&listed).map_err(|reason| format!("nft's list of tables: {reason}"))?;
+    let listed: serde_json::Value = serde_json::from_str(&listed)
+        .map_err(|reason| format!("nft's list of tables: {reason}"))?;
     let items = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
     let mut tables = items.iter().map(|item| &item["table"]);
     let own = tables.find(|table| table["family"] == "inet" && table["name"] == rules::TABLE);

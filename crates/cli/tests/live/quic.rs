@@ -107,7 +107,8 @@ fn flows_are_bounded_for_each_user_and_end_when_they_are_idle() {
             let sockets = (0..5).map(|_| UdpSocket::bind((CLIENT[0], 0)));
             let sockets: Vec<_> = sockets.collect::<Result<_, _>>().expect("there are ports");
             // At once, so that none is idle before the last.
-            let answers = sockets.into_iter().map(|socket| thread::spawn(move || ask(&socket, 443)));
+            let answers =
+                sockets.into_iter().map(|socket| thread::spawn(move || ask(&socket, 443)));
             let answers: Vec<_> = answers.collect();
             let answers = answers.into_iter().map(|answer| answer.join().expect("no panic"));
             answers.filter(io::Result::is_ok).count()
@@ -234,9 +235,8 @@ fn both(bed: &Bed, ports: [u16; 2]) -> (f64, f64) {
         // In a thread of the client, and so in its network.
         bed.client.run(move || thread::spawn(move || download(user, port)))
     });
-    let [four, one] = downloads.map(|download| {
-        download.join().expect("it does not panic").expect("it is served") as f64
-    });
+    let [four, one] = downloads
+        .map(|download| download.join().expect("it does not panic").expect("it is served") as f64);
     (four, one)
 }
 

@@ -20,8 +20,7 @@ fn scheduler(name: &str, given: &[(&str, &str)], classes: usize) -> Scheduler {
 
 /// A gateway of two classes with one place, and a time at which all has begun.
 fn gateway() -> (Proxy, Time) {
-    let proxy =
-        Proxy::new(Time::ZERO, scheduler("msf", ONE_PLACE, 2), ProxyConfig::default());
+    let proxy = Proxy::new(Time::ZERO, scheduler("msf", ONE_PLACE, 2), ProxyConfig::default());
     (proxy, Time::ZERO + Span::seconds(1))
 }
 
@@ -154,10 +153,8 @@ fn what_has_no_class_or_no_room_is_over_and_leaves_nothing() {
 
 #[test]
 fn patience_is_that_of_the_new_settings() {
-    let config = |seconds| ProxyConfig {
-        patience: Some(Span::seconds(seconds)),
-        ..ProxyConfig::default()
-    };
+    let config =
+        |seconds| ProxyConfig { patience: Some(Span::seconds(seconds)), ..ProxyConfig::default() };
     let now = Time::ZERO;
     let mut proxy = Proxy::new(now, scheduler("msf", ONE_PLACE, 1), config(60));
     let silent = hear(&mut proxy, 0, 1);

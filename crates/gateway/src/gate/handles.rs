@@ -48,11 +48,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(
-        gate: Rc<Gate>,
-        id: ExchangeId,
-        signal: Rc<Signal<Permission>>,
-    ) -> Exchange {
+    pub(super) fn new(gate: Rc<Gate>, id: ExchangeId, signal: Rc<Signal<Permission>>) -> Exchange {
         Exchange { gate, id, signal, unread: Unread::default() }
     }
 

@@ -304,7 +304,10 @@ impl Driver {
                 _ => {}
             }
             let held = tunnel.held.map(|since| self.now.since(since));
-            assert!(held.is_none_or(|held| held < self.settings.tunnels.max_hold), "held for {held:?}");
+            assert!(
+                held.is_none_or(|held| held < self.settings.tunnels.max_hold),
+                "held for {held:?}"
+            );
         }
         assert_eq!(proxy.waiting(), waiting);
         let known = outstanding..=outstanding + perhaps;

@@ -56,12 +56,12 @@ impl Proxy {
         let ProxyConfig { patience, pools, receive_buffer, tunnels } = config;
         (self.patience, self.pools) = (patience, Pools::new(now, &pools));
         (self.receive_buffer, self.of_tunnels) = (receive_buffer, tunnels);
-        self.actions.retain(|action| {
-            !matches!(action, Action::Read { .. } | Action::ReadTunnel { .. })
-        });
-        let exchanges = self.exchanges.iter().map(|(number, exchange)| {
-            (exchange.ticket(), Member::Exchange(ExchangeId(*number)))
-        });
+        self.actions
+            .retain(|action| !matches!(action, Action::Read { .. } | Action::ReadTunnel { .. }));
+        let exchanges = self
+            .exchanges
+            .iter()
+            .map(|(number, exchange)| (exchange.ticket(), Member::Exchange(ExchangeId(*number))));
         let tunnels = self
             .tunnels
             .iter()

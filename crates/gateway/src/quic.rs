@@ -57,7 +57,7 @@ const MOST_QUEUED: u64 = 64 << 20;
 const MOST_HANDED: usize = 64;
 
 /// What a client sends so much later than its first datagram, it may send again: the answer
-/// then tells no round trip (Karn 1987).
+/// then tells no round trip (Karn's rule, RFC 6298 section 3).
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// How many datagrams of a flow are taken before others have their turn.

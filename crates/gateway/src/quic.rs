@@ -63,11 +63,13 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// How many datagrams of a flow are taken before others have their turn.
 const AT_ONCE: usize = 32;
 
+/// The client and the server of a flow.
+type Ends = (SocketAddr, SocketAddr);
+
 /// All flows.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// By client and server.
-    open: RefCell<BTreeMap<(SocketAddr, SocketAddr), mpsc::Sender<Vec<u8>>>>,
+    open: RefCell<BTreeMap<Ends, mpsc::Sender<Vec<u8>>>>,
     /// What they have in queues.
     queued: Cell<u64>,
     /// Where datagrams are read to.
@@ -163,7 +165,7 @@ fn take(house: &Rc<House>, handed: &Handed, datagram: &[u8]) {
     let flow = Flow {
         house: house.clone(),
         tunnel,
-        name: (client, server),
+        ends: (client, server),
         connection,
         user,
         to_client,
@@ -212,7 +214,7 @@ impl Datagrams {
 struct Flow {
     house: Rc<House>,
     tunnel: Tunnel,
-    name: (SocketAddr, SocketAddr),
+    ends: Ends,
     connection: Rc<Connection>,
     user: UserId,
     to_client: UdpSocket,
@@ -234,7 +236,7 @@ struct Flow {
 impl Drop for Flow {
     fn drop(&mut self) {
         let flows = &self.house.flows;
-        flows.open.borrow_mut().remove(&self.name);
+        flows.open.borrow_mut().remove(&self.ends);
         flows.queued.set(flows.queued.get() - self.queue.size);
     }
 }
@@ -346,7 +348,7 @@ impl Flow {
             && self.sent - asked < AGAIN
         {
             let round_trip = since(asked);
-            self.house.gate.timed(origin_of(self.name.1.ip()), round_trip);
+            self.house.gate.timed(origin_of(self.ends.1.ip()), round_trip);
             self.tunnel.path(round_trip);
         }
         if let Some(first_byte) = self.tunnel.answered() {

@@ -125,7 +125,7 @@ fn tunnels_go_on_and_what_is_held_of_them_stays_held() {
         }
     }
     assert!(passed.is_some_and(|at| at <= until), "{passed:?}");
-    [active, pending, idle].map(|tunnel| proxy.close(tunnel));
+    [active, pending, idle].into_iter().for_each(|tunnel| proxy.close(tunnel));
     assert_eq!((proxy.held(), proxy.outstanding(), proxy.waiting()), (0, 0, 0));
 }
 

@@ -127,6 +127,7 @@ fn intercept_text(intercept: &Intercept) -> String {
     let quic = match quic {
         Quic::Reject => "is refused",
         Quic::Pass => "passes",
+        Quic::Relay => "is relayed",
     };
     let others = if *count_others { "; the rest counts too" } else { "" };
     let (http, tunnels) = (list(http), list(tunnels));
@@ -255,7 +256,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
         if let Some(address) = gateway.admin_address() {
             say(&format!("admin at {address}"));
         }
-        rights::give_up(user.as_ref(), with_rules)?;
+        rights::give_up(user.as_ref(), rights::needed(&config, with_rules))?;
         writer.start().map_err(failed)?;
         too_few.iter().for_each(|text| say(text));
         if let Some(user) = &user
@@ -276,8 +277,8 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 false => std::future::pending().await,
             }
         };
-        let mut settings = Settings::new(path, config, gateway.control(), rules);
-        let mut watch = Watch::new(path);
+        let mut settings = Settings::new(path, &config, gateway.control(), rules);
+        let mut watch = Watch::new(path, settings.files());
         let mut asked = gateway.reloads().expect("nobody has asked before");
         let reload = async {
             loop {
@@ -288,7 +289,8 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 };
                 service::reloading();
                 watch.note();
-                let outcome = settings.reload();
+                let outcome = settings.reload().await;
+                watch.follow(settings.files());
                 service::ready(&control);
                 // Who asked may have left.
                 let _ = answer.map(|answer| answer.send(outcome));

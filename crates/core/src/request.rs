@@ -70,7 +70,9 @@ pub use classes::{ClassOrder, SERVICE_SCALE};
 pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};
 pub use permit::Permit;
-pub use proxy::{Action, ExchangeId, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY, TunnelId};
+pub use proxy::{
+    Action, ExchangeId, Member, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY, TunnelId,
+};
 pub use room::ReadGateConfig;
 pub use round_trips::latest_round_trip;
 pub use scheduler::{Config, Scheduler};

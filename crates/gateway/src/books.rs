@@ -28,6 +28,16 @@ struct Class {
     taken: [Times; 3],
 }
 
+impl Class {
+    fn new() -> Class {
+        Class {
+            counts: Counts::default(),
+            smoothed: Smoothed::default(),
+            taken: std::array::from_fn(|_| Times::new()),
+        }
+    }
+}
+
 /// What of a request takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -82,6 +92,8 @@ pub(crate) struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) refused: u64,
+    /// Datagrams of QUIC that no queue had room for.
+    pub(crate) dropped: u64,
     /// What servers sent for it.
     pub(crate) received: Bytes,
     /// What its clients received besides.
@@ -92,13 +104,24 @@ pub(crate) struct Counts {
 
 impl Books {
     pub(crate) fn new(classes: usize) -> Books {
-        let class = || Class {
-            counts: Counts::default(),
-            smoothed: Smoothed::default(),
-            taken: std::array::from_fn(|_| Times::new()),
-        };
-        let classes = RefCell::new((0..classes).map(|_| class()).collect());
+        let classes = RefCell::new((0..classes).map(|_| Class::new()).collect());
         Books { classes, users: RefCell::default() }
+    }
+
+    /// From now on each class has the counts of the one that was at this position, or none
+    /// yet. What belongs to no class any more is forgotten.
+    pub(crate) fn rearrange(&self, earlier: &[Option<usize>]) {
+        let mut classes = self.classes.borrow_mut();
+        let mut before: Vec<_> = classes.drain(..).map(Some).collect();
+        let mut take = |at: &Option<usize>| before.get_mut((*at)?)?.take();
+        *classes = earlier.iter().map(|at| take(at).unwrap_or_else(Class::new)).collect();
+        let now = |class: ClassId| {
+            let position = earlier.iter().position(|at| *at == Some(class.0 as usize))?;
+            Some(ClassId(position as u32))
+        };
+        let users = self.users.take().into_iter();
+        let users = users.filter_map(|((class, user), it)| Some(((now(class)?, user), it)));
+        self.users.replace(users.collect());
     }
 
     /// Changes the counts of a class.
@@ -206,6 +229,20 @@ mod tests {
         assert_eq!(books.users.borrow().len(), MOST_USERS);
         let all = 2_000_000 + (0..2 * MOST_USERS as u64).sum::<u64>();
         assert_eq!(books.class(ClassId(0)).received, Bytes(all));
+    }
+
+    #[test]
+    fn counts_go_with_their_classes() {
+        let books = Books::new(3);
+        for class in 0..3 {
+            books.received(ClassId(class), UserId(7), Bytes(10 + u64::from(class)));
+        }
+        books.rearrange(&[Some(2), None, Some(0)]);
+        let received = [0, 1, 2].map(|class| books.class(ClassId(class)).received.0);
+        assert_eq!(received, [12, 0, 10]);
+        let top: Vec<_> = books.top(9, |account| account.received.0);
+        let top: Vec<_> = top.into_iter().map(|(class, _, it)| (class.0, it.received.0)).collect();
+        assert_eq!(top, [(0, 12), (2, 10)]);
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_core::request::{ClassId, UserId};
+use tidegate_core::request::UserId;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::class::{Ask, Login, Place, Users};
+use crate::connections::Connection;
 use crate::gate::duration;
 use crate::gateway::House;
 use crate::hello::Hello;
@@ -29,8 +30,8 @@ const HELLO: Duration = Duration::from_secs(1);
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) inbox: Inbox,
-    /// Where its request belongs.
-    pub(crate) class: ClassId,
+    /// Which knows the class that its request belongs to.
+    pub(crate) connection: Rc<Connection>,
     pub(crate) user: UserId,
     /// The name under which it has logged in, if that mattered.
     pub(crate) name: Option<Rc<str>>,
@@ -59,6 +60,7 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     server: Option<SocketAddr>,
+    connection: Rc<Connection>,
 ) {
     socket::prepare(&stream);
     let patience = duration(house.config.get().timeouts.client);
@@ -72,8 +74,9 @@ pub(crate) async fn serve(
         let _ = socket::write_all(&stream, &answer(403, text), patience).await;
         return socket::finish(stream, FAREWELL).await;
     };
+    connection.place(Some(class));
     let inbox = Inbox::default();
-    let mut client = Client { stream, inbox, class, user, name: None, server, patience };
+    let mut client = Client { stream, inbox, connection, user, name: None, server, patience };
     if let Some(server) = server.filter(|server| house.tunnels_to(*server)) {
         let depends = house.config.get().depends_on_host(peer.ip(), server.port());
         let host = if depends { host_meant(&mut client).await } else { None };
@@ -154,7 +157,8 @@ async fn admit(
             return Err(Denial { status: 403, reason: "this gateway does not serve this to you" });
         }
     };
-    (client.class, client.user, client.name) = (class, crate::user_of(peer.ip()), None);
+    client.connection.place(Some(class));
+    (client.user, client.name) = (crate::user_of(peer.ip()), None);
     if let Login::As(name) = ask.login {
         let (user, name) = house.logins.user(name);
         client.name = Some(name);

@@ -3,13 +3,16 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use serde::Serialize;
 use tidegate_core::request::catalogue::Entry;
-use tidegate_core::request::{self, ClassId, ClassOrder, TunnelConfig, UserId};
+use tidegate_core::request::{
+    self, ClassId, ClassOrder, ProxyConfig, Scheduler, TunnelConfig, UserId,
+};
 use tidegate_core::{Bytes, Rate, Span};
 
 use crate::class::{Ask, Class, Classes, Place, Users};
@@ -49,7 +52,13 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// When a tunnel asks, and when it has its answer.
     pub tunnels: TunnelConfig,
+    /// The other files that were read for it: those of the token and of passwords.
+    pub files: Vec<PathBuf>,
 }
+
+/// What the receive buffer of a connection holds at least when responses are held back: a
+/// few segments in one round trip, as in the simulations of the scheduler.
+pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
 
 /// How much there may be of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,35 +147,26 @@ impl Current {
 
     /// All of `config` holds from here on, or, if it differs where it may not, nothing.
     pub(crate) fn change(&self, config: Config) -> Result<Vec<Change>, Fixed> {
-        let before = self.get();
-        match before.fixed_difference(&config) {
-            Some(key) => Err(Fixed(key)),
-            None => {
-                let changes = before.changes(&config);
-                self.0.replace(Rc::new(config));
-                Ok(changes)
-            }
-        }
+        self.permits(&config)?;
+        let changes = self.get().changes(&config);
+        self.0.replace(Rc::new(config));
+        Ok(changes)
+    }
+
+    /// Whether it may.
+    pub(crate) fn permits(&self, config: &Config) -> Result<(), Fixed> {
+        self.get().fixed_difference(config).map_or(Ok(()), |key| Err(Fixed(key)))
     }
 }
 
 impl Config {
-    /// The first key that differs in `other` and that sockets or the scheduler have been
-    /// built with.
+    /// The first key that differs in `other` and that sockets have been opened with.
     fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
-        let classes = |config: &Config| -> Vec<_> {
-            config.classes.iter().map(|class| class.name.clone()).collect()
-        };
-        let scheduler = |config: &Config| (config.scheduler.name, config.settings);
         [
             ("listen", self.listen != other.listen),
             ("intercept", self.intercept != other.intercept),
             ("admin", self.admin != other.admin),
             ("link.interface", self.interface != other.interface),
-            ("scheduler", scheduler(self) != scheduler(other)),
-            ("the name of a class", classes(self) != classes(other)),
-            ("timeouts.server", self.timeouts.server != other.timeouts.server),
-            ("tunnels", self.tunnels != other.tunnels),
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
@@ -190,39 +190,60 @@ impl Config {
             before: before.into(),
             after: after.into(),
         });
-        self.variable()
-            .into_iter()
-            .zip(other.variable())
-            .filter(|((_, before), (_, after))| before != after)
-            .map(|((key, before), (_, after))| Change { key, before, after })
-            .chain(passwords)
-            .chain(token)
-            .collect()
+        let mut all = differences(self.link(), other.link());
+        let is_other = self.scheduler.name == other.scheduler.name;
+        if is_other && self.settings != other.settings {
+            let name = self.scheduler.name;
+            let (key, after) = ("scheduler".into(), format!("{name} with other settings"));
+            all.push(Change { key, before: name.into(), after });
+        }
+        for class in &self.classes {
+            match other.classes.iter().find(|it| it.name == class.name) {
+                Some(after) => all.extend(differences(of_class(class), of_class(after))),
+                None => all.push(Change {
+                    key: format!("class.{}", class.name),
+                    before: in_words(class),
+                    after: "none".into(),
+                }),
+            }
+        }
+        let is_new = |class: &&Class| self.classes.iter().all(|it| it.name != class.name);
+        all.extend(other.classes.iter().filter(is_new).map(|class| Change {
+            key: format!("class.{}", class.name),
+            before: "none".into(),
+            after: in_words(class),
+        }));
+        all.extend(self.other_order(other));
+        all.extend(
+            differences(self.rest(), other.rest()).into_iter().chain(passwords).chain(token),
+        );
+        all
     }
 
-    /// All that may change while the gateway runs, in words. The names of classes may not.
-    fn variable(&self) -> Vec<(String, String)> {
-        fn list<T: ToString>(items: &[T]) -> String {
-            let items: Vec<_> = items.iter().map(ToString::to_string).collect();
-            if items.is_empty() { "none".into() } else { items.join(", ") }
+    /// Whether the classes of both stand in another order, which may decide on a request.
+    fn other_order(&self, other: &Config) -> Option<Change> {
+        fn order(of: &Config, both: &Config) -> String {
+            let is_in_both = |name: &&str| both.classes.iter().any(|class| class.name == *name);
+            let names = of.classes.iter().map(|class| class.name.as_str()).filter(is_in_both);
+            names.collect::<Vec<_>>().join(", ")
         }
 
-        let mut all = vec![("link.rate".to_owned(), self.rate.to_string())];
-        for class in &self.classes {
-            let key = |key| format!("class.{}.{key}", class.name);
-            all.push((key("weight"), class.weight.to_string()));
-            all.push((key("sources"), list(&class.sources)));
-            let names = class.names.as_ref().map_or_else(Vec::new, |names| names.list());
-            all.push((key("names"), list(&names)));
-            all.push((key("ports"), list(&class.ports)));
-            all.push((key("hosts"), list(&class.hosts)));
-            let users = if class.users == Users::Name { "name" } else { "address" };
-            all.push((key("users"), users.into()));
-        }
-        all.push(("local_targets".into(), list(&self.local_targets)));
+        let (before, after) = (order(self, other), order(other, self));
+        (before != after).then(|| Change { key: "class".into(), before, after })
+    }
+
+    fn link(&self) -> Vec<(String, String)> {
+        vec![
+            ("link.rate".into(), self.rate.to_string()),
+            ("scheduler".into(), self.scheduler.name.into()),
+        ]
+    }
+
+    /// What is neither of the link nor of a class.
+    fn rest(&self) -> Vec<(String, String)> {
+        let mut all = vec![("local_targets".into(), list(&self.local_targets))];
         let Limits { head, connections, connections_per_user, kept } = self.limits;
-        let Timeouts { head: patience, idle, client, connect, server: _, kept: keep } =
-            self.timeouts;
+        let Timeouts { head: patience, idle, client, connect, server, kept: keep } = self.timeouts;
         for (key, value) in [
             ("limits.head", head.to_string()),
             ("limits.connections", connections.to_string()),
@@ -232,11 +253,46 @@ impl Config {
             ("timeouts.idle", idle.to_string()),
             ("timeouts.client", client.to_string()),
             ("timeouts.connect", connect.to_string()),
+            ("timeouts.server", server.to_string()),
             ("timeouts.kept", keep.to_string()),
+            ("tunnels.quiet", self.tunnels.quiet.to_string()),
+            ("tunnels.silence", self.tunnels.silence.to_string()),
+            ("tunnels.max_hold", self.tunnels.max_hold.to_string()),
         ] {
             all.push((key.into(), value));
         }
         all
+    }
+
+    /// Whether a scheduler that was built for `other` can go on with other rates and weights.
+    pub(crate) fn schedules_as(&self, other: &Config) -> bool {
+        let names = |config: &Config| -> Vec<_> {
+            config.classes.iter().map(|class| class.name.clone()).collect()
+        };
+        self.settings == other.settings
+            && self.of_proxy() == other.of_proxy()
+            && names(self) == names(other)
+    }
+
+    /// The position that each class has in `earlier`, where it has one.
+    pub(crate) fn positions_in(&self, earlier: &Config) -> Vec<Option<usize>> {
+        let position = |class: &Class| earlier.classes.iter().position(|it| it.name == class.name);
+        self.classes.iter().map(position).collect()
+    }
+
+    /// The scheduler that it asks for; the hash of its users depends on `seed`.
+    pub(crate) fn scheduler(&self, seed: u64) -> Scheduler {
+        Scheduler::new(self.settings, self.rate, &self.weights(), seed)
+    }
+
+    /// What else the lives of requests and tunnels depend on.
+    pub(crate) fn of_proxy(&self) -> ProxyConfig {
+        ProxyConfig {
+            patience: Some(self.timeouts.server),
+            pools: Vec::new(),
+            receive_buffer: LEAST_BUFFER,
+            tunnels: self.tunnels,
+        }
     }
 
     /// The weights of the classes, in their order.
@@ -281,6 +337,37 @@ impl Config {
     pub(crate) fn depends_on_host(&self, client: IpAddr, port: u16) -> bool {
         Classes(&self.classes).depend_on_host(client, port)
     }
+}
+
+/// What differs between two lists of the same keys.
+fn differences(before: Vec<(String, String)>, after: Vec<(String, String)>) -> Vec<Change> {
+    let both = before.into_iter().zip(after);
+    both.filter(|((_, before), (_, after))| before != after)
+        .map(|((key, before), (_, after))| Change { key, before, after })
+        .collect()
+}
+
+fn list<T: ToString>(items: &[T]) -> String {
+    let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+    if items.is_empty() { "none".into() } else { items.join(", ") }
+}
+
+fn of_class(class: &Class) -> Vec<(String, String)> {
+    let names = class.names.as_ref().map_or_else(Vec::new, |names| names.list());
+    let users = if class.users == Users::Name { "name" } else { "address" };
+    let all = [
+        ("weight", class.weight.to_string()),
+        ("sources", list(&class.sources)),
+        ("names", list(&names)),
+        ("ports", list(&class.ports)),
+        ("hosts", list(&class.hosts)),
+        ("users", users.into()),
+    ];
+    all.map(|(key, value)| (format!("class.{}.{key}", class.name), value)).into()
+}
+
+fn in_words(class: &Class) -> String {
+    format!("weight {}, sources {}", class.weight, list(&class.sources))
 }
 
 /// The user at an address: the address itself, or of IPv6 its first 64 bits, since a

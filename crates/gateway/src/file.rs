@@ -297,6 +297,7 @@ fn config(
         }
         Some(list) => list.iter().map(|address| address.value.0.0).collect(),
     };
+    let files = [&document.admin_token_file, &document.passwords];
     let admin = document.admin.as_ref();
     let admin_token = document.admin_token_file.as_ref().map(|written| {
         let found = Token::read(&folder.join(&written.value));
@@ -327,6 +328,7 @@ fn config(
         limits: limits(&document.limits)?,
         timeouts: timeouts(&document.timeouts)?,
         tunnels: tunnels(&document.tunnels)?,
+        files: files.into_iter().flatten().map(|file| folder.join(&file.value)).collect(),
     })
 }
 

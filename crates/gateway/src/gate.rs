@@ -11,6 +11,8 @@
 //! All tasks run on one thread. The state machine is borrowed for the length of a call
 //! and never across a wait.
 
+mod handles;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -18,16 +20,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tidegate_core::request::{
-    Action, ClassId, ClassState, Ending, ExchangeId, OriginId, Piece, Proxy, REPORT_EVERY, Reading,
-    Refusal, TunnelId, UserId, Verdict,
+    Action, ClassId, ClassState, Ending, ExchangeId, Member, OriginId, Phase, Proxy, ProxyConfig,
+    REPORT_EVERY, Reading, Refusal, Scheduler, TunnelId, UserId,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
+use crate::connections::Connection;
 use crate::counter::Counter;
-
-use crate::times::since;
+pub(crate) use handles::{Exchange, Tunnel};
 
 /// As a length of time of the standard library.
 pub(crate) fn duration(span: Span) -> Duration {
@@ -48,14 +50,21 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Core {
     proxy: Proxy,
-    exchanges: BTreeMap<ExchangeId, Rc<Signal<Permission>>>,
-    tunnels: BTreeMap<TunnelId, Rc<Signal<Lane>>>,
+    exchanges: BTreeMap<ExchangeId, Open<Permission>>,
+    tunnels: BTreeMap<TunnelId, Open<Lane>>,
     /// All bytes that have come from servers, read or not, where no interface counts them.
     /// With what is read alone, the scheduler would take what it knows to have come for
     /// more than the link has carried, and the difference for room.
     received: Bytes,
     /// What the link had carried at the first report, and at the last.
     carried: Option<(Bytes, Bytes)>,
+}
+
+/// What is open, and whose.
+#[derive(Debug)]
+struct Open<T: Copy> {
+    signal: Rc<Signal<T>>,
+    connection: Rc<Connection>,
 }
 
 /// A state that tasks wait for.
@@ -79,6 +88,8 @@ struct Lane {
     reading: Reading,
     /// Whether what is held of the uplink may go on.
     passes: bool,
+    /// Whether its class is gone, and it with that.
+    is_over: bool,
 }
 
 impl<T: Copy> Signal<T> {
@@ -104,24 +115,6 @@ impl<T: Copy> Signal<T> {
     }
 }
 
-/// What is known to have come and is not read.
-#[derive(Debug, Default)]
-struct Unread(Cell<Bytes>);
-
-impl Unread {
-    /// So much is there; returns how much of it is new.
-    fn come(&self, unread: Bytes) -> Bytes {
-        unread - self.0.replace(unread)
-    }
-
-    /// So much was read; returns how much of it was not known to be there.
-    fn read(&self, size: Bytes) -> Bytes {
-        let known = self.0.get();
-        self.0.set(known - size);
-        size - known
-    }
-}
-
 /// What a link carries for this much payload in full segments: of 1 500 bytes in IPv4, 52
 /// are headers, and Ethernet has 14 more. A scheduler that does not know of them believes
 /// that a full link has room, and releases more and more.
@@ -137,14 +130,6 @@ fn more(reading: Reading, size: Bytes) -> Reading {
     match reading {
         Reading::Freely => Reading::Freely,
         Reading::UpTo(left) => Reading::UpTo(left + size),
-    }
-}
-
-/// In bytes; all that there are if it is free.
-fn amount(reading: Reading) -> u64 {
-    match reading {
-        Reading::Freely => u64::MAX,
-        Reading::UpTo(left) => left.0,
     }
 }
 
@@ -232,43 +217,49 @@ impl Gate {
     /// A request of this user was heard.
     ///
     /// # Errors
-    /// Too many wait.
-    pub(crate) fn hear(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Exchange, Refusal> {
+    /// Too many wait, or the client belongs to no class any more.
+    pub(crate) fn hear(
+        self: &Rc<Gate>,
+        connection: &Rc<Connection>,
+        user: UserId,
+    ) -> Result<Exchange, Refused> {
+        let class = connection.class().ok_or(Refused::NoClass)?;
         let signal = Signal::new(Permission::Wait);
-        let id = self.tell(|core, _| {
+        let open = Open { signal: signal.clone(), connection: connection.clone() };
+        let id = self.tell(|core, _| -> Result<ExchangeId, Refusal> {
             let id = core.proxy.hear(class, user)?;
-            core.exchanges.insert(id, signal.clone());
+            core.exchanges.insert(id, open);
             Ok(id)
         })?;
-        Ok(Exchange { gate: self.clone(), id, signal, unread: Unread::default() })
+        Ok(Exchange::new(self.clone(), id, signal))
     }
 
     /// A tunnel of this user opens.
     ///
     /// # Errors
-    /// There is no such class.
-    pub(crate) fn open(self: &Rc<Gate>, class: ClassId, user: UserId) -> Result<Tunnel, Refusal> {
-        let signal = Signal::new(Lane { reading: Reading::Freely, passes: true });
-        let id = self.tell(|core, now| {
+    /// The client belongs to no class any more.
+    pub(crate) fn open(
+        self: &Rc<Gate>,
+        connection: &Rc<Connection>,
+        user: UserId,
+    ) -> Result<Tunnel, Refused> {
+        let class = connection.class().ok_or(Refused::NoClass)?;
+        let reading = Reading::Freely;
+        let signal = Signal::new(Lane { reading, passes: true, is_over: false });
+        let open = Open { signal: signal.clone(), connection: connection.clone() };
+        let id = self.tell(|core, now| -> Result<TunnelId, Refusal> {
             let id = core.proxy.open(now, class, user)?;
-            core.tunnels.insert(id, signal.clone());
+            core.tunnels.insert(id, open);
             Ok(id)
         })?;
-        Ok(Tunnel {
-            gate: self.clone(),
-            id,
-            signal,
-            unread: Unread::default(),
-            heard: Cell::new(None),
-            released: Cell::new(None),
-        })
+        Ok(Tunnel::new(self.clone(), id, signal))
     }
 
     /// Bytes have come from a server that are not part of a response that was released.
-    pub(crate) fn received_unasked(&self, class: ClassId, user: UserId, size: Bytes) {
+    pub(crate) fn received_unasked(&self, class: Option<ClassId>, user: UserId, size: Bytes) {
         self.tell(|core, now| {
             core.received += size;
-            core.proxy.received_unasked(now, Some((class, user)), size);
+            core.proxy.received_unasked(now, class.map(|class| (class, user)), size);
         });
     }
 
@@ -283,6 +274,36 @@ impl Gate {
             core.proxy.set_rate(now, rate);
             for (class, weight) in (0..).map(ClassId).zip(weights) {
                 core.proxy.set_weight(class, *weight);
+            }
+        });
+    }
+
+    /// Another scheduler decides from now on, and everything counts for the class that its
+    /// connection belongs to. What belongs to none is over.
+    pub(crate) fn replace(&self, scheduler: Scheduler, config: ProxyConfig) {
+        self.tell(|core, now| {
+            let Core { proxy, exchanges, tunnels, .. } = core;
+            for (id, _) in exchanges.iter().filter(|(_, open)| open.connection.class().is_none()) {
+                proxy.left(now, *id);
+            }
+            for (id, open) in &*tunnels {
+                if open.connection.class().is_none() {
+                    proxy.close(*id);
+                    open.signal.set(Lane { is_over: true, ..open.signal.state.get() });
+                }
+            }
+            proxy.replace(now, scheduler, config, |member| {
+                let connection = match member {
+                    Member::Exchange(id) => exchanges.get(&id).map(|open| &open.connection),
+                    Member::Tunnel(id) => tunnels.get(&id).map(|open| &open.connection),
+                };
+                let class = connection.and_then(|connection| connection.class());
+                class.expect("what has no class is over")
+            });
+            for (id, open) in &*exchanges {
+                if let Some(Phase::Reading(reading)) = proxy.phase(*id) {
+                    open.signal.set(Permission::Read(reading));
+                }
             }
         });
     }
@@ -304,6 +325,27 @@ impl Gate {
     /// What a class has come to.
     pub(crate) fn class(&self, class: ClassId) -> Option<ClassState> {
         self.core.borrow_mut().proxy.class(class)
+    }
+}
+
+/// Why nothing begins.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The client belongs to no class any more.
+    #[error("this gateway does not serve this to you any more")]
+    NoClass,
+    /// The scheduler's reason.
+    #[error(transparent)]
+    Scheduler(#[from] Refusal),
+}
+
+impl Refused {
+    /// The status code that tells a client so.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Refused::NoClass => 403,
+            Refused::Scheduler(_) => 503,
+        }
     }
 }
 
@@ -343,224 +385,14 @@ impl Core {
     }
 
     fn permit(&self, exchange: ExchangeId, change: impl FnOnce(Permission) -> Permission) {
-        if let Some(signal) = self.exchanges.get(&exchange) {
+        if let Some(Open { signal, .. }) = self.exchanges.get(&exchange) {
             signal.set(change(signal.state.get()));
         }
     }
 
     fn direct(&self, tunnel: TunnelId, change: impl FnOnce(Lane) -> Lane) {
-        if let Some(signal) = self.tunnels.get(&tunnel) {
+        if let Some(Open { signal, .. }) = self.tunnels.get(&tunnel) {
             signal.set(change(signal.state.get()));
         }
-    }
-}
-
-/// A request that was heard. When it is dropped before it is over, its client is gone.
-#[derive(Debug)]
-pub(crate) struct Exchange {
-    gate: Rc<Gate>,
-    id: ExchangeId,
-    signal: Rc<Signal<Permission>>,
-    unread: Unread,
-}
-
-impl Exchange {
-    /// Waits for its turn.
-    pub(crate) async fn released(&self) -> Result<(), Ending> {
-        let find = |permission| match permission {
-            Permission::Wait => None,
-            Permission::Read(_) => Some(Ok(())),
-            Permission::Over(ending) => Some(Err(ending)),
-        };
-        self.signal.until(find).await
-    }
-
-    /// Waits until it is over without being complete.
-    pub(crate) async fn failed(&self) -> Ending {
-        let find = |permission| match permission {
-            Permission::Over(ending) if ending != Ending::Completed => Some(ending),
-            _ => None,
-        };
-        self.signal.until(find).await
-    }
-
-    /// Waits until some of the response may be read.
-    pub(crate) async fn readable(&self) -> u64 {
-        let find = |permission| match permission {
-            Permission::Read(reading) => Some(amount(reading)).filter(|size| *size > 0),
-            _ => None,
-        };
-        self.signal.until(find).await
-    }
-
-    /// How much of the response may be read now.
-    pub(crate) fn may_read(&self) -> u64 {
-        match self.signal.state.get() {
-            Permission::Read(reading) => amount(reading),
-            Permission::Wait | Permission::Over(_) => 0,
-        }
-    }
-
-    /// The connection to its server is up, to which a round trip takes so long.
-    pub(crate) fn connected(&self, round_trip: Span) {
-        self.gate.tell(|core, now| {
-            core.proxy.connected(now, self.id);
-            core.proxy.path(now, self.id, round_trip);
-        });
-    }
-
-    /// The request took so long to reach its server, this origin, and be acknowledged.
-    pub(crate) fn acknowledged(&self, origin: OriginId, round_trip: Span) {
-        self.gate.tell(|core, now| {
-            core.proxy.timed(origin, round_trip);
-            core.proxy.path(now, self.id, round_trip);
-        });
-    }
-
-    /// So much was read, perhaps all that was missing.
-    pub(crate) fn read(&self, size: usize, complete: bool) {
-        let size = Bytes(size as u64);
-        self.gate.tell(|core, now| {
-            core.received += self.unread.read(size);
-            let reading = core.proxy.read(now, self.id, size, complete);
-            core.permit(self.id, |permission| match permission {
-                Permission::Read(_) => Permission::Read(reading),
-                other => other,
-            });
-        });
-    }
-
-    /// So much has come and is not read, perhaps all that is missing.
-    pub(crate) fn came(&self, unread: u64, complete: bool) {
-        self.gate.tell(|core, now| {
-            core.received += self.unread.come(Bytes(unread));
-            core.proxy.came(now, self.id, Bytes(unread), complete);
-        });
-    }
-
-    /// What the receive buffer of its server's connection should hold.
-    pub(crate) fn buffer(&self) -> Option<Bytes> {
-        self.gate.core.borrow().proxy.buffer(self.id)
-    }
-
-    /// The server broke the response off.
-    pub(crate) fn reset(&self) {
-        self.gate.tell(|core, now| core.proxy.reset(now, self.id));
-    }
-
-    /// No connection to the server could be made.
-    pub(crate) fn broken(&self) {
-        self.gate.tell(|core, now| core.proxy.broken(now, self.id));
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if !matches!(self.signal.state.get(), Permission::Over(_)) {
-            self.gate.tell(|core, now| core.proxy.left(now, self.id));
-        }
-    }
-}
-
-/// A tunnel that is open until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Tunnel {
-    gate: Rc<Gate>,
-    id: TunnelId,
-    signal: Rc<Signal<Lane>>,
-    unread: Unread,
-    /// Since when a request is held, or has been without a byte of its response.
-    heard: Cell<Option<Instant>>,
-    released: Cell<Option<Instant>>,
-}
-
-impl Tunnel {
-    /// The client has sent a piece; returns whether it may go on now. If not, it and all
-    /// behind it are held until [`passes`](Tunnel::passes).
-    ///
-    /// # Errors
-    /// It would be a request, and too many wait.
-    pub(crate) fn send(&self, piece: Piece) -> Result<bool, Refusal> {
-        self.gate.tell(|core, now| {
-            let verdict = core.proxy.send(now, self.id, piece)?;
-            let passes = verdict == Verdict::Pass;
-            if !passes && self.heard.get().is_none() {
-                self.heard.set(Some(Instant::now()));
-            }
-            // The release may be among the actions that follow.
-            core.direct(self.id, |lane| Lane { passes, ..lane });
-            Ok(())
-        })?;
-        Ok(self.signal.state.get().passes)
-    }
-
-    /// Waits until what is held may go on.
-    pub(crate) async fn passes(&self) {
-        self.signal.until(|lane| lane.passes.then_some(())).await;
-    }
-
-    /// What was held goes on; returns how long a request was in line, if there is one.
-    pub(crate) fn released(&self) -> Option<Span> {
-        let heard = self.heard.take()?;
-        self.released.set(Some(Instant::now()));
-        Some(since(heard))
-    }
-
-    /// Something comes from the server; returns the time since the request to which it is
-    /// the beginning of the response.
-    pub(crate) fn answered(&self) -> Option<Span> {
-        self.released.take().map(since)
-    }
-
-    /// Waits until some of the downlink may be read.
-    pub(crate) async fn readable(&self) -> u64 {
-        self.signal.until(|lane| Some(amount(lane.reading)).filter(|size| *size > 0)).await
-    }
-
-    /// How much of the downlink may be read now.
-    pub(crate) fn may_read(&self) -> u64 {
-        amount(self.signal.state.get().reading)
-    }
-
-    /// So much of the downlink was read.
-    pub(crate) fn read(&self, size: usize) {
-        let size = Bytes(size as u64);
-        self.gate.tell(|core, now| {
-            core.received += self.unread.read(size);
-            let reading = core.proxy.tunnel_read(now, self.id, size);
-            core.direct(self.id, |lane| Lane { reading, ..lane });
-        });
-    }
-
-    /// So much of the downlink has come and is not read.
-    pub(crate) fn came(&self, unread: u64) {
-        self.gate.tell(|core, now| {
-            core.received += self.unread.come(Bytes(unread));
-            core.proxy.tunnel_came(now, self.id, Bytes(unread));
-        });
-    }
-
-    /// A round trip to its server takes so long.
-    pub(crate) fn path(&self, round_trip: Span) {
-        self.gate.tell(|core, now| core.proxy.tunnel_path(now, self.id, round_trip));
-    }
-
-    /// What the receive buffer of its server's connection should hold.
-    pub(crate) fn buffer(&self) -> Option<Bytes> {
-        self.gate.core.borrow().proxy.tunnel_buffer(self.id)
-    }
-
-    /// It carries what must not be held.
-    pub(crate) fn exempt(&self) {
-        self.gate.tell(|core, _| core.proxy.exempt(self.id));
-    }
-}
-
-impl Drop for Tunnel {
-    fn drop(&mut self) {
-        self.gate.tell(|core, _| {
-            core.proxy.close(self.id);
-            core.tunnels.remove(&self.id);
-        });
     }
 }

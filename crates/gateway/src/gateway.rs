@@ -7,17 +7,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_core::request::{ClassId, Proxy, ProxyConfig, Scheduler, UserId};
+use tidegate_core::request::{ClassId, Proxy, UserId};
 use tidegate_core::{Bytes, Span};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::admin;
-use crate::books::{Books, Stage};
+use crate::books::{Books, Counts, Stage};
 use crate::client::{self, Client};
 use crate::config::{Change, Config, Current, Fixed};
+use crate::connections::{Connection, Connections};
 use crate::counter::Counter;
 use crate::gate::Gate;
 use crate::intercept::Intercept;
@@ -26,7 +27,8 @@ use crate::logins::Logins;
 use crate::message::Fault;
 use crate::overview::{LOOK_EVERY, Recent};
 use crate::paths::Paths;
-use crate::servers::{LEAST_BUFFER, Servers};
+use crate::quic::{self, Flows};
+use crate::servers::Servers;
 use crate::status::Status;
 
 /// How long no connection is accepted after the machine refused one: it has no more
@@ -34,7 +36,7 @@ use crate::status::Status;
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// How often that is said.
-const SAY_EVERY: Duration = Duration::from_secs(60);
+pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// How many may wait for the settings to be read again.
 const RELOADS: usize = 8;
@@ -45,6 +47,7 @@ pub struct Gateway {
     house: Rc<House>,
     listeners: Vec<TcpListener>,
     intercepted: Option<TcpListener>,
+    quic: Option<UdpSocket>,
     admin: Option<TcpListener>,
     counter: Option<Counter>,
     reloads: Option<mpsc::Receiver<ReloadWanted>>,
@@ -55,15 +58,31 @@ pub struct Gateway {
 pub struct Control(Rc<House>);
 
 impl Control {
+    /// Whether these settings may hold without a start.
+    ///
+    /// # Errors
+    /// They differ in something that cannot change.
+    pub fn permits(&self, config: &Config) -> Result<(), Fixed> {
+        self.0.config.permits(config)
+    }
+
     /// All of `config` holds for what comes from now on; returns what differs. Requests in
-    /// line, responses, tunnels and counts are not touched, and stay with their classes.
+    /// line, responses, tunnels and counts stay with their classes, which are known by their
+    /// names. What belongs to a class that there is no more goes on in the one that takes its
+    /// client's address, or else ends. With other classes or another scheduler, what users
+    /// have received until then is forgotten: all begin equal.
     ///
     /// # Errors
     /// It differs in something that cannot change: then nothing of it holds.
     pub fn change(&self, config: Config) -> Result<Vec<Change>, Fixed> {
-        let changes = self.0.config.change(config)?;
+        let earlier = self.0.config.get();
+        let mut changes = self.0.config.change(config)?;
         let config = self.0.config.get();
-        self.0.gate.change(config.rate, &config.weights());
+        if config.schedules_as(&earlier) {
+            self.0.gate.change(config.rate, &config.weights());
+        } else {
+            changes.extend(self.0.rebuild(&earlier, &config));
+        }
         // They may lead where nobody may go any more.
         self.0.servers.close_all();
         Ok(changes)
@@ -87,7 +106,7 @@ impl Control {
     pub fn received_besides(&self, client: IpAddr, size: Bytes) {
         let house = &self.0;
         if let Some(class) = house.config.get().class_of(client) {
-            house.gate.received_unasked(class, crate::user_of(client), size);
+            house.gate.received_unasked(Some(class), crate::user_of(client), size);
             house.books.count(class, |counts| counts.besides += size);
         }
     }
@@ -109,13 +128,15 @@ pub(crate) struct House {
     pub(crate) books: Books,
     pub(crate) paths: Paths,
     pub(crate) logins: Logins,
+    pub(crate) flows: Flows,
     pub(crate) since: Instant,
     pub(crate) recent: RefCell<Recent>,
     /// Requests whose bodies are being sent while they come.
     pub(crate) uploads: Cell<u32>,
     pub(crate) reloads: mpsc::Sender<ReloadWanted>,
-    connections: Cell<u32>,
-    connections_of: RefCell<BTreeMap<UserId, u32>>,
+    pub(crate) connections: Rc<Connections>,
+    /// What the scheduler's tables are seeded with.
+    seed: u64,
 }
 
 impl Gateway {
@@ -130,18 +151,14 @@ impl Gateway {
             listeners.push(listen(*address).await?);
         }
         let intercepted = config.intercept.as_ref().map(Intercept::listen).transpose()?;
+        let quic = config.intercept.as_ref().map(Intercept::listen_for_quic);
+        let quic = quic.transpose()?.flatten();
         let admin = match config.admin {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
         let counter = config.interface.as_deref().map(Counter::open).transpose()?;
-        let scheduler = Scheduler::new(config.settings, config.rate, &config.weights(), seed);
-        let settings = ProxyConfig {
-            patience: Some(config.timeouts.server),
-            pools: Vec::new(),
-            receive_buffer: LEAST_BUFFER,
-            tunnels: config.tunnels,
-        };
+        let (scheduler, settings) = (config.scheduler(seed), config.of_proxy());
         let ports = listeners
             .iter()
             .chain(&intercepted)
@@ -157,16 +174,18 @@ impl Gateway {
             books: Books::new(classes),
             paths: Paths::new(),
             logins: Logins::new(),
+            flows: Flows::new(),
             config,
             since: Instant::now(),
             recent: RefCell::new(Recent::new()),
             uploads: Cell::new(0),
             reloads: ask_to_reload,
-            connections: Cell::new(0),
-            connections_of: RefCell::default(),
+            connections: Rc::default(),
+            seed,
         };
         let reloads = Some(reloads);
-        Ok(Gateway { house: Rc::new(house), listeners, intercepted, admin, counter, reloads })
+        let house = Rc::new(house);
+        Ok(Gateway { house, listeners, intercepted, quic, admin, counter, reloads })
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -203,7 +222,7 @@ impl Gateway {
 
     /// Serves clients for ever. When the future is dropped, every connection ends.
     pub async fn serve(self) {
-        let Gateway { house, listeners, intercepted, admin, counter, reloads } = self;
+        let Gateway { house, listeners, intercepted, quic, admin, counter, reloads } = self;
         drop(reloads);
         let tasks = LocalSet::new();
         let gate = house.gate.clone();
@@ -216,6 +235,9 @@ impl Gateway {
         if let Some(listener) = intercepted {
             let intercept = house.config.get().intercept.clone();
             tasks.spawn_local(accept(house.clone(), listener, intercept));
+        }
+        if let Some(socket) = quic {
+            tasks.spawn_local(quic::serve(house.clone(), socket));
         }
         if let Some(admin) = admin {
             tasks.spawn_local(admin::serve(house.clone(), admin));
@@ -272,47 +294,16 @@ async fn accept(house: Rc<House>, listener: TcpListener, intercept: Option<Inter
     }
 }
 
-/// A connection of a client, counted while it is open.
-struct Counted {
-    house: Rc<House>,
-    user: UserId,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let house = &self.house;
-        house.connections.set(house.connections.get() - 1);
-        let mut of = house.connections_of.borrow_mut();
-        if let Some(count) = of.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                of.remove(&self.user);
-            }
-        }
-    }
-}
-
 impl House {
     /// Serves a new connection, unless there are too many.
     fn take(self: Rc<House>, stream: TcpStream, peer: SocketAddr, server: Option<SocketAddr>) {
-        let user = crate::user_of(peer.ip());
         let limits = self.config.get().limits;
-        let mut of = self.connections_of.borrow_mut();
-        let of_user = of.entry(user).or_default();
-        if self.connections.get() >= limits.connections || *of_user >= limits.connections_per_user {
-            if *of_user == 0 {
-                of.remove(&user);
-            }
+        let Some(connection) = self.connections.open(peer.ip(), &limits) else {
             tracing::warn!(client = %peer.ip(), "too many connections");
             return;
-        }
-        *of_user += 1;
-        self.connections.set(self.connections.get() + 1);
-        drop(of);
-        let counted = Counted { house: self.clone(), user };
+        };
         tokio::task::spawn_local(async move {
-            client::serve(self, stream, peer, server).await;
-            drop(counted);
+            client::serve(self, stream, peer, server, connection).await;
         });
     }
 
@@ -334,15 +325,15 @@ impl House {
 
     /// A client's request cannot be understood without a doubt.
     pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
-        self.books.count(client.class, |counts| counts.refused += 1);
-        let class = self.class_name(client.class);
+        self.count(&client.connection, |counts| counts.refused += 1);
+        let class = self.class_of(&client.connection);
         tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
                        reason = %fault, "refused");
     }
 
     /// A request is over.
     pub(crate) fn done(&self, record: &Record, reason: Option<&str>) {
-        self.books.count(record.class, |counts| {
+        self.count(&record.connection, |counts| {
             match reason {
                 None => counts.completed += 1,
                 Some(_) => counts.failed += 1,
@@ -355,14 +346,14 @@ impl House {
             (Stage::Service, record.service),
         ] {
             if let Some(span) = span {
-                self.books.took(record.class, stage, span);
+                self.took(&record.connection, stage, span);
             }
         }
         let milliseconds = |span: Span| span.0 / 1_000_000;
         tracing::info!(
             target: REQUESTS,
             client = %record.peer.ip(),
-            class = self.class_name(record.class),
+            class = self.class_of(&record.connection),
             user = record.name.as_deref(),
             method = record.method,
             server = %record.target,
@@ -381,8 +372,61 @@ impl House {
         config.classes.get(class.0 as usize).map_or(String::new(), |class| class.name.clone())
     }
 
-    /// Connections of clients.
-    pub(crate) fn connections(&self) -> u32 {
-        self.connections.get()
+    fn class_of(&self, connection: &Connection) -> Option<String> {
+        connection.class().map(|class| self.class_name(class))
+    }
+
+    /// Changes the counts of the class of a connection.
+    pub(crate) fn count(&self, connection: &Connection, change: impl FnOnce(&mut Counts)) {
+        if let Some(class) = connection.class() {
+            self.books.count(class, change);
+        }
+    }
+
+    /// A server has sent this much for a user.
+    pub(crate) fn received(&self, connection: &Connection, user: UserId, size: Bytes) {
+        if let Some(class) = connection.class() {
+            self.books.received(class, user, size);
+        }
+    }
+
+    /// This stage of a request took so long.
+    pub(crate) fn took(&self, connection: &Connection, stage: Stage, span: Span) {
+        if let Some(class) = connection.class() {
+            self.books.took(class, stage, span);
+        }
+    }
+
+    /// Has the scheduler that `config` asks for decide from now on. What belongs to a class
+    /// that there is no more goes on in the one that takes its client's address, or else is
+    /// over; returns how many connections that concerns.
+    fn rebuild(&self, earlier: &Config, config: &Config) -> Vec<Change> {
+        let positions = config.positions_in(earlier);
+        let mut moved: BTreeMap<(usize, Option<ClassId>), u32> = BTreeMap::new();
+        for connection in self.connections.each() {
+            let Some(before) = connection.class() else { continue };
+            let before = before.0 as usize;
+            let kept = positions.iter().position(|position| *position == Some(before));
+            let now = match kept {
+                Some(now) => Some(ClassId(now as u32)),
+                None => config.class_of(connection.client()),
+            };
+            connection.place(now);
+            if kept.is_none() {
+                *moved.entry((before, now)).or_default() += 1;
+            }
+        }
+        self.books.rearrange(&positions);
+        self.recent.borrow_mut().rearrange(&positions);
+        self.gate.replace(config.scheduler(self.seed), config.of_proxy());
+        let told = moved.into_iter().map(|((before, now), count)| {
+            let name = now.map(|now| self.class_name(now));
+            Change {
+                key: format!("class.{}.connections", earlier.classes[before].name),
+                before: count.to_string(),
+                after: name.map_or("refused".into(), |name| format!("in class {name}")),
+            }
+        });
+        told.collect()
     }
 }

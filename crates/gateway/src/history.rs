@@ -37,7 +37,7 @@ struct Sample {
     classes: Vec<ClassSample>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct ClassSample {
     received_bps: u64,
     share_bps: Option<u64>,
@@ -118,6 +118,16 @@ impl History {
             self.first += 1;
         }
         self.samples.push_back(Sample::of(status));
+    }
+
+    /// From now on each class has the samples of the one that was at this position, or empty
+    /// ones.
+    pub(crate) fn rearrange(&mut self, earlier: &[Option<usize>]) {
+        for sample in &mut self.samples {
+            let before = std::mem::take(&mut sample.classes);
+            let of = |at: &Option<usize>| before.get((*at)?).copied();
+            sample.classes = earlier.iter().map(|at| of(at).unwrap_or_default()).collect();
+        }
     }
 
     /// The samples from the number `since` on, of classes with these names. Whoever asks

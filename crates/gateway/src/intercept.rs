@@ -6,6 +6,9 @@
 //! asks where a connection was going. HTTP is then read as a server reads it, and all else
 //! is a tunnel to that address.
 //!
+//! QUIC has no connections that the kernel could rewrite and remember: to relay it, datagrams
+//! are always handed over as they are.
+//!
 //! A connection that was meant for the gateway itself is none of these, and is closed: it
 //! would lead back here for ever.
 
@@ -15,7 +18,9 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+
+use crate::datagrams;
 
 /// Which connections of clients are intercepted, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,9 +59,18 @@ pub enum Quic {
     Reject,
     /// It passes unscheduled.
     Pass,
+    /// The gateway relays it unopened; needs `CAP_NET_ADMIN`, and `CAP_NET_BIND_SERVICE` for
+    /// ports below 1024.
+    Relay,
 }
 
 impl Intercept {
+    /// Whether packets keep their destination, and so need a route to this machine.
+    #[must_use]
+    pub fn needs_routes(&self) -> bool {
+        self.mode == Mode::Tproxy || self.quic == Quic::Relay
+    }
+
     /// Opens the socket.
     pub(crate) fn listen(&self) -> io::Result<TcpListener> {
         let named = |reason: io::Error| {
@@ -68,6 +82,19 @@ impl Intercept {
             io::Error::new(reason.kind(), text)
         };
         self.open().map_err(named)
+    }
+
+    /// Opens the socket for QUIC, if it is relayed.
+    pub(crate) fn listen_for_quic(&self) -> io::Result<Option<UdpSocket>> {
+        let open = (self.quic == Quic::Relay).then(|| datagrams::listen(self.listen));
+        open.transpose().map_err(|reason| {
+            let hint = match reason.kind() {
+                io::ErrorKind::PermissionDenied => " (to relay QUIC needs CAP_NET_ADMIN)",
+                _ => "",
+            };
+            let text = format!("cannot listen at {} for QUIC: {reason}{hint}", self.listen);
+            io::Error::new(reason.kind(), text)
+        })
     }
 
     fn open(&self) -> io::Result<TcpListener> {
@@ -100,11 +127,15 @@ impl Intercept {
                 server?.as_socket().ok_or(io::ErrorKind::InvalidData)?
             }
         };
-        let is_taken = self.http.contains(&server.port()) || self.is_tunnel(server);
-        if !is_taken || (self.mode == Mode::Redirect && server == local) {
+        if !self.takes(server) || (self.mode == Mode::Redirect && server == local) {
             return Err(io::Error::other("it was meant for the gateway itself"));
         }
         Ok(SocketAddr::new(server.ip().to_canonical(), server.port()))
+    }
+
+    /// Whether what is meant for this server is taken.
+    pub(crate) fn takes(&self, server: SocketAddr) -> bool {
+        self.http.contains(&server.port()) || self.is_tunnel(server)
     }
 
     /// Whether the bytes of connections to this server are none of the gateway's business.

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use tidegate_core::request::ClassId;
 use tidegate_core::{Bytes, Span};
 use tokio::time::Instant;
 
+use crate::connections::Connection;
 use crate::message::{Request, Target};
 use crate::times::since;
 
@@ -17,7 +17,7 @@ pub const REQUESTS: &str = "tidegate::request";
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) peer: SocketAddr,
-    pub(crate) class: ClassId,
+    pub(crate) connection: Rc<Connection>,
     /// The name of the user, who has logged in.
     pub(crate) name: Option<Rc<str>>,
     pub(crate) method: String,
@@ -37,13 +37,13 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn new(
         peer: SocketAddr,
-        class: ClassId,
+        connection: Rc<Connection>,
         name: Option<Rc<str>>,
         request: &Request,
     ) -> Record {
         Record {
             peer,
-            class,
+            connection,
             name,
             method: request.method.clone(),
             target: request.target.clone(),

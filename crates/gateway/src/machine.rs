@@ -11,7 +11,7 @@ use tidegate_core::{Rate, Span};
 
 use crate::config::Config;
 use crate::counter::Counter;
-use crate::intercept::Mode;
+use crate::intercept::Quic;
 
 /// A round trip to a server that is far away, over which a connection should still be able
 /// to fill the link.
@@ -21,6 +21,7 @@ const OF_A_CONNECTION: u64 = 2;
 /// Listeners, timers, logs, questions for names, and the connections of the admin port.
 const OTHERS: u64 = 200;
 /// The numbers of capabilities (capabilities(7)).
+const CAP_NET_BIND_SERVICE: u32 = 10;
 const CAP_NET_ADMIN: u32 = 12;
 
 /// Something about the machine that whoever runs a gateway should know.
@@ -201,10 +202,15 @@ fn interception(config: &Config, with_rules: bool, all: &mut Vec<Finding>) {
             tell(all, Kind::Warning, text);
         }
     }
-    let is_tproxy = intercept.mode == Mode::Tproxy;
-    if !has_capability(CAP_NET_ADMIN) && (with_rules || is_tproxy) {
+    let needs_routes = intercept.needs_routes();
+    if !has_capability(CAP_NET_ADMIN) && (with_rules || needs_routes) {
         let text = "CAP_NET_ADMIN: this user does not have it, and it takes it to hand \
                     connections over; run it as root";
+        tell(all, Kind::Problem, text);
+    }
+    if intercept.quic == Quic::Relay && !has_capability(CAP_NET_BIND_SERVICE) {
+        let text = "CAP_NET_BIND_SERVICE: this user does not have it, and it takes it to answer \
+                    for servers of QUIC at ports below 1024; run it as root";
         tell(all, Kind::Problem, text);
     }
     if !with_rules {
@@ -213,7 +219,7 @@ fn interception(config: &Config, with_rules: bool, all: &mut Vec<Finding>) {
         tell(all, Kind::Warning, text);
         return;
     }
-    let programs = [("nft", "nftables", true), ("ip", "iproute2", is_tproxy)];
+    let programs = [("nft", "nftables", true), ("ip", "iproute2", needs_routes)];
     for (program, package, _) in programs.into_iter().filter(|(.., is_used)| *is_used) {
         if is_there(program) {
             tell(all, Kind::Fine, format!("{program}: it is there"));

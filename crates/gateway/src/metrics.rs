@@ -40,6 +40,7 @@ impl Collector for Metrics {
             ("waiting", "Requests in line", status.waiting as f64),
             ("tunnels", "Tunnels that are open", status.tunnels as f64),
             ("uploads", "Requests whose bodies are being sent", status.uploads as f64),
+            ("quic_flows", "Flows of QUIC that are relayed", status.quic_flows as f64),
             ("connections", "Connections of clients", status.connections as f64),
             ("kept_connections", "Connections kept to servers", status.kept as f64),
             ("uptime_seconds", "Time since the start", status.uptime_s),
@@ -68,7 +69,7 @@ impl Metrics {
 
         /// Writes the value of a class.
         type Write = fn(&ClassStatus, MetricEncoder<'_>) -> fmt::Result;
-        let families: [(&str, &str, MetricType, Write); 5] = [
+        let families: [(&str, &str, MetricType, Write); 6] = [
             (
                 "class_users",
                 "Users with a request in line or a response outstanding",
@@ -86,6 +87,12 @@ impl Metrics {
                 "What clients received besides, where that is counted",
                 Counter,
                 |class, metric| ConstCounter::new(class.besides_bytes).encode(metric),
+            ),
+            (
+                "class_dropped_datagrams",
+                "Datagrams of QUIC that came faster than they could go on",
+                Counter,
+                |class, metric| ConstCounter::new(class.dropped_datagrams).encode(metric),
             ),
             (
                 "class_waited_seconds",

@@ -47,6 +47,18 @@ impl Recent {
     }
 }
 
+impl Recent {
+    /// From now on each class has the figures of the one that was at this position, or none.
+    pub(crate) fn rearrange(&mut self, earlier: &[Option<usize>]) {
+        let before = std::mem::take(&mut self.shares);
+        if !before.is_empty() {
+            let of = |at: &Option<usize>| before.get((*at)?).copied();
+            self.shares = earlier.iter().map(|at| of(at).unwrap_or_default()).collect();
+        }
+        self.history.rearrange(earlier);
+    }
+}
+
 impl House {
     /// To be called every [`LOOK_EVERY`], or nearly so.
     pub(crate) fn look(&self) {
@@ -99,6 +111,7 @@ impl House {
                 completed: counts.completed,
                 failed: counts.failed,
                 refused: counts.refused,
+                dropped_datagrams: counts.dropped,
                 received_bytes: counts.received.0,
                 besides_bytes: counts.besides.0,
                 waited_s: counts.waited.as_seconds(),
@@ -132,7 +145,8 @@ impl House {
             tunnels: tunnels as u64,
             uploads: self.uploads.get().into(),
             overdue,
-            connections: self.connections().into(),
+            quic_flows: self.flows.len() as u64,
+            connections: self.connections.len() as u64,
             kept: self.servers.kept() as u64,
             classes: classes.collect(),
             top_users: users(|account| account.received.0).collect(),

@@ -13,7 +13,7 @@ use tidegate_core::request::{Ending, REPORT_EVERY, latest_round_trip};
 use tokio::time::{Instant, sleep};
 
 use crate::client::{Client, answer};
-use crate::gate::{Exchange, Tunnel, duration};
+use crate::gate::{Exchange, Refused, Tunnel, duration};
 use crate::gateway::House;
 use crate::log::Record;
 use crate::message::{Body, Fault, Framing, Request, Response, Scan};
@@ -46,6 +46,12 @@ enum Failure {
     Stale,
 }
 
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Failure {
+        Failure::Answer(refused.status(), refused.to_string())
+    }
+}
+
 impl From<DialError> for Failure {
     fn from(error: DialError) -> Failure {
         Failure::Answer(error.status(), error.to_string())
@@ -71,6 +77,14 @@ enum Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Waits until its class is gone; of a response, whoever passes it on waits for that.
+    async fn over(self) {
+        match self {
+            Reader::Response(_) => std::future::pending().await,
+            Reader::Events(tunnel) => tunnel.over().await,
+        }
+    }
+
     fn may_read(self) -> u64 {
         match self {
             Reader::Response(exchange) => exchange.may_read(),
@@ -97,7 +111,7 @@ impl<'a> Relay<'a> {
         peer: SocketAddr,
         request: Request,
     ) -> Relay<'a> {
-        let record = Record::new(peer, client.class, client.name.clone(), &request);
+        let record = Record::new(peer, client.connection.clone(), client.name.clone(), &request);
         let has_begun = client.server.is_some() && request.method == "CONNECT";
         Relay { house, client, request, has_begun, record }
     }
@@ -192,18 +206,17 @@ impl<'a> Relay<'a> {
 
     async fn carry(&mut self, tunnel: &Tunnel, server: Server) -> Next {
         let (house, record) = (self.house, &mut self.record);
-        let (class, user) = (self.client.class, self.client.user);
+        let (connection, user) = (self.client.connection.clone(), self.client.user);
         let received = |size| {
             record.received += size;
-            house.books.received(class, user, size);
+            house.received(&connection, user, size);
         };
-        let took = |stage, span| house.books.took(class, stage, span);
+        let took = |stage, span| house.took(&connection, stage, span);
         tunnel::carry(tunnel, self.client, server, received, took).await
     }
 
     fn open(&self) -> Result<Tunnel, Failure> {
-        let tunnel = self.house.gate.open(self.client.class, self.client.user);
-        tunnel.map_err(|refusal| Failure::Answer(503, refusal.to_string()))
+        Ok(self.house.gate.open(&self.client.connection, self.client.user)?)
     }
 
     /// The server speaks another protocol from here on, and so does the client.
@@ -225,10 +238,8 @@ impl<'a> Relay<'a> {
 
     /// Waits until the scheduler releases it.
     async fn wait(&mut self) -> Result<Exchange, Failure> {
-        let Client { class, user, .. } = *self.client;
         let heard = Instant::now();
-        let exchange = self.house.gate.hear(class, user);
-        let exchange = exchange.map_err(|refusal| Failure::Answer(503, refusal.to_string()))?;
+        let exchange = self.house.gate.hear(&self.client.connection, self.client.user)?;
         tokio::select! {
             released = exchange.released() => released.map_err(ended)?,
             () = self.client.gone() => return Err(Failure::Client),
@@ -476,6 +487,7 @@ impl<'a> Relay<'a> {
         let Server { stream, inbox, .. } = server;
         tokio::select! {
             read = inbox.fill(stream, reader.may_read()) => read.map_err(|_| broken_off()),
+            () = reader.over() => Err(Refused::NoClass.into()),
             () = self.client.gone() => Err(Failure::Client),
         }
     }
@@ -483,7 +495,7 @@ impl<'a> Relay<'a> {
     /// A server has sent so much.
     fn received(&mut self, size: Bytes) {
         self.record.received += size;
-        self.house.books.received(self.client.class, self.client.user, size);
+        self.house.received(&self.client.connection, self.client.user, size);
     }
 
     /// Tells the scheduler what was read.
@@ -543,7 +555,8 @@ fn refused(fault: Fault) -> Failure {
 fn ended(ending: Ending) -> Failure {
     match ending {
         Ending::Stalled => Failure::Answer(504, "the server sends nothing".into()),
-        Ending::Abandoned => Failure::Client,
+        // The gateway ends an exchange in this way itself if its class is gone.
+        Ending::Abandoned => Refused::NoClass.into(),
         Ending::Completed | Ending::Broken | Ending::Reset => broken_off(),
     }
 }

@@ -4,7 +4,7 @@
 //! rules is touched, and to undo them is to delete that table. Only connections of the
 //! users of a class are taken, on their way through this machine: its own connections and
 //! its own services never are. What rules cannot undo themselves, the routes that packets
-//! of [`Mode::Tproxy`] take, is [`routes`].
+//! take that keep their destination, is [`routes`].
 
 use std::fmt::Write as _;
 
@@ -54,8 +54,10 @@ pub fn ruleset(config: &Config, owned: bool) -> Option<String> {
         families.into_iter().filter(|(family, _)| *family == "ip" || intercept.listen.is_ipv6());
     let families: Vec<_> = served.collect();
     take(&mut text, intercept, &families);
-    if intercept.quic == Quic::Reject {
-        reject_quic(&mut text, intercept, &families);
+    match intercept.quic {
+        Quic::Reject => reject_quic(&mut text, intercept, &families),
+        Quic::Relay => relay_quic(&mut text, intercept, &families),
+        Quic::Pass => {}
     }
     if let Some(interface) = config.interface.as_ref().filter(|_| intercept.count_others) {
         count_others(&mut text, interface);
@@ -77,11 +79,10 @@ pub fn deletion() -> String {
 }
 
 /// The arguments of `ip` that hand packets with the mark to this machine itself, first to
-/// set that up and then to undo it; nothing where the kernel rewrites destinations.
+/// set that up and then to undo it; nothing where the kernel rewrites all destinations.
 #[must_use]
 pub fn routes(config: &Config) -> Vec<(String, String)> {
-    let is_tproxy = |intercept: &Intercept| intercept.mode == Mode::Tproxy;
-    if !config.intercept.as_ref().is_some_and(is_tproxy) {
+    if !config.intercept.as_ref().is_some_and(Intercept::needs_routes) {
         return Vec::new();
     }
     let of = |family: &str| {
@@ -97,10 +98,9 @@ pub fn routes(config: &Config) -> Vec<(String, String)> {
 
 /// The chain that takes connections.
 fn take(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
-    let Intercept { listen, mode, http, tunnels, .. } = intercept;
+    let Intercept { listen, mode, .. } = intercept;
     let port = listen.port();
-    let ports: Vec<_> = http.iter().chain(tunnels).map(ToString::to_string).collect();
-    let ports = format!("tcp dport {{ {} }}", ports.join(", "));
+    let ports = format!("tcp dport {}", ports(intercept));
     let hook = match mode {
         Mode::Redirect => "type nat hook prerouting priority dstnat",
         Mode::Tproxy => "type filter hook prerouting priority mangle",
@@ -117,7 +117,7 @@ fn take(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
     for (family, users) in families {
         let verdict = match mode {
             Mode::Redirect => format!("redirect to :{port}"),
-            Mode::Tproxy => format!("tproxy {family} to :{port} meta mark set {MARK:#x} accept"),
+            Mode::Tproxy => hand_over(family, port),
         };
         let _ = writeln!(text, "        {users} {ports} {verdict}");
     }
@@ -126,19 +126,43 @@ fn take(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
 
 /// The chain that refuses QUIC, on the ports where HTTP and tunnels are.
 fn reject_quic(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
-    let ports = intercept.http.iter().chain(&intercept.tunnels);
-    let ports: Vec<_> = ports.map(ToString::to_string).collect();
     text.push_str(
         "    chain quic {\n        type filter hook forward priority filter; policy accept\n",
     );
     for (_, users) in families {
         let _ = writeln!(
             text,
-            "        {users} udp dport {{ {} }} reject with icmpx port-unreachable",
-            ports.join(", ")
+            "        {users} udp dport {} reject with icmpx port-unreachable",
+            ports(intercept)
         );
     }
     text.push_str("    }\n");
+}
+
+/// The chain that hands QUIC over: to the socket that has this client and this server, if
+/// there is one, or else to the one where all begin.
+fn relay_quic(text: &mut String, intercept: &Intercept, families: &[(&str, String)]) {
+    text.push_str(
+        "    chain quic {\n        type filter hook prerouting priority mangle; policy accept\n        \
+         fib daddr type local return\n",
+    );
+    for (family, users) in families {
+        let verdict = hand_over(family, intercept.listen.port());
+        let _ = writeln!(text, "        {users} udp dport {} {verdict}", ports(intercept));
+    }
+    text.push_str("    }\n");
+}
+
+/// Packets keep their destination, and a mark has them routed to this machine.
+fn hand_over(family: &str, port: u16) -> String {
+    format!("tproxy {family} to :{port} meta mark set {MARK:#x} accept")
+}
+
+/// All ports that are taken.
+fn ports(intercept: &Intercept) -> String {
+    let all = intercept.http.iter().chain(&intercept.tunnels);
+    let all: Vec<_> = all.map(ToString::to_string).collect();
+    format!("{{ {} }}", all.join(", "))
 }
 
 /// The sets and the chain that count what comes from the link for each client and is routed
@@ -223,6 +247,23 @@ table inet tidegate {
         assert!(!lean.contains("counter"), "{lean}");
         // Who listens for IPv4 alone takes nothing else.
         assert!(!lean.contains("udp") && !lean.contains("ip6 saddr"), "{lean}");
+    }
+
+    #[test]
+    fn quic_is_handed_over_where_it_is_relayed() {
+        let config = config("[intercept]\nlisten = \"[::]:3130\"\nquic = \"relay\"");
+        let rules = ruleset(&config, false).expect("it intercepts");
+        let expected = "\
+    chain quic {
+        type filter hook prerouting priority mangle; policy accept
+        fib daddr type local return
+        ip saddr @users4 udp dport { 80, 443 } tproxy ip to :3130 meta mark set 0x71de accept
+        ip6 saddr @users6 udp dport { 80, 443 } tproxy ip6 to :3130 meta mark set 0x71de accept
+    }
+}
+";
+        assert!(rules.ends_with(expected), "{rules}");
+        assert_eq!(routes(&config).len(), 4);
     }
 
     #[test]

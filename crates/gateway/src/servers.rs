@@ -15,17 +15,14 @@ use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::config::Current;
+use crate::config::{Current, LEAST_BUFFER};
 use crate::gate::duration;
 use crate::message::Target;
 use crate::names::Names;
 use crate::socket::{self, Inbox};
 
-/// What the receive buffer of a connection holds at least when responses are held back:
-/// a few segments in one round trip, as in the simulations of the scheduler.
-pub(crate) const LEAST_BUFFER: Bytes = Bytes(24_000);
-/// And at most: a round trip of 100 ms at 320 Mbit/s.
-const MOST_BUFFER: Bytes = Bytes(4 << 20);
+/// What the receive buffer of a connection holds at most when responses are held back: a round trip of 100 ms at 320 Mbit/s.
+pub(crate) const MOST_BUFFER: Bytes = Bytes(4 << 20);
 
 /// Round trips that are shorter count as this long: the gateway itself is no faster while it
 /// serves others, and a buffer for less would stop the server again and again.
@@ -135,7 +132,7 @@ impl Servers {
         let found = addresses.len();
         // By address and not by name, whatever the name resolves to.
         let allowed: Vec<_> =
-            addresses.into_iter().filter(|address| self.is_permitted(*address)).collect();
+            addresses.into_iter().filter(|address| self.permits(*address)).collect();
         match allowed.is_empty() {
             true if found > 0 => Err(DialError::Forbidden),
             true => Err(DialError::Unknown(io::ErrorKind::NotFound.into())),
@@ -144,7 +141,7 @@ impl Servers {
     }
 
     /// Whether a server may be at this address.
-    fn is_permitted(&self, address: SocketAddr) -> bool {
+    pub(crate) fn permits(&self, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
         if ip.is_unspecified() || ip.is_multicast() {
             return false;
@@ -265,7 +262,7 @@ fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
 }
 
 /// Servers at one address share a path.
-fn origin_of(address: IpAddr) -> OriginId {
+pub(crate) fn origin_of(address: IpAddr) -> OriginId {
     match address.to_canonical() {
         IpAddr::V4(address) => OriginId(address.to_bits().into()),
         IpAddr::V6(address) => {

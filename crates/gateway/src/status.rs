@@ -38,6 +38,8 @@ pub struct Status {
     /// Requests of tunnels that were released out of order, because they had been held
     /// for as long as any may be.
     pub overdue: u64,
+    /// Flows of QUIC that are relayed. Each is a tunnel, too, and a connection.
+    pub quic_flows: u64,
     /// Connections of clients.
     pub connections: u64,
     /// Connections to servers that are kept for later requests.
@@ -66,6 +68,8 @@ pub struct ClassStatus {
     pub failed: u64,
     /// Requests that could not be understood without a doubt.
     pub refused: u64,
+    /// Datagrams of QUIC that came faster than it receives, and were lost.
+    pub dropped_datagrams: u64,
     /// What servers sent for it.
     pub received_bytes: u64,
     /// What its clients received besides, where that is counted.

@@ -50,6 +50,7 @@ pub(crate) async fn carry(
         let down = down(tunnel, client, &server, came, patience, received, &took);
         tokio::pin!(up, down);
         tokio::select! {
+            () = tunnel.over() => Over::Broken,
             over = &mut up => match over {
                 // Nothing is read of a client that has finished, so it has to be asked
                 // whether it still takes what comes.

@@ -139,6 +139,7 @@ fn sentences(config: &Config, with_rules: bool) -> Vec<String> {
     let quic = match intercept.quic {
         Quic::Reject => "is refused, so that browsers use TCP",
         Quic::Pass => "passes as before and unscheduled",
+        Quic::Relay => "is relayed unopened, and what comes back counts and waits as in a tunnel",
     };
     let counted = if intercept.count_others && with_rules {
         " What comes to the classes' addresses so counts for them."

@@ -14,15 +14,14 @@ use crate::arguments::GatewayReloadArguments;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
-/// How often the file is looked at. A look is one system call, sees what replaces the file
+/// How often files are looked at. A look is one system call, sees what replaces the file
 /// by renaming, links and what another machine writes, and misses nothing that stays.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The settings of a running gateway, and all that follows them.
 pub(super) struct Settings {
     path: PathBuf,
-    /// What holds.
-    config: Config,
+    files: Vec<PathBuf>,
     control: Control,
     rules: Option<Rules>,
 }
@@ -30,16 +29,16 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn new(
         path: &Path,
-        config: Config,
+        config: &Config,
         control: Control,
         rules: Option<Rules>,
     ) -> Settings {
-        Settings { path: path.into(), config, control, rules }
+        Settings { path: path.into(), files: config.files.clone(), control, rules }
     }
 
     /// Reads the file again; all of it holds from then on, or nothing.
-    pub(super) fn reload(&mut self) -> Reloaded {
-        let outcome = self.take();
+    pub(super) async fn reload(&mut self) -> Reloaded {
+        let outcome = self.take().await;
         match &outcome {
             Ok(changes) => {
                 let changes: Vec<_> = changes.iter().map(|change| change.key.as_str()).collect();
@@ -51,24 +50,28 @@ impl Settings {
         outcome
     }
 
-    fn take(&mut self) -> Reloaded {
+    async fn take(&mut self) -> Reloaded {
         let config = file::read(&self.path).map_err(|error| error.to_string())?;
-        let changes = self.control.change(config.clone());
-        let changes = changes.map_err(|fixed| format!("{}: {fixed}", self.path.display()))?;
-        if let Some(rules) = &mut self.rules
-            && let Err(reason) = rules.renew(&config)
-        {
-            let back = self.control.change(self.config.clone());
-            back.expect("what could change can change back");
-            return Err(reason);
+        let fixed = |fixed| format!("{}: {fixed}", self.path.display());
+        self.control.permits(&config).map_err(fixed)?;
+        // Only the kernel may still refuse.
+        if let Some(rules) = &mut self.rules {
+            rules.renew(&config).await?;
         }
-        self.config = config;
-        Ok(changes)
+        self.files.clone_from(&config.files);
+        self.control.change(config).map_err(fixed)
+    }
+
+    /// The other files that the settings were read from.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 }
 
-/// A file that is looked at again and again.
-pub(super) struct Watch {
+/// Files that are looked at again and again.
+pub(super) struct Watch(Vec<Watched>);
+
+struct Watched {
     path: PathBuf,
     /// How it looked when it was read.
     read: Option<Look>,
@@ -85,25 +88,57 @@ fn look(path: &Path) -> Option<Look> {
     Some((it.dev(), it.ino(), it.size(), it.ctime(), it.ctime_nsec()))
 }
 
-impl Watch {
-    pub(super) fn new(path: &Path) -> Watch {
+impl Watched {
+    fn new(path: &Path) -> Watched {
         let now = look(path);
-        Watch { path: path.into(), read: now, last: now }
+        Watched { path: path.into(), read: now, last: now }
     }
 
-    /// It is about to be read.
+    /// Looks at it; returns whether it is another than was read, and whoever writes it has
+    /// stopped.
+    fn has_changed(&mut self) -> bool {
+        let now = look(&self.path);
+        let rests = now.is_some() && now == self.last;
+        self.last = now;
+        rests && now != self.read
+    }
+}
+
+impl Watch {
+    /// The file of a gateway, and those that it names, which have been read.
+    pub(super) fn new(path: &Path, files: &[PathBuf]) -> Watch {
+        let mut watch = Watch(vec![Watched::new(path)]);
+        watch.follow(files);
+        watch
+    }
+
+    /// The file names these others from now on.
+    pub(super) fn follow(&mut self, files: &[PathBuf]) {
+        let mut number = 0;
+        // The first is the file itself.
+        self.0.retain(|watched| {
+            number += 1;
+            number == 1 || files.contains(&watched.path)
+        });
+        for path in files {
+            if self.0.iter().all(|watched| watched.path != *path) {
+                self.0.push(Watched::new(path));
+            }
+        }
+    }
+
+    /// They are about to be read.
     pub(super) fn note(&mut self) {
-        self.read = look(&self.path);
+        self.0.iter_mut().for_each(|watched| watched.read = look(&watched.path));
     }
 
-    /// Waits until it is another than was read, and whoever writes it has stopped.
+    /// Waits until one has changed.
     pub(super) async fn changed(&mut self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let now = look(&self.path);
-            let rests = now.is_some() && now == self.last;
-            self.last = now;
-            if rests && now != self.read {
+            // Each has to be looked at, whether or not one before it has changed.
+            let changed = self.0.iter_mut().filter_map(|it| it.has_changed().then_some(()));
+            if changed.count() > 0 {
                 return;
             }
         }

@@ -1,9 +1,9 @@
 //! The rights that a gateway keeps while it serves.
 //!
 //! Root may open its sockets, but nobody should read what strangers send with root's
-//! rights. So once they are open, everything goes but what `--rules` needs:
-//! `CAP_NET_ADMIN`, which is ambient, so that `nft` and `ip` have it and nothing else as
-//! well. No program that is started from then on can have more. An ordinary user has
+//! rights. So once they are open, everything goes but what `--rules` needs,
+//! `CAP_NET_ADMIN`, and what the relay of QUIC needs, `CAP_NET_BIND_SERVICE` as well. What is
+//! left is ambient, so that `nft` and `ip` have it and nothing else. No program that is started from then on can have more. An ordinary user has
 //! nothing to lose, and loses nothing.
 //!
 //! The kernel gives rights to threads, and new threads have those of the one that starts
@@ -15,6 +15,9 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
     configure_capability_in_ambient_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
+
+use tidegate_gateway::Config;
+use tidegate_gateway::intercept::Quic;
 
 use crate::failure::Failure;
 
@@ -32,16 +35,26 @@ pub(crate) fn user(name: &str) -> Result<User, Failure> {
     Err(Failure::Input(format!("{found}; start it as '{name}' without it, or with sudo")))
 }
 
-/// Becomes this user, if it is to be one, and gives up all rights but those that rules
-/// need.
-pub(crate) fn give_up(user: Option<&User>, has_rules: bool) -> Result<(), Failure> {
+/// What a gateway cannot do without while it serves.
+pub(crate) fn needed(config: &Config, has_rules: bool) -> CapabilitySet {
+    let mut needed = CapabilitySet::empty();
+    needed.set(CapabilitySet::NET_ADMIN, has_rules);
+    if config.intercept.as_ref().is_some_and(|intercept| intercept.quic == Quic::Relay) {
+        // It answers with the addresses and ports of servers.
+        needed |= CapabilitySet::NET_ADMIN | CapabilitySet::NET_BIND_SERVICE;
+    }
+    needed
+}
+
+/// Becomes this user, if it is to be one, and gives up all rights but those that are
+/// needed.
+pub(crate) fn give_up(user: Option<&User>, needed: CapabilitySet) -> Result<(), Failure> {
     let failed = |reason: Errno| Failure::Other(format!("rights cannot be given up: {reason}"));
     let failed_too = |reason: rustix::io::Errno| failed(Errno::from_raw(reason.raw_os_error()));
-    let keep = if has_rules { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     if let Some(user) = user.filter(|user| user.uid != unistd::geteuid()) {
         become_user(user).map_err(failed)?;
     }
-    let keep = keep & capabilities(None).map_err(failed_too)?.permitted;
+    let keep = needed & capabilities(None).map_err(failed_too)?.permitted;
     let kept = CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
     set_capabilities(None, kept).map_err(failed_too)?;
     clear_ambient_capability_set().map_err(failed_too)?;

@@ -5,9 +5,10 @@
 //! the gateway ends, the kernel removes the table then, and connections go to their
 //! servers again.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ use crate::output;
 
 /// How long `nft` may take to set rules.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How often counters are read: each time takes the processor for some milliseconds.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
@@ -63,6 +67,8 @@ fn ruleset(path: &Path, config: &Config, owned: bool) -> Result<String, Failure>
 /// Rules that hold as long as this lives, and this process.
 pub(crate) struct Rules {
     nft: Child,
+    /// What `nft` complains about.
+    complaints: Receiver<String>,
     _routes: Routes,
 }
 
@@ -73,26 +79,52 @@ impl Rules {
         nft(&["-f", "-"], &rules::removal())?;
         let routes = Routes::set(config)?;
         let mut nft = Command::new("nft");
-        let nft = nft.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-        let mut rules = Rules { nft: nft.map_err(|reason| missing(&reason))?, _routes: routes };
+        let nft = nft.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut nft = nft.spawn().map_err(|reason| missing(&reason))?;
+        let complaints = listen(nft.stderr.take());
+        let mut rules = Rules { nft, complaints, _routes: routes };
         rules.tell(&text).map_err(Failure::Other)?;
         let since = Instant::now();
-        while !is_set() {
-            if since.elapsed() > PATIENCE {
-                return Err(Failure::Other("nft does not take the rules".into()));
-            }
-            sleep(Duration::from_millis(10));
+        while table().map_err(Failure::Other)?.is_none() {
+            rules.is_well(since).map_err(Failure::Other)?;
+            sleep(LOOK_EVERY);
         }
         Ok(rules)
     }
 
     /// The rules are those of this configuration from now on.
-    pub(crate) fn renew(&mut self, config: &Config) -> Result<(), String> {
-        self.tell(&(rules::deletion() + &rules::ruleset(config, true).unwrap_or_default()))
+    ///
+    /// # Errors
+    /// `nft` or the kernel refuses them, and the earlier ones hold.
+    pub(crate) async fn renew(&mut self, config: &Config) -> Result<(), String> {
+        let text = rules::deletion() + &rules::ruleset(config, true).unwrap_or_default();
+        let look = || async {
+            spawn_blocking(table).await.unwrap_or_else(|reason| Err(reason.to_string()))
+        };
+        let before = look().await?;
+        self.tell(&text)?;
+        let since = Instant::now();
+        // A table that was made anew has another number.
+        while look().await? == before {
+            self.is_well(since).map_err(|reason| format!("{reason}; the earlier rules hold"))?;
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Whether `nft`, which was told something at this time, may still take it.
+    fn is_well(&self, since: Instant) -> Result<(), String> {
+        match self.complaints.try_recv() {
+            Ok(complaint) => Err(format!("nft: {complaint}")),
+            Err(_) if since.elapsed() > PATIENCE => Err("nft does not take the rules".into()),
+            Err(_) => Ok(()),
+        }
     }
 
     /// `nft` reads a line at a time, and each is a transaction.
     fn tell(&mut self, program: &str) -> Result<(), String> {
+        // What it said before is about something else.
+        self.complaints.try_iter().for_each(drop);
         let line = program.replace('\n', "; ") + "\n";
         let input = self.nft.stdin.as_mut().ok_or("nft is gone")?;
         input.write_all(line.as_bytes()).map_err(|reason| format!("nft: {reason}"))
@@ -131,21 +163,41 @@ pub(crate) async fn count_others(control: &Control) {
 
 /// The table with its counters, as JSON.
 fn list() -> Result<String, String> {
-    let listed = Command::new("nft").args(["-j", "list", "table", "inet", rules::TABLE]).output();
-    let output = listed.map_err(|reason| format!("nft: {reason}"))?;
+    nft_says(&["-j", "list", "table", "inet", rules::TABLE])
+}
+
+fn nft_says(arguments: &[&str]) -> Result<String, String> {
+    let said = Command::new("nft").args(arguments).output();
+    let output = said.map_err(|reason| format!("nft: {reason}"))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into()),
         false => Err(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
 }
 
-fn is_set() -> bool {
-    let listed = Command::new("nft")
-        .args(["list", "table", "inet", rules::TABLE])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    listed.is_ok_and(|status| status.success())
+/// The kernel's number of the table, if there is one: of each that is made it is another.
+fn table() -> Result<Option<u64>, String> {
+    let listed = nft_says(&["-j", "list", "tables"])?;
+    let listed: serde_json::Value = serde_json::from_str(&listed)
+        .map_err(|reason| format!("nft's list of tables: {reason}"))?;
+    let items = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut tables = items.iter().map(|item| &item["table"]);
+    let own = tables.find(|table| table["family"] == "inet" && table["name"] == rules::TABLE);
+    Ok(own.and_then(|table| table["handle"].as_u64()))
+}
+
+/// Hears what `nft` complains about: of each mistake the line that names it, and not the
+/// program, which is a line of its own.
+fn listen(complaints: Option<ChildStderr>) -> Receiver<String> {
+    let (sender, heard) = channel();
+    std::thread::spawn(move || {
+        let lines = complaints.into_iter().flat_map(|from| BufReader::new(from).lines()).flatten();
+        for line in lines.filter(|line| line.contains("Error:")) {
+            // Whoever started it may be gone before it.
+            let _ = sender.send(line.replacen("Error: ", "", 1));
+        }
+    });
+    heard
 }
 
 /// Routes that are taken back when this goes.

@@ -80,6 +80,10 @@ fn who_logs_in_is_named_in_the_log() {
         let record = json(&log.next().unwrap().unwrap());
         assert_eq!((&record["status"], &record["user"]), (&status.into(), &user), "{record}");
     }
+    // Who is new in the file of passwords need not wait for another change.
+    bench.write("users", &format!("anna:{SESAME}\nbert:{SESAME}\n"));
+    let told = log.map(|line| json(&line.unwrap())).find(|line| !line["changes"].is_null());
+    assert_eq!(told.unwrap()["changes"], "passwords");
 }
 
 #[test]
@@ -171,7 +175,10 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
 
     // A signal has the file read again: what cannot change is refused, and nothing changes.
     for (text, expected) in [
-        (SMALL.replace("all", "many"), "the name of a class cannot change while the gateway runs"),
+        (
+            SMALL.replace("[link]", "[link]\ninterface = \"lo\""),
+            "link.interface cannot change while the gateway runs",
+        ),
         (SMALL.replace("10 Mbit/s", "20"), "small.toml:6:8: link.rate: found '20'"),
         (SMALL.replace("10 Mbit/s", "20 Mbit/s"), "the file was read again"),
     ] {
@@ -245,6 +252,14 @@ fn a_running_gateway_takes_a_file_that_changes_and_refuses_a_mistake() {
     bench.write("small.toml", &with_token.replace("[link]", "limits.kept = 3\n[link]"));
     let answer = json(&bench.good(&[&reload[..], &["--json"]].concat()));
     assert!(answer["changes"].is_array(), "{answer}");
+    assert_eq!(rate(), 10_000_000);
+
+    // So is a change of another file that it names.
+    bench.write("token", "fedcba9876543210\n");
+    let mut line = String::new();
+    while !line.contains("admin_token_file") {
+        line = until(&mut log, "the file was read again");
+    }
     assert_eq!(rate(), 10_000_000);
 
     bench.write("stranger.toml", &known(SMALL));

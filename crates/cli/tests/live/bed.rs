@@ -10,8 +10,9 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,7 @@ impl Bed {
         for port in [80, 8080, 443] {
             server.run(move || serve(port)).map_err(|reason| Missing(reason.to_string()))?;
         }
-        server.run(echo).map_err(|reason| Missing(reason.to_string()))?;
+        server.run(answer_datagrams).map_err(|reason| Missing(reason.to_string()))?;
         let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|reason| Missing(reason.to_string()))?;
         Ok(Bed { client, router, server, folder })
@@ -168,15 +169,18 @@ impl Bed {
 
     /// What the gateway says about its classes.
     pub(crate) fn classes(&self) -> Vec<serde_json::Value> {
+        self.status()["classes"].as_array().expect("a list").clone()
+    }
+
+    /// What the gateway says about itself.
+    pub(crate) fn status(&self) -> serde_json::Value {
         let path = self.folder.join("gateway.toml");
         let output = self.router.run(move || {
             let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
             tidegate.args(["gateway", "status", "--json"]).arg(path).output()
         });
         let output = output.expect("it starts");
-        let status: serde_json::Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        status["classes"].as_array().expect("a list").clone()
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     }
 
     /// How many routing rules lead to a gateway.
@@ -192,6 +196,29 @@ impl Bed {
         let id = gateway.0.id().to_string();
         let sent = Command::new("kill").args(["-HUP", &id]).status();
         assert!(sent.is_ok_and(|status| status.success()));
+    }
+
+    /// Has a gateway read its file again, with these contents, and returns its answer.
+    pub(crate) fn ask_to_reload(&self, file: &str) -> Output {
+        let path = self.folder.join("gateway.toml");
+        // Never seen half written, nor without being asked for.
+        fs::write(self.folder.join("new.toml"), file).expect("it can be written");
+        fs::rename(self.folder.join("new.toml"), &path).expect("it can be renamed");
+        let output = self.router.run(move || {
+            let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+            tidegate.args(["gateway", "reload", "--json"]).arg(path).output()
+        });
+        output.expect("it starts")
+    }
+
+    /// A folder with a program that is called instead of `nft`.
+    pub(crate) fn instead_of_nft(&self, script: &str) -> PathBuf {
+        let folder = self.folder.join("programs");
+        fs::create_dir_all(&folder).expect("it can be made");
+        let program = folder.join("nft");
+        fs::write(&program, script).expect("it can be written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        folder
     }
 
     /// Has a gateway end in order.
@@ -234,15 +261,17 @@ impl Bed {
         })
     }
 
-    /// The same by UDP.
-    pub(crate) fn ask_by_udp(&self, server: &'static str) -> io::Result<()> {
+    /// The same by UDP. The answer has to come from the server that was asked.
+    pub(crate) fn ask_by_udp(&self, server: &'static str) -> io::Result<String> {
         self.client.run(move || {
             let any = if server.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
             let socket = UdpSocket::bind(any)?;
             socket.connect((server, 443))?;
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.send(b"initial")?;
-            socket.recv(&mut [0; 16]).map(drop)
+            let mut answer = [0; 64];
+            let size = socket.recv(&mut answer)?;
+            Ok(String::from_utf8_lossy(&answer[..size]).into())
         })
     }
 }
@@ -285,12 +314,13 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
-fn echo() -> io::Result<()> {
+/// Answers each datagram with who sent it.
+fn answer_datagrams() -> io::Result<()> {
     let socket = UdpSocket::bind(("::", 443))?;
     thread::spawn(move || {
-        let mut buffer = [0; 64];
-        while let Ok((size, from)) = socket.recv_from(&mut buffer) {
-            let _ = socket.send_to(&buffer[..size], from);
+        while let Ok((_, from)) = socket.recv_from(&mut [0; 64]) {
+            let text = format!("asked by {}", from.ip().to_canonical());
+            let _ = socket.send_to(text.as_bytes(), from);
         }
     });
     Ok(())

@@ -90,3 +90,30 @@ fn rules_are_set_once_and_removed_as_a_whole() {
         assert!(answer.ends_with("asked by 10.77.1.2, no Via\n"), "{answer}");
     }
 }
+
+#[test]
+fn rules_that_are_refused_leave_everything_as_it_was() {
+    let Some(bed) = Bed::new("refused") else { return };
+    // One address is none to this nft, once it has been checked.
+    let script = "#!/bin/sh\nreal=$(PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin command -v nft)\n\
+                  [ \"$1\" = -i ] || exec \"$real\" \"$@\"\n\
+                  sed -u 's/10\\.77\\.1\\.66/10.77.1.666/' | \"$real\" -i\n";
+    let programs = bed.instead_of_nft(script);
+    let path = std::env::var("PATH").expect("there is one");
+    let _gateway = bed.start_with(&file("redirect", "\"10.77.1.2\""), move |gateway| {
+        gateway.arg("--rules").env("PATH", format!("{}:{path}", programs.display()));
+    });
+    let taken = || bed.ask(SERVER[0], 80, REQUEST).expect("there is an answer");
+    assert!(taken().contains("Via: 1.1 tidegate"));
+
+    let answer = bed.ask_to_reload(&file("redirect", "\"10.77.1.66\""));
+    assert!(!answer.status.success(), "{answer:?}");
+    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+    assert!(said.contains("nft: ") && said.contains("the earlier rules hold"), "{said}");
+    // Neither the rules nor the classes are others.
+    assert!(taken().contains("Via: 1.1 tidegate"));
+
+    let answer = bed.ask_to_reload(&file("redirect", "\"10.77.1.7\""));
+    assert!(answer.status.success(), "{answer:?}");
+    assert!(taken().ends_with("asked by 10.77.1.2, no Via\n"));
+}

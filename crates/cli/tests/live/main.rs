@@ -6,4 +6,5 @@ mod case;
 mod classes;
 mod intercept;
 mod names;
+mod quic;
 mod rights;

@@ -14,7 +14,7 @@ const NET_ADMIN: &str = "0000000000001000";
 const NONE: &str = "0000000000000000";
 
 /// Debian's user and group of that name.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 fn file(mode: &str, sources: &str) -> String {
     format!(
@@ -35,7 +35,7 @@ sources = ["{sources}"]
 }
 
 /// What the kernel says about each thread of these processes: proc_pid_status(5).
-fn rights(processes: &[u32]) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn rights(processes: &[u32]) -> Vec<BTreeMap<String, String>> {
     let threads = processes.iter().flat_map(|process| {
         fs::read_dir(format!("/proc/{process}/task")).expect("it runs").flatten()
     });
@@ -55,7 +55,7 @@ fn children(gateway: &Gateway) -> Vec<u32> {
     children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
 }
 
-fn assert_has(rights: &[BTreeMap<String, String>], user: u32, mask: &str) {
+pub(crate) fn assert_has(rights: &[BTreeMap<String, String>], user: u32, mask: &str) {
     for thread in rights {
         for key in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
             assert_eq!(thread[key], mask, "{key} of {thread:?}");

@@ -27,7 +27,7 @@
 //! connection that comes up after the client has left, changes nothing.
 
 use super::buffer::Buffer;
-use super::{ClassId, Permit, Reading, Scheduler, Ticket};
+use super::{ClassId, Permit, Reading, Refusal, Request, Scheduler, Ticket, UserId};
 use crate::units::{Bytes, Span, Time};
 
 /// How an exchange ended.
@@ -84,6 +84,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Exchange {
     class: ClassId,
+    user: UserId,
     /// What the receive buffer holds in any case.
     least: Bytes,
     state: State,
@@ -103,6 +104,8 @@ struct Outstanding {
     /// Whether a pool rather than the scheduler says how much may be read.
     pooled: bool,
     reading: Reading,
+    /// What has been read.
+    received: Bytes,
     /// What has come and is not read.
     unread: Bytes,
     /// When something was last read, or was there and could not be read; before
@@ -115,8 +118,8 @@ struct Outstanding {
 
 impl Exchange {
     /// It waits; the receive buffer of its connection will hold `least` bytes.
-    pub(super) fn new(class: ClassId, ticket: Ticket, least: Bytes) -> Exchange {
-        Exchange { class, least, state: State::Waiting(ticket) }
+    pub(super) fn new(class: ClassId, user: UserId, ticket: Ticket, least: Bytes) -> Exchange {
+        Exchange { class, user, least, state: State::Waiting(ticket) }
     }
 
     /// Every transition. After an ending, the exchange must be dropped.
@@ -172,6 +175,46 @@ impl Exchange {
             )
             | (State::Outstanding(_), Event::Released { .. }) => None,
         }
+    }
+
+    /// Another scheduler decides from now on. What the request had received goes on there.
+    ///
+    /// # Errors
+    /// That scheduler does not take it: it is over.
+    pub(super) fn transfer(
+        &mut self,
+        now: Time,
+        request: Request,
+        pooled: bool,
+        scheduler: &mut Scheduler,
+    ) -> Result<(), Refusal> {
+        self.class = request.class;
+        match &mut self.state {
+            State::Waiting(ticket) => *ticket = scheduler.arrive(request)?,
+            State::Outstanding(response) => {
+                response.permit = scheduler.resume(request, response.received)?;
+                response.pooled = pooled;
+                let reading = scheduler.received(now, &response.permit, Bytes::ZERO);
+                scheduler.came(now, &response.permit, response.unread);
+                scheduler.opened(now, &response.permit, response.buffer.opening());
+                response.reading = if pooled { Reading::UpTo(Bytes::ZERO) } else { reading };
+                let waits = response.reading == Reading::UpTo(Bytes::ZERO) && !pooled;
+                response.ungranted = waits.then_some(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The ticket of a request that waits.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        match &self.state {
+            State::Waiting(ticket) => Some(*ticket),
+            State::Outstanding(_) => None,
+        }
+    }
+
+    pub(super) fn user(&self) -> UserId {
+        self.user
     }
 
     pub(super) fn class(&self) -> ClassId {
@@ -230,6 +273,7 @@ impl Outstanding {
             connected: false,
             pooled,
             reading: if pooled { Reading::UpTo(Bytes::ZERO) } else { Reading::Freely },
+            received: Bytes::ZERO,
             unread: Bytes::ZERO,
             moved: now,
             ungranted: None,
@@ -256,6 +300,7 @@ impl Outstanding {
         self.moved = now;
         self.buffer.read(now, size);
         self.unread -= size;
+        self.received += size;
         let reading = scheduler.received(now, &self.permit, size);
         scheduler.opened(now, &self.permit, self.buffer.opening());
         self.reading = match self.reading {

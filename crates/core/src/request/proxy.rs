@@ -16,6 +16,7 @@
 //! *Memory* is proportional to the exchanges and tunnels that live and the actions
 //! not asked for yet, plus a bounded number of origins.
 
+mod replacement;
 mod tunnels;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -68,6 +69,15 @@ pub struct ProxyConfig {
     pub receive_buffer: Bytes,
     /// When a tunnel asks, and when it has its answer.
     pub tunnels: TunnelConfig,
+}
+
+/// Something that has a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Member {
+    /// A request or response.
+    Exchange(ExchangeId),
+    /// A tunnel.
+    Tunnel(TunnelId),
 }
 
 /// Something for a gateway to do.
@@ -238,7 +248,7 @@ impl Proxy {
         let number = self.named;
         let ticket = self.scheduler.arrive(Request { handle: number, class, user })?;
         self.named += 1;
-        self.exchanges.insert(number, Exchange::new(class, ticket, self.receive_buffer));
+        self.exchanges.insert(number, Exchange::new(class, user, ticket, self.receive_buffer));
         Ok(ExchangeId(number))
     }
 
@@ -436,11 +446,16 @@ impl Proxy {
         }
         if let Some(ending) = ending {
             self.pools.leave(state.class(), number);
-            self.exchanges.remove(&number);
-            self.alarms.clear(number);
-            self.actions.retain(|action| action.exchange() != Some(exchange));
-            self.actions.push_back(Action::End { exchange, ending });
+            self.end(exchange, ending);
         }
+    }
+
+    /// The one way out for an exchange.
+    fn end(&mut self, exchange: ExchangeId, ending: Ending) {
+        self.exchanges.remove(&exchange.0);
+        self.alarms.clear(exchange.0);
+        self.actions.retain(|action| action.exchange() != Some(exchange));
+        self.actions.push_back(Action::End { exchange, ending });
     }
 
     /// Carries out what the scheduler decided.

@@ -119,6 +119,17 @@ impl Scheduler {
         }
     }
 
+    /// Takes over what an earlier scheduler has found out about the link and the sizes of
+    /// responses, as far as its settings were the same. What users have received is not
+    /// among that, for their classes may be others.
+    pub(super) fn follow(&mut self, earlier: Scheduler) {
+        self.window.follow(&earlier.window);
+        if let (Some(gate), Some(earlier)) = (&mut self.gate, earlier.gate) {
+            gate.sizes.follow(earlier.sizes);
+            gate.room.set_largest(gate.sizes.long_from());
+        }
+    }
+
     /// A request has arrived. [`next`](Scheduler::next) decides about it, now or later.
     ///
     /// # Errors

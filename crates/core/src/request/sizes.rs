@@ -70,6 +70,13 @@ impl Sizes {
         self.most = self.least.max(rate.volume(LONGEST));
     }
 
+    /// What was seen is what an earlier one has seen, if its limits are the same.
+    pub(super) fn follow(&mut self, earlier: Sizes) {
+        if (self.least, self.most) == (earlier.least, earlier.most) {
+            *self = earlier;
+        }
+    }
+
     /// A response that has received this much is long.
     pub(super) fn long_from(&self) -> Bytes {
         self.long_from

@@ -403,6 +403,47 @@ impl Tunnel {
         orders
     }
 
+    /// Another scheduler decides from now on, which calls it by this name. A request that
+    /// may not wait there is released out of order.
+    ///
+    /// # Errors
+    /// That scheduler does not take it: it has to be closed.
+    pub(super) fn transfer(
+        &mut self,
+        name: Request,
+        around: Surroundings<'_>,
+    ) -> Result<Orders, Refusal> {
+        let Surroundings { now, scheduler, .. } = around;
+        self.name = name;
+        if let Flow::Response(response) = &mut self.flow {
+            response.permit = scheduler.resume(name, response.received)?;
+            response.reading = scheduler.received(now, &response.permit, Bytes::ZERO);
+            scheduler.came(now, &response.permit, response.unread);
+            scheduler.opened(now, &response.permit, self.buffer.opening());
+        }
+        let orders = Orders { read: Some(self.reading()), ..Orders::default() };
+        let Some(held) = &mut self.held else { return Ok(orders) };
+        match scheduler.arrive(name) {
+            Ok(ticket) => held.ticket = ticket,
+            Err(_) => {
+                let permit = scheduler.resume(name, Bytes::ZERO)?;
+                let released = self.release(permit, now);
+                return Ok(Orders { overdue: true, read: Some(self.reading()), ..released });
+            }
+        }
+        Ok(orders)
+    }
+
+    /// The ticket of a request that is held.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        self.held.as_ref().map(|held| held.ticket)
+    }
+
+    /// The scheduler's name for its requests.
+    pub(super) fn name(&self) -> Request {
+        self.name
+    }
+
     /// It is never held from now on.
     pub(super) fn exempt(&mut self, scheduler: &mut Scheduler) -> Orders {
         let held = self.held.take();

@@ -83,6 +83,14 @@ impl Window {
         Window { config, rate, places, updated: None }
     }
 
+    /// Places and the time of their next change are those of an earlier one with the same
+    /// settings.
+    pub(super) fn follow(&mut self, earlier: &Window) {
+        if self.config == earlier.config {
+            (self.places, self.updated) = (earlier.places, earlier.updated);
+        }
+    }
+
     /// The link has another rate.
     pub(super) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::request::{Piece, ProxyConfig, TunnelConfig, catalogue};
+use tidegate_core::request::{self, Piece, ProxyConfig, TunnelConfig, catalogue};
 use tidegate_core::{Bytes, Rate, Span, Stream};
 use tidegate_twins::requests::proxy::{Driver, Operation};
 
@@ -73,17 +73,24 @@ fn config() -> impl Strategy<Value = ProxyConfig> {
     })
 }
 
-fn run(operation: impl Strategy<Value = Operation>, cases: u32) {
-    let operations = prop::collection::vec(operation, 0..150);
-    let weights = prop::collection::vec(1..7_u32, 3);
-    let given = (0..catalogue::SCHEDULERS.len()).prop_flat_map(|entry| {
+fn scheduler() -> impl Strategy<Value = request::Config> {
+    (0..catalogue::SCHEDULERS.len()).prop_flat_map(|entry| {
         let entry = &catalogue::SCHEDULERS[entry];
         settings(entry.name).prop_map(move |given| {
             let given: Vec<_> = given.iter().map(|(name, value)| (*name, &value[..])).collect();
             (entry.config)(&entry.settings(&given).expect("within range"))
         })
-    });
-    let input = (given, config(), weights, 1_000..20_000_000_u64, operations);
+    })
+}
+
+fn replacement() -> impl Strategy<Value = Operation> {
+    (scheduler(), 1..6_u32).prop_map(|(config, classes)| Operation::Replace(config, classes))
+}
+
+fn run(operation: impl Strategy<Value = Operation>, cases: u32) {
+    let operations = prop::collection::vec(operation, 0..150);
+    let weights = prop::collection::vec(1..7_u32, 3);
+    let input = (scheduler(), config(), weights, 1_000..20_000_000_u64, operations);
     let runs = Config { failure_persistence: None, ..Config::with_cases(cases) };
     let run = TestRunner::new(runs).run(&input, |(given, config, weights, rate, operations)| {
         let weights: Vec<_> =
@@ -104,6 +111,16 @@ fn exchanges_live_as_those_of_the_twin_do() {
 #[test]
 fn no_order_of_events_spoils_the_books_of_exchanges_and_tunnels() {
     run(prop_oneof![exchange_operation(), tunnel_operation(), tunnel_operation()], 3_000);
+}
+
+#[test]
+fn nor_does_another_scheduler_at_any_time() {
+    let operation = prop_oneof![
+        10 => exchange_operation(),
+        20 => tunnel_operation(),
+        2 => replacement(),
+    ];
+    run(operation, 3_000);
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod exchanges;
 mod lives;
 mod pages;
 mod places;
+mod replacement;
 mod tunnels;

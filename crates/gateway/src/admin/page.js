@@ -64,19 +64,20 @@ function merge(before, after) {
   return after;
 }
 
+const names = (history) => history.classes.map((group) => group.name).join("\n");
+
 function take(history, status) {
   const goesOn = samples && samples.next === history.first;
-  const names = history.classes.map((group) => group.name).join("\n");
   if (goesOn) {
     samples = merge(samples, history);
   } else {
     samples = history;
     origin = Date.now() / 1000 - status.uptime_s;
   }
-  if (plots?.names !== names) {
+  if (plots?.names !== names(history)) {
     plots?.all.forEach((plot) => plot.remove());
     plots = build(history.classes, status.window !== null);
-    plots.names = names;
+    plots.names = names(history);
   }
 }
 
@@ -179,6 +180,10 @@ async function poll() {
       // It was started anew, and the numbers of its samples too.
       samples = null;
       history = await ask("/history");
+    } else if (samples && names(samples) !== names(history)) {
+      // Its file has other classes, of which all that there is was rearranged.
+      history = await ask("/history");
+      samples = null;
     }
     find("login").hidden = true;
     find("figures").hidden = false;

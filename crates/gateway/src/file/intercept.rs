@@ -25,8 +25,8 @@ pub(super) struct InterceptTable {
     http: Option<At<Vec<At<Count<1, 65_535>>>>>,
     /// Ports of servers whose connections are tunnels; by default 443.
     tunnels: Option<At<Vec<At<Count<1, 65_535>>>>>,
-    /// What becomes of QUIC on those ports; by default it is refused, so that browsers use
-    /// TCP.
+    /// What becomes of QUIC on those ports: by default it is refused, so that browsers use
+    /// TCP; it may pass unscheduled, or be relayed.
     #[serde(default)]
     quic: Quic,
     /// Whether what clients receive besides, from other ports and by UDP, counts for them,

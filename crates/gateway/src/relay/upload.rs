@@ -69,7 +69,7 @@ impl Relay<'_> {
         let mut scan = Scan::default();
         loop {
             let waits = out.is_empty();
-            let Client { stream, inbox, class, user, .. } = &mut *self.client;
+            let Client { stream, inbox, connection, user, .. } = &mut *self.client;
             if waits && !inbox.data().is_empty() {
                 let size = body.take_all(inbox.data()).map_err(refused)?;
                 out.extend_from_slice(&inbox.data()[..size]);
@@ -97,8 +97,8 @@ impl Relay<'_> {
                     read = server.inbox.fill(&server.stream, AT_ONCE as u64) => match read {
                         Ok(size @ 1..) => {
                             let size = Bytes(size as u64);
-                            self.house.gate.received_unasked(*class, *user, size);
-                            self.house.books.received(*class, *user, size);
+                            house.gate.received_unasked(connection.class(), *user, size);
+                            house.received(connection, *user, size);
                             self.record.received += size;
                             Ok(true)
                         }

@@ -52,6 +52,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
         limits: Limits::default(),
         timeouts: Timeouts { client: Span::seconds(15), ..Timeouts::default() },
         tunnels: TunnelConfig::default(),
+        files: Vec::new(),
     }
 }
 

@@ -6,9 +6,9 @@
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
-    Action, ClassId, Config, Decision, Ending, ExchangeId, LinkReport, Opening, OriginId, Permit,
-    Phase, Piece, Proxy, ProxyConfig, Reading, Request, Scheduler, Ticket, TunnelId, TunnelPhase,
-    UserId, Verdict,
+    Action, ClassId, Config, Decision, Ending, ExchangeId, LinkReport, Member, Opening, OriginId,
+    Permit, Phase, Piece, Proxy, ProxyConfig, Reading, Request, Scheduler, Ticket, TunnelId,
+    TunnelPhase, UserId, Verdict,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -57,6 +57,8 @@ pub enum Operation {
     Exempt(usize),
     /// A tunnel is closed.
     Close(usize),
+    /// Another scheduler decides, for so many classes among which all is divided anew.
+    Replace(Config, u32),
 }
 
 /// Of so many exchanges and tunnels that are over the driver still talks.
@@ -68,7 +70,8 @@ pub struct Driver {
     proxy: Proxy,
     /// Held to as long as there is no tunnel.
     twin: Option<Twin>,
-    max_hold: Span,
+    settings: ProxyConfig,
+    rate: Rate,
     now: Time,
     carried: Bytes,
     exchanges: Vec<ExchangeId>,
@@ -91,7 +94,8 @@ impl Driver {
     pub fn new(config: Config, rate: Rate, weights: &[NonZeroU32], proxy: ProxyConfig) -> Driver {
         let scheduler = || Scheduler::new(config, rate, weights, 1);
         Driver {
-            max_hold: proxy.tunnels.max_hold,
+            settings: proxy.clone(),
+            rate,
             twin: Some(Twin::new(scheduler(), &proxy)),
             proxy: Proxy::new(Time::ZERO, scheduler(), proxy),
             now: Time::ZERO,
@@ -145,6 +149,19 @@ impl Driver {
                 self.twin.iter_mut().for_each(|twin| twin.report(now, self.carried));
             }
             Operation::Wait(span) => self.wait(now + span),
+            Operation::Replace(config, classes) => {
+                self.twin = None;
+                let weights = vec![NonZeroU32::MIN; classes as usize];
+                let scheduler = Scheduler::new(config, self.rate, &weights, 2);
+                let settings = self.settings.clone();
+                self.proxy.replace(now, scheduler, settings, |member| {
+                    let at = match member {
+                        Member::Exchange(id) => self.exchanges.iter().position(|it| *it == id),
+                        Member::Tunnel(id) => self.tunnels.iter().position(|it| it.name == id),
+                    };
+                    ClassId(at.expect("it was named") as u32 % classes)
+                });
+            }
             _ => self.apply_to_tunnel(operation),
         }
         self.obey();
@@ -287,7 +304,10 @@ impl Driver {
                 _ => {}
             }
             let held = tunnel.held.map(|since| self.now.since(since));
-            assert!(held.is_none_or(|held| held < self.max_hold), "held for {held:?}");
+            assert!(
+                held.is_none_or(|held| held < self.settings.tunnels.max_hold),
+                "held for {held:?}"
+            );
         }
         assert_eq!(proxy.waiting(), waiting);
         let known = outstanding..=outstanding + perhaps;

@@ -162,7 +162,7 @@ impl Proxy {
     }
 
     /// Turns the results of a transition into actions, and sets the alarm.
-    fn carry_out(&mut self, tunnel: TunnelId, orders: Orders) {
+    pub(super) fn carry_out(&mut self, tunnel: TunnelId, orders: Orders) {
         self.overdue += u64::from(orders.overdue);
         if orders.pass {
             self.actions.push_back(Action::Pass { tunnel });

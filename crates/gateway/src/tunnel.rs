@@ -153,7 +153,8 @@ async fn down(
         if socket::write_all(client, inbox.data(), patience).await.is_err() {
             return Over::Broken;
         }
-        inbox = Inbox::default();
+        inbox.consume(inbox.data().len());
+        inbox.rest();
         let may = loop {
             match tunnel.may_read() {
                 0 => tunnel.came(socket::unread(&server.stream)),

@@ -72,9 +72,11 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
         let same = |it: &&Change| it.need == Need::PagesLoaded && it.source == source;
         changes.iter().find(same).is_some_and(|it| it.effect != Effect::Same)
     };
+    let call = changes.iter().find(|it| it.need == Need::Call);
+    let told = call.is_some_and(|it| matches!(it.effect, Effect::Gain | Effect::Price));
     let says = |change: &&Change| match change.need {
-        // Calls tell their delay themselves.
-        Need::Reaction => false,
+        // A clause on calls tells their delay.
+        Need::Reaction => !told,
         // That as many pages load as before is no news.
         Need::PagesLoaded => change.effect != Effect::Same,
         // Those that did not load would have been the slowest.
@@ -88,7 +90,8 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
 fn subject(change: &Change, call: Option<&Call>) -> String {
     let source = &change.source;
     match change.need {
-        Need::Call | Need::Reaction => call.map_or("calls".into(), who),
+        Need::Call => call.map_or("calls".into(), who),
+        Need::Reaction => format!("the delay of {}", call.map_or("calls".into(), who)),
         Need::Delay => format!("the delay of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
         Need::Pages => format!("how fast pages of ‘{source}’ load"),
@@ -163,13 +166,15 @@ fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<String> {
         changes.map(|it| clause(it, &calls, call.as_ref())).collect()
     };
     let (gains, prices) = (of(Effect::Gain), of(Effect::Price));
+    if gains.is_empty() {
+        return None;
+    }
     let labels = listed(&verdict.simulated_only);
     let is = if verdict.simulated_only.len() == 1 { "is" } else { "are" };
-    let mut text = format!("Better still, but only simulated so far, {is} {labels}");
-    if !gains.is_empty() {
-        let beside = reference.or(verdict.baseline.as_ref()).map_or("", String::as_str);
-        text.push_str(&format!(": beside {beside}, {}", listed(&gains)));
-    }
+    let beside = reference.or(verdict.baseline.as_ref()).map_or("", String::as_str);
+    let gains = listed(&gains);
+    let mut text =
+        format!("Better still, but only simulated so far, {is} {labels}: beside {beside}, {gains}");
     if !prices.is_empty() {
         text.push_str(&format!("; but {}", listed(&prices)));
     }
@@ -231,16 +236,15 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
     match change.need {
         Need::Call => call(change, calls, before),
         Need::Reaction | Need::Delay => {
-            let what = if source.is_empty() {
-                "the slowest stream".into()
-            } else {
-                format!("‘{source}’")
+            let what = match (change.need, before) {
+                (Need::Reaction, Some(call)) => who(call),
+                _ => format!("packets of ‘{source}’"),
             };
             let values = range(quantity, change.least, change.most);
             let was = short(quantity, was);
             match change.effect {
-                Effect::Same => format!("{what} takes as long as before ({was})"),
-                _ => format!("{what} takes {values} on average instead of {was}"),
+                Effect::Same => format!("{what} are as quick as before ({was} on average)"),
+                _ => format!("{what} take {values} on average instead of {was}"),
             }
         }
         Need::PagesLoaded => format!(
@@ -448,6 +452,18 @@ mod tests {
             "calls arrive within 17 to 21 ms instead of 259 ms and lose nothing instead of 1.2% \
              (quality 4.4 instead of 3.9 of 4.5)"
         );
+    }
+
+    #[test]
+    fn the_delay_of_calls_is_told_once() {
+        let said = |effect| {
+            let changes = [
+                change(Need::Call, effect, 81.0, 92.0, 92.0),
+                change(Need::Reaction, Effect::Gain, 0.113, 0.016, 0.016),
+            ];
+            worth_saying(&changes).len()
+        };
+        assert_eq!([Effect::Gain, Effect::Unclear, Effect::Same].map(said), [1, 2, 2]);
     }
 
     #[test]

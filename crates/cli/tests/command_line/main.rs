@@ -217,7 +217,7 @@ fn a_home_link_needs_no_file_and_begins_with_an_answer() {
     // What is printed is what is run.
     let printed = bench.good(&[&link[..], &["--print"]].concat());
     let manifest = json(&String::from_utf8(bench.bytes("home/manifest.json")).unwrap());
-    assert_eq!(manifest["source"]["text"], printed.as_str());
+    assert_eq!(manifest["scenario"]["text"], printed.as_str());
 }
 
 #[test]

@@ -340,7 +340,8 @@ fn latency(disciplines: &[DisciplineResult]) -> Vec<Latency> {
         let tested = discipline.links.iter().filter(|link| link.tested);
         let waits =
             || tested.filter_map(|it| Some(it.delay.mean_s.as_ref()?.estimate().value)).collect();
-        let added_s = mean(if streams.is_empty() { waits() } else { streams });
+        let values: Vec<f64> = if streams.is_empty() { waits() } else { streams };
+        let added_s = mean(&values);
         Latency {
             label: discipline.label.clone(),
             added_s,
@@ -351,7 +352,7 @@ fn latency(disciplines: &[DisciplineResult]) -> Vec<Latency> {
     disciplines.iter().map(of).collect()
 }
 
-fn mean(values: Vec<f64>) -> Option<f64> {
+fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

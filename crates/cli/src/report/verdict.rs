@@ -34,7 +34,7 @@ pub(super) fn verdict(verdict: &Verdict, forms: &[LiveForm], figures: &[Figure])
     });
     let points: Vec<_> = points.collect();
     let points = (!points.is_empty()).then(|| element("ul").class("points").children(points));
-    let matrix = (verdict.contests.len() > 0 && verdict.latency.len() > 1)
+    let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
         .then(|| matrix(verdict, figures).html());
     section("verdict", "Verdict")
         .child(paragraph(words.headline).class("headline"))

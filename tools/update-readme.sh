@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the demo and puts its table and picture into the README, and the pictures
+# Runs the demo and puts its verdict, table and picture into the README, and the pictures
 # of the calls into their guide, each picture once for light and once for dark pages.
 set -eu
 cd "$(dirname "$0")/.."

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use tidegate_core::buffer::Limit;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::DisciplineChoice;
 
@@ -20,7 +21,8 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Examples:
-  tidegate compare                            a congested home link under the usual disciplines
+  tidegate compare --down '50 Mbit/s' --up '10 Mbit/s'   what to run on a home's link, and why
+  tidegate compare                            the same for a built-in household
   tidegate scenarios household > my.toml      a scenario to change
   tidegate compare my.toml --out my-link      compare with it, and keep the results in my-link
   tidegate replay office.pcap --rate '50 Mbit/s'
@@ -72,6 +74,8 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "SCENARIO", conflicts_with = "from")]
     pub(crate) scenario: Option<String>,
     #[command(flatten)]
+    pub(crate) link: LinkArguments,
+    #[command(flatten)]
     pub(crate) runs: RunArguments,
     /// Repeat the comparison that wrote this manifest, and check its results
     #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["disciplines", "seeds", "duration"])]
@@ -80,9 +84,52 @@ pub(crate) struct CompareArguments {
     pub(crate) results: ResultArguments,
 }
 
+/// A home link, in place of a scenario.
+#[derive(Args, Debug, Default)]
+#[group(id = "link", multiple = true, conflicts_with_all = ["scenario", "from"])]
+#[command(next_help_heading = "A home link instead of a scenario")]
+pub(crate) struct LinkArguments {
+    /// Rate towards the home, such as '50 Mbit/s' or 50Mbps
+    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
+    pub(crate) down: Option<Rate>,
+    /// Rate from the home
+    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
+    pub(crate) up: Option<Rate>,
+    /// Round trip to a server nearby while the link is empty [default: 20 ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rtt: Option<Span>,
+    /// Buffer of the modem, each way: packets, a size, or a time such as '300 ms' [default: 150 ms
+    /// down, 400 ms up]
+    #[arg(long, value_name = "BUFFER")]
+    pub(crate) buffer: Option<Limit>,
+    /// A typical link of this kind; what else is given replaces its values
+    #[arg(long, value_name = "KIND")]
+    pub(crate) preset: Option<Preset>,
+    /// Print the scenario that would be run, as a file to change
+    #[arg(long, conflicts_with_all = ["disciplines", "seeds", "duration", "out", "json"])]
+    pub(crate) print: bool,
+}
+
+/// Kinds of home links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// 16 Mbit/s down, 1 up, 30 ms
+    Dsl,
+    /// 100 Mbit/s down, 10 up, 20 ms
+    Cable,
+    /// 300 Mbit/s down, 100 up, 10 ms
+    Fibre,
+    /// 30 Mbit/s down, 10 up, 50 ms, at a steady rate
+    Lte,
+    /// 25 Mbit/s down, 3 up, 560 ms: geostationary
+    Satellite,
+}
+
 const COMPARE_HELP: &str = "\
 Examples:
-  tidegate compare
+  tidegate compare --down '50 Mbit/s' --up '10 Mbit/s'
+  tidegate compare --preset dsl --up '2 Mbit/s' --print > my.toml
+  tidegate compare                            the built-in household
   tidegate compare my.toml --disciplines fifo,efd,'efd:threshold=30 kB' --seeds 10
   tidegate compare --duration '5 min' --out five-minutes
   tidegate compare --from tidegate-household/manifest.json

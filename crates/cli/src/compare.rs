@@ -11,13 +11,24 @@ use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 use tidegate_study::comparison::Comparison;
 use tidegate_study::manifest::{Contender, Manifest};
 
+use crate::answered::Answered;
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
 use crate::builtin::SCENARIOS;
 use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
+use crate::live_form;
 use crate::rows::{Names, Table};
-use crate::{describe, output, report, summary_csv, table};
+use crate::{describe, home, output, report, summary_csv, table};
+
+/// What is said to those who name nothing.
+const UNNAMED: &str = "\
+This is the built-in household. For another link:
+  tidegate compare --down '50 Mbit/s' --up '10 Mbit/s'   a home's link with these rates
+  tidegate compare --preset dsl                          or cable, fibre, lte, satellite
+  tidegate compare NAME, or a file                       'tidegate scenarios' lists what is built in
+  tidegate replay FILE --rate '50 Mbit/s'                recorded traffic
+";
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.from {
@@ -25,7 +36,16 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         let input = Input::of_manifest(&earlier);
         return compare(&input, &overrides_of(&earlier)?, Some(&earlier), &arguments.results);
     }
-    let input = Input::named(arguments.scenario.as_deref(), SCENARIOS)?;
+    let input = match home::input(&arguments.link)? {
+        Some(input) => input,
+        None => Input::named(arguments.scenario.as_deref(), SCENARIOS)?,
+    };
+    if arguments.link.print {
+        return output::print(&input.text);
+    }
+    if arguments.scenario.is_none() && input.stem == SCENARIOS[0].name {
+        eprint!("{UNNAMED}");
+    }
     compare(&input, &overrides(&arguments.runs)?, None, &arguments.results)
 }
 
@@ -76,7 +96,7 @@ pub(crate) fn compare(
 }
 
 impl Compared for Scenario {
-    type Summary = Comparison;
+    type Summary = Answered;
 
     const TABLES: &'static [Table] = &Table::ALL;
 
@@ -88,23 +108,32 @@ impl Compared for Scenario {
         }
     }
 
-    fn sum_up(&self, _input: &Input, runs: &[RunSummary]) -> Comparison {
-        Comparison::of(self, runs)
+    fn sum_up(&self, _input: &Input, runs: &[RunSummary]) -> Answered {
+        Answered::of(self, Comparison::of(self, runs))
     }
 
-    fn is_partial(summary: &Comparison) -> bool {
-        summary.partial
+    fn is_partial(summary: &Answered) -> bool {
+        summary.comparison.partial
     }
 
-    fn csv(summary: &Comparison) -> Vec<u8> {
-        summary_csv::of(summary)
+    fn csv(summary: &Answered) -> Vec<u8> {
+        summary_csv::of(&summary.comparison)
     }
 
-    fn text(summary: &Comparison) -> String {
-        table::of(summary, output::width(table::WIDTH))
+    fn text(summary: &Answered) -> String {
+        let width = output::width(table::WIDTH);
+        let Answered { verdict, live_forms, comparison } = summary;
+        let mut text = table::title(comparison);
+        text.push_str(&report::answer::words(verdict).text(width));
+        if let Some(form) = live_form::simplest(live_forms) {
+            text.push('\n');
+            text.push_str(&form.text(width));
+        }
+        text.push('\n');
+        text + &table::of(comparison, width)
     }
 
-    fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {
+    fn report(&self, folder: &Path, summary: &Answered, manifest: &Manifest) -> io::Result<()> {
         report::write(folder, summary, &describe::provenance(self, manifest))
     }
 }

@@ -4,6 +4,7 @@
 //! error; a failure is one line there. Exit code 0 is success, 2 a wrong
 //! command line or input, 130 an interruption, 1 anything else.
 
+mod answered;
 mod arguments;
 mod builtin;
 mod catalogue;
@@ -16,8 +17,10 @@ mod folder;
 mod gateway;
 mod gateways;
 mod generate;
+mod home;
 mod inputs;
 mod interrupt;
+mod live_form;
 mod output;
 mod progress;
 mod replay;

@@ -33,19 +33,30 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     text
 }
 
-/// `text` in lines of at most 96 characters, each behind `margin`.
+/// `text` in lines of at most 95 columns, each behind `margin`.
 pub(crate) fn wrapped(text: &str, margin: &str) -> String {
-    const WIDTH: usize = 96;
+    const WIDTH: usize = 95;
+    filled(margin, text, WIDTH)
+}
+
+/// `text` in lines of at most `width` columns, the first one behind `mark` and the others
+/// as far in. A space that does not break on a page is one like any other here.
+pub(crate) fn filled(mark: &str, text: &str, width: usize) -> String {
+    let margin = " ".repeat(mark.chars().count());
     let mut out = String::new();
-    let mut line = margin.to_string();
+    let mut line = mark.to_string();
+    let mut used = margin.len();
     for word in text.split_whitespace() {
-        if line.len() + 1 + word.len() > WIDTH && line.len() > margin.len() {
+        let length = word.chars().count();
+        if used + length > width && used > margin.len() {
             out.push_str(line.trim_end());
             out.push('\n');
-            line = margin.to_string();
+            line.clone_from(&margin);
+            used = margin.len();
         }
         line.push_str(word);
         line.push(' ');
+        used += length + 1;
     }
     out.push_str(line.trim_end());
     out.push('\n');

@@ -2,12 +2,13 @@
 //! its figures as an SVG file of its own.
 //!
 //! Principles. The reader of the first screen manages a link and wants to know
-//! what users will notice: words before figures, figures before tables, and no
-//! claim that the intervals do not support. Readers who doubt a figure find its
+//! what to run: the verdict before figures, figures before tables, words on each
+//! discipline folded away, and no claim that the intervals do not support. Readers who doubt a figure find its
 //! numbers in a table, and at the end the way to obtain them again. The file
 //! fetches nothing and runs nothing, so it can be mailed, archived and printed.
 //! The same input gives the same bytes.
 
+pub(crate) mod answer;
 pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;
@@ -18,6 +19,7 @@ mod plot;
 pub(crate) mod requests;
 mod summary;
 mod tables;
+mod verdict;
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -29,8 +31,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_study::comparison::Comparison;
-
+use crate::answered::Answered;
 use figures::Figure;
 
 /// The name of the file.
@@ -66,11 +67,11 @@ pub(crate) struct Provenance {
 /// Writes `report.html` and `plots/*.svg` into `directory`, which is created if it does not exist.
 pub(crate) fn write(
     directory: &Path,
-    comparison: &Comparison,
+    answered: &Answered,
     provenance: &Provenance,
 ) -> io::Result<()> {
-    let figures = figures::all(comparison);
-    let html = page::html(comparison, provenance, &figures);
+    let figures = figures::all(&answered.comparison);
+    let html = page::html(answered, provenance, &figures);
     write_page(directory, &html, &figures)
 }
 

@@ -50,6 +50,12 @@ struct Values {
     of: Vec<Option<Estimate>>,
 }
 
+/// What was compared, over everything that is printed about it.
+pub(crate) fn title(comparison: &Comparison) -> String {
+    let state = if comparison.partial { " (PARTIAL: runs are missing)" } else { "" };
+    format!("{}{state}\n\n", comparison.title)
+}
+
 /// The table of a comparison in at most `width` columns; the label and the most important
 /// group are there in any case.
 pub(crate) fn of(comparison: &Comparison, width: usize) -> String {
@@ -61,8 +67,6 @@ pub(crate) fn of(comparison: &Comparison, width: usize) -> String {
         labels.iter().map(|label| label.chars().count()).max().unwrap_or(0).max("discipline".len());
     let kept = fitting(all, width.saturating_sub(label_width));
     let mut text = String::new();
-    let state = if comparison.partial { " (PARTIAL: runs are missing)" } else { "" };
-    let _ = writeln!(text, "{}{state}\n", comparison.title);
     heading(&mut text, &kept, label_width);
     for (row, label) in labels.iter().enumerate() {
         let mut line = format!("{label:label_width$}");

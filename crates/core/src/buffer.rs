@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::discipline::Backlog;
-use crate::units::{Amount, Bytes, UnitError};
+use crate::units::{Amount, Bytes, NANOS_PER_SECOND, Rate, Span, UnitError};
 
 /// The limit of a queue, in packets or in bytes; never zero.
 ///
@@ -94,5 +94,75 @@ impl FromStr for Buffer {
 impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// The limit of a queue as people state it: an amount, or the time that the link takes
+/// to send a full queue.
+///
+/// ```
+/// use tidegate_core::{Buffer, Bytes, Rate, Span};
+/// use tidegate_core::buffer::Limit;
+/// let limit: Limit = "100 ms".parse()?;
+/// assert_eq!(limit.at(Rate(20_000_000)), Buffer::bytes(Bytes(250_000)));
+/// // At least one full packet: a link that can hold none carries none.
+/// assert_eq!(limit.at(Rate(64_000)), Buffer::bytes(Bytes(1_514)));
+/// assert_eq!("300 packets".parse(), Ok(Limit::Amount(Buffer::packets(300))));
+/// # Ok::<(), tidegate_core::units::UnitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So much.
+    Amount(Buffer),
+    /// What the link sends in this time; never zero.
+    Time(Span),
+}
+
+impl Limit {
+    /// The limit in front of a link of this `rate`.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Buffer {
+        /// A full Ethernet frame.
+        const LEAST: Bytes = Bytes(1_514);
+        match self {
+            Limit::Amount(buffer) => buffer,
+            Limit::Time(time) => {
+                let bits = u128::from(rate.0) * u128::from(time.0) / u128::from(NANOS_PER_SECOND);
+                let size = u64::try_from(bits / 8).unwrap_or(u64::MAX);
+                Buffer::bytes(Bytes(size).max(LEAST))
+            }
+        }
+    }
+}
+
+impl From<Buffer> for Limit {
+    fn from(buffer: Buffer) -> Limit {
+        Limit::Amount(buffer)
+    }
+}
+
+impl FromStr for Limit {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Limit, UnitError> {
+        const EXPECTED: &str =
+            "a buffer of at least one packet, for example '300 packets', '64 kB' or '100 ms'";
+        match text.parse::<Span>() {
+            Ok(time) if time > Span::ZERO => Ok(Limit::Time(time)),
+            Ok(_) => Err(UnitError { found: text.into(), expected: EXPECTED }),
+            Err(_) => text
+                .parse()
+                .map(Limit::Amount)
+                .map_err(|error: UnitError| UnitError { expected: EXPECTED, ..error }),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Amount(buffer) => buffer.fmt(f),
+            Limit::Time(time) => time.fmt(f),
+        }
     }
 }

@@ -18,6 +18,9 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is specified.
     pub source: &'static str,
+    /// The queue of Linux that does the same, by its name for `tc`; `None` if there is
+    /// none, or only one that sorts packets by filters and not by their flow.
+    pub linux: Option<&'static str>,
     /// When it gives up packets.
     pub drops: Drops,
     /// What can be set, besides the buffer.

@@ -34,7 +34,8 @@ pub struct Span(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits per second. In text: `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`.
+/// A rate in bits per second. In text: `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, or as
+/// others write them: `Mb/s`, `Mbps`, `Mbit`, `mbit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
@@ -236,6 +237,16 @@ const RATE_NAMES: Names = &[
     ("kb/s", 1_000),
     ("Mb/s", 1_000_000),
     ("Gb/s", 1_000_000_000),
+    // What providers and speed tests write.
+    ("kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    // What `tc` and SQM write. Their `mbps` is of bytes, and is not read.
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("Mbit", 1_000_000),
+    ("Gbit", 1_000_000_000),
 ];
 
 /// Reads `<decimal number> <unit>`; the number may have a fraction and digit groups

@@ -9,8 +9,9 @@ use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
+use tidegate_core::buffer::Limit;
 use tidegate_core::contract::Envelope;
-use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_core::{Bytes, Rate, Span};
 
 /// A value and its place, in bytes from the start of the file.
 #[derive(Clone, Debug)]
@@ -73,7 +74,8 @@ const MOST_BYTES: Bytes = Bytes(1_000_000_000_000_000);
 
 impl InText for Rate {
     const EXPECTED: &'static str = "a rate from 1 bit/s to 1 Tbit/s with its unit (bit/s, kbit/s, Mbit/s, Gbit/s), as '10 Mbit/s'";
-    const PATTERN: &'static str = r"^\s*[0-9][0-9_.]*\s*([kMG]?bit/s|bps|[kMG]b/s)$";
+    const PATTERN: &'static str =
+        r"^\s*[0-9][0-9_.]*\s*([kMG]?bit/s|[kMG]?bps|[kMG]b/s|[kmgMG]bit)$";
 
     fn read(text: &str) -> Option<Rate> {
         text.parse().ok().filter(|rate| (Rate(1)..=MOST_RATE).contains(rate))
@@ -100,13 +102,15 @@ impl InText for Bytes {
     }
 }
 
-impl InText for Buffer {
-    const EXPECTED: &'static str =
-        "a buffer from 1 to 4 294 967 295 packets or a size, as '300 packets' or '64 kB'";
-    const PATTERN: &'static str = r"^\s*[0-9][0-9_.]*\s*(packets?|B|bytes|[kMG]B|[KMG]iB)$";
+impl InText for Limit {
+    const EXPECTED: &'static str = "a buffer from 1 to 4 294 967 295 packets, a size, or the \
+        time in which the link sends it, at most 1 h: '300 packets', '64 kB', '100 ms'";
+    const PATTERN: &'static str =
+        r"^\s*[0-9][0-9_.]*\s*(packets?|B|bytes|[kMG]B|[KMG]iB|us|ms|s|min)$";
 
-    fn read(text: &str) -> Option<Buffer> {
-        text.parse().ok()
+    fn read(text: &str) -> Option<Limit> {
+        const MOST: Span = Span::seconds(3_600);
+        text.parse().ok().filter(|limit| !matches!(limit, Limit::Time(time) if *time > MOST))
     }
 }
 

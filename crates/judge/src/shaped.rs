@@ -37,6 +37,7 @@ static ENTRY: Entry = Entry {
     name: "tbf",
     summary: "Any queue, held back as Linux's token bucket holds it",
     source: "Linux 7.3, sch_tbf",
+    linux: None,
     drops: Drops::Early,
     parameters: &[],
     fixed: &[],

@@ -181,6 +181,18 @@ impl Sample {
         Some(Sample { estimate, by_seed })
     }
 
+    /// For each seed that all of `samples` have, the value that `choose` makes of theirs,
+    /// for example the worst; estimated as the first of them.
+    #[must_use]
+    pub fn across(samples: &[&Sample], choose: fn(f64, f64) -> f64) -> Option<Sample> {
+        let (first, others) = samples.split_first()?;
+        let of_seed = |(seed, value): (&u64, &f64)| {
+            let mut all = others.iter().map(|other| other.by_seed.get(seed).copied());
+            (*seed, all.try_fold(*value, |chosen, value| Some(choose(chosen, value?))))
+        };
+        Sample::of(first.estimate.centre, first.by_seed.iter().map(of_seed))
+    }
+
     /// What the runs say together.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
@@ -324,6 +336,18 @@ mod tests {
         assert_eq!((difference.value, difference.runs, difference.interval), (2.0, 1, None));
         assert_eq!(one.less(&sample(&[(4, 1.0)])), None);
         assert_eq!(Sample::of(Centre::Mean, [(1, None), (2, Some(f64::NAN))]), None);
+    }
+
+    #[test]
+    fn the_worst_of_several_is_taken_seed_by_seed() {
+        let sample = |values: &[(u64, f64)]| {
+            Sample::of(Centre::Mean, values.iter().map(|(seed, it)| (*seed, Some(*it)))).unwrap()
+        };
+        let (one, other) = (sample(&[(1, 5.0), (2, 1.0), (3, 9.0)]), sample(&[(1, 2.0), (2, 4.0)]));
+        let worst = Sample::across(&[&one, &other], f64::min).unwrap();
+        assert_eq!(worst, sample(&[(1, 2.0), (2, 1.0)]));
+        assert_eq!(Sample::across(&[&one], f64::min), Some(one));
+        assert_eq!(Sample::across(&[], f64::min), None);
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! | [`cache`] | stored runs, by everything that determines them |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
 //! | [`requests`] | the runs of ways of sharing a gateway's link, summed up |
+//! | [`verdict`] | what to run, what it gains and costs, and a grade of latency under load |
 //! | [`ranking`] | who is best, seed by seed |
+//! | [`e_model`] | what a call is worth to those who talk |
 //! | [`measure`] | the measures, as entries that CSV files, reports and tables go through |
 //! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
 //! | [`data`] | the files that a scenario names, in the form of a manifest |
@@ -33,6 +35,7 @@
 pub mod cache;
 pub mod comparison;
 pub mod data;
+pub mod e_model;
 mod estimate;
 pub mod experiment;
 pub mod machine;
@@ -42,5 +45,6 @@ pub mod pool;
 pub mod ranking;
 pub mod requests;
 pub mod shipped;
+pub mod verdict;
 
 pub use estimate::{Centre, Estimate, Sample};

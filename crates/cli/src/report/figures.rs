@@ -71,7 +71,7 @@ fn distinct(figures: &mut [Figure]) {
 }
 
 /// `stem` and the characters of `name` that are safe in file names everywhere.
-fn id(stem: &str, name: &str) -> String {
+pub(super) fn id(stem: &str, name: &str) -> String {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '-' }
     };

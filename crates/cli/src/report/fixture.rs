@@ -5,9 +5,12 @@ use tidegate_study::comparison::{
     ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkPoint,
     LinkResult, PageResult, ProgressPoint, RatioResult, SizePoint, TrafficResult,
 };
-use tidegate_study::{Centre, Estimate, Sample};
+use tidegate_study::verdict::Verdict;
+use tidegate_study::{Centre, Estimate, Sample, e_model};
 
 use super::Provenance;
+use crate::answered::Answered;
+use crate::live_form::LiveForm;
 
 /// How a discipline behaves, relative to FIFO.
 struct Temper {
@@ -27,7 +30,7 @@ const TEMPERS: [Temper; 8] = [
     temper("run2c", 0.21, 1.25, 1.05, 0.028, 0.040, 0.0, 240.0),
     temper("scfq", 0.34, 1.05, 0.02, 0.0, 0.0, 0.041, 14.0),
     temper("efd", 0.16, 1.01, 0.016, 0.000_4, 0.002, 0.039, 9.0),
-    temper("fq_codel", 0.4, 1.02, 0.03, 0.0, 0.0, 0.052, 15.0),
+    temper("fq-codel", 0.4, 1.02, 0.03, 0.0, 0.0, 0.052, 15.0),
     temper("lars", 0.15, 1.3, 0.02, 0.001, 0.001, 0.042, 290.0),
     temper("efd, threshold 40 packets", 0.19, 1.0, 0.018, 0.000_3, 0.002, 0.04, 12.0),
 ];
@@ -90,6 +93,20 @@ pub(crate) fn comparison(disciplines: usize, runs: usize) -> Comparison {
         long_flow_bytes: 1_000_000,
         disciplines: TEMPERS[..disciplines].iter().map(|temper| discipline(temper, runs)).collect(),
     }
+}
+
+/// The same with its verdict, and a form of what it names.
+pub(super) fn answered(comparison: Comparison) -> Answered {
+    let verdict = Verdict::of(&comparison);
+    let form = |label: &String| LiveForm {
+        label: label.clone(),
+        notes: vec!["eth1 is the port towards the slow link.".into()],
+        tc: vec![format!("tc qdisc replace dev eth1 root {label} bandwidth 15200kbit nat ingress")],
+        undo: vec!["tc qdisc del dev eth1 root".into()],
+        sqm: vec!["uci set sqm.@queue[0].download='15200'".into()],
+    };
+    let live_forms = verdict.run.iter().map(form).collect();
+    Answered { verdict, live_forms, comparison }
 }
 
 /// What stands around it.
@@ -209,6 +226,7 @@ fn silent(name: &str) -> TrafficResult {
         loss_ratio: None,
         deadline_s: None,
         late_ratio: None,
+        call_rating: None,
         pages: None,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),
@@ -248,6 +266,7 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
         loss_ratio: noise.mean(temper.call_loss, runs),
         deadline_s: Some(0.15),
         late_ratio: noise.mean(temper.call_loss + 0.04 * temper.call, runs),
+        call_rating: noise.mean(e_model::rating(0.03 + delay, temper.call_loss), runs),
         delay: DelayResult {
             mean_s: noise.mean(0.01 + delay * 0.6, runs),
             median_s: noise.median(0.01 + delay * 0.5, runs),

@@ -10,17 +10,20 @@ use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
 use super::summary::{self, Clause, Summary, Verdict};
 use super::tables;
+use super::verdict;
+use crate::answered::Answered;
 
 const CSS: &str = include_str!("page.css");
 /// The number of links and sources named at the head of the page; its end names all.
 const MOST_NAMED: usize = 4;
 
 /// The whole file.
-pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[Figure]) -> String {
+pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figure]) -> String {
+    let Answered { verdict, live_forms, comparison } = answered;
     let header = header(
         &comparison.title,
         &comparison.description,
-        [network(provenance), runs(comparison)],
+        [],
         notices(
             comparison.partial.then(|| comparison.disciplines.iter().map(|it| it.runs).sum()),
             comparison.seeds.len(),
@@ -29,9 +32,10 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
         )
         .chain(crowded(comparison.waited)),
         &[
-            ("summary", "Summary"),
-            ("main-figures", "Main figures"),
+            ("verdict", "Verdict"),
             ("figures", "Figures"),
+            ("main-figures", "Numbers"),
+            ("summary", "In words"),
             ("tables", "Tables"),
             ("reproduce", "How to reproduce"),
         ],
@@ -42,12 +46,16 @@ pub(super) fn html(comparison: &Comparison, provenance: &Provenance, figures: &[
             .replace("LONG", &size(comparison.long_flow_bytes))
     };
     let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
-    let main = element("main")
-        .child(summary(comparison))
-        .child(main_table("Main figures", tables::main(comparison)))
-        .child(all_figures(figures))
-        .child(all_tables("Tables behind the figures", tables::detailed(comparison)))
-        .child(reproduction(&comparison.seeds, provenance, "Scenario file", definitions));
+    let main =
+        element("main")
+            .child(verdict::verdict(verdict, live_forms, figures).children(
+                [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
+            ))
+            .child(all_figures(figures))
+            .child(main_table("Numbers", tables::main(comparison)))
+            .child(summary(comparison))
+            .child(all_tables("Tables behind the figures", tables::detailed(comparison)))
+            .child(reproduction(&comparison.seeds, provenance, "Scenario file", definitions));
     document(&comparison.title, element("body").child(header).child(main))
 }
 
@@ -86,7 +94,7 @@ pub(super) fn section(id: &str, heading: &str) -> Element {
     element("section").with("id", id).child(element("h2").text(heading))
 }
 
-fn link(to: &str, text: &str) -> Element {
+pub(super) fn link(to: &str, text: &str) -> Element {
     element("a").with("href", format!("#{to}")).text(text)
 }
 
@@ -94,7 +102,7 @@ fn link(to: &str, text: &str) -> Element {
 pub(super) fn header(
     title: &str,
     description: &str,
-    ran: [String; 2],
+    ran: impl IntoIterator<Item = String>,
     notices: impl IntoIterator<Item = Element>,
     contents: &[(&str, &str)],
 ) -> Element {
@@ -102,7 +110,7 @@ pub(super) fn header(
     element("header")
         .child(element("h1").text(title))
         .children(description.map(paragraph))
-        .children(ran.map(|line| paragraph(line).class("ran")))
+        .children(ran.into_iter().map(|line| paragraph(line).class("ran")))
         .children(notices)
         .child(
             element("nav")
@@ -213,7 +221,7 @@ pub(super) fn ran<T: AsRef<str>>(
 fn summary(comparison: &Comparison) -> Element {
     let summaries = summary::of(comparison);
     let Some(baseline) = summaries.first() else {
-        return section("summary", "Summary").child(paragraph("No run finished."));
+        return section("summary", "In words").child(paragraph("No run finished."));
     };
     let intro = if summaries.len() > 1 {
         format!(
@@ -226,10 +234,11 @@ fn summary(comparison: &Comparison) -> Element {
     } else {
         "There is one discipline only, so there is nothing to compare it with.".into()
     };
-    section("summary", "Summary")
+    let each = element("details")
+        .child(element("summary").text("What each discipline changes"))
         .child(paragraph(intro))
-        .child(sentences(&summaries, 0))
-        .children(unmeasured(comparison))
+        .child(sentences(&summaries, 0));
+    section("summary", "In words").child(each).children(unmeasured(comparison))
 }
 
 /// Names the sources without results.

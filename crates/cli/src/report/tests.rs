@@ -12,7 +12,7 @@ use super::page;
 use super::{Provenance, figures};
 
 fn html(comparison: &Comparison, provenance: &Provenance) -> String {
-    page::html(comparison, provenance, &figures::all(comparison))
+    page::html(&fixture::answered(comparison.clone()), provenance, &figures::all(comparison))
 }
 
 pub(super) fn parsed(text: &str) -> Document<'_> {
@@ -114,7 +114,8 @@ fn every_figure_shows_every_discipline() {
 fn every_figure_is_a_file_of_its_own() {
     let directory = Directory::new("figures");
     let comparison = fixture::comparison(3, 4);
-    super::write(&directory.0, &comparison, &fixture::provenance()).unwrap();
+    super::write(&directory.0, &fixture::answered(comparison.clone()), &fixture::provenance())
+        .unwrap();
     let figures = figures::all(&comparison);
     for figure in &figures {
         let svg = fs::read_to_string(directory.0.join(format!("plots/{}.svg", figure.id))).unwrap();

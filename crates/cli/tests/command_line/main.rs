@@ -198,6 +198,29 @@ fn the_table_fits_a_terminal_and_json_is_what_the_folder_has() {
 }
 
 #[test]
+fn a_home_link_needs_no_file_and_begins_with_an_answer() {
+    let bench = Bench::new("home");
+    let link = ["compare", "--down", "5Mbps", "--up", "1 mbit"];
+    let runs = ["--seeds", "3", "--duration", "20 s", "--disciplines", "fifo,fq-codel"];
+    let text = bench.good(&[&link[..], &runs, &["--out", "home"]].concat());
+    assert!(text.contains("\nRun fq-codel instead of fifo.\n  + calls arrive within "), "{text}");
+    assert!(text.contains("  tc class replace dev eth1 parent 1: classid 1:1 htb rate 950kbit\n"));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let summary = json(&String::from_utf8(bench.bytes("home/summary.json")).unwrap());
+    let verdict = &summary["verdict"];
+    assert_eq!((&verdict["answer"], &verdict["run"][0]), (&"run".into(), &"fq-codel".into()));
+    assert_eq!(verdict["changes"][0]["effect"], "gain");
+    assert!(verdict["latency"][0]["grade"].as_str() > verdict["latency"][1]["grade"].as_str());
+    assert_eq!(summary["live_forms"][0]["label"], "fq-codel");
+    let report = String::from_utf8(bench.bytes("home/report.html")).unwrap();
+    assert!(report.contains("Run fq-codel instead of fifo.") && report.contains("download='4750'"));
+    // What is printed is what is run.
+    let printed = bench.good(&[&link[..], &["--print"]].concat());
+    let manifest = json(&String::from_utf8(bench.bytes("home/manifest.json")).unwrap());
+    assert_eq!(manifest["scenario"]["text"], printed.as_str());
+}
+
+#[test]
 fn what_two_sources_carry_stands_side_by_side() {
     let bench = small("sources");
     let runs = ["--seeds", "1", "--duration", "5 s", "--disciplines", "fifo,las-ack"];
@@ -258,6 +281,10 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&[][..], "a command is missing"),
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["compare", "--fast"], "unexpected argument '--fast'"),
+        (&["compare", "--down", "5 Mbit/s"], "found --down alone, expected --up too"),
+        (&["compare", "--down", "5 MB/s", "--up", "1 Mbps"], "'5 MB/s' is not a rate"),
+        (&["compare", "--down", "5 Mbps", "--up", "1 Mbps", "--buffer", "0 ms"], "'0 ms' is not"),
+        (&["compare", "small.toml", "--preset", "dsl"], "cannot be used with"),
         (&["compare", "missing.toml"], "missing.toml: cannot be read: No such file"),
         (&["compare", "househlod"], "built in: one of household"),
         (&["compare", "."], "cannot be read"),

@@ -108,6 +108,36 @@ fn gateways_beside_a_cell_marks_and_flow_queues_are_as_they_were() {
     }
 }
 
+/// Each is a file of `scenarios/situations` and one here, and `docs/situations.md` says
+/// whether somebody who knows such links would agree.
+const SITUATIONS: [&str; 12] = [
+    "home",
+    "gamer",
+    "dsl-uplink",
+    "lte",
+    "satellite",
+    "office",
+    "school",
+    "cafe-wifi",
+    "video",
+    "server",
+    "call",
+    "idle",
+];
+
+#[test]
+fn verdicts_on_twelve_situations_are_as_they_were() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/situations.md");
+    let page = fs::read_to_string(page).unwrap();
+    for name in SITUATIONS {
+        let file = format!("../../../../scenarios/situations/{name}.toml");
+        check(&format!("situation-{name}"), &["compare", &file], &Leaves::Tables(&[]));
+        let text = fs::read_to_string(kept(&format!("situation-{name}.txt"))).unwrap();
+        let headline = text.lines().nth(4).unwrap();
+        assert!(page.contains(headline), "docs/situations.md lacks '{headline}' for {name}");
+    }
+}
+
 fn compare(name: &str, arguments: &[&str]) {
     check(name, &[&["compare"], arguments].concat(), &Leaves::Tables(TABLES));
 }

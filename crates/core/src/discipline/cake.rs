@@ -62,6 +62,7 @@ pub const ENTRY: Entry = Entry {
     name: "cake",
     summary: "a shaper and tins; fair between hosts, then their flows, each under CoDel and BLUE",
     source: "CAKE",
+    linux: Some("cake"),
     drops: Drops::Early,
     parameters: &[BANDWIDTH, TINS, ISOLATION, RTT, OVERHEAD, MPU, FRAMING, ACK_FILTER],
     fixed: &[TINS, ISOLATION],

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     name: "codel",
     summary: "controlled delay: drops or marks at the head while packets wait too long",
     source: "Linux 7.3, RFC 8289",
+    linux: Some("codel"),
     drops: Drops::Early,
     parameters: &[
         Form::OR_RFC,

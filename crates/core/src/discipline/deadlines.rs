@@ -64,6 +64,7 @@ pub const ENTRY: Entry = Entry {
     summary: "earliest deadline first for flows with promises, low delay for best effort between \
               them",
     source: "BE",
+    linux: None,
     drops: Drops::Early,
     parameters: &[FLOWS, ASSIGNMENT, BURST, EXCESS],
     // New promises would not know what is queued under the old ones.

@@ -32,6 +32,7 @@ pub const ENTRY: Entry = Entry {
     name: "drr",
     summary: "deficit round robin: equal shares of the rate, a quantum at a time",
     source: "Shreedhar 1996",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[QUANTUM, FULL],
     fixed: &[],

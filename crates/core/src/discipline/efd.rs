@@ -32,6 +32,7 @@ pub const ENTRY: Entry = Entry {
     name: "efd",
     summary: "early flow discard: two levels; the start of each burst of a flow is high",
     source: "EFD section 3",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
     fixed: &[HIGH, LOW],

@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     summary: "EFD that counts both directions: an acknowledgement counts as the data it \
               acknowledges",
     source: "WLAN section II-A",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, HIGH, LOW],
     fixed: &[HIGH, LOW],

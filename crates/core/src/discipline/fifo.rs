@@ -18,6 +18,7 @@ pub const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; a full buffer refuses the arriving packet",
     source: "EFD section 5.2",
+    linux: Some("pfifo"),
     drops: Drops::WhenFull,
     parameters: &[],
     fixed: &[],

@@ -53,6 +53,7 @@ pub const ENTRY: Entry = Entry {
     name: "fq",
     summary: "fair queues with a limit each, idle ones first, in three bands by codepoint",
     source: "Linux 7.3",
+    linux: Some("fq"),
     drops: Drops::WhenFull,
     parameters: &[QUEUES, QUANTUM, INITIAL_QUANTUM, FLOW_LIMIT, REFILL_DELAY, MAX_RATE],
     fixed: &[QUEUES, MAX_RATE],

@@ -52,6 +52,7 @@ pub const ENTRY: Entry = Entry {
     name: "fq-codel",
     summary: "flow queues with CoDel: equal shares, sparse flows first, each queue kept short",
     source: "Linux 7.3, RFC 8290",
+    linux: Some("fq_codel"),
     drops: Drops::Early,
     parameters: &[
         Form::OR_RFC,

@@ -40,6 +40,7 @@ pub const ENTRY: Entry = Entry {
     name: "fq-pie",
     summary: "fair queues, idle ones first, each under a PIE controller of its own",
     source: "Linux 7.3, RFC 8033, RFC 8290",
+    linux: Some("fq_pie"),
     drops: Drops::Early,
     parameters: &[
         Form::OR_RFC,

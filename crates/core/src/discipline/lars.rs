@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     name: "lars",
     summary: "least attained recent service: LAS with service that decays by half in a half-life",
     source: "Heusse 2010",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[HALF_LIFE, Memory::SWEEP, Memory::IDLE],
     fixed: &[],

@@ -24,6 +24,7 @@ pub const ENTRY: Entry = Entry {
     name: "las",
     summary: "least attained service: ascending bytes that the packet's flow has sent so far",
     source: "LAS section 7",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],
     fixed: &[],

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     summary: "LAS that counts both directions: an acknowledgement counts as the data it \
               acknowledges",
     source: "WLAN section II",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[Memory::SWEEP, Memory::IDLE],
     fixed: &[],

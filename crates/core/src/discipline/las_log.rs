@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     name: "las-log",
     summary: "LAS in which flows of a priority class rank by a logarithm of their service",
     source: "LAS section 6",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[K, UNIT, Memory::SWEEP, Memory::IDLE],
     fixed: &[],

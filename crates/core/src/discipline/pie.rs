@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     name: "pie",
     summary: "proportional integral controller: random early drops that hold the delay at a target",
     source: "Linux 7.3, RFC 8033",
+    linux: Some("pie"),
     drops: Drops::Early,
     parameters: &[
         Form::OR_RFC,

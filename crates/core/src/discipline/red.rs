@@ -66,6 +66,7 @@ pub const ENTRY: Entry = Entry {
     name: "red",
     summary: "random early detection: random drops or marks as the average queue grows",
     source: "Linux 7.3, Floyd 1993",
+    linux: Some("red"),
     drops: Drops::Early,
     parameters: PARAMETERS,
     fixed: &[Form::OR_PAPER],

@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     name: "run2c",
     summary: "two levels: the first bytes of each flow's life are high, the rest low",
     source: "EFD sections 2 and 5.2",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
     fixed: &[],

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Run2C that counts both directions: an acknowledgement counts as the data it \
               acknowledges",
     source: "WLAN section IV",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, Memory::SWEEP, Memory::IDLE],
     fixed: &[],

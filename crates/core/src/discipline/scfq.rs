@@ -32,6 +32,7 @@ pub const ENTRY: Entry = Entry {
     name: "scfq",
     summary: "self-clocked fair queueing: equal shares of the rate for all backlogged flows",
     source: "Golestani 1994",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[],
     fixed: &[],

@@ -44,6 +44,7 @@ pub const ENTRY: Entry = Entry {
     name: "sfq",
     summary: "stochastic fairness queueing: round robin over queues that flows are hashed to",
     source: "Linux 7.3, McKenney 1990",
+    linux: Some("sfq"),
     drops: Drops::WhenFull,
     parameters: &[Form::OR_PAPER, QUEUES, QUANTUM, FLOWS, DEPTH],
     fixed: &[Form::OR_PAPER, QUEUES],

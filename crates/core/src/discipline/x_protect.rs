@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     name: "x-protect",
     summary: "Run2C for flows with a packet that passed a random test; all others are high",
     source: "EFD section 5.1",
+    linux: None,
     drops: Drops::WhenFull,
     parameters: &[THRESHOLD, PROBABILITY, Memory::SWEEP, Memory::IDLE],
     fixed: &[],

@@ -187,6 +187,7 @@ pub(super) mod tests {
         name: "promising",
         summary: "for this test",
         source: "none",
+        linux: None,
         drops: Drops::WhenFull,
         parameters: &[Parameter {
             name: "flows",

@@ -10,7 +10,7 @@ use tidegate_sim::scenario::{Scenario, TrafficKind};
 
 use super::{DelayResult, DistributionPoint, distribution, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
-use crate::{Centre, Sample};
+use crate::{Centre, Sample, e_model};
 
 /// One source of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,10 @@ pub struct TrafficResult {
     /// Datagrams that arrived after the deadline or never, divided by those that were due.
     #[serde(default)]
     pub late_ratio: Option<Sample>,
+    /// What it would be worth as a telephone call, R from 0 to 100
+    /// ([`crate::e_model`]); of streams of datagrams, not of captures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_rating: Option<Sample>,
     /// Of a source of pages, how they loaded; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageResult>,
@@ -223,6 +227,15 @@ impl TrafficResult {
             value: |it| Value::Sample(it.late_ratio.as_ref()),
         },
         Measure {
+            name: "call_rating",
+            heading: "Call, R",
+            headline: Some("Quality as a call, R of 100"),
+            quantity: Quantity::Plain,
+            better: Better::More,
+            tables: &[Self::DATAGRAMS],
+            value: |it| Value::Sample(it.call_rating.as_ref()),
+        },
+        Measure {
             name: "delay_mean_s",
             heading: "Delay, mean",
             headline: None,
@@ -296,6 +309,11 @@ impl TrafficResult {
         let loss = |source: &TrafficSummary| {
             (source.datagrams > 0).then(|| source.datagrams_lost as f64 / source.datagrams as f64)
         };
+        let call = |source: &TrafficSummary| {
+            e_model::rating_of(source.delay.distribution(), loss(source)?)
+                // Nothing arrives: as bad as it can be, not unknown.
+                .or((source.datagrams_lost > 0).then_some(0.0))
+        };
         TrafficResult {
             name: scenario.traffic[index].name.clone(),
             datagrams: sources().any(|source| source.datagrams > 0),
@@ -308,12 +326,18 @@ impl TrafficResult {
             loss_ratio: mean(&loss),
             deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
             late_ratio: mean(&TrafficSummary::late_ratio),
+            call_rating: is_stream(&scenario.traffic[index].kind).then(|| mean(&call)).flatten(),
             pages: PageResult::of(scenario, index, runs),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),
             progress: progress(runs[0], index),
         }
     }
+}
+
+/// Whether somebody may be at the other end who listens or plays.
+fn is_stream(kind: &TrafficKind) -> bool {
+    matches!(kind, TrafficKind::Cbr { .. } | TrafficKind::Frames { .. })
 }
 
 impl PageResult {

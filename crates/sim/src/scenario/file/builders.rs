@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use tidegate_core::buffer::Limit;
 use tidegate_core::discipline::fifo;
 use tidegate_core::{Buffer, Rate, Span};
 
@@ -52,7 +53,7 @@ impl Dumbbell {
         let rate = self.rate.clone().unwrap_or(syntax::Capacity::Rate(BOTTLENECK));
         let bottleneck = capacity(&rate, data)?;
         let delay = or(self.delay, EDGE_DELAY);
-        let tested = QueueSpec::Tested(or(self.buffer, Buffer::default()));
+        let tested = QueueSpec::Tested(held(self.buffer, &bottleneck));
         let numbered = |role: &str| -> Vec<String> {
             (1..=pairs).map(|number| format!("{role}{number}")).collect()
         };
@@ -89,7 +90,6 @@ impl Access {
         let lan = Capacity::Fixed(or(self.lan_rate, LAN));
         let lan_delay = or(self.lan_delay, LAN_DELAY);
         let delay = or(self.delay, ACCESS_DELAY);
-        let buffer = or(self.buffer, Buffer::default());
         let server_delays: Vec<Span> = match &self.servers {
             Some(delays) if delays.is_empty() => {
                 let expected = "the delay of at least one server";
@@ -104,23 +104,25 @@ impl Access {
         for host in &hosts {
             topology.layout.both_ways(host, "router", &lan, lan_delay);
         }
+        let down = capacity(&self.down, data)?;
         topology.layout.add(NewLink {
             name: "down".into(),
             from: "isp",
             to: "router",
-            capacity: capacity(&self.down, data)?,
+            queue: QueueSpec::Tested(held(self.down_buffer.or(self.buffer), &down)),
+            capacity: down,
             delay,
             loss: 0.0,
-            queue: QueueSpec::Tested(or(self.down_buffer, buffer)),
         });
+        let up = capacity(&self.up, data)?;
         topology.layout.add(NewLink {
             name: "up".into(),
             from: "router",
             to: "isp",
-            capacity: capacity(&self.up, data)?,
+            queue: QueueSpec::Tested(held(self.up_buffer.or(self.buffer), &up)),
+            capacity: up,
             delay,
             loss: 0.0,
-            queue: QueueSpec::Tested(or(self.up_buffer, buffer)),
         });
         // The core of the network has room for everybody.
         for (server, delay) in servers.iter().zip(server_delays) {
@@ -152,8 +154,7 @@ impl Wifi {
         let count = stations.value.0;
         let stations = numbered("station", count);
         let hosts = numbered("host", self.hosts.map_or(count, |hosts| hosts.0));
-        let queue = QueueSpec::Tested(or(self.buffer, Buffer::default()));
-        self.cell(queue)?.lay_out(&mut topology.layout, "accesspoint", &stations);
+        self.cell(QueueSpec::Tested)?.lay_out(&mut topology.layout, "accesspoint", &stations);
         let router = Capacity::Fixed(or(self.router_rate, ROUTER));
         topology.layout.both_ways("accesspoint", "router", &router, Span::ZERO);
         let wired = Capacity::Fixed(or(self.wired_rate, WIRED));
@@ -190,22 +191,31 @@ impl Wifi {
             Some(queue) => disciplines::choice(&queue.value, &queue.place, &[], data)?,
             None => DisciplineChoice::with_defaults(&fifo::ENTRY),
         };
-        self.cell(QueueSpec::Fixed(choice, or(self.buffer, Buffer::default())))
+        self.cell(|buffer| QueueSpec::Fixed(choice, buffer))
     }
 
-    /// The cell itself, with this queue at its access point.
-    fn cell(&self, downlink: QueueSpec) -> Result<WirelessCell, Mistake> {
+    /// The cell itself, with the queue that `downlink` makes of the buffer at its
+    /// access point. A buffer in time is what the fastest station's rate sends in it.
+    fn cell(&self, downlink: impl FnOnce(Buffer) -> QueueSpec) -> Result<WirelessCell, Mistake> {
         let Sending { modulations, aggregation } = self.sending()?;
+        let fastest = modulations.iter().map(|it| it.rate()).max().unwrap_or(WIRED);
+        let held = |limit: Option<Text<Limit>>| or(limit, Buffer::default().into()).at(fastest);
         Ok(WirelessCell {
             modulations,
             frame_error: share(self.frame_error.as_ref())?,
             aggregation,
             airtime_fairness: self.airtime_fairness.unwrap_or(false),
             immediate_replies: self.immediate_replies.unwrap_or(false),
-            downlink,
-            station_buffer: or(self.station_buffer, Buffer::default()),
+            downlink: downlink(held(self.buffer)),
+            station_buffer: held(self.station_buffer),
         })
     }
+}
+
+/// What a queue in front of a link holds. Without a limit nothing queues there, so that
+/// the rate that such a link is taken to have decides nothing.
+fn held(limit: Option<Text<Limit>>, link: &Capacity) -> Buffer {
+    or(limit, Buffer::default().into()).at(link.rate().unwrap_or(LAN))
 }
 
 fn or<T>(written: Option<Text<T>>, default: T) -> T {

@@ -191,7 +191,7 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
         setup.delay = within(delay, Span::ZERO, Span::seconds(10))?;
     }
     if let Some(buffer) = written.buffer {
-        setup.buffer = buffer.0;
+        setup.buffer = buffer.0.at(setup.rate);
     }
     if let Some(rate) = &written.uplink_rate {
         setup.uplink.rate = Some(within(rate, Rate(1_000), Rate(10_000_000_000))?);
@@ -206,7 +206,8 @@ fn link(written: &Link, setup: &mut Setup, data: &dyn DataFiles) -> Result<(), M
                 Some(queue) => disciplines::choice(&queue.value, &queue.place, &[], data)?,
                 None => DisciplineChoice::with_defaults(&fifo::ENTRY),
             };
-            setup.uplink.queue = Some((discipline, buffer.value.0));
+            let rate = setup.uplink.rate.unwrap_or(setup.rate);
+            setup.uplink.queue = Some((discipline, buffer.value.0.at(rate)));
         }
         (None, None) => {}
     }

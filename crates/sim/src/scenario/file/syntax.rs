@@ -11,7 +11,8 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
-use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_core::buffer::Limit;
+use tidegate_core::{Bytes, Rate, Span};
 
 mod greedy;
 mod pages;
@@ -97,7 +98,7 @@ pub(super) struct Dumbbell {
     /// Propagation delay of each link. Default: 1 ms.
     pub(super) delay: Option<Text<Span>>,
     /// Buffer of the bottleneck. Default: 300 packets.
-    pub(super) buffer: Option<Text<Buffer>>,
+    pub(super) buffer: Option<Text<Limit>>,
 }
 
 /// Nodes `host1`.. in the group `hosts` - `router` - `isp` - `server1`.. in
@@ -115,11 +116,11 @@ pub(super) struct Access {
     /// Propagation delay of the access link, each way. Default: 5 ms.
     pub(super) delay: Option<Text<Span>>,
     /// Buffer of both directions, unless one has its own. Default: 300 packets.
-    pub(super) buffer: Option<Text<Buffer>>,
+    pub(super) buffer: Option<Text<Limit>>,
     /// Buffer towards the user.
-    pub(super) down_buffer: Option<Text<Buffer>>,
+    pub(super) down_buffer: Option<Text<Limit>>,
     /// Buffer from the user.
-    pub(super) up_buffer: Option<Text<Buffer>>,
+    pub(super) up_buffer: Option<Text<Limit>>,
     /// Rate between hosts and router. Default: 1 Gbit/s.
     pub(super) lan_rate: Option<Text<Rate>>,
     /// Propagation delay between hosts and router. Default: 1 ms.
@@ -168,9 +169,9 @@ pub(super) struct Wifi {
     /// around a gateway, where it is not under test. Default: fifo.
     pub(super) queue: Option<At<Named>>,
     /// Buffer of the downlink, or of each of its queues. Default: 300 packets.
-    pub(super) buffer: Option<Text<Buffer>>,
+    pub(super) buffer: Option<Text<Limit>>,
     /// Buffer of each station. Default: 300 packets.
-    pub(super) station_buffer: Option<Text<Buffer>>,
+    pub(super) station_buffer: Option<Text<Limit>>,
     /// Number of hosts. Default: as many as stations.
     pub(super) hosts: Option<Hosts>,
     /// Rate between hosts and router. Default: 100 Mbit/s.
@@ -217,7 +218,7 @@ pub(super) struct Link {
     /// The queue in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
     /// Limit of the queue. Default unless the queue is unbounded: 300 packets.
-    pub(super) buffer: Option<Quantity<Buffer>>,
+    pub(super) buffer: Option<Quantity<Limit>>,
     /// There is no way back. Default: false.
     pub(super) one_way: Option<bool>,
     /// What differs on the way back. Capacity, delay and loss are otherwise the
@@ -240,7 +241,7 @@ pub(super) struct Back {
     /// The queue in front of it. Default: 'unbounded'.
     pub(super) queue: Option<At<Queue>>,
     /// Limit of the queue. Default unless the queue is unbounded: 300 packets.
-    pub(super) buffer: Option<Quantity<Buffer>>,
+    pub(super) buffer: Option<Quantity<Limit>>,
 }
 
 /// How TCP behaves. Without a profile, the settings change the surrounding one.

@@ -106,6 +106,11 @@ fn mistakes_of_value() {
             ("rate = \"10 Mbit/s\"", "rate = { trace = \"missing\" }"),
             ("buffer = \"300 packets\"", "buffer = \"0 packets\""),
             ("buffer = \"300 packets\"", "buffer = \"1000000000000 packets\""),
+            ("buffer = \"300 packets\"", "buffer = \"0 ms\""),
+            (
+                "rate = \"10 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"tested\"\nbuffer = \"300 packets\"",
+                "queue = \"tested\"\nbuffer = \"100 ms\"",
+            ),
             ("load = \"8 Mbit/s\"", "count = -3"),
             ("load = \"8 Mbit/s\"", "count = 1000000000000"),
             ("load = \"8 Mbit/s\"", "per_second = 0"),
@@ -278,6 +283,30 @@ fn the_access_link_is_what_somebody_would_write_out() {
         "\"hosts\"",
     );
     assert_eq!(format!("{built:#?}"), format!("{written:#?}"));
+}
+
+#[test]
+fn a_buffer_in_time_is_what_the_link_behind_it_sends() {
+    for (topology, written) in [
+        (
+            "[access]\nhosts = 1\ndown = \"20 Mbps\"\nup = \"5 mbit\"\n\
+             buffer = \"100 ms\"\nup_buffer = \"200 ms\"",
+            "[access]\nhosts = 1\ndown = \"20 Mbit/s\"\nup = \"5 Mbit/s\"\n\
+             buffer = \"250 kB\"\nup_buffer = \"125 kB\"",
+        ),
+        (
+            "[access]\nhosts = 1\ndown = \"1 Gbps\"\nup = \"1 gbit\"\nbuffer = \"1 ms\"",
+            "[access]\nhosts = 1\ndown = \"1 Gbit/s\"\nup = \"1 Gbit/s\"\nbuffer = \"125 kB\"",
+        ),
+        (
+            "[wifi]\nstations = 2\nhosts = 1\nbuffer = \"10 ms\"\n[groups]\nservers = [\"host1\"]",
+            "[wifi]\nstations = 2\nhosts = 1\nbuffer = \"67500 B\"\n[groups]\nservers = [\"host1\"]",
+        ),
+    ] {
+        let to = if topology.contains("wifi") { "\"stations\"" } else { "\"hosts\"" };
+        let [one, other] = [topology, written].map(|it| whole(it, "\"servers\"", to));
+        assert_eq!(format!("{one:#?}"), format!("{other:#?}"), "{topology}");
+    }
 }
 
 #[test]

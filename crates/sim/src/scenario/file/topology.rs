@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use tidegate_core::buffer::Limit;
 use tidegate_core::{Buffer, Span};
 
 use super::data::{DataFiles, load_text};
@@ -82,7 +83,7 @@ impl Topology {
         let capacity = link.rate.as_ref().map(|rate| capacity(rate, data)).transpose()?;
         let capacity = capacity.unwrap_or(Capacity::Unlimited);
         let delay = link.delay.map_or(Span::ZERO, |delay| delay.0);
-        let queue = queue(link.queue.as_ref(), link.buffer.as_ref(), data)?;
+        let queue = queue(link.queue.as_ref(), link.buffer.as_ref(), &capacity, data)?;
         let loss = share(link.loss.as_ref())?;
         let (mut back_capacity, mut back_delay, mut back_loss) = (capacity.clone(), delay, loss);
         let mut back_queue = QueueSpec::Unbounded;
@@ -92,7 +93,8 @@ impl Topology {
             }
             back_delay = back.delay.map_or(delay, |delay| delay.0);
             back_loss = if back.loss.is_some() { share(back.loss.as_ref())? } else { loss };
-            back_queue = self::queue(back.queue.as_ref(), back.buffer.as_ref(), data)?;
+            back_queue =
+                self::queue(back.queue.as_ref(), back.buffer.as_ref(), &back_capacity, data)?;
         }
         let (starts, ends) =
             (self.ends_of(&link.from, document)?, self.ends_of(&link.to, document)?);
@@ -292,10 +294,19 @@ pub(super) fn share(written: Option<&At<f64>>) -> Result<f64, Mistake> {
 
 fn queue(
     written: Option<&At<Queue>>,
-    buffer: Option<&At<Text<Buffer>>>,
+    buffer: Option<&At<Text<Limit>>>,
+    capacity: &Capacity,
     data: &dyn DataFiles,
 ) -> Result<QueueSpec, Mistake> {
-    let limit = buffer.map_or_else(Buffer::default, |buffer| buffer.value.0);
+    let limit = match (buffer, capacity.rate()) {
+        (None, _) => Buffer::default(),
+        (Some(buffer), Some(rate)) => buffer.value.0.at(rate),
+        (Some(At { value: Text(Limit::Amount(buffer)), .. }), None) => *buffer,
+        (Some(At { value: Text(Limit::Time(time)), place }), None) => {
+            let expected = "packets or a size, since a link without a rate sends all at once";
+            return Err(Mistake::at(place, format!("a buffer of {time}"), expected));
+        }
+    };
     match (written.map(|queue| (&queue.value, queue)), buffer) {
         (Some((Queue::Tested, _)), _) => Ok(QueueSpec::Tested(limit)),
         (Some((Queue::Fixed(named), queue)), _) => Ok(QueueSpec::Fixed(

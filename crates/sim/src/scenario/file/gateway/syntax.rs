@@ -6,7 +6,8 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Unexpected, Visitor};
-use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_core::buffer::Limit;
+use tidegate_core::{Bytes, Rate, Span};
 
 use super::super::syntax::{Order, Protocol, Sizes, Tcp, Wifi};
 use super::super::values::{At, Count, Named, Positive, Quantity, Seeds, Text};
@@ -75,13 +76,13 @@ pub(super) struct Link {
     /// The discipline of the queue at the provider's end. Default: fifo.
     pub(super) queue: Option<At<Named>>,
     /// What that queue holds. Default: 61 kB.
-    pub(super) buffer: Option<Text<Buffer>>,
+    pub(super) buffer: Option<Text<Limit>>,
     /// Rate of the access link's uplink. Default: that of the link.
     pub(super) uplink_rate: Option<Quantity<Rate>>,
     /// The discipline of the uplink's queue, which is at the gateway. Default: fifo.
     pub(super) uplink_queue: Option<At<Named>>,
     /// What that queue holds. Default: everything.
-    pub(super) uplink_buffer: Option<At<Text<Buffer>>>,
+    pub(super) uplink_buffer: Option<At<Text<Limit>>>,
     /// Rate of each client's link, either way. Default: 10 Mbit/s.
     pub(super) client_rate: Option<Quantity<Rate>>,
     /// One-way delay of a client's link. Default: 2 ms.

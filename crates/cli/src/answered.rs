@@ -1,0 +1,33 @@
+//! The results of a comparison with the answer first: what `--json` prints, and what the
+//! table and the report are made of.
+
+use serde::Serialize;
+use tidegate_sim::scenario::Scenario;
+use tidegate_study::comparison::Comparison;
+use tidegate_study::verdict::{Answer, Verdict};
+
+use crate::live_form::{self, LiveForm};
+
+/// A comparison and what it comes to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answered {
+    /// What to run, and why.
+    pub(crate) verdict: Verdict,
+    /// How to run it: one for each discipline that the verdict names.
+    pub(crate) live_forms: Vec<LiveForm>,
+    /// What it was decided on.
+    #[serde(flatten)]
+    pub(crate) comparison: Comparison,
+}
+
+impl Answered {
+    /// The verdict on `comparison`, with the lines for the links of its `scenario`.
+    pub(crate) fn of(scenario: &Scenario, comparison: Comparison) -> Answered {
+        let verdict = Verdict::of(&comparison);
+        let named = |label: &String| scenario.disciplines.iter().find(|it| it.label == *label);
+        // What may be better is nothing to type yet.
+        let run = verdict.run.iter().filter(|_| verdict.answer == Answer::Run).filter_map(named);
+        let live_forms = run.filter_map(|choice| live_form::of(choice, scenario)).collect();
+        Answered { verdict, live_forms, comparison }
+    }
+}

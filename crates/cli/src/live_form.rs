@@ -1,0 +1,303 @@
+//! The lines that put a discipline in front of a real link: for `tc` of Linux, and for
+//! SQM of OpenWrt.
+//!
+//! A queue can only be scheduled where it is. That is at the slowest link, and whoever
+//! owns a router owns neither the modem behind it nor the provider's end of the line. So
+//! the lines hold traffic back to a little less than the link carries, and the queue
+//! builds up in the router: upwards in front of the port to the provider, downwards on a
+//! device that stands for what that port receives. The discipline and its Linux name come
+//! from the registry; the rates from the scenario.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use tidegate_core::Rate;
+use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
+
+use crate::output;
+
+/// The router's port to the provider, as OpenWrt's documentation calls it.
+const PORT: &str = "eth1";
+/// What stands for that port's incoming traffic.
+const INCOMING: &str = "ifb4eth1";
+/// How much of the link's rate is used, in per cent. SQM's guide begins with 80 to 95; the
+/// link of a scenario carries what it says, so that little is given away.
+const PERCENT: u64 = 95;
+
+/// How a discipline is put in front of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct LiveForm {
+    /// The discipline's label in the comparison.
+    pub(crate) label: String,
+    /// What to know before typing.
+    pub(crate) notes: Vec<String>,
+    /// For a shell of Linux, as root; empty if nothing is to be typed.
+    pub(crate) tc: Vec<String>,
+    /// What undoes that.
+    pub(crate) undo: Vec<String>,
+    /// For a shell of OpenWrt; empty if its SQM does not have the discipline.
+    pub(crate) sqm: Vec<String>,
+}
+
+/// Of equals, the one that takes the fewest lines.
+pub(crate) fn simplest(forms: &[LiveForm]) -> Option<&LiveForm> {
+    forms.iter().min_by_key(|form| form.tc.len())
+}
+
+impl LiveForm {
+    /// The lines of `tc` for a terminal, what is around them in lines of at most `width`
+    /// columns. Those of SQM are in the report.
+    pub(crate) fn text(&self, width: usize) -> String {
+        let notes = self.notes.join(" ");
+        if self.tc.is_empty() {
+            return output::filled("", &format!("To run {}: {notes}", self.label), width);
+        }
+        let mut text = format!("To run {} on Linux:\n", self.label);
+        for line in &self.tc {
+            text.push_str(&format!("  {line}\n"));
+        }
+        let more = if self.sqm.is_empty() {
+            "The report has what undoes these lines."
+        } else {
+            "The report has the lines for OpenWrt's SQM, and what undoes these."
+        };
+        text + &output::filled("", &format!("{notes} {more}"), width)
+    }
+}
+
+/// Which way a link leads, as seen from the router.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+}
+
+/// The form of a discipline on the tested links of `scenario`; `None` if Linux has none.
+pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveForm> {
+    let kind = choice.entry.linux?;
+    let tested = || scenario.links.iter().filter(|link| matches!(link.queue, QueueSpec::Tested(_)));
+    let mut form = LiveForm {
+        label: choice.label.clone(),
+        notes: Vec::new(),
+        tc: Vec::new(),
+        undo: Vec::new(),
+        sqm: Vec::new(),
+    };
+    if tested().any(|link| matches!(link.capacity, Capacity::Downlink(_))) {
+        form.notes.push(at_an_access_point(kind).into());
+        return Some(form);
+    }
+    // Several links one way are one port each; the first stands for all.
+    let first = |way| tested().find(|link| way_of(link) == way);
+    let rates = [Way::Up, Way::Down].map(|way| first(way).and_then(|link| link.capacity.rate()));
+    let [up, down] = rates.map(|rate| rate.map(shaped));
+    if let (Some(_), None) = (up, down) {
+        form.notes.push(format!(
+            "{PORT} is the slow port itself, with its queue in this machine. Behind a modem, a \
+             shaper has to hold the traffic back first."
+        ));
+        form.tc = vec![format!("tc qdisc replace dev {PORT} root {}", leaf(&kind))];
+        form.undo = vec![format!("tc qdisc del dev {PORT} root")];
+        return Some(form);
+    }
+    form.notes.push(format!(
+        "{PORT} is the port towards the slow link; {PERCENT}% of the link's rate keeps the queue \
+         on this side."
+    ));
+    if tested().any(|link| matches!(link.capacity, Capacity::Trace(_))) {
+        form.notes.push(
+            "The link's rate varies, and these are of its mean: where calls matter most, take \
+             what it always carries, or a script that follows the rate (cake-autorate)."
+                .into(),
+        );
+    }
+    let (options, others) = options(choice);
+    if !others.is_empty() {
+        form.notes.push(format!(
+            "It was compared with {}: add that in the words of 'man tc-{kind}'.",
+            others.join(", ")
+        ));
+    }
+    let kind = format!("{kind}{options}");
+    if let Some(rate) = up {
+        form.tc.extend(queue(PORT, &kind, rate, Way::Up));
+        form.undo.push(format!("tc qdisc del dev {PORT} root"));
+    }
+    if let Some(rate) = down {
+        form.tc.extend([
+            format!("ip link add name {INCOMING} type ifb"),
+            format!("ip link set dev {INCOMING} up"),
+            format!("tc qdisc add dev {PORT} ingress"),
+            format!(
+                "tc filter add dev {PORT} ingress matchall action mirred egress redirect dev \
+                 {INCOMING}"
+            ),
+        ]);
+        form.tc.extend(queue(INCOMING, &kind, rate, Way::Down));
+        form.undo.push(format!("tc qdisc del dev {PORT} ingress"));
+        form.undo.push(format!("ip link del {INCOMING}"));
+    }
+    form.sqm = sqm(&kind, up, down);
+    Some(form)
+}
+
+/// What Linux has on its own on an access point.
+fn at_an_access_point(kind: &str) -> &'static str {
+    if kind == "fq_codel" {
+        "Linux's Wi-Fi stack has FQ-CoDel for each station built in and on, with drivers that use \
+         its queues (ath9k, ath10k, mt76, iwlwifi): there is nothing to type."
+    } else {
+        "Linux's Wi-Fi stack has FQ-CoDel for each station built in, and its queues cannot be \
+         replaced by tc."
+    }
+}
+
+/// The names of links say which way they lead: those of `[access]` do.
+fn way_of(link: &LinkSpec) -> Way {
+    if link.name.to_lowercase().contains("down") { Way::Down } else { Way::Up }
+}
+
+fn shaped(rate: Rate) -> Rate {
+    Rate(rate.0 / 100 * PERCENT)
+}
+
+/// In the words of `tc`, in kbit/s.
+fn kbit(rate: Rate) -> u64 {
+    (rate.0 / 1_000).max(1)
+}
+
+/// The parameters that differ from the defaults: those that `tc` calls the same as its
+/// options, the others in words.
+fn options(choice: &DisciplineChoice) -> (String, Vec<String>) {
+    const THE_SAME: [&str; 3] = ["rtt", "target", "interval"];
+    let usual = DisciplineChoice::with_defaults(choice.entry).parameters();
+    let set = choice.parameters().into_iter().filter(|it| !usual.contains(it));
+    let (mut options, mut others) = (String::new(), Vec::new());
+    for (name, text) in set {
+        if THE_SAME.contains(&name) {
+            let _ = write!(options, " {name} {}us", choice.settings.span(name).0 / 1_000);
+        } else {
+            others.push(format!("{} {text}", name.replace('_', " ")));
+        }
+    }
+    (options, others)
+}
+
+/// A queue of this kind on `device`, held back to `rate`.
+fn queue(device: &str, kind: &str, rate: Rate, way: Way) -> Vec<String> {
+    let rate = kbit(rate);
+    if let Some(options) = kind.strip_prefix("cake") {
+        // It holds traffic back by itself. 'nat' tells the hosts behind a router apart, and
+        // 'ingress' counts what it drops, since that has crossed the link already.
+        let way = if way == Way::Down { " ingress" } else { "" };
+        return vec![format!(
+            "tc qdisc replace dev {device} root cake bandwidth {rate}kbit nat{way}{options}"
+        )];
+    }
+    let leaf = leaf(kind);
+    vec![
+        format!("tc qdisc replace dev {device} root handle 1: htb default 1"),
+        format!("tc class replace dev {device} parent 1: classid 1:1 htb rate {rate}kbit"),
+        format!("tc qdisc replace dev {device} parent 1:1 {leaf}"),
+    ]
+}
+
+/// A queue with its defaults; RED is the only one that has no limit of its own.
+fn leaf(kind: &str) -> &str {
+    if kind == "red" { "red limit 400000 avpkt 1000" } else { kind }
+}
+
+/// The same for SQM, which has scripts for two of them.
+fn sqm(kind: &str, up: Option<Rate>, down: Option<Rate>) -> Vec<String> {
+    let (kind, options) = kind.split_once(' ').unwrap_or((kind, ""));
+    let script = match kind {
+        "cake" => "layer_cake.qos",
+        "fq_codel" => "simple.qos",
+        _ => return Vec::new(),
+    };
+    // Zero is what SQM takes for a direction that is left alone.
+    let [up, down] = [up, down].map(|rate| rate.map_or(0, kbit));
+    let set = |option: &str, value: &str| format!("uci set sqm.@queue[0].{option}='{value}'");
+    let mut lines = vec![
+        "opkg update && opkg install sqm-scripts".into(),
+        set("interface", PORT),
+        set("enabled", "1"),
+        set("download", &down.to_string()),
+        set("upload", &up.to_string()),
+        set("qdisc", kind),
+        set("script", script),
+    ];
+    if !options.is_empty() {
+        // Both take the words of 'tc', and only when these two switches are on.
+        lines.extend(["qdisc_advanced", "qdisc_really_really_advanced"].map(|it| set(it, "1")));
+        lines.extend(["eqdisc_opts", "iqdisc_opts"].map(|it| set(it, options)));
+    }
+    lines.push("uci commit sqm && service sqm restart".into());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::registry;
+
+    use super::*;
+    use crate::builtin::{self, SCENARIOS};
+
+    fn form(scenario: &str, discipline: &str) -> Option<LiveForm> {
+        let scenario = builtin::find(SCENARIOS, scenario).unwrap().scenario();
+        of(&discipline.parse().unwrap(), &scenario)
+    }
+
+    #[test]
+    fn both_directions_of_a_household_are_held_back_a_little() {
+        let cake = form("household", "cake").unwrap();
+        assert_eq!(
+            cake.tc,
+            [
+                "tc qdisc replace dev eth1 root cake bandwidth 4750kbit nat",
+                "ip link add name ifb4eth1 type ifb",
+                "ip link set dev ifb4eth1 up",
+                "tc qdisc add dev eth1 ingress",
+                "tc filter add dev eth1 ingress matchall action mirred egress redirect dev ifb4eth1",
+                "tc qdisc replace dev ifb4eth1 root cake bandwidth 19000kbit nat ingress",
+            ]
+        );
+        assert!(cake.sqm.contains(&"uci set sqm.@queue[0].download='19000'".into()));
+        assert_eq!(cake.notes.len(), 1);
+        let fq_codel = form("household", "fq-codel").unwrap();
+        assert_eq!(
+            fq_codel.tc[1],
+            "tc class replace dev eth1 parent 1: classid 1:1 htb rate 4750kbit"
+        );
+        assert_eq!(fq_codel.tc[2], "tc qdisc replace dev eth1 parent 1:1 fq_codel");
+        assert!(fq_codel.sqm.contains(&"uci set sqm.@queue[0].script='simple.qos'".into()));
+    }
+
+    #[test]
+    fn a_port_whose_queue_is_here_needs_no_shaper() {
+        let form = form("dumbbell", "fq-codel").unwrap();
+        assert_eq!(form.tc, ["tc qdisc replace dev eth1 root fq_codel"]);
+        assert!(form.sqm.is_empty() && form.text(80).contains("the slow port itself"));
+    }
+
+    #[test]
+    fn every_queue_of_linux_has_lines_and_the_others_say_that_they_have_none() {
+        for entry in registry::DISCIPLINES {
+            let form = form("household", entry.name);
+            assert_eq!(form.is_some(), entry.linux.is_some(), "{}", entry.name);
+            assert!(form.is_none_or(|form| !form.tc.is_empty()));
+        }
+    }
+
+    #[test]
+    fn other_settings_a_varying_rate_and_a_cell_are_noted() {
+        let set = form("household", "cake:rtt=30ms:tins=besteffort").unwrap();
+        assert!(set.notes[1].contains("tins besteffort"), "{:?}", set.notes);
+        assert!(set.tc[0].ends_with("4750kbit nat rtt 30000us"), "{:?}", set.tc);
+        assert!(set.sqm.contains(&"uci set sqm.@queue[0].iqdisc_opts='rtt 30000us'".into()));
+        let varying = form("cellular", "cake").unwrap();
+        assert!(varying.notes[1].contains("varies"), "{:?}", varying.notes);
+        let cell = form("wifi-ac", "fq-codel").unwrap();
+        assert!(cell.tc.is_empty() && cell.notes[0].contains("nothing to type"));
+    }
+}

@@ -1,0 +1,196 @@
+//! The head of the report: the verdict in words, who wins what, and the lines to type.
+
+use tidegate_study::measure::Quantity;
+use tidegate_study::verdict::{Contest, ContestResult, Effect, Grade, Latency, Need, Verdict};
+
+use super::answer;
+use super::figures::Figure;
+use super::markup::{Element, element};
+use super::number::{Unit, Units, brief, short};
+use super::page::{link, paragraph, section};
+use super::tables::{Table, cell, row_name};
+use crate::live_form::{self, LiveForm};
+
+/// Shown where nothing was measured.
+const NOTHING: &str = "–";
+
+/// The section.
+pub(super) fn verdict(verdict: &Verdict, forms: &[LiveForm], figures: &[Figure]) -> Element {
+    let words = answer::words(verdict);
+    let points = words.points.iter().map(|point| {
+        let (class, name) = effect(point.effect);
+        let mark = mark(name, symbol(point.effect));
+        let figure = point.about.as_ref().and_then(|it| figure_of(it.0, &it.1, figures));
+        let figure = figure.map(|it| {
+            element("span").text(" ").child(link(&format!("figure-{}", it.id), "Figure"))
+        });
+        // What is claimed stands out; the numbers behind it do not.
+        let claim = point.text.find(" (").unwrap_or(point.text.len());
+        element("li")
+            .child(mark)
+            .child(element("span").class(class).text(&point.text[..claim]))
+            .text(&point.text[claim..])
+            .children(figure)
+    });
+    let points: Vec<_> = points.collect();
+    let points = (!points.is_empty()).then(|| element("ul").class("points").children(points));
+    let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
+        .then(|| matrix(verdict, figures).html());
+    section("verdict", "Verdict")
+        .child(paragraph(words.headline).class("headline"))
+        .children(points)
+        .children(words.grade.into_iter().chain(words.asides).map(paragraph))
+        .children(matrix)
+        .children(to_type(forms))
+}
+
+/// Who wins what: a row for each discipline, a column for each need.
+fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
+    let head = |contest: &Contest| {
+        let text = match unit(contest).name {
+            "" => heading(contest),
+            name => format!("{} ({name})", heading(contest)),
+        };
+        let heading = element("th").with("scope", "col");
+        match figure_of(contest.need, &contest.source, figures) {
+            Some(figure) => heading.child(link(&format!("figure-{}", figure.id), &text)),
+            None => heading.text(text),
+        }
+    };
+    let column = |text: &str| element("th").with("scope", "col").text(text);
+    let graded = verdict.latency.iter().any(|it| it.grade.is_some());
+    let columns = std::iter::once(column(""))
+        .chain(graded.then(|| column("Latency under load")))
+        .chain(verdict.contests.iter().map(head));
+    let row = |(place, latency): (usize, &Latency)| {
+        let results = verdict.contests.iter().map(|it| result(unit(it), &it.results[place]));
+        std::iter::once(row_name(place, &latency.label))
+            .chain(graded.then(|| grade(latency)))
+            .chain(results)
+            .collect()
+    };
+    let scale = Grade::SCALE.iter().map(|(grade, below)| match below {
+        below if below.is_finite() => format!("{grade} below {}", short(Quantity::Time, *below)),
+        _ => format!("{grade} else"),
+    });
+    let scale: Vec<_> = scale.collect();
+    let baseline = verdict.baseline.as_deref().unwrap_or(NOTHING);
+    Table {
+        id: "table-verdict",
+        note: format!(
+            "Who wins what, beside {baseline}. ▲ better, ▼ worse and = alike are certain seed by \
+             seed (95% intervals of the differences), ? is not. ★ marks those that nobody beats \
+             by as much as anybody notices: 2 points of a call’s rating, a tenth of a time or \
+             speed. Grades are of the delay that load adds: {}.",
+            scale.join(", ")
+        ),
+        columns: columns.collect(),
+        groups: vec![(String::new(), verdict.latency.iter().enumerate().map(row).collect())],
+    }
+}
+
+fn heading(contest: &Contest) -> String {
+    let source = &contest.source;
+    match contest.need {
+        Need::Call => "Worst call, R of 100".into(),
+        Need::Reaction => "Delay, slowest stream".into(),
+        Need::Delay => format!("Delay of ‘{source}’"),
+        Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),
+        Need::Pages => format!("Page of ‘{source}’"),
+        Need::ShortTransfers => "Short transfer".into(),
+        Need::LongTransfers => format!("Speed of ‘{source}’"),
+    }
+}
+
+fn grade(latency: &Latency) -> Element {
+    let (Some(grade), Some(added)) = (latency.grade, latency.added_s) else { return cell(NOTHING) };
+    let added = element("small").text(format!("\u{a0}{}", answer::added(added)));
+    element("td").child(element("strong").text(grade.name())).child(added)
+}
+
+/// One unit for all values of a need.
+fn unit(contest: &Contest) -> Unit {
+    let values = contest.results.iter().filter_map(|it| it.value);
+    contest.need.quantity().unit_for(values)
+}
+
+fn result(unit: Unit, result: &ContestResult) -> Element {
+    let Some(value) = result.value else { return cell(NOTHING) };
+    let best = result.best.then(|| mark("best", "★"));
+    let effect = result.effect.map(|it| {
+        let (class, name) = effect(it);
+        element("span").class(class).child(mark(name, symbol(it)))
+    });
+    let class = if result.best { "best" } else { "" };
+    element("td")
+        .class(class)
+        .children(best)
+        .text(brief(value / unit.factor))
+        .text("\u{a0}")
+        .children(effect)
+}
+
+/// A symbol with its name for those who do not see it.
+fn mark(name: &str, symbol: &str) -> Element {
+    element("span").class("mark").with("role", "img").with("aria-label", name).text(symbol)
+}
+
+fn symbol(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Gain => "▲",
+        Effect::Price => "▼",
+        Effect::Same => "=",
+        Effect::Unclear => "?",
+    }
+}
+
+/// The class of its text and its name.
+fn effect(effect: Effect) -> (&'static str, &'static str) {
+    match effect {
+        Effect::Gain => ("gain", "better"),
+        Effect::Price => ("loss", "worse"),
+        Effect::Same => ("", "alike"),
+        Effect::Unclear => ("", "not certain"),
+    }
+}
+
+/// The figure that shows most of a need.
+fn figure_of<'a>(need: Need, source: &str, figures: &'a [Figure]) -> Option<&'a Figure> {
+    let of = |stem: &str| {
+        let id = super::figures::id(stem, source);
+        figures.iter().find(move |it| it.id == id)
+    };
+    let first = |stem: &str| figures.iter().find(|it| it.id.starts_with(stem));
+    match need {
+        Need::Call | Need::Reaction => first("delay-"),
+        Need::Delay => of("delay"),
+        Need::PagesLoaded | Need::Pages => of("pages"),
+        Need::ShortTransfers => first("response-by-size"),
+        Need::LongTransfers => of("throughput").or_else(|| first("throughput")),
+    }
+}
+
+/// The lines to type for each of those to run, the shortest open.
+fn to_type(forms: &[LiveForm]) -> Vec<Element> {
+    let simplest = live_form::simplest(forms);
+    let block = |lines: &[String]| {
+        let text = element("pre").text(lines.join("\n"));
+        element("div").class("scroll").with("tabindex", 0).child(text)
+    };
+    let part = |title: &str, lines: &[String]| {
+        (!lines.is_empty()).then(|| [element("h3").text(title), block(lines)])
+    };
+    let form = |form: &LiveForm| {
+        let parts = [
+            part("Linux, as root", &form.tc),
+            part("OpenWrt, with SQM", &form.sqm),
+            part("To undo the lines for Linux", &form.undo),
+        ];
+        let folded = element("details")
+            .child(element("summary").text(format!("How to run {}", form.label)))
+            .children(form.notes.iter().map(paragraph))
+            .children(parts.into_iter().flatten().flatten());
+        if Some(form) == simplest { folded.with("open", "") } else { folded }
+    };
+    forms.iter().map(form).collect()
+}

@@ -1,0 +1,223 @@
+//! What is recommended, when nothing is, and that noise decides nothing.
+
+use super::*;
+use crate::comparison::{
+    ClassResult, DelayResult, DistributionPoint, LinkResult, PageResult, TrafficResult,
+};
+use crate::{Centre, Sample};
+
+/// How a discipline treats a household, as means over the seeds.
+#[derive(Clone, Copy)]
+struct Treats {
+    name: &'static str,
+    /// Mean delay of the call in ms, and what it loses, in per cent.
+    call: (f64, f64),
+    page_s: f64,
+    backup_mbit: f64,
+    used: f64,
+}
+
+const FIFO: Treats =
+    Treats { name: "fifo", call: (150.0, 1.0), page_s: 10.0, backup_mbit: 3.0, used: 0.99 };
+const FQ_CODEL: Treats =
+    Treats { name: "fq-codel", call: (16.0, 0.0), page_s: 5.1, backup_mbit: 2.7, used: 0.98 };
+const CAKE: Treats =
+    Treats { name: "cake", call: (15.5, 0.0), page_s: 5.3, backup_mbit: 2.6, used: 0.97 };
+const LARS: Treats =
+    Treats { name: "lars", call: (16.0, 0.0), page_s: 4.2, backup_mbit: 3.0, used: 0.99 };
+
+/// Values that differ from seed to seed far more than disciplines do, since the traffic
+/// does, and a little for each discipline.
+fn sample(centre: Centre, mean: f64, traffic: f64, own: f64, seeds: u64) -> Option<Sample> {
+    let value = |seed: u64| {
+        let wave = |step: f64| (seed as f64 * step).sin();
+        // Another wave for each value, since each discipline has its own luck.
+        (seed, Some(mean * (1.0 + traffic * wave(2.0) + own * wave(7.0 + mean))))
+    };
+    Sample::of(centre, (1..=seeds).map(value))
+}
+
+fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
+    let mean = |value: f64| sample(Centre::Mean, value, 0.3, own, seeds);
+    let class = ClassResult {
+        label: String::new(),
+        up_to_bytes: None,
+        started: 0,
+        completed: 0,
+        with_loss: 0,
+        mean_s: None,
+        median_s: None,
+        p95_s: None,
+        slowdown: None,
+    };
+    let silent = TrafficResult {
+        name: String::new(),
+        datagrams: false,
+        started: 1,
+        completed: 1,
+        throughput_bps: None,
+        fairness: None,
+        long_goodput_bps: None,
+        longest_stall_s: None,
+        loss_ratio: None,
+        deadline_s: None,
+        late_ratio: None,
+        call_rating: None,
+        pages: None,
+        delay: DelayResult::default(),
+        delay_distribution: Vec::new(),
+        progress: Vec::new(),
+    };
+    let (delay_ms, percent) = treats.call;
+    let rating = e_model::rating(delay_ms / 1e3 + 0.02, percent / 100.0);
+    let steady = |value| sample(Centre::Mean, value, 0.01, own / 10.0, seeds);
+    let call = TrafficResult {
+        name: "call".into(),
+        datagrams: true,
+        call_rating: steady(rating),
+        loss_ratio: steady(percent / 100.0),
+        delay: DelayResult {
+            mean_s: steady(delay_ms / 1e3),
+            p95_s: sample(Centre::Median, 1.2 * delay_ms / 1e3, 0.01, own / 10.0, seeds),
+            ..DelayResult::default()
+        },
+        delay_distribution: vec![DistributionPoint { at_s: 0.015, fraction: 0.1 }],
+        ..silent.clone()
+    };
+    let pages = PageResult {
+        started: 100,
+        completed: 100,
+        loaded_ratio: sample(Centre::Mean, 1.0, 0.0, 0.0, seeds),
+        load_mean_s: mean(treats.page_s),
+        load_median_s: None,
+        load_p95_s: None,
+        short_mean_s: None,
+        short_p95_s: None,
+        load_distribution: Vec::new(),
+    };
+    let web = TrafficResult { name: "web".into(), pages: Some(pages), ..silent.clone() };
+    let backup = TrafficResult {
+        name: "backup".into(),
+        long_goodput_bps: mean(treats.backup_mbit * 1e6),
+        ..silent
+    };
+    let link = LinkResult {
+        name: "up".into(),
+        tested: true,
+        utilisation: steady(treats.used),
+        ..LinkResult::default()
+    };
+    DisciplineResult {
+        label: treats.name.into(),
+        name: treats.name.into(),
+        runs: seeds as usize,
+        classes: Vec::new(),
+        short: class.clone(),
+        all: class,
+        response_by_size: Vec::new(),
+        short_distribution: Vec::new(),
+        traffic: vec![call, web, backup],
+        ratios: Vec::new(),
+        links: vec![link],
+    }
+}
+
+fn verdict(treatments: &[Treats], seeds: u64, own: f64) -> Verdict {
+    Verdict::of(&Comparison {
+        title: String::new(),
+        description: String::new(),
+        duration_s: 60.0,
+        warm_up_s: 5.0,
+        seeds: (1..=seeds).collect(),
+        partial: false,
+        waited: 0,
+        short_flow_bytes: 30_000,
+        long_flow_bytes: 1_000_000,
+        disciplines: treatments.iter().map(|it| discipline(*it, seeds, own)).collect(),
+    })
+}
+
+#[test]
+fn what_can_be_run_comes_before_what_is_only_simulated() {
+    let verdict = verdict(&[FIFO, FQ_CODEL, CAKE, LARS], 6, 0.005);
+    assert_eq!(verdict.answer, Answer::Run);
+    assert_eq!(verdict.run, ["fq-codel", "cake"]);
+    assert_eq!(verdict.simulated_only, ["lars"]);
+    let told: Vec<_> = verdict.changes.iter().map(|it| (it.need, it.effect)).collect();
+    assert_eq!(
+        told,
+        [
+            (Need::Call, Effect::Gain),
+            (Need::Reaction, Effect::Gain),
+            (Need::PagesLoaded, Effect::Same),
+            (Need::Pages, Effect::Gain),
+            (Need::LongTransfers, Effect::Price),
+        ]
+    );
+    let pages = &verdict.changes[3];
+    assert_eq!(pages.source, "web");
+    assert!(pages.least < pages.most && pages.most < pages.was, "{pages:?}");
+    let only: Vec<_> = verdict.simulated_only_changes.iter().map(|it| it.effect).collect();
+    assert_eq!(only[..3], [Effect::Same; 3]);
+    assert_eq!(only[3..], [Effect::Gain; 2]);
+    assert_eq!(verdict.avoid, []);
+    let pages = &verdict.contests[3].results;
+    let won: Vec<_> = pages.iter().map(|it| (it.effect, it.best)).collect();
+    let gain = Some(Effect::Gain);
+    assert_eq!(won, [(None, false), (gain, false), (gain, false), (gain, true)]);
+    assert!(verdict.contests[2].results.iter().all(|it| !it.best), "all pages load everywhere");
+    assert_eq!(verdict.latency[0].grade, Some(Grade::C));
+    assert_eq!(verdict.latency_of("cake").unwrap().grade, Some(Grade::APlus));
+}
+
+#[test]
+fn calls_decide_before_pages_and_pages_before_backups() {
+    let slow = Treats { name: "fq-pie", page_s: 9.0, ..FQ_CODEL };
+    let quick = Treats { name: "sfq", page_s: 2.0, backup_mbit: 3.0, ..FIFO };
+    assert_eq!(verdict(&[FIFO, slow, quick], 6, 0.005).run, ["fq-pie"]);
+    let greedy = Treats { name: "codel", page_s: 7.0, backup_mbit: 4.0, ..FQ_CODEL };
+    assert_eq!(verdict(&[FIFO, greedy, FQ_CODEL], 6, 0.005).run, ["fq-codel"]);
+}
+
+#[test]
+fn noise_and_what_nobody_notices_win_nothing() {
+    // Twice as fast in the mean, but not seed by seed.
+    let lucky = Treats { name: "cake", page_s: 5.0, ..FIFO };
+    let unclear = verdict(&[FIFO, lucky], 4, 3.0);
+    assert_eq!((unclear.answer, &unclear.run[..]), (Answer::Unclear, &["cake".to_string()][..]));
+    assert!(unclear.changes.iter().any(|it| it.effect == Effect::Unclear));
+    // Certain, and a twentieth.
+    let little = Treats { name: "cake", page_s: 9.5, ..FIFO };
+    let verdict = verdict(&[FIFO, little], 6, 0.005);
+    assert_eq!((verdict.answer, verdict.run.len()), (Answer::Alike, 0));
+    assert_eq!(verdict.changes, [], "nothing is run, so nothing changes");
+}
+
+#[test]
+fn a_link_with_room_is_not_the_bottleneck() {
+    let idle = Treats { call: (16.0, 0.0), used: 0.1, ..FIFO };
+    let cake = Treats { name: "cake", ..idle };
+    assert_eq!(verdict(&[idle, cake], 6, 0.005).answer, Answer::NotTheBottleneck);
+    // Nothing helps, but the link is full, or calls wait elsewhere.
+    let full = |it| Treats { used: 0.99, ..it };
+    assert_eq!(verdict(&[full(idle), full(cake)], 6, 0.005).answer, Answer::Alike);
+    let late = |it| Treats { call: (150.0, 0.0), ..it };
+    assert_eq!(verdict(&[late(idle), late(cake)], 6, 0.005).answer, Answer::Alike);
+}
+
+#[test]
+fn what_is_worse_is_named_with_the_most_urgent_reason() {
+    let bad = Treats { name: "run2c", call: (400.0, 3.0), page_s: 20.0, ..FIFO };
+    let verdict = verdict(&[FIFO, bad, FQ_CODEL], 6, 0.005);
+    let [avoid] = &verdict.avoid[..] else { panic!("{:?}", verdict.avoid) };
+    assert_eq!((&*avoid.label, avoid.change.need), ("run2c", Need::Call));
+    assert!(avoid.change.most < avoid.change.was);
+}
+
+#[test]
+fn too_little_to_decide_decides_nothing() {
+    assert_eq!(verdict(&[FIFO, CAKE], 1, 0.0).answer, Answer::TooFewRuns);
+    assert_eq!(verdict(&[FIFO], 6, 0.0).answer, Answer::OneOnly);
+    let verdict = verdict(&[], 6, 0.0);
+    assert_eq!((verdict.answer, verdict.baseline), (Answer::NothingMeasured, None));
+}

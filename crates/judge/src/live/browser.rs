@@ -246,6 +246,8 @@ impl Browser {
         ]);
         let profile = self.folder.join(format!("profile-{number}"));
         command.arg(format!("--user-data-dir={}", profile.display()));
+        // It leaves files there when it is stopped.
+        command.env("TMPDIR", &self.folder);
         match self.proxy {
             Some(proxy) => command.arg(format!("--proxy-server=http://{proxy}")),
             None => command.arg("--no-proxy-server"),

@@ -19,16 +19,19 @@ const EXAMPLES: &str = "\
 Examples:
   tidegate-judge pages                              every way, three rounds of five loads
   tidegate-judge pages --ways none,msf --rounds 1
-  tidegate-judge pages --json                       every load of every round
+  tidegate-judge pages --json                       every load of every round";
 
-Ways:
-  idle          nothing, and nobody else asks
-  idle-msf      tidegate gateway as proxy, and nobody else asks
-  none, htb-61, squid, msf, msf-redirect: beside a user who wants all of the link";
+fn help() -> String {
+    let mut text = format!("{EXAMPLES}\n\nWays, beside other users if not idle:");
+    for way in &PAGE_WAYS {
+        let _ = write!(text, "\n  {:<14}{}", way.name, way.summary);
+    }
+    text
+}
 
 /// What is tried, and where the figures go.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help())]
 pub(crate) struct Arguments {
     /// A case, or a file of a gateway as `tidegate requests compare` reads it. The browser
     /// takes the place of the client of its first class.
@@ -104,8 +107,7 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
     let ways = ways(&arguments.ways).map_err(BadInput)?;
     let case = live::case(&arguments.case).map_err(BadInput)?;
     if let Some(reason) = browser::objection(&case.setup) {
-        let reason = format!("{}: found {reason}, and a browser loads the pages", arguments.case);
-        return Err(BadInput(reason).into());
+        return Err(BadInput(format!("{}: {reason}", arguments.case)).into());
     }
     let tidegate = program(arguments.tidegate.as_deref()).map_err(BadInput)?;
     let browser = match browser::version() {
@@ -125,7 +127,9 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         ways: BTreeMap::new(),
         skipped: BTreeMap::new(),
     };
-    for seed in 1..=arguments.rounds {
+    // What was found before something failed is shown all the same.
+    let mut failure = None;
+    'rounds: for seed in 1..=arguments.rounds {
         for way in &ways {
             if report.skipped.contains_key(way.name) {
                 continue;
@@ -139,7 +143,10 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
                     eprintln!("SKIP {}: {reason}", way.name);
                     report.skipped.insert(way.name, reason.to_string());
                 }
-                Err(error) => return Err(format!("{}: {error}", way.name).into()),
+                Err(error) => {
+                    failure = Some(format!("{}: {error}", way.name));
+                    break 'rounds;
+                }
             }
         }
     }
@@ -151,7 +158,7 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         fs::write(folder.join("table.txt"), &table)?;
     }
     print!("{}", if arguments.json { &json } else { &table });
-    Ok(())
+    failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// The ways with these names, or all.

@@ -135,13 +135,13 @@ pub fn page_in_words() -> String {
 
 /// Why a page cannot be loaded in this setup, if so.
 #[must_use]
-pub fn objection(setup: &Setup) -> Option<&'static str> {
+pub fn objection(setup: &Setup) -> Option<String> {
     let servers: usize = setup.servers.iter().map(|group| group.count as usize).sum();
-    match setup.classes.first() {
-        Some(reader) if reader.clients != 1 => Some("more than one client in the first class"),
-        _ if servers < SERVERS => Some("fewer than three servers"),
-        _ => None,
+    let clients = setup.classes.first().map_or(0, |reader| reader.clients);
+    if clients != 1 {
+        return Some(format!("first class: found {clients} clients, expected 1, the browser"));
     }
+    (servers < SERVERS).then(|| format!("servers: found {servers}, expected at least {SERVERS}"))
 }
 
 /// Loads a page so many times while the rest of the setup runs. The setup's time is replaced.
@@ -221,8 +221,10 @@ impl Browser {
     }
 
     /// What a load told, if it has.
-    fn told(&self, number: usize) -> io::Result<Option<Told>> {
-        let log = fs::read_to_string(self.folder.join(LOG))?;
+    fn told(&self, number: usize) -> Result<Option<Told>, BedError> {
+        let path = self.folder.join(LOG);
+        let log = fs::read_to_string(&path)
+            .map_err(|error| BedError::Failed(format!("{}: {error}", path.display())))?;
         Ok(log.lines().filter_map(told).find(|told| told.0 == number))
     }
 
@@ -244,6 +246,8 @@ impl Browser {
         ]);
         let profile = self.folder.join(format!("profile-{number}"));
         command.arg(format!("--user-data-dir={}", profile.display()));
+        // It leaves files there when it is stopped.
+        command.env("TMPDIR", &self.folder);
         match self.proxy {
             Some(proxy) => command.arg(format!("--proxy-server=http://{proxy}")),
             None => command.arg("--no-proxy-server"),

@@ -11,6 +11,7 @@ mod compare;
 mod comparing;
 mod curves;
 mod describe;
+mod doctor;
 mod failure;
 mod folder;
 mod gateway;
@@ -50,6 +51,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disciplines(arguments) => catalogue::disciplines(&arguments),
         Command::Requests(arguments) => match &arguments.command {
             Some(RequestsCommand::Compare(arguments)) => gateways::run(arguments),

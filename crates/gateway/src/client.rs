@@ -9,10 +9,11 @@ use tidegate_core::request::{ClassId, UserId};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use tidegate_wire::tls::Hello;
+
 use crate::class::{Ask, Login, Place, Users};
 use crate::gate::duration;
 use crate::gateway::House;
-use crate::hello::Hello;
 use crate::message::{Fault, Request, Scan};
 use crate::relay::{Next, Relay};
 use crate::socket::{self, AT_ONCE, Inbox};

@@ -114,18 +114,15 @@ impl Diagnosis {
 
     fn text(&self) -> String {
         let Machine { processor, cores, system } = &self.machine;
-        let memory = self.memory_bytes.map_or_else(String::new, |bytes| {
-            format!(", {:.1} GB of memory", bytes as f64 / 1e9)
-        });
+        let memory = self
+            .memory_bytes
+            .map_or_else(String::new, |bytes| format!(", {:.1} GB of memory", bytes as f64 / 1e9));
         let mut text = format!("tidegate {} on {system}\n{processor}, ", self.tidegate);
         let cores = if *cores == 1 { "one core".into() } else { format!("{cores} cores") };
         let _ = writeln!(text, "{cores}{memory}");
         let Capabilities { net_admin, net_raw, sys_admin } = self.capabilities;
-        let held = [
-            (net_admin, "CAP_NET_ADMIN"),
-            (net_raw, "CAP_NET_RAW"),
-            (sys_admin, "CAP_SYS_ADMIN"),
-        ];
+        let held =
+            [(net_admin, "CAP_NET_ADMIN"), (net_raw, "CAP_NET_RAW"), (sys_admin, "CAP_SYS_ADMIN")];
         let held: Vec<_> = held.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         let held = if held.is_empty() { "none of interest".into() } else { held.join(", ") };
         let _ = writeln!(text, "capabilities: {held}");
@@ -215,7 +212,10 @@ fn forms(capabilities: &Capabilities) -> Vec<Form> {
             "make live-bed",
             vec![
                 linux,
-                rights(capabilities.sys_admin && capabilities.net_admin, "CAP_SYS_ADMIN and CAP_NET_ADMIN"),
+                rights(
+                    capabilities.sys_admin && capabilities.net_admin,
+                    "CAP_SYS_ADMIN and CAP_NET_ADMIN",
+                ),
                 program("ip", "iproute2"),
                 (!Path::new("/proc/self/ns/net").exists())
                     .then(|| "This kernel has no namespaces of networks (CONFIG_NET_NS).".into()),

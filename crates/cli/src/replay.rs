@@ -17,7 +17,7 @@ use tidegate_sim::metrics::{Recorder, RunSummary};
 use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 use tidegate_sim::trace::hosts::{Hosts, network_of};
-use tidegate_sim::trace::{Capture, LoggedFlow, Recording, Transfers, applications};
+use tidegate_sim::trace::{Capture, Format, LoggedFlow, Recording, Transfers, applications};
 use tidegate_study::comparison::Comparison;
 use tidegate_study::experiment::{About, Study};
 use tidegate_study::manifest::{Contender, Manifest};
@@ -186,7 +186,8 @@ fn transfers(
         return Err(Failure::Input(format!("{file}: found no transfer, expected at least one")));
     };
     let mut description = format!(
-        "From a {format}: {}, {}.",
+        "From {} {format}: {}, {}.",
+        if format == Format::HttpLog { "an" } else { "a" },
         amount(&transfers.down, "download"),
         amount(&transfers.up, "upload")
     );

@@ -178,7 +178,8 @@ h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "ag
 
     #[test]
     fn squid_says_when_a_request_began() {
-        let log = b"1500000002.500     90 192.0.2.7 TCP_MISS/200 6245 GET http://e/ - HIER_DIRECT/- -\n\
+        let log =
+            b"1500000002.500     90 192.0.2.7 TCP_MISS/200 6245 GET http://e/ - HIER_DIRECT/- -\n\
             1500000001.000   2000 192.0.2.8 TCP_TUNNEL/200 80 CONNECT \xff:443 - HIER_DIRECT/- -\n";
         let log = HttpLog::parse("log", log).unwrap_or_else(|error| panic!("{error}"));
         let replies = log.replies.iter().map(|it| (it.at.0 / 1_000_000, it.size.0, it.host));
@@ -244,8 +245,14 @@ mod page_load {
     #[test]
     fn sizes_are_found_where_browsers_put_them() {
         // Chrome over HTTP/2, with and without the size of the headers.
-        assert_eq!(size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": -1}"#), Some(5_000));
-        assert_eq!(size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": 200}"#), Some(4_800));
+        assert_eq!(
+            size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": -1}"#),
+            Some(5_000)
+        );
+        assert_eq!(
+            size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": 200}"#),
+            Some(4_800)
+        );
         assert_eq!(size(r#"{"bodySize": -1, "_transferSize": 0, "_fromCache": "disk"}"#), Some(0));
         // Firefox and WebKit, where nothing was measured.
         let headers = r#"[{"name": "Content-Length", "value": "1234"}]"#;

@@ -11,7 +11,7 @@ use crate::output;
 /// Nothing is wider where there is no terminal.
 const WIDTH: usize = 100;
 /// Longer names are cut off.
-const NAME: usize = 36;
+const NAME: usize = 48;
 /// The columns of a discipline, with the gap in front.
 const GROUP: usize = 25;
 
@@ -47,7 +47,9 @@ pub(super) fn table(comparison: &Comparison) -> String {
         }
         text.push('\n');
     }
-    text.push_str("Delay that the link adds to the packets of each part, and what it loses. Each flow is in recorded.csv.\n\n");
+    text.push_str(
+        "Delay of the packets of each part, and what is lost. Each flow is in recorded.csv.\n",
+    );
     text
 }
 

@@ -8,6 +8,7 @@ mod daemon;
 mod gateway;
 mod gateways;
 mod packaging;
+mod recordings;
 mod running;
 
 use std::fs;

@@ -2,10 +2,10 @@
 //!
 //! Each direction of a part is a part of its own, since the two pass different queues.
 //!
-//! **Calls.** A flow of UDP that keeps a steady rate for [`LEAST_CALL`] or longer is
-//! taken for a call: in nine of ten seconds between its first and its last packet it
-//! sends between a third and three times as many packets as in the median second, and
-//! that is at least [`LEAST_RATE`]. Games look the same and need the same. Encryption
+//! **Calls.** A flow of UDP that keeps a steady rate is taken for a call: for
+//! [`LEAST_CALL`] in a row each second has [`LEAST_RATE`] packets or more, nine of ten of
+//! these seconds have between a third and three times as many as the median one, and they
+//! have most of the flow's packets. Games look the same and need the same. Encryption
 //! does not hide it.
 //!
 //! **Applications.** Everything else goes by the name of the server (`example.org` for
@@ -24,8 +24,6 @@ use super::{Capture, CapturedPacket, Direction, Hosts};
 
 /// The shortest call that is recognised as one.
 pub const LEAST_CALL: Span = Span::seconds(5);
-/// The longest: a clock that jumps makes longer ones, and each second takes memory.
-const LONGEST_CALL: Span = Span::seconds(86_400);
 /// The fewest packets of a call in a second; a voice has 10 to 50.
 pub const LEAST_RATE: usize = 10;
 /// The most applications or hosts that are told apart.
@@ -45,7 +43,7 @@ pub enum Division {
 /// A part of a capture, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name, with the direction: `example.org down`, `call 192.0.2.1 up`.
+    /// Its name, with the direction: `example.org down`, `call with 192.0.2.1:3478 up`.
     pub name: String,
     /// The direction.
     pub direction: Direction,
@@ -115,11 +113,12 @@ impl Capture {
         let mut largest: Vec<(FlowKey, usize)> = packets.into_iter().collect();
         largest.sort_by_key(|(flow, count)| (std::cmp::Reverse(*count), *flow));
         largest.truncate(MOST_CALLS);
-        let alone = largest.len() == 1;
+        let others: Vec<_> = largest.iter().map(|(flow, _)| flow.destination()).collect();
         let named = largest.into_iter().map(|(flow, _)| {
             let (user, other) = (flow.source(), flow.destination());
-            let name = if alone { "call".into() } else { format!("call {user} - {other}") };
-            (flow, name)
+            let alike = others.iter().filter(|end| **end == other).count();
+            let of = if alike > 1 { format!(" of {user}") } else { String::new() };
+            (flow, format!("call{of} with {other}"))
         });
         named.collect()
     }
@@ -176,19 +175,38 @@ fn may_be_of_call(packet: &CapturedPacket) -> bool {
 
 /// Whether packets at these times have the rate of a call.
 fn is_steady(times: &[Time]) -> bool {
-    let (Some(first), Some(last)) = (times.first(), times.last()) else { return false };
-    if !(LEAST_CALL..=LONGEST_CALL).contains(&last.since(*first)) {
+    let Some(first) = times.first() else { return false };
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for at in times {
+        *counts.entry(at.since(*first).0 / NANOS_PER_SECOND).or_default() += 1;
+    }
+    // The longest row of busy seconds.
+    let mut longest: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = Vec::new();
+    let mut before = None;
+    for (second, count) in counts {
+        let follows = before.is_some_and(|before| second == before + 1);
+        if count < LEAST_RATE || !follows {
+            longest = longest_of(longest, std::mem::take(&mut row));
+        }
+        if count >= LEAST_RATE {
+            row.push(count);
+        }
+        before = Some(second);
+    }
+    let mut row = longest_of(longest, row);
+    if (row.len() as u64) < LEAST_CALL.0 / NANOS_PER_SECOND {
         return false;
     }
-    let second = |at: &Time| (at.since(*first).0 / NANOS_PER_SECOND) as usize;
-    // The last second is cut off.
-    let mut counts = vec![0_usize; second(last)];
-    let whole = counts.len();
-    times.iter().map(second).filter(|at| *at < whole).for_each(|at| counts[at] += 1);
-    counts.sort_unstable();
-    let median = counts[whole / 2];
-    let steady = counts.iter().filter(|count| **count * 3 >= median && **count <= median * 3);
-    median >= LEAST_RATE && steady.count() * 10 >= whole * 9
+    row.sort_unstable();
+    let median = row[row.len() / 2];
+    let steady = row.iter().filter(|count| **count * 3 >= median && **count <= median * 3).count();
+    let packets: usize = row.iter().sum();
+    steady * 10 >= row.len() * 9 && packets * 2 > times.len()
+}
+
+fn longest_of(one: Vec<usize>, other: Vec<usize>) -> Vec<usize> {
+    if other.len() > one.len() { other } else { one }
 }
 
 fn is_name_service(outward: FlowKey) -> bool {

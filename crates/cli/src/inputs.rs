@@ -194,3 +194,31 @@ impl DataFiles for RecordingFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_sim::scenario::file::{self, gateway};
+
+    use super::*;
+    use crate::builtin::{GATEWAYS, SCENARIOS};
+
+    /// Where there is nothing.
+    fn elsewhere() -> FolderAndShipped {
+        FolderAndShipped(Folder("/nowhere".into()))
+    }
+
+    #[test]
+    fn what_is_printed_runs_in_any_folder() {
+        for it in SCENARIOS {
+            let input = Input::of_builtin(it);
+            let text = input.portable(|data| file::parse(it.name, it.text(), data)).unwrap();
+            file::parse(it.name, &text, &elsewhere()).unwrap_or_else(|error| panic!("{error}"));
+        }
+        for it in GATEWAYS {
+            let input = Input::of_builtin(it);
+            let text = input.portable(|data| gateway::parse(it.name, it.text(), data)).unwrap();
+            let parsed = gateway::parse(it.name, &text, &elsewhere());
+            parsed.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}

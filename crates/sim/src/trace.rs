@@ -6,7 +6,8 @@
 //! decrease, sizes are bytes, flows are [`FlowKey`](tidegate_core::FlowKey)s.
 //! Whatever the bytes are, a reader ends with a value or with a [`ReadError`] that
 //! says where it stopped, what it found and what it expected; it never panics and
-//! never allocates more than a small multiple of the file. A reader counts what it
+//! never allocates more than a small multiple of the file. What comes out of a pipe or
+//! of a compressed file has bounds of its own ([`stream`]). A reader counts what it
 //! leaves out on purpose, so that nothing is lost without a trace.
 //!
 //! | module | reads |
@@ -29,8 +30,9 @@
 //! | [`stream`] | where bytes come from: files, pipes, gzip, zstd |
 //! | [`sizes`] | measures a distribution of sizes in any of the traffic files above |
 //!
-//! Each reader has `read(path)` for a file and `parse(name, contents)` for bytes in
-//! memory; the name is used only in error messages.
+//! Each reader has `read(path)` for a file, which may be compressed, and
+//! `parse(name, contents)` for bytes in memory that are not; the name is used only in
+//! error messages.
 
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Rate, Span};

@@ -57,7 +57,7 @@ fn cells(part: &TrafficResult) -> String {
     let value = |sample: &Option<Sample>, scale: f64| {
         sample.as_ref().map(|sample| sample.estimate().value * scale)
     };
-    let millis = |sample| value(sample, 1e3).map_or("-".into(), |millis| number(millis));
+    let millis = |sample| value(sample, 1e3).map_or("-".into(), number);
     let lost = value(&part.loss_ratio, 100.0).map_or("-".into(), |percent| format!("{percent:.2}"));
     format!("  {:>7} {:>8} {lost:>6}", millis(&part.delay.median_s), millis(&part.delay.p95_s))
 }

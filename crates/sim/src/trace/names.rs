@@ -42,12 +42,6 @@ impl Names {
             .next()
             .map(String::as_str)
     }
-
-    /// The name of `address` in the DNS.
-    #[must_use]
-    pub fn of_address(&self, address: IpAddr) -> Option<&str> {
-        self.addresses.get(&address).map(String::as_str)
-    }
 }
 
 /// Collects names from packets.
@@ -118,5 +112,54 @@ impl Listener {
                 names.insert(address, name.clone());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: [u8; 4] = [192, 168, 0, 2];
+    const SERVER: [u8; 4] = [192, 0, 2, 5];
+
+    fn long(bytes: &[u8]) -> Vec<u8> {
+        [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat()
+    }
+
+    /// The first message of a client of TLS that means this server.
+    fn hello(host: &[u8]) -> Vec<u8> {
+        let name = long(&[&[0][..], &long(host)].concat());
+        let extensions = long(&[&[0, 0][..], &long(&name)].concat());
+        let body = [&[3, 3][..], &[7; 32], &[0, 0, 2, 0x13, 1, 1, 0], &extensions].concat();
+        let message = [&[1, 0][..], &long(&body)].concat();
+        [&[22, 3, 1][..], &long(&message)].concat()
+    }
+
+    /// An answer of the DNS: `www.example.org` has the address of the server.
+    fn answer() -> Vec<u8> {
+        let header = [0, 2, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0];
+        let asked = b"\x03www\x07example\x03org\0\0\x01\0\x01";
+        let record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4];
+        [&header[..], asked, &record, &SERVER].concat()
+    }
+
+    #[test]
+    fn names_come_from_the_dns_and_better_ones_from_tls() {
+        let mut listener = Listener::default();
+        let resolver = FlowKey::v4([9, 9, 9, 9], 53, CLIENT, 40_000, FlowKey::UDP);
+        assert!(listener.listens(resolver) && !listener.listens(resolver.reversed()));
+        listener.hear(resolver, &answer());
+        let flow = FlowKey::v4(CLIENT, 50_000, SERVER, 443, FlowKey::TCP);
+        assert_eq!(listener.names.of(flow), Some("www.example.org"));
+        assert_eq!(listener.names.of(flow.reversed()), Some("www.example.org"));
+        // The message comes in two segments.
+        let hello = hello(b"Video.Example.NET");
+        listener.hear(flow, &hello[..20]);
+        listener.hear(flow, &hello[20..]);
+        assert_eq!(listener.names.of(flow), Some("video.example.net"));
+        let other = FlowKey::v4(CLIENT, 50_001, [198, 51, 100, 1], 443, FlowKey::TCP);
+        listener.hear(other, b"GET / HTTP/1.1\r\n");
+        assert_eq!(listener.names.of(other), None);
+        assert!(listener.unfinished.is_empty());
     }
 }

@@ -212,3 +212,59 @@ impl Side {
         self.datagrams + Bytes(self.sequence.map_or(0, |(_, length)| length))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::{Dscp, Ecn, TcpFacts};
+
+    use super::*;
+
+    const USER: [u8; 4] = [192, 168, 0, 2];
+
+    fn flow(server: [u8; 4]) -> FlowKey {
+        FlowKey::v4(USER, 50_000, server, 443, FlowKey::TCP)
+    }
+
+    fn segment(millis: u64, flow: FlowKey, sequence: u32, payload: u32) -> CapturedPacket {
+        let facts = TcpFacts {
+            sequence,
+            acknowledgement: Some(0),
+            payload,
+            syn: false,
+            fin: false,
+            plain: true,
+        };
+        CapturedPacket {
+            at: Time(millis * 1_000_000),
+            flow,
+            size: Bytes(u64::from(payload) + 40),
+            tcp: Some(facts),
+            dscp: Dscp::default(),
+            ecn: Ecn::NotEct,
+        }
+    }
+
+    #[test]
+    fn a_connection_is_one_transfer_and_what_is_sent_twice_counts_once() {
+        let (one, two) = (flow([192, 0, 2, 1]), flow([192, 0, 2, 2]));
+        let near_the_end = u32::MAX - 999;
+        let packets = vec![
+            segment(5, one, 7, 300),
+            // The numbers wrap around; the second segment comes twice, the first late.
+            segment(6, one.reversed(), near_the_end, 1_000),
+            segment(7, one.reversed(), 0, 1_000),
+            segment(8, one.reversed(), 0, 1_000),
+            segment(9, one.reversed(), near_the_end, 1_000),
+            segment(25, two, 1, 5_000),
+            segment(26, two.reversed(), 1, 100),
+            segment(27, flow([192, 168, 0, 9]), 1, 100),
+        ];
+        let capture = Capture { packets, ..Capture::default() };
+        let hosts = Hosts::within(["192.168.0.0/16".parse().unwrap()]);
+        let found = Transfers::of_capture(&capture, &hosts);
+        let at =
+            |millis: u64, size| LoggedFlow { start: Time(millis * 1_000_000), size: Bytes(size) };
+        assert_eq!((found.down, found.up), (vec![at(0, 2_000)], vec![at(20, 5_000)]));
+        assert_eq!((found.other_way, found.left_out), (Bytes(400), 1));
+    }
+}

@@ -16,6 +16,7 @@ use crate::builtin::SCENARIOS;
 use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
+use crate::recorded::{Packets, is_recorded};
 use crate::rows::{Names, Table};
 use crate::{describe, output, report, summary_csv, table};
 
@@ -72,6 +73,9 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     let (scenario, data) =
         input.read(|data| file::parse_with(&input.name, &input.text, data, overrides))?;
+    if is_recorded(&scenario) {
+        return comparing::compare(&Packets(scenario), input, data, earlier, arguments);
+    }
     comparing::compare(&scenario, input, data, earlier, arguments)
 }
 

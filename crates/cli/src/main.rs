@@ -21,6 +21,7 @@ mod inputs;
 mod interrupt;
 mod output;
 mod progress;
+mod recorded;
 mod replay;
 mod report;
 mod reproduce;

@@ -5,30 +5,19 @@
 //! the recording stands in the scenario's description, and so above every result: who
 //! are the users, what was left out, and whether senders react.
 
-mod parts;
-
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use tidegate_core::{Bytes, Span, Time};
-use tidegate_sim::metrics::{Recorder, RunSummary};
-use tidegate_sim::scenario::file::{self, Overrides};
-use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_sim::scenario::file::Overrides;
 use tidegate_sim::trace::hosts::{Hosts, network_of};
 use tidegate_sim::trace::{Capture, Format, LoggedFlow, Recording, Transfers, applications};
-use tidegate_study::comparison::Comparison;
-use tidegate_study::experiment::{About, Study};
-use tidegate_study::manifest::{Contender, Manifest};
 
 use crate::arguments::{By, ReplayArguments};
-use crate::compare::distinct;
-use crate::comparing::{self, Compared};
+use crate::compare::{compare, distinct};
 use crate::failure::Failure;
 use crate::inputs::{Input, RecordingFile};
 use crate::output::{print, wrapped};
-use crate::rows::{Names, Table};
 
 /// After the last recorded packet or transfer: time for queues to empty.
 const PACKETS_TAIL: Span = Span::seconds(1);
@@ -56,24 +45,24 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
         }
     }
     let data = RecordingFile::open(&arguments.file).map_err(Failure::input)?;
-    let (text, is_capture) = match data.read().map_err(Failure::input)? {
+    let made = match data.read().map_err(Failure::input)? {
         Recording::Capture(capture) if !arguments.as_transfers => {
-            (packets(arguments, &data.name, &capture)?, true)
+            packets(arguments, &data.name, &capture)?
         }
-        recording => (transfers(arguments, &data.name, recording)?, false),
+        recording => transfers(arguments, &data.name, recording)?,
     };
-    let input = Input::of_recording(&arguments.file, data, text);
-    let overrides = Overrides::default();
-    let (scenario, data) =
-        input.read(|data| file::parse_with(&input.name, &input.text, data, &overrides))?;
     if !arguments.results.json {
-        print(&format!("{}\n", wrapped(&scenario.description, "")))?;
+        print(&format!("{}\n", wrapped(&made.description, "")))?;
     }
-    if is_capture {
-        comparing::compare(&Packets(scenario), &input, data, None, &arguments.results)
-    } else {
-        comparing::compare(&scenario, &input, data, None, &arguments.results)
-    }
+    let input = Input::of_recording(&arguments.file, data, made.text);
+    compare(&input, &Overrides::default(), None, &arguments.results)
+}
+
+/// The scenario that was made of a recording.
+struct Made {
+    text: String,
+    /// Also in the text: what was made of what.
+    description: String,
 }
 
 /// The users' side of `capture`: as asked for, or else as the capture suggests.
@@ -116,7 +105,7 @@ fn users(arguments: &ReplayArguments, capture: &Capture) -> Result<String, Failu
     Ok(text)
 }
 
-fn packets(arguments: &ReplayArguments, name: &str, capture: &Capture) -> Result<String, Failure> {
+fn packets(arguments: &ReplayArguments, name: &str, capture: &Capture) -> Result<Made, Failure> {
     let last = capture.packets.last().map_or(Time::ZERO, |packet| packet.at);
     let mut description = users(arguments, capture)?;
     let hosts = hosts(arguments, capture);
@@ -142,7 +131,7 @@ fn packets(arguments: &ReplayArguments, name: &str, capture: &Capture) -> Result
         By::Host => "divide = \"host\"\n",
         By::Nothing => "",
     };
-    Ok(format!(
+    let text = format!(
         "{}\
          [[link]]\nfrom = \"network\"\nto = \"users\"\nname = \"down\"\nrate = {}\n\
          delay = \"{} ns\"\nqueue = \"tested\"\nbuffer = {}\n\
@@ -157,14 +146,15 @@ fn packets(arguments: &ReplayArguments, name: &str, capture: &Capture) -> Result
         quoted(&buffer(arguments)),
         quoted(name),
         local(arguments),
-    ))
+    );
+    Ok(Made { text, description })
 }
 
 fn transfers(
     arguments: &ReplayArguments,
     name: &str,
     recording: Recording,
-) -> Result<String, Failure> {
+) -> Result<Made, Failure> {
     let format = recording.format();
     let (transfers, who) = match &recording {
         Recording::Capture(capture) => {
@@ -221,7 +211,7 @@ fn transfers(
     if !transfers.up.is_empty() {
         let _ = write!(sources, "{}{log}", source("uploads", "hosts", "servers", ""));
     }
-    Ok(format!(
+    let text = format!(
         "{}\
          [access]\nhosts = 1\ndown = {}\nup = {}\nbuffer = {}\ndelay = \"0 s\"\n\
          lan_delay = \"0 s\"\nservers = [\"{} ns\"]\n\n{sources}",
@@ -230,7 +220,8 @@ fn transfers(
         bits(arguments.up_rate.unwrap_or(arguments.rate).0),
         quoted(&buffer(arguments)),
         arguments.delay.unwrap_or(TRANSFERS_DELAY).0,
-    ))
+    );
+    Ok(Made { text, description })
 }
 
 /// `12 downloads of 3.4 MB`.
@@ -288,73 +279,4 @@ fn buffer(arguments: &ReplayArguments) -> String {
 /// A TOML string; JSON's escapes are a subset of TOML's.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
-}
-
-/// The replay of packets: a comparison like others, with a row for each recorded flow,
-/// and with a table of its parts.
-struct Packets(Scenario);
-
-impl Study for Packets {
-    type Run = RunSummary;
-
-    fn labels(&self) -> Vec<&str> {
-        self.0.labels()
-    }
-
-    fn contenders(&self) -> Vec<Contender> {
-        self.0.contenders()
-    }
-
-    fn seeds(&self) -> &[u64] {
-        self.0.seeds()
-    }
-
-    fn duration(&self) -> Span {
-        self.0.duration()
-    }
-
-    fn run(
-        &self,
-        contender: usize,
-        seed: u64,
-        recorder: &mut dyn Recorder,
-        stop: &AtomicBool,
-    ) -> RunSummary {
-        self.0.run(contender, seed, recorder, stop)
-    }
-
-    fn about<'a>(&'a self, run: &'a RunSummary) -> About<'a> {
-        self.0.about(run)
-    }
-}
-
-impl Compared for Packets {
-    type Summary = Comparison;
-
-    const TABLES: &'static [Table] =
-        &[Table::Flows, Table::Links, Table::Progress, Table::Recorded];
-
-    fn names(&self) -> Names {
-        Compared::names(&self.0)
-    }
-
-    fn sum_up(&self, input: &Input, runs: &[RunSummary]) -> Comparison {
-        self.0.sum_up(input, runs)
-    }
-
-    fn is_partial(summary: &Comparison) -> bool {
-        Scenario::is_partial(summary)
-    }
-
-    fn csv(summary: &Comparison) -> Vec<u8> {
-        Scenario::csv(summary)
-    }
-
-    fn text(summary: &Comparison) -> String {
-        format!("{}\n{}", Scenario::text(summary), parts::table(summary))
-    }
-
-    fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {
-        self.0.report(folder, summary, manifest)
-    }
 }

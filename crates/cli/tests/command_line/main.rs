@@ -260,7 +260,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["compare", "--fast"], "unexpected argument '--fast'"),
         (&["compare", "missing.toml"], "missing.toml: cannot be read: No such file"),
-        (&["compare", "househlod"], "built in: one of household"),
+        (&["compare", "househlod"], "built in: 'household'"),
         (&["compare", "."], "cannot be read"),
         (&["compare", "broken.toml"], "broken.toml:1:9: "),
         (&["compare", "latin.toml"], "latin.toml: cannot be read"),

@@ -8,6 +8,7 @@ mod daemon;
 mod gateway;
 mod gateways;
 mod packaging;
+#[cfg(unix)]
 mod recordings;
 mod running;
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -171,10 +171,9 @@ fn a_second_interrupt_leaves_no_parts_behind() {
     while !parts.exists() && child.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(5));
     }
-    let interrupt = || {
-        let number = child.id().to_string();
-        std::process::Command::new("kill").args(["-INT", &number]).status().unwrap()
-    };
+    // The shell has `kill` built in; as a program it is not on every machine.
+    let kill = format!("kill -INT {}", child.id());
+    let interrupt = || Command::new("sh").args(["-c", &kill]).status().unwrap();
     interrupt();
     thread::sleep(Duration::from_millis(1));
     interrupt();

@@ -122,6 +122,13 @@ pub fn text(path: &str) -> Option<&'static str> {
 /// `None` when there is none, or when `name` leads out of the folder.
 #[must_use]
 pub fn beside(path: &str, name: &str) -> Option<&'static [u8]> {
+    bytes(&path_beside(path, name)?)
+}
+
+/// The path in the folder of what the file at `path` refers to as `name`, whether there is
+/// such a file or not; `None` when `name` leads out of the folder.
+#[must_use]
+pub fn path_beside(path: &str, name: &str) -> Option<String> {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
     for part in name.split('/') {
@@ -131,7 +138,7 @@ pub fn beside(path: &str, name: &str) -> Option<&'static [u8]> {
             _ => parts.push(part),
         }
     }
-    bytes(&parts.join("/"))
+    Some(parts.join("/"))
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 //! and a *hello* names the same server.
 
 use tidegate_core::request::Piece;
+use tidegate_gateway::Records;
 use tidegate_gateway::message::{Body, Fault, Framing, Request, Response, Scan};
-use tidegate_gateway::{Hello, Records};
+use tidegate_wire::tls::Hello;
 
 /// A head, of a request and of a response.
 ///

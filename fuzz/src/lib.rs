@@ -42,6 +42,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "disciplines", fuzz_one: disciplines::fuzz_one },
     Target { name: "capture", fuzz_one: traces::capture },
+    Target { name: "connection_log", fuzz_one: traces::connection_log },
     Target { name: "curves", fuzz_one: curves::fuzz_one },
     Target { name: "delivery", fuzz_one: traces::delivery },
     Target { name: "flow_log", fuzz_one: traces::flow_log },
@@ -59,7 +60,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
+    Target { name: "stream", fuzz_one: traces::stream },
     Target { name: "tls_hello", fuzz_one: http::hello },
     Target { name: "tls_records", fuzz_one: http::records },
+    Target { name: "transfers", fuzz_one: traces::transfers },
     Target { name: "wire", fuzz_one: wire::fuzz_one },
 ];

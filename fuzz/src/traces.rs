@@ -3,12 +3,14 @@
 //! A bug is a panic, an error of more than one line, or a value that breaks
 //! what its type promises.
 
+use std::io::Read;
+
 use tidegate_core::{Bytes, Time};
 use tidegate_sim::pages::RecordedPages;
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
-    Capture, DeliveryTrace, FlowLog, FrameTrace, HttpLog, PageLoads, PageTable, ReadError,
-    SizeDistribution,
+    Capture, ConnectionLog, DeliveryTrace, Direction, Division, FlowLog, FrameTrace, HttpLog,
+    MOST_SIZE, PageLoads, PageTable, ReadError, Recording, SizeDistribution, Transfers, stream,
 };
 
 /// Packets: pcap and pcapng.
@@ -102,10 +104,56 @@ pub fn page_table(input: &[u8]) {
 
 /// Sizes in a file of any format.
 pub fn sizes(input: &[u8]) {
-    let Some(found) = value(Sizes::stream("file", input)) else { return };
+    let Some(recording) = value(Recording::stream("file", input)) else { return };
+    let found = Sizes::of(&recording, None);
+    for direction in [Direction::Up, Direction::Down] {
+        assert!(Sizes::of(&recording, Some(direction)).sizes.len() <= found.sizes.len());
+    }
     let measured = SizeDistribution::from_sizes(&found.sizes, 20);
     assert_eq!(measured.is_some(), !found.sizes.is_empty());
     measured.as_ref().map(hold);
+}
+
+/// Connections: Zeek, tcptrace.
+pub fn connection_log(input: &[u8]) {
+    if let Some(log) = value(ConnectionLog::parse("file", input)) {
+        assert!(log.connections.is_sorted_by_key(|connection| connection.start));
+        assert!(log.connections.first().is_none_or(|first| first.start == Time::ZERO));
+        assert!(log.connections.iter().all(|it| it.up.max(it.down) <= MOST_SIZE));
+    }
+}
+
+/// Transfers, and the parts of a capture, in a file of any format.
+pub fn transfers(input: &[u8]) {
+    let Some(recording) = value(Recording::stream("file", input)) else { return };
+    if let Recording::Capture(capture) = &recording {
+        let hosts = capture.local_hosts();
+        for division in [Division::Application, Division::Host] {
+            let parts = capture.divided(&hosts, division);
+            let flows: usize = parts.iter().map(|part| part.flows.len()).sum();
+            let totals = capture.flow_totals();
+            let crossing = totals.keys().filter(|flow| hosts.direction(**flow).is_some());
+            assert_eq!(flows, crossing.count());
+        }
+    }
+    let transfers = Transfers::of(recording);
+    for flows in [&transfers.down, &transfers.up] {
+        assert!(flows.is_sorted_by_key(|flow| flow.start));
+        assert!(flows.iter().all(|flow| flow.start <= transfers.last().expect("there is one")));
+    }
+}
+
+/// Compressed bytes: as much of them as a small file may hold.
+pub fn stream(input: &[u8]) {
+    const MOST: u64 = 1 << 20;
+    let Ok(plain) = stream::plain(input) else { return };
+    let mut found = Vec::new();
+    let complete = plain.take(MOST).read_to_end(&mut found).is_ok();
+    assert!(found.len() as u64 <= MOST);
+    let packed = input.starts_with(&[0x1f, 0x8b, 8])
+        || input.get(1..4) == Some(&[0xb5, 0x2f, 0xfd])
+        || input.get(1..4) == Some(&[0x2a, 0x4d, 0x18]);
+    assert!(packed || complete && found == input);
 }
 
 fn value<T>(result: Result<T, ReadError>) -> Option<T> {

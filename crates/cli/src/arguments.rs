@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Sizes(SizesArguments),
     /// List the built-in scenarios, or print one to start from
     Scenarios(ScenariosArguments),
+    /// Show what this machine and this build can do, and what is missing for the rest
+    Doctor(DoctorArguments),
     /// Print a script that completes this command line in a shell
     Completions {
         /// The shell
@@ -72,7 +74,7 @@ pub(crate) enum Command {
 pub(crate) struct CompareArguments {
     /// Scenario file, or the name of a built-in one [default: household]
     #[arg(value_name = "SCENARIO", conflicts_with = "from")]
-    pub(crate) scenario: Option<String>,
+    pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkArguments,
     #[command(flatten)]
@@ -175,7 +177,9 @@ pub(crate) struct ResultArguments {
 #[derive(Args, Debug)]
 #[command(after_help = REPLAY_HELP)]
 pub(crate) struct ReplayArguments {
-    /// Capture (pcap, pcapng), or log of transfers (CSV with start_s and size_bytes)
+    /// Capture (pcap, pcapng), HTTP log (common, combined, Squid), page loads (HAR), log of
+    /// connections (Zeek, tcptrace) or of transfers (CSV with start_s and size_bytes), plain or
+    /// compressed by gzip or zstd; '-' for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Rate of the link towards the users
@@ -187,12 +191,20 @@ pub(crate) struct ReplayArguments {
     /// Buffer in front of the link, each way
     #[arg(long, value_name = "BUFFER", default_value = "300 packets")]
     pub(crate) buffer: Buffer,
-    /// One-way propagation delay of the whole path; for a log of transfers
-    #[arg(long, value_name = "TIME", default_value = "20 ms")]
-    pub(crate) delay: Span,
-    /// IP addresses on the users' side; for a capture [default: found from the capture]
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
-    pub(crate) local: Vec<IpAddr>,
+    /// One-way propagation delay [default: of transfers 20 ms; of a capture's packets none, which
+    /// leaves the delay that the link adds]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<Span>,
+    /// Run the transfers that a capture holds as TCP, which reacts to the link
+    #[arg(long)]
+    pub(crate) as_transfers: bool,
+    /// Addresses and prefixes on the users' side, for example 192.168.0.0/16; for a capture
+    /// [default: found from the capture]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', value_parser = network)]
+    pub(crate) local: Vec<String>,
+    /// How results of a capture are divided
+    #[arg(long, value_enum, default_value_t = By::Application, conflicts_with = "as_transfers")]
+    pub(crate) by: By,
     /// Disciplines to compare, for example fifo,efd:threshold=30kB
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,efd")]
     pub(crate) disciplines: Vec<DisciplineChoice>,
@@ -200,11 +212,37 @@ pub(crate) struct ReplayArguments {
     pub(crate) results: ResultArguments,
 }
 
+/// How a capture is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// By the server's name or port, with calls apart
+    Application,
+    /// By the users' addresses
+    Host,
+    /// Not at all
+    Nothing,
+}
+
+/// An address or a prefix, as it was written.
+fn network(text: &str) -> Result<String, String> {
+    let read = tidegate_sim::trace::hosts::network_of(text);
+    let expected = "expected an IP address, or a prefix such as 192.168.0.0/16";
+    read.map(|_| text.to_owned()).map_err(|_| expected.to_owned())
+}
+
 /// A time in which something can happen.
 fn interval(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error| format!("{error}"))?;
     let least = Span::millis(100);
     if span < least { Err(format!("less than {least}")) } else { Ok(span) }
+}
+
+/// A time above zero.
+fn positive_span(text: &str) -> Result<Span, String> {
+    match text.parse() {
+        Ok(Span::ZERO) => Err("expected a time above zero".into()),
+        other => other.map_err(|error: tidegate_core::units::UnitError| error.to_string()),
+    }
 }
 
 fn positive_rate(text: &str) -> Result<Rate, String> {
@@ -217,10 +255,13 @@ fn positive_rate(text: &str) -> Result<Rate, String> {
 const REPLAY_HELP: &str = "\
 Examples:
   tidegate replay office.pcap --rate '50 Mbit/s' --up-rate '10 Mbit/s'
-  tidegate replay transfers.csv --rate '10 Mbit/s' --disciplines fifo,las,efd
+  tidegate replay office.pcap --rate '50 Mbit/s' --as-transfers --local 192.168.0.0/16
+  tidegate replay access.log.gz --rate '10 Mbit/s' --disciplines fifo,las,efd
+  ssh router tcpdump -w - -i wan -c 100000 | tidegate replay - --rate '50 Mbit/s'
 
 The packets of a capture are sent at the times at which they were captured: a replay shows delay
-and loss, not how TCP would have reacted. The transfers of a log are simulated with TCP.";
+and loss, not how TCP would have reacted. Transfers, those of a capture too with --as-transfers,
+are simulated with TCP.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CURVES_HELP, args_conflicts_with_subcommands = true)]
@@ -286,7 +327,7 @@ pub(crate) struct MeasureArguments {
           value_parser = clap::value_parser!(u64).range(1..=16))]
     pub(crate) terms: u64,
     /// Longest time over which packets are counted together, at most the duration of the flow
-    #[arg(long, value_name = "TIME", default_value = "10 s")]
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = positive_span)]
     pub(crate) horizon: Span,
     /// Print as JSON
     #[arg(long)]
@@ -353,6 +394,22 @@ interval of a median needs at least six. Without an option there are ten seeds, 
 paper had if those are more.";
 
 #[derive(Args, Debug)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct DoctorArguments {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const DOCTOR_HELP: &str = "\
+Examples:
+  tidegate doctor
+  sudo tidegate doctor                        what root can do here
+  tidegate doctor --json | jq '.forms[] | select(.works | not)'
+
+Nothing is changed, and nothing is sent. Exit code: 0, whatever is missing.";
+
+#[derive(Args, Debug)]
 pub(crate) struct DisciplinesArguments {
     /// The discipline to explain
     pub(crate) name: Option<String>,
@@ -390,7 +447,7 @@ pub(crate) enum RequestsCommand {
 pub(crate) struct RequestsCompareArguments {
     /// File of a gateway, or the name of a built-in one [default: school]
     #[arg(value_name = "FILE")]
-    pub(crate) file: Option<String>,
+    pub(crate) file: Option<PathBuf>,
     /// Repeat the comparison that wrote this manifest, and check its results
     #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["file", "seeds"])]
     pub(crate) from: Option<PathBuf>,
@@ -399,7 +456,7 @@ pub(crate) struct RequestsCompareArguments {
     pub(crate) seeds: Option<u64>,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
-    /// Print the file as it is, to start from a built-in one
+    /// Print the file, to start from a built-in one in any folder
     #[arg(long, conflicts_with_all = ["from", "seeds", "out", "threads", "json"])]
     pub(crate) print: bool,
     /// Print the JSON Schema of files of gateways, for editors
@@ -563,9 +620,14 @@ pub(crate) struct GatewayCheckArguments {
 #[derive(Args, Debug)]
 #[command(after_help = SIZES_HELP)]
 pub(crate) struct SizesArguments {
-    /// Captures (pcap, pcapng), page loads (HAR), HTTP logs, logs of transfers
+    /// Captures (pcap, pcapng), page loads (HAR), HTTP logs (common, combined, Squid), logs of
+    /// connections (Zeek, tcptrace) or of transfers (CSV), plain or compressed; '-' for standard
+    /// input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// The direction of captures and logs of connections; the other formats are all 'down'
+    #[arg(long, value_enum, default_value_t = Way::Down)]
+    pub(crate) direction: Way,
     /// Largest number of points in the distribution
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u64).range(2..=100_000))]
@@ -576,8 +638,21 @@ pub(crate) struct SizesArguments {
 }
 
 const SIZES_HELP: &str = "\
-Example:
-  tidegate sizes access.log > web.csv         then, in a scenario: sizes.file = \"web.csv\"";
+Examples:
+  tidegate sizes access.log > web.csv         then, in a scenario: sizes.file = \"web.csv\"
+  tidegate sizes office.pcap.zst --direction up
+  zcat logs/*.gz | tidegate sizes - --json";
+
+/// A direction on the access link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Way {
+    /// To the users
+    Down,
+    /// From the users
+    Up,
+    /// Each direction of each flow by itself
+    Both,
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct ScenariosArguments {

@@ -1,5 +1,6 @@
 //! The scenarios, gateways and flows built into the program, by their names on the command line.
 
+use tidegate_files::expectation;
 use tidegate_sim::scenario::Scenario;
 use tidegate_study::shipped;
 
@@ -68,15 +69,9 @@ pub(crate) fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static 
     builtins.iter().find(|builtin| builtin.name == name)
 }
 
-/// All names of `builtins`, for messages.
-pub(crate) fn names(builtins: &[Builtin]) -> String {
-    match builtins {
-        [only] => format!("'{}'", only.name),
-        _ => {
-            let names: Vec<_> = builtins.iter().map(|builtin| builtin.name).collect();
-            format!("one of {}", names.join(", "))
-        }
-    }
+/// What was expected in place of `name`: the nearest name of `builtins`, or all of them.
+pub(crate) fn expected(name: &str, builtins: &'static [Builtin]) -> String {
+    expectation(name, builtins.iter().map(|builtin| builtin.name))
 }
 
 impl Builtin {

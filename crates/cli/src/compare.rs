@@ -18,6 +18,7 @@ use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
+use crate::recorded::{Packets, is_recorded};
 use crate::rows::{Names, Table};
 use crate::{describe, home, output, report, summary_csv, table};
 
@@ -92,6 +93,9 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     let (scenario, data) =
         input.read(|data| file::parse_with(&input.name, &input.text, data, overrides))?;
+    if is_recorded(&scenario) {
+        return comparing::compare(&Packets(scenario), input, data, earlier, arguments);
+    }
     comparing::compare(&scenario, input, data, earlier, arguments)
 }
 

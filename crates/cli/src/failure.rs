@@ -66,8 +66,24 @@ impl From<clap::Error> for Failure {
                 let head = text.split("\n\n").next().unwrap_or_default();
                 let head = head.strip_prefix("error: ").unwrap_or(head);
                 let words: Vec<_> = head.split_whitespace().collect();
-                Failure::Input(format!("{}; see --help", words.join(" ")))
+                let meant =
+                    meant(&error).map_or_else(String::new, |it| format!(", expected '{it}'"));
+                Failure::Input(format!("{}{meant}; see --help", words.join(" ")))
             }
         }
     }
+}
+
+/// What clap takes somebody to have meant.
+fn meant(error: &clap::Error) -> Option<&str> {
+    use clap::error::{ContextKind, ContextValue};
+
+    let kinds =
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.as_str()),
+        // The best one is the last.
+        ContextValue::Strings(texts) => texts.last().map(String::as_str),
+        _ => None,
+    })
 }

@@ -6,12 +6,14 @@
 //! overwritten only on request.
 
 use std::fs::{self, File};
+use std::io::ErrorKind::NotFound;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tidegate_study::manifest;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::rows::Table;
 
 /// The place of the rows of unfinished runs.
@@ -59,6 +61,7 @@ impl ResultFolder {
             fs::remove_dir_all(&parts)?;
         }
         fs::create_dir_all(&parts)?;
+        interrupt::set_scratch(Some(&parts));
         // Without the old manifest, nobody mistakes half-written results for complete ones.
         match fs::remove_file(self.path.join(manifest::NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -100,6 +103,7 @@ impl ResultFolder {
     fn remove_parts(&self) {
         // A file that cannot be removed does no harm.
         let _ = fs::remove_dir_all(self.path.join(PARTS));
+        interrupt::set_scratch(None);
     }
 
     fn join_table(
@@ -112,7 +116,12 @@ impl ResultFolder {
         let mut file = BufWriter::new(File::create(path)?);
         writeln!(file, "{contender},{}", table.columns().join(","))?;
         for run in runs {
-            io::copy(&mut BufReader::new(File::open(self.part(table, *run))?), &mut file)?;
+            match File::open(self.part(table, *run)) {
+                Ok(part) => drop(io::copy(&mut BufReader::new(part), &mut file)?),
+                // A run has this part from its first flow of a capture on.
+                Err(error) if table == Table::Recorded && error.kind() == NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
         file.flush()
     }

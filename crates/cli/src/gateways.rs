@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     }
     let input = Input::named(arguments.file.as_deref(), GATEWAYS)?;
     if arguments.print {
-        return print(&input.text);
+        return print(&input.portable(|data| gateway::parse(&input.name, &input.text, data))?);
     }
     compare(&input, arguments.seeds.map(|seeds| (1..=seeds).collect()), None, arguments)
 }

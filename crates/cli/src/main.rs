@@ -12,6 +12,7 @@ mod compare;
 mod comparing;
 mod curves;
 mod describe;
+mod doctor;
 mod failure;
 mod folder;
 mod gateway;
@@ -23,6 +24,7 @@ mod interrupt;
 mod live_form;
 mod output;
 mod progress;
+mod recorded;
 mod replay;
 mod report;
 mod reproduce;
@@ -53,6 +55,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disciplines(arguments) => catalogue::disciplines(&arguments),
         Command::Requests(arguments) => match &arguments.command {
             Some(RequestsCommand::Compare(arguments)) => gateways::run(arguments),

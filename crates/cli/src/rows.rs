@@ -7,7 +7,7 @@ use std::io::{self, BufWriter};
 
 use csv::{Writer, WriterBuilder};
 use tidegate_core::{LossReason, Span, Time};
-use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
+use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, RecordedFlow, Recorder};
 use tidegate_study::experiment::Job;
 
 use crate::folder::ResultFolder;
@@ -19,9 +19,12 @@ pub(crate) enum Table {
     Flows,
     Links,
     Progress,
+    /// Flows of a capture; only replays have them.
+    Recorded,
 }
 
 impl Table {
+    /// Those of every scenario.
     pub(crate) const ALL: [Table; 3] = [Table::Flows, Table::Links, Table::Progress];
 
     /// The name of its file.
@@ -30,6 +33,7 @@ impl Table {
             Table::Flows => "flows.csv",
             Table::Links => "links.csv",
             Table::Progress => "progress.csv",
+            Table::Recorded => "recorded.csv",
         }
     }
 
@@ -61,6 +65,23 @@ impl Table {
                 &["marked_packets"],
             ]
             .concat(),
+            Table::Recorded => vec![
+                "seed",
+                "traffic",
+                "flow",
+                "protocol",
+                "source",
+                "source_port",
+                "destination",
+                "destination_port",
+                "host",
+                "start_s",
+                "size_bytes",
+                "packets",
+                "lost_packets",
+                "delay_mean_s",
+                "delay_max_s",
+            ],
             Table::Progress => {
                 vec![
                     "seed",
@@ -96,6 +117,10 @@ pub(crate) struct RowWriter<'a> {
     flows: Writer<BufWriter<File>>,
     links: Writer<BufWriter<File>>,
     samples: Writer<BufWriter<File>>,
+    /// From the first such row on.
+    recorded: Option<Writer<BufWriter<File>>>,
+    folder: &'a ResultFolder,
+    run: usize,
     reached: Time,
     /// The first error; a recorder cannot return one.
     failure: Option<csv::Error>,
@@ -103,7 +128,7 @@ pub(crate) struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     pub(crate) fn new(
-        folder: &ResultFolder,
+        folder: &'a ResultFolder,
         names: Names,
         progress: &'a Progress,
         job: &Job<'a>,
@@ -120,6 +145,9 @@ impl<'a> RowWriter<'a> {
             flows: table(Table::Flows)?,
             links: table(Table::Links)?,
             samples: table(Table::Progress)?,
+            recorded: None,
+            folder,
+            run: job.index,
             reached: Time::ZERO,
             failure: None,
         })
@@ -132,7 +160,36 @@ impl<'a> RowWriter<'a> {
         }
         self.flows.flush()?;
         self.links.flush()?;
-        self.samples.flush()
+        self.samples.flush()?;
+        self.recorded.map_or(Ok(()), |mut table| table.flush())
+    }
+
+    fn note_recorded(&mut self, row: &FlowRecord, recorded: &RecordedFlow) -> csv::Result<()> {
+        let key = recorded.key;
+        let fields = [
+            row.number.to_string(),
+            key.protocol().to_string(),
+            key.source().ip().to_string(),
+            key.source().port().to_string(),
+            key.destination().ip().to_string(),
+            key.destination().port().to_string(),
+            recorded.host.as_deref().unwrap_or_default().to_string(),
+            time(row.start),
+            row.size.map_or_else(String::new, |size| size.0.to_string()),
+            recorded.packets.to_string(),
+            row.lost.to_string(),
+            maybe(recorded.delay_mean),
+            maybe(recorded.delay_mean.map(|_| recorded.delay_max)),
+        ];
+        let table = match &mut self.recorded {
+            Some(table) => table,
+            none => {
+                let file = self.folder.create_part(Table::Recorded, self.run)?;
+                none.insert(WriterBuilder::new().has_headers(false).from_writer(file))
+            }
+        };
+        let head = [self.contender, &self.seed, self.names.sources[row.traffic].as_str()];
+        table.write_record(head.into_iter().chain(fields.iter().map(String::as_str)))
     }
 
     fn note(&mut self, result: csv::Result<()>) {
@@ -164,6 +221,10 @@ impl Recorder for RowWriter<'_> {
         let result =
             self.flows.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
         self.note(result);
+        if let Some(recorded) = &row.recorded {
+            let result = self.note_recorded(row, recorded);
+            self.note(result);
+        }
     }
 
     fn link(&mut self, row: &LinkSample) {

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_sim::scenario::file::json_schema;
+use tidegate_sim::scenario::file::{self, json_schema};
 
 use crate::arguments::ScenariosArguments;
 use crate::builtin::{self, SCENARIOS};
 use crate::failure::Failure;
+use crate::inputs::Input;
 use crate::output::{print, print_json};
 
 #[derive(Serialize)]
@@ -15,7 +16,7 @@ struct Listed {
     name: &'static str,
     title: String,
     description: String,
-    text: &'static str,
+    text: String,
 }
 
 pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
@@ -24,12 +25,14 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
     }
     if let Some(name) = &arguments.name {
         let scenario = builtin::find(SCENARIOS, name).ok_or_else(|| {
-            Failure::Input(format!(
-                "found unknown scenario '{name}', expected {}",
-                builtin::names(SCENARIOS)
-            ))
+            let expected = builtin::expected(name, SCENARIOS);
+            Failure::Input(format!("found unknown scenario '{name}', expected {expected}"))
         })?;
-        return if arguments.json { print_json(&listed(scenario)) } else { print(scenario.text()) };
+        return if arguments.json {
+            print_json(&listed(scenario))
+        } else {
+            print(&portable(scenario))
+        };
     }
     let all: Vec<_> = SCENARIOS.iter().map(listed).collect();
     if arguments.json {
@@ -44,12 +47,19 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
     print(&text)
 }
 
+/// The scenario as it runs from any folder.
+fn portable(builtin: &builtin::Builtin) -> String {
+    let input = Input::of_builtin(builtin);
+    let read = input.portable(|data| file::parse(builtin.name, builtin.text(), data));
+    read.expect("a test reads every built-in scenario")
+}
+
 fn listed(builtin: &builtin::Builtin) -> Listed {
     let parsed = builtin.scenario();
     Listed {
         name: builtin.name,
         title: parsed.title,
         description: parsed.description,
-        text: builtin.text(),
+        text: portable(builtin),
     }
 }

@@ -20,6 +20,7 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tidegate_core::request::ClassId;
+use tidegate_wire::tls::host_name;
 
 /// A group of users with a weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl std::str::FromStr for Hosts {
 
     fn from_str(text: &str) -> Result<Hosts, NoHost> {
         let (domain, is_below) = text.strip_prefix("*.").map_or((text, false), |it| (it, true));
-        let name = host_of(domain.as_bytes()).ok_or(NoHost)?;
+        let name = host_name(domain.as_bytes()).ok_or(NoHost)?;
         Ok(if is_below { Hosts::Below(name) } else { Hosts::One(name) })
     }
 }
@@ -157,21 +158,6 @@ impl Hosts {
             }
         }
     }
-}
-
-/// The name of a host in small letters, if it is one: letters, digits, hyphens and
-/// underscores between dots (RFC 1123 section 2.1; hosts with underscores exist).
-pub(crate) fn host_of(bytes: &[u8]) -> Option<String> {
-    const LONGEST: usize = 253;
-
-    let is_label = |label: &[u8]| {
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        !label.is_empty() && label.iter().all(plain)
-    };
-    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
-    let is_host = bytes.len() <= LONGEST && bytes.split(|byte| *byte == b'.').all(is_label);
-    let name = std::str::from_utf8(bytes).ok().filter(|_| is_host)?;
-    Some(name.to_ascii_lowercase())
 }
 
 /// Whom a class takes for one user.

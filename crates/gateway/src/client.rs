@@ -9,11 +9,12 @@ use tidegate_core::request::UserId;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use tidegate_wire::tls::Hello;
+
 use crate::class::{Ask, Login, Place, Users};
 use crate::connections::Connection;
 use crate::gate::duration;
 use crate::gateway::House;
-use crate::hello::Hello;
 use crate::message::{Fault, Request, Scan};
 use crate::relay::{Next, Relay};
 use crate::socket::{self, AT_ONCE, Inbox};

@@ -20,7 +20,6 @@ mod datagrams;
 pub mod file;
 mod gate;
 mod gateway;
-mod hello;
 mod history;
 pub mod intercept;
 mod log;
@@ -46,7 +45,6 @@ mod tunnel;
 
 pub use config::{Config, user_of};
 pub use gateway::{Control, Gateway, ReloadWanted, Reloaded};
-pub use hello::Hello;
 pub use log::REQUESTS;
 pub use passwords::Passwords;
 pub use records::Records;

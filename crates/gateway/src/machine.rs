@@ -20,9 +20,10 @@ const FAR: Span = Span::millis(100);
 const OF_A_CONNECTION: u64 = 2;
 /// Listeners, timers, logs, questions for names, and the connections of the admin port.
 const OTHERS: u64 = 200;
-/// The numbers of capabilities (capabilities(7)).
+/// The numbers of capabilities (capabilities(7)): to answer for servers, and to change
+/// networks.
 const CAP_NET_BIND_SERVICE: u32 = 10;
-const CAP_NET_ADMIN: u32 = 12;
+pub const CAP_NET_ADMIN: u32 = 12;
 
 /// Something about the machine that whoever runs a gateway should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -237,13 +238,15 @@ fn number(setting: &str) -> Option<u64> {
 }
 
 /// Whether a program can be called by its name.
-fn is_there(program: &str) -> bool {
+#[must_use]
+pub fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Whether this process has a capability, as proc_pid_status(5) has it.
-fn has_capability(number: u32) -> bool {
+/// Whether this process has a capability, by its number in capabilities(7).
+#[must_use]
+pub fn has_capability(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());

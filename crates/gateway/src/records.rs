@@ -6,10 +6,8 @@
 
 use tidegate_core::Bytes;
 use tidegate_core::request::Piece;
+use tidegate_wire::tls::{LARGEST_RECORD, RECORD_HEADER};
 
-/// The largest record (RFC 8446 section 5.2, and RFC 5246 section 6.2.3, which allows more).
-pub(crate) const LARGEST: usize = 16_384 + 2_048;
-pub(crate) const HEADER: usize = 5;
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const APPLICATION_DATA: u8 = 23;
 
@@ -54,9 +52,9 @@ impl Records {
         if self.state == State::Header {
             self.state = match *bytes {
                 [kind @ CHANGE_CIPHER_SPEC..=APPLICATION_DATA, 3, 0..=4, high, low, ..]
-                    if length(high, low) <= LARGEST =>
+                    if length(high, low) <= LARGEST_RECORD =>
                 {
-                    size = HEADER;
+                    size = RECORD_HEADER;
                     State::Record { is_data: kind == APPLICATION_DATA, left: length(high, low) }
                 }
                 [CHANGE_CIPHER_SPEC..=APPLICATION_DATA]

@@ -2,7 +2,7 @@
 
 use tidegate_core::{Bytes, Span, Time};
 
-use crate::metrics::FlowRecord;
+use crate::metrics::{FlowRecord, RecordedFlow};
 use crate::traffic::{DatagramFlow, Source};
 
 /// The flows of a source that sends datagrams.
@@ -21,6 +21,9 @@ struct Flow {
     delivered: Bytes,
     last_arrival: Time,
     longest_stall: Span,
+    /// The sum of the delays of what arrived, in nanoseconds.
+    delays: u128,
+    longest_delay: Span,
 }
 
 impl DatagramFlows {
@@ -45,7 +48,7 @@ impl DatagramFlows {
         for flow in
             self.flows.iter_mut().filter(|flow| flow.plan.datagrams.is_none() && flow.sent > 0)
         {
-            let plan = flow.plan;
+            let plan = flow.plan.clone();
             *flow = Flow::new(plan);
             (flow.started, flow.last_arrival) = (now, now);
             // It has begun, although nothing that it sent counts.
@@ -53,10 +56,12 @@ impl DatagramFlows {
         }
     }
 
-    /// A datagram has arrived; returns whether that ends the flow.
-    pub(crate) fn arrived(&mut self, flow: u32, now: Time, size: Bytes) -> bool {
+    /// A datagram that was `sent` then has arrived; returns whether that ends the flow.
+    pub(crate) fn arrived(&mut self, flow: u32, sent: Time, now: Time, size: Bytes) -> bool {
         let flow = &mut self.flows[flow as usize];
         flow.arrived += 1;
+        flow.delays += u128::from(now.since(sent).0);
+        flow.longest_delay = flow.longest_delay.max(now.since(sent));
         flow.delivered += size;
         flow.longest_stall = flow.longest_stall.max(now.since(flow.last_arrival));
         flow.last_arrival = now;
@@ -95,6 +100,13 @@ impl DatagramFlows {
             timeouts: 0,
             longest_stall: flow.longest_stall,
             unloaded: None,
+            recorded: flow.plan.recorded.clone().map(|(key, host)| RecordedFlow {
+                key,
+                host,
+                packets: flow.sent,
+                delay_mean: flow.mean_delay(),
+                delay_max: flow.longest_delay,
+            }),
         }
     }
 
@@ -120,7 +132,14 @@ impl Flow {
             delivered: Bytes::ZERO,
             last_arrival: Time::ZERO,
             longest_stall: Span::ZERO,
+            delays: 0,
+            longest_delay: Span::ZERO,
         }
+    }
+
+    fn mean_delay(&self) -> Option<Span> {
+        let mean = self.delays.checked_div(self.arrived.into())?;
+        Some(Span(u64::try_from(mean).expect("a mean is at most the largest")))
     }
 
     fn is_over(&self) -> bool {

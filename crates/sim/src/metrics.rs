@@ -6,7 +6,9 @@
 
 pub mod run_summary;
 
-use tidegate_core::{Backlog, Bytes, Counters, LossReason, Packet, Rate, Span, Time};
+use std::sync::Arc;
+
+use tidegate_core::{Backlog, Bytes, Counters, FlowKey, LossReason, Packet, Rate, Span, Time};
 
 pub use run_summary::RunSummary;
 
@@ -70,6 +72,23 @@ pub struct FlowRecord {
     /// The response time of a flow of this size that has the links to itself;
     /// `None` without a response.
     pub unloaded: Option<Span>,
+    /// What is known of a flow of a capture.
+    pub recorded: Option<RecordedFlow>,
+}
+
+/// A flow of a capture that is sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedFlow {
+    /// Between whom it was recorded.
+    pub key: FlowKey,
+    /// The name of the host at one end, if the capture reveals one.
+    pub host: Option<Arc<str>>,
+    /// Its packets that were sent.
+    pub packets: u64,
+    /// The mean one-way delay of those that arrived; `None` if none did.
+    pub delay_mean: Option<Span>,
+    /// The longest of these delays; zero if none arrived.
+    pub delay_max: Span,
 }
 
 /// The state of a link with a queue, at one moment.

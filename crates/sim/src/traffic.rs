@@ -11,6 +11,8 @@ mod packets;
 mod transfers;
 mod web;
 
+use std::sync::Arc;
+
 use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Stream, TcpFacts, Time};
 
 use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
@@ -53,12 +55,14 @@ pub(crate) struct Datagram {
 }
 
 /// What is known about a source's datagram flow before it starts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DatagramFlow {
     /// The number of datagrams that it will send; `None` if it sends until the end.
     pub(crate) datagrams: Option<u64>,
     /// Their bytes together.
     pub(crate) size: Option<Bytes>,
+    /// Between whom it was recorded, if it was, and the name of the host at one end.
+    pub(crate) recorded: Option<(FlowKey, Option<Arc<str>>)>,
 }
 
 /// A source of traffic.
@@ -110,8 +114,9 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             let template = stream_of_datagrams(spec, *from, *to, Bytes::ZERO, index);
             Box::new(greedy::Greedy::new(spec, template, profile, stream))
         }
-        TrafficKind::Packets { inside, outside, capture, hosts } => {
-            Box::new(packets::Packets::new(spec, *inside, *outside, capture.clone(), hosts))
+        TrafficKind::Packets { inside, outside, capture, hosts, only } => {
+            let sent = packets::Sent { capture: capture.clone(), hosts, only: only.as_ref() };
+            Box::new(packets::Packets::new(spec, *inside, *outside, &sent))
         }
         TrafficKind::Pages { .. } | TrafficKind::Requests => Box::new(Silent),
     }

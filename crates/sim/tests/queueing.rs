@@ -85,6 +85,7 @@ fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> 
                 outside: NodeId(1),
                 capture: Arc::new(capture),
                 hosts: Hosts::new([[10, 0, 0, 1].into()]),
+                only: None,
             },
         }],
     };

@@ -68,7 +68,7 @@ fn pages_of(size: u64) -> Pages {
         size: Bytes(size),
         ..PageRequest::default()
     };
-    let page = PageLoad { name: "page".into(), requests: vec![request] };
+    let page = PageLoad { name: "page".into(), requests: vec![request], ..PageLoad::default() };
     let loads = PageLoads { pages: vec![page], unknown_sizes: 0 };
     Pages::Recorded(Arc::new(RecordedPages::new(&[loads]).expect("it has an object")))
 }

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tidegate_core::Time;
-use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
-    Capture, DeliveryTrace, FlowLog, HttpLog, PageLoads, ReadError, SizeDistribution,
+    Capture, ConnectionLog, DeliveryTrace, FlowLog, HttpLog, PageLoads, ReadError, Recording,
+    SizeDistribution, Transfers,
 };
 
 fn is_value<T>(result: Result<T, ReadError>) -> Option<T> {
@@ -41,11 +41,12 @@ fn read_with_all(contents: &[u8]) {
     is_value(FlowLog::parse("file", contents).map(FlowLog::from_first));
     is_value(HttpLog::parse("file", contents));
     is_value(PageLoads::parse("file", contents));
-    is_value(Sizes::stream("file", contents));
+    is_value(ConnectionLog::parse("file", contents));
+    is_value(Recording::stream("file", contents)).map(Transfers::of);
 }
 
 /// Good files, to be spoiled.
-const SEEDS: [&[u8]; 9] = [
+const SEEDS: [&[u8]; 12] = [
     include_bytes!("data/example.pcap"),
     b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x1c\0\0\0\
       \x01\0\0\0\x20\0\0\0\x65\0\0\0\0\0\0\0\x09\0\x01\0\x09\0\0\0\0\0\0\0\x20\0\0\0\
@@ -56,6 +57,9 @@ const SEEDS: [&[u8]; 9] = [
     b"host\ttime\tbytes\nh\t804571201\t2\n",
     b"{\"log\":{\"entries\":[{\"startedDateTime\":\"2016-01-24T14:41:45.9Z\",\"request\":{\"url\":\
       \"http://e/\"},\"response\":{\"bodySize\":3}}]}}",
+    b"1500000002.500     90 192.0.2.7 TCP_MISS/200 6245 GET http://example.org/ - HIER_DIRECT/- -\n",
+    b"#fields\tts\torig_bytes\tresp_bytes\tconn_state\n1500000002.5\t300\t90000\tSF\n",
+    b"first_packet,unique_bytes_sent_a2b,unique_bytes_sent_b2a\n1500000002.5,300,90000\n",
     b"0\n2\n2\n5\n",
     b"size_bytes,cumulative_probability\n1,0.5\n9,1\n",
     b"12.5\n1 0.5\n9 1\n",
@@ -92,11 +96,11 @@ proptest! {
 
 #[test]
 fn the_seeds_are_good_files() {
-    for seed in &SEEDS[..6] {
-        Sizes::stream("seed", *seed).unwrap_or_else(|error| panic!("{error}"));
+    for seed in &SEEDS[..9] {
+        Recording::stream("seed", *seed).unwrap_or_else(|error| panic!("{error}"));
     }
-    DeliveryTrace::parse("seed", SEEDS[6]).unwrap_or_else(|error| panic!("{error}"));
-    for seed in &SEEDS[7..] {
+    DeliveryTrace::parse("seed", SEEDS[9]).unwrap_or_else(|error| panic!("{error}"));
+    for seed in &SEEDS[10..] {
         SizeDistribution::parse("seed", seed).unwrap_or_else(|error| panic!("{error}"));
     }
 }

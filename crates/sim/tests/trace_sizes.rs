@@ -1,11 +1,9 @@
 //! Size distributions: read, written, sampled, and measured in traffic.
 
-use std::io::Cursor;
-
 use proptest::prelude::*;
 use tidegate_core::Bytes;
-use tidegate_sim::trace::sizes::{Format, Sizes};
-use tidegate_sim::trace::{SizeDistribution, measure};
+use tidegate_sim::trace::sizes::Sizes;
+use tidegate_sim::trace::{Direction, Format, Recording, SizeDistribution, measure};
 
 fn parse(text: &str) -> SizeDistribution {
     SizeDistribution::parse("cdf", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
@@ -65,9 +63,15 @@ fn mistakes_are_named_with_their_line() {
                 .into(),
         ),
         ("7\n1 0.5\n2 0.9\n", "cdf:3: found 2,0.9, expected a last probability of 1".into()),
-        ("7\n1 1.5\n", "cdf:2: found '1 1.5', expected bytes and probability from 0 to 1".into()),
-        ("7\n1 nan\n", "cdf:2: found '1 nan', expected bytes and probability from 0 to 1".into()),
+        ("7\n1 1.5\n", "cdf:2: found '1 1.5', expected bytes and probability from 0 to 1, and sizes up to 1 TB".into()),
+        ("7\n1 nan\n", "cdf:2: found '1 nan', expected bytes and probability from 0 to 1, and sizes up to 1 TB".into()),
         ("1 2 3 4\n", format!("cdf:1: found '1 2 3 4', {format}")),
+        (
+            &format!("{heading}\n1000000000001,1\n"),
+            "cdf:2: found '1000000000001,1', expected bytes,probability from 0 to 1, and sizes up \
+             to 1 TB"
+                .into(),
+        ),
     ] {
         assert_eq!(refused(text), expected);
     }
@@ -122,7 +126,7 @@ proptest! {
 
     #[test]
     fn any_sizes_fit_into_any_number_of_points(
-        sizes in prop::collection::vec(any::<u64>(), 1..300),
+        sizes in prop::collection::vec(0..=1_000_000_000_000_u64, 1..300),
         most in 0..40_usize,
     ) {
         let distribution = from_sizes(&sizes, most);
@@ -145,7 +149,8 @@ proptest! {
 }
 
 fn found(contents: &[u8]) -> Sizes {
-    Sizes::stream("file", contents).unwrap_or_else(|error| panic!("{error}"))
+    let recording = Recording::stream("file", contents);
+    Sizes::of(&recording.unwrap_or_else(|error| panic!("{error}")), None)
 }
 
 #[test]
@@ -166,11 +171,12 @@ fn formats_are_told_by_content() {
 #[test]
 fn what_holds_no_sizes_is_named() {
     let found = |contents: &[u8]| {
-        let error = Sizes::stream("file", Cursor::new(contents)).expect_err("no sizes").to_string();
+        let error = Recording::stream("file", contents).expect_err("no sizes").to_string();
         error.split(", expected ").next().expect("a message has a start").to_string()
     };
     assert_eq!(found(b""), "file: header at byte 0: found an empty file");
-    assert_eq!(found(b"\x1f\x8b\x08\0"), "file: header at byte 0: found a compressed file");
+    let xz = b"\xfd7zXZ\0";
+    assert_eq!(found(xz), "file: header at byte 0: found a file compressed by xz or bzip2");
     let distribution = b"#x\nsize_bytes,cumulative_probability\n1,1\n";
     assert_eq!(found(distribution), "file: header at byte 0: found a size distribution");
     assert_eq!(found(b"hello"), "file: header at byte 0: found 'hello'");
@@ -179,14 +185,27 @@ fn what_holds_no_sizes_is_named() {
 #[test]
 fn sizes_of_a_capture_are_those_of_its_directions() {
     let data = |name: &str| format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
-    let measured = measure(&[data("bro.org.pcap"), data("example.pcap")], 100);
+    let measured = measure(&[data("bro.org.pcap"), data("example.pcap")], None, 100);
     let measured = measured.unwrap_or_else(|error| panic!("{error}"));
     let counts: Vec<_> = measured.files.iter().map(|file| (file.sizes, file.left_out)).collect();
     // Of 26 and 54 directions these carried anything.
     assert_eq!(counts, [(16, 10), (31, 23)]);
     assert_eq!(measured.distribution.quantile(1.0), Bytes(235_084));
-    let missing = measure(&["no/such/file"], 100).expect_err("there is no such file").to_string();
+    // What clients send is nothing like what they receive.
+    let of = |direction| {
+        let found = measure(&[data("bro.org.pcap"), data("example.pcap")], direction, 100);
+        let found = found.unwrap_or_else(|error| panic!("{error}"));
+        (found.files.iter().map(|file| file.sizes).sum::<u64>(), found.mean)
+    };
+    let (down, up) = (of(Some(Direction::Down)), of(Some(Direction::Up)));
+    assert!(down.0 > 0 && up.0 > 0 && down.0 + up.0 <= 47, "{down:?}, {up:?}");
+    assert!(down.1 > 5.0 * up.1, "{down:?}, {up:?}");
+    // Few sizes have a point each, and then the two means are one.
+    let of_points = measured.distribution.mean();
+    assert!((measured.mean / of_points - 1.0).abs() < 1e-9, "{} and {of_points}", measured.mean);
+    let missing =
+        measure(&["no/such/file"], None, 100).expect_err("there is no such file").to_string();
     assert!(missing.starts_with("no/such/file: cannot be read: "), "{missing}");
-    let none = measure(&[] as &[&str], 100).expect_err("nothing to measure").to_string();
+    let none = measure(&[] as &[&str], None, 100).expect_err("nothing to measure").to_string();
     assert!(none.ends_with("found nothing to use, expected a flow or reply that is not empty"));
 }

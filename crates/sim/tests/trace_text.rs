@@ -57,7 +57,7 @@ mod flow_log {
         let heading = "expected a heading with the columns start_s and size_bytes";
         assert_eq!(error(""), format!("log:1: found the end of the file, {heading}"));
         assert_eq!(error("start,size\n1,2\n"), format!("log:1: found 'start,size', {heading}"));
-        let size = "expected whole bytes in size_bytes";
+        let size = "expected whole bytes in size_bytes, at most 1 TB";
         assert_eq!(
             error("# one\n\nstart_s,size_bytes\n0,1\n# five\n1,-3\n"),
             format!("log:6: found '-3', {size}")
@@ -77,7 +77,7 @@ mod flow_log {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(
-            flows in prop::collection::vec((0..10_u64.pow(18), any::<u64>()), 0..20)
+            flows in prop::collection::vec((0..10_u64.pow(18), 0..=10_u64.pow(12)), 0..20)
         ) {
             let mut text = String::from("start_s,size_bytes\n");
             for (nanos, size) in &flows {
@@ -128,7 +128,7 @@ mod frames {
             error("start_s,size_bytes\n0,65536\n"),
             format!("video:2: found 65536, {range}")
         );
-        let size = "expected whole bytes in size_bytes";
+        let size = "expected whole bytes in size_bytes, at most 1 TB";
         assert_eq!(
             error("start_s,size_bytes\n0,100\n1,I\n"),
             format!("video:3: found 'I', {size}")
@@ -177,6 +177,18 @@ h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "ag
     }
 
     #[test]
+    fn squid_says_when_a_request_began() {
+        let log =
+            b"1500000002.500     90 192.0.2.7 TCP_MISS/200 6245 GET http://e/ - HIER_DIRECT/- -\n\
+            1500000001.000   2000 192.0.2.8 TCP_TUNNEL/200 80 CONNECT \xff:443 - HIER_DIRECT/- -\n";
+        let log = HttpLog::parse("log", log).unwrap_or_else(|error| panic!("{error}"));
+        let replies = log.replies.iter().map(|it| (it.at.0 / 1_000_000, it.size.0, it.host));
+        assert_eq!(replies.collect::<Vec<_>>(), [(0, 80, 1), (3_410, 6_245, 0)]);
+        let absurd = b"1500000002.500 90 c TCP_MISS/200 1000000000001 GET http://e/ - D/- -\n";
+        assert!(refused(HttpLog::parse("log", absurd)).starts_with("log:1: found '1500000002"));
+    }
+
+    #[test]
     fn tab_separated_logs_are_read_by_their_heading() {
         let log = b"host\tlogname\ttime\tmethod\turl\tresponse\tbytes\n\
             h\t-\t804571206\tGET\t/\"x\t200\t3985\t\t\n\
@@ -217,6 +229,51 @@ h - - [01/Jul/1995:00:00:02 -0400] "GET /" x" y HTTP/1.0" 200 12 "http://r/" "ag
 
 mod page_load {
     use super::*;
+
+    /// The size of a reply that an archive describes so.
+    fn size(response: &str) -> Option<u64> {
+        let text = format!(
+            r#"{{"log": {{"entries": [{{"startedDateTime": "2016-01-24T14:41:45Z",
+            "request": {{"url": "https://e/"}}, "response": {response}}}]}}}}"#
+        );
+        let loads = PageLoads::parse("page", text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        let found = loads.requests().map(|request| request.size.0).next();
+        assert_eq!(loads.unknown_sizes == 0, found.is_some());
+        found
+    }
+
+    #[test]
+    fn sizes_are_found_where_browsers_put_them() {
+        // Chrome over HTTP/2, with and without the size of the headers.
+        assert_eq!(
+            size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": -1}"#),
+            Some(5_000)
+        );
+        assert_eq!(
+            size(r#"{"bodySize": -1, "_transferSize": 5000, "headersSize": 200}"#),
+            Some(4_800)
+        );
+        assert_eq!(size(r#"{"bodySize": -1, "_transferSize": 0, "_fromCache": "disk"}"#), Some(0));
+        // Firefox and WebKit, where nothing was measured.
+        let headers = r#"[{"name": "Content-Length", "value": "1234"}]"#;
+        assert_eq!(size(&format!(r#"{{"bodySize": -1, "headers": {headers}}}"#)), Some(1_234));
+        let content = r#""content": {"size": 9000, "compression": 6000}"#;
+        assert_eq!(size(&format!(r#"{{"bodySize": -1, {content}}}"#)), Some(3_000));
+        let plain = r#""headers": [{"name": "server", "value": "x"}], "content": {"size": 900}"#;
+        assert_eq!(size(&format!(r#"{{"bodySize": -1, {plain}}}"#)), Some(900));
+        let packed = plain.replace("server", "Content-Encoding");
+        assert_eq!(size(&format!(r#"{{"bodySize": -1, {packed}}}"#)), None);
+        assert_eq!(size(r#"{"content": {"size": 900}}"#), None);
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused_with_their_line() {
+        let text = ARCHIVE.replace("\"bodySize\": 30", "\"bodySize\": 1e300");
+        assert_eq!(
+            refused(PageLoads::parse("page", text.as_bytes())),
+            "page:3: found 'a size of 1e300 bytes, over 1 TB', expected an HTTP Archive (HAR)"
+        );
+    }
 
     const ARCHIVE: &str = r#"{"log": {"version": "1.2", "entries": [
         {"pageref": "p1", "startedDateTime": "2016-01-24T14:41:45.900Z", "time": 20.5,

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidegate_sim::scenario::file::DataFiles;
 
+use crate::shipped;
+
 /// The manifest contains text files up to this size; for others it has place and hash.
 const EMBEDDED: usize = 1 << 20;
 
@@ -53,7 +55,10 @@ impl<'a> Ledger<'a> {
 
 impl DataFiles for Ledger<'_> {
     fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
-        let path = self.folder.map(|folder| folder.join(name));
+        let shipped = shipped::named(name).is_some();
+        let folder = self.folder.filter(|_| !shipped);
+        // A manifest is text, so a path that is not cannot be in it.
+        let path = folder.map(|folder| folder.join(name)).filter(|path| path.to_str().is_some());
         Ok(Box::new(Noted {
             inner: self.files.open(name)?,
             name: name.into(),
@@ -118,13 +123,27 @@ impl DataFiles for Recorded {
         if let Some(content) = &file.content {
             return Ok(Box::new(Cursor::new(content.as_bytes())));
         }
-        let path = file.path.as_deref().ok_or(io::ErrorKind::NotFound)?;
+        if let Some(shipped) = shipped::named(name) {
+            let content = shipped?;
+            if hexadecimal(&Sha256::digest(content)) != file.sha256 {
+                return Err(other_than_recorded(name));
+            }
+            return Ok(Box::new(Cursor::new(content)));
+        }
+        let path = file.path.as_deref().ok_or_else(|| {
+            let message = "the manifest neither contains it nor says where it is";
+            io::Error::new(io::ErrorKind::NotFound, message)
+        })?;
         if sha256_of(path)? != file.sha256 {
-            let message = format!("{} is not the file that the manifest is about", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(other_than_recorded(&path.display().to_string()));
         }
         Ok(Box::new(File::open(path)?))
     }
+}
+
+fn other_than_recorded(name: &str) -> io::Error {
+    let message = format!("{name} is not the file that the manifest is about");
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// The SHA-256 of the file at `path`, in hexadecimal.

@@ -104,7 +104,8 @@ impl Manifest {
         data: Vec<DataFile>,
         threads: usize,
     ) -> Manifest {
-        let command = std::env::args().collect();
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let command = words.collect();
         Manifest {
             tidegate: env!("CARGO_PKG_VERSION").into(),
             source,

@@ -154,6 +154,42 @@ impl Headers {
     }
 }
 
+/// What the TCP or UDP in a captured frame carries, as far as it was captured: `None` for
+/// other protocols, pieces of a datagram, and frames that do not hold IP.
+///
+/// ```
+/// use tidegate_wire::{Link, payload};
+///
+/// let packet = [
+///     0x45, 0, 0, 30, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7, // IPv4
+///     0, 53, 0xc3, 0x50, 0, 10, 0, 0, // UDP
+///     b'h', b'i',
+/// ];
+/// assert_eq!(payload(Link::RawIp, &packet), Some(&b"hi"[..]));
+/// ```
+#[must_use]
+pub fn payload(link: Link, captured: &[u8]) -> Option<&[u8]> {
+    const UDP_HEADER: usize = 8;
+
+    let packet = link.network_layer(captured).ok()?;
+    let (slice, _) = LaxIpSlice::from_slice(packet).ok()?;
+    if slice.is_fragmenting_payload() {
+        return None;
+    }
+    let protocol = match &slice {
+        LaxIpSlice::Ipv4(v4) => {
+            v4.extensions().auth.map_or(v4.header().protocol(), |it| it.next_header())
+        }
+        LaxIpSlice::Ipv6(v6) => ipv6_protocol(v6),
+    };
+    let transport = slice.payload().payload;
+    match protocol {
+        ip_number::TCP => tcp::payload(transport),
+        ip_number::UDP => transport.get(UDP_HEADER..),
+        _ => None,
+    }
+}
+
 /// What the packet carries after its extension headers. All pieces of a datagram
 /// state in their fragment header what the datagram carries; what follows that
 /// header is in the first piece only (RFC 8200 section 4.5), though the bytes of a

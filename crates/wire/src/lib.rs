@@ -3,7 +3,8 @@
 //! [`Headers::read`] reads the facts of the packet in a frame: its flow, length,
 //! DSCP and congestion field, and what its TCP header says.
 //! [`mark_congested`] and [`set_ecn`] rewrite the congestion field in place.
-//! Nothing is allocated, copied or remembered between frames, and no input
+//! [`payload`] finds what TCP or UDP carries, and [`tls`] the name of a server in it.
+//! Nothing is remembered between frames, nothing but such a name allocated, and no input
 //! makes anything here panic: a frame that cannot be read gives a
 //! [`FrameError`] that says what was found and what was expected.
 //!
@@ -40,10 +41,11 @@ mod error;
 mod headers;
 mod link;
 mod tcp;
+pub mod tls;
 
 pub use ecn::{mark_congested, set_ecn};
 pub use error::FrameError;
-pub use headers::Headers;
+pub use headers::{Headers, payload};
 pub use link::Link;
 
 /// Two bytes of a header that is known to be long enough.

@@ -35,6 +35,13 @@ pub(crate) fn facts(segment: &[u8], length: u64) -> Option<TcpFacts> {
     })
 }
 
+/// What follows the header of a segment, as far as it is there.
+pub(crate) fn payload(segment: &[u8]) -> Option<&[u8]> {
+    segment.get(FLAGS)?;
+    let length = header_length(segment);
+    (length >= SHORTEST_HEADER).then(|| segment.get(usize::try_from(length).ok()?..)).flatten()
+}
+
 /// The length that the header states, in bytes: at most 60.
 fn header_length(segment: &[u8]) -> u64 {
     u64::from(segment[12] >> 4) * 4

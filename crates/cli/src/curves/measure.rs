@@ -11,11 +11,10 @@ use serde::Serialize;
 use tidegate_core::contract::Envelope;
 use tidegate_core::curve::Curve;
 use tidegate_core::{Bytes, FlowKey, Span, Time};
-use tidegate_sim::trace::{Capture, FlowLog};
+use tidegate_sim::trace::Recording;
 
 use crate::arguments::MeasureArguments;
 use crate::failure::Failure;
-use crate::inputs::starts_as_capture;
 use crate::output::{print, print_json};
 
 /// The lengths of time at which a curve is shown, as far as it was measured.
@@ -101,25 +100,30 @@ pub(super) fn run(arguments: &MeasureArguments) -> Result<(), Failure> {
 /// The requested flows with at least two packets at different times.
 fn recorded(arguments: &MeasureArguments) -> Result<Vec<(String, Packets)>, Failure> {
     let file = &arguments.file;
-    let is_capture = starts_as_capture(file).map_err(|reason| {
-        Failure::Input(format!("{}: cannot be read: {reason}", file.display()))
-    })?;
-    let flows: Vec<(String, Packets)> = if is_capture {
-        let capture = Capture::read(file).map_err(Failure::input)?;
-        let mut flows: BTreeMap<FlowKey, Packets> = BTreeMap::new();
-        for packet in capture.packets.iter().filter(|packet| fits(arguments, &packet.flow)) {
-            flows.entry(packet.flow).or_default().push((packet.at, packet.size));
+    let flows: Vec<(String, Packets)> = match Recording::read(file).map_err(Failure::input)? {
+        Recording::Capture(capture) => {
+            let mut flows: BTreeMap<FlowKey, Packets> = BTreeMap::new();
+            for packet in capture.packets.iter().filter(|packet| fits(arguments, &packet.flow)) {
+                flows.entry(packet.flow).or_default().push((packet.at, packet.size));
+            }
+            flows.into_iter().map(|(key, packets)| (key.to_string(), packets)).collect()
         }
-        flows.into_iter().map(|(key, packets)| (key.to_string(), packets)).collect()
-    } else {
-        if arguments.port.is_some() || arguments.from.is_some() || arguments.to.is_some() {
-            let message = "--port, --from and --to are for captures; a CSV file is one flow";
-            return Err(Failure::Input(message.into()));
+        Recording::FlowLog(log) => {
+            if arguments.port.is_some() || arguments.from.is_some() || arguments.to.is_some() {
+                let message = "--port, --from and --to are for captures; a CSV file is one flow";
+                return Err(Failure::Input(message.into()));
+            }
+            let packets = log.flows.iter().map(|packet| (packet.start, packet.size)).collect();
+            let name = file.file_name().unwrap_or(file.as_os_str());
+            vec![(name.to_string_lossy().into_owned(), packets)]
         }
-        let log = FlowLog::read(file).map_err(Failure::input)?;
-        let packets = log.flows.iter().map(|packet| (packet.start, packet.size)).collect();
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        vec![(name, packets)]
+        other => {
+            return Err(Failure::Input(format!(
+                "{}: found a file of another kind ({}), expected a capture, or packets as CSV",
+                file.display(),
+                other.format()
+            )));
+        }
     };
     Ok(flows.into_iter().filter(|(_, packets)| duration(packets) > Span::ZERO).collect())
 }

@@ -143,7 +143,7 @@ fn wrong_gateways_are_refused_in_a_line() {
     for (arguments, words) in [
         (&["requests", "compare", "wrong.toml"][..], place),
         (&["requests", "compare", "schol"], "schol: cannot be read: "),
-        (&["requests", "compare", "schol"], "built in: one of school, rivals"),
+        (&["requests", "compare", "schol"], "built in: 'school'"),
         (&["requests", "compare", "small.toml", "--seeds", "0"], "--seeds"),
         (&["requests", "compare", "--from", "manifest.json"], "manifest.json: cannot be read"),
         (&["requests", "compare", "small.toml", "--out", "."], ".: contains other files;"),

@@ -8,6 +8,8 @@ mod daemon;
 mod gateway;
 mod gateways;
 mod packaging;
+#[cfg(unix)]
+mod recordings;
 mod running;
 
 use std::fs;
@@ -286,7 +288,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["compare", "--down", "5 Mbps", "--up", "1 Mbps", "--buffer", "0 ms"], "'0 ms' is not"),
         (&["compare", "small.toml", "--preset", "dsl"], "cannot be used with"),
         (&["compare", "missing.toml"], "missing.toml: cannot be read: No such file"),
-        (&["compare", "househlod"], "built in: one of household"),
+        (&["compare", "househlod"], "built in: 'household'"),
         (&["compare", "."], "cannot be read"),
         (&["compare", "broken.toml"], "broken.toml:1:9: "),
         (&["compare", "latin.toml"], "latin.toml: cannot be read"),

@@ -393,6 +393,7 @@ fn report(
         timeouts: trouble.timeouts,
         longest_stall: object.longest_stall.max(still),
         unloaded: None,
+        recorded: None,
     };
     world.report(&row, now);
 }

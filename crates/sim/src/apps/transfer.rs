@@ -42,6 +42,7 @@ impl Asked {
             timeouts: 0,
             longest_stall: now.since(self.at),
             unloaded: None,
+            recorded: None,
         }
     }
 }
@@ -115,7 +116,9 @@ impl Transferring {
     pub(super) fn on_segment(&mut self, now: Time, end: &mut Endpoint, side: Side) -> bool {
         if side != self.sender {
             let delivered = end.delivered();
-            if delivered > self.delivered {
+            // A transfer of no bytes is complete when its end has come.
+            let complete = self.size == Some(Bytes::ZERO) && end.peer_finished();
+            if delivered > self.delivered || complete {
                 self.delivered = delivered;
                 self.longest_stall = self.longest_stall.max(now.since(self.progressed));
                 self.progressed = now;
@@ -193,6 +196,7 @@ impl Transferring {
             timeouts: sent.timeouts,
             longest_stall: self.longest_stall.max(still),
             unloaded: None,
+            recorded: None,
         }
     }
 }

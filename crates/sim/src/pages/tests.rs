@@ -14,7 +14,7 @@ fn request(at: u64, took: u64, host: &str, size: u64) -> PageRequest {
 }
 
 fn recorded(requests: Vec<PageRequest>) -> Plan {
-    let page = PageLoad { name: "p".into(), requests };
+    let page = PageLoad { name: "p".into(), requests, ..PageLoad::default() };
     Plan::of_recording(&page, &mut Sites::default()).expect("it has objects")
 }
 
@@ -125,7 +125,7 @@ fn hosts_keep_their_numbers_and_shared_connections_have_one() {
     };
     let mut sites = Sites::default();
     let mut numbers = |requests: Vec<PageRequest>| -> Vec<u32> {
-        let page = PageLoad { name: "p".into(), requests };
+        let page = PageLoad { name: "p".into(), requests, ..PageLoad::default() };
         let plan = Plan::of_recording(&page, &mut sites).expect("it has objects");
         plan.objects.iter().map(|object| object.shared).collect()
     };
@@ -176,7 +176,8 @@ fn objects_that_took_no_time_wait_for_none_but_those_before_them() {
 
 #[test]
 fn archives_without_an_object_are_no_pages() {
-    let page = PageLoad { name: "p".into(), requests: vec![request(0, 5, "a", 0)] };
+    let page =
+        PageLoad { name: "p".into(), requests: vec![request(0, 5, "a", 0)], ..PageLoad::default() };
     let loads = PageLoads { pages: vec![page], unknown_sizes: 0 };
     assert!(RecordedPages::new(&[loads]).is_none());
 }

@@ -1,10 +1,11 @@
 //! What sources of traffic do. All that is known of a kind ahead of a run stands
 //! here: its parameters, its ends, and what reports call it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::{fmt, slice};
 
-use tidegate_core::{Bytes, Rate};
+use tidegate_core::{Bytes, FlowKey, Rate};
 
 use super::{
     Arrivals, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw, Transfer,
@@ -97,6 +98,8 @@ pub enum TrafficKind {
         capture: Arc<Capture>,
         /// Which addresses are on the user's side.
         hosts: Hosts,
+        /// The flows that it sends, if not all that cross the link.
+        only: Option<BTreeSet<FlowKey>>,
     },
     /// The requests of a class of a gateway's clients, made by programs of their own.
     Requests,
@@ -174,8 +177,10 @@ impl fmt::Display for TrafficKind {
                 let bursts = if profile.bursts.is_some() { ", in bursts" } else { "" };
                 write!(f, "as much as {} allows{bursts}", profile.envelope)
             }
-            TrafficKind::Packets { capture, .. } => {
-                write!(f, "{} packets from a capture", capture.packets.len())
+            TrafficKind::Packets { capture, only, .. } => {
+                let is_sent = |flow| only.as_ref().is_none_or(|only| only.contains(flow));
+                let packets = capture.packets.iter().filter(|packet| is_sent(&packet.flow));
+                write!(f, "{} packets from a capture", packets.count())
             }
             TrafficKind::Requests => f.write_str("requests of clients"),
         }

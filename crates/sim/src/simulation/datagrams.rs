@@ -63,7 +63,7 @@ impl World<'_> {
             self.count_late(traffic, flow);
         }
         let ended = match arrived {
-            Some(size) => self.datagrams[traffic].arrived(flow, now, size),
+            Some(size) => self.datagrams[traffic].arrived(flow, sent, now, size),
             None => self.datagrams[traffic].lost(flow),
         };
         if ended {

@@ -10,19 +10,25 @@
 //!   and each step back is counted.
 //! - **Headers** are read by [`tidegate_wire`], which describes the known link
 //!   layers, what counts as a packet's size, and how fragments are keyed.
+//! - **A file that breaks off**, as that of an interrupted `tcpdump` does, gives the
+//!   records before its end, and says where that is.
 //! - Packets that are not IP or do not hold an IP header are left out and counted.
 
 mod records;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
 use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Span, TcpFacts, Time};
 use tidegate_wire::{Headers, Link};
 
-use super::ReadError;
+use super::names::Listener;
+use super::{Names, ReadError, stream};
+
+/// The most records of a capture: each packet takes some 90 bytes of memory.
+pub const MOST_RECORDS: u64 = 50_000_000;
 
 /// The packets of one capture file, in the file's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,13 +37,33 @@ pub struct Capture {
     pub packets: Vec<CapturedPacket>,
     /// From the first to the last record, also of those that were left out.
     pub duration: Span,
+    /// The names of hosts that it reveals.
+    pub names: Names,
     /// What was left out.
     pub skipped: Skipped,
+    /// Where the file breaks off, if it ends within a record.
+    pub cut: Option<Cut>,
     /// How often a record's time stamp was before that of the record before.
     pub clock_steps_back: u64,
     /// Records in pcapng "simple" blocks, which have no time: they take that of
     /// the record before.
     pub without_time: u64,
+}
+
+/// The end of a capture within a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The packet of the record, counted from 1; the next one if it is of none.
+    pub packet: u64,
+    /// Where the record starts, in bytes from the start of the file, unpacked.
+    pub offset: u64,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { packet, offset } = self;
+        write!(f, "the file breaks off within packet {packet}, which starts at byte {offset}")
+    }
 }
 
 /// One IP packet of a capture.
@@ -79,17 +105,15 @@ impl Skipped {
 }
 
 impl Capture {
-    /// Reads a pcap or pcapng file.
+    /// Reads a pcap or pcapng file, or standard input if `path` is `-`; compressed ones
+    /// too ([`stream`](super::stream)).
     ///
     /// # Errors
-    /// When the file is no capture, is of a link layer that is not known, or is
-    /// truncated or corrupt: then with the number of the packet and the byte.
+    /// When the file is no capture, is of a link layer that is not known, is corrupt, or
+    /// has more than [`MOST_RECORDS`] records: then with the number of the packet and the
+    /// byte.
     pub fn read(path: &Path) -> Result<Capture, ReadError> {
-        let file = path.display().to_string();
-        match File::open(path) {
-            Ok(reader) => Capture::stream(&file, reader),
-            Err(reason) => Err(ReadError::Unreadable { file, reason }),
-        }
+        Capture::stream(&stream::name(path), stream::open(path)?)
     }
 
     /// Reads a capture from memory; `name` is for error messages.
@@ -107,7 +131,7 @@ impl Capture {
     pub fn stream(name: &str, reader: impl Read) -> Result<Capture, ReadError> {
         let mut collector = Collector::default();
         records::read(name, reader, &mut collector)?;
-        Ok(collector.capture)
+        Ok(Capture { names: collector.listener.names, ..collector.capture })
     }
 }
 
@@ -173,6 +197,7 @@ struct Record<'a> {
 #[derive(Default)]
 struct Collector {
     capture: Capture,
+    listener: Listener,
     /// Stamps of the first record and of the record before.
     clock: Option<(Stamp, Stamp)>,
 }
@@ -189,6 +214,11 @@ impl Collector {
         match Headers::read_captured(link, record.frame, record.wire_length) {
             Ok(Headers { flow, ip_length: size, tcp, dscp, ecn, .. }) => {
                 self.capture.packets.push(CapturedPacket { at, flow, size, tcp, dscp, ecn });
+                if self.listener.listens(flow)
+                    && let Some(payload) = tidegate_wire::payload(link, record.frame)
+                {
+                    self.listener.hear(flow, payload);
+                }
             }
             Err(error) if error.is_other_protocol() => skipped.non_ip += 1,
             Err(_) => skipped.malformed += 1,

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::Path;
 
+use super::stream;
+
 /// Why a file could not be read.
 ///
 /// It prints as a single line, in the form to which editors can jump if the format
@@ -97,14 +99,11 @@ impl Mismatch {
     }
 }
 
-/// The whole file. The text readers hold it in memory: nobody has a text of the
-/// size of the machine's memory.
+/// The whole file, unpacked, and its name. The text readers hold it in memory.
 pub(super) fn contents(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
-    let file = path.display().to_string();
-    match std::fs::read(path) {
-        Ok(bytes) => Ok((file, bytes)),
-        Err(reason) => Err(ReadError::Unreadable { file, reason }),
-    }
+    let file = stream::name(path);
+    let contents = stream::text(&file, stream::open(path)?)?;
+    Ok((file, contents))
 }
 
 /// Quotes a piece of a file for a message: only its start, on one line, with

@@ -16,9 +16,9 @@ use std::path::Path;
 use csv::ByteRecord;
 use tidegate_core::{Bytes, Time};
 
-use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{lines, seconds, trimmed, without_mark};
+use super::{ReadError, within_most};
 
 const HEADING: &str = "a heading with the columns start_s and size_bytes";
 
@@ -159,9 +159,9 @@ fn flow(record: &ByteRecord, (start, size): (usize, usize)) -> Result<LoggedFlow
         (trimmed(bytes).unwrap_or_default(), Mismatch::new(quote(bytes), expected))
     };
     let (start_text, no_start) = field(start, "seconds from zero on in start_s, as 0.25");
-    let (size_text, no_size) = field(size, "whole bytes in size_bytes");
+    let (size_text, no_size) = field(size, "whole bytes in size_bytes, at most 1 TB");
     Ok(LoggedFlow {
         start: seconds(start_text).ok_or(no_start)?,
-        size: size_text.parse().map(Bytes).map_err(|_| no_size)?,
+        size: size_text.parse().ok().map(Bytes).and_then(within_most).ok_or(no_size)?,
     })
 }

@@ -13,11 +13,12 @@
 //!    to networks (/64), of which a household has one, in which a host has several
 //!    addresses.
 //!
-//! Callers that know better use [`Hosts::new`].
+//! Callers that know better use [`Hosts::new`] or [`Hosts::within`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
+use ipnet::IpNet;
 use tidegate_core::FlowKey;
 
 use super::Capture;
@@ -26,6 +27,8 @@ use super::Capture;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     addresses: BTreeSet<IpAddr>,
+    /// Whole networks beside them.
+    networks: Vec<IpNet>,
 }
 
 /// The direction of a packet on the access link.
@@ -41,10 +44,33 @@ impl Hosts {
     /// Exactly these addresses.
     #[must_use]
     pub fn new(addresses: impl IntoIterator<Item = IpAddr>) -> Hosts {
-        Hosts { addresses: addresses.into_iter().collect() }
+        Hosts { addresses: addresses.into_iter().collect(), networks: Vec::new() }
     }
 
-    /// The user's addresses, lowest first.
+    /// All addresses of these networks.
+    ///
+    /// ```
+    /// use tidegate_core::FlowKey;
+    /// use tidegate_sim::trace::{Direction, Hosts};
+    ///
+    /// let hosts = Hosts::within(["192.0.2.0/24".parse()?]);
+    /// let flow = FlowKey::v4([192, 0, 2, 9], 50_000, [198, 51, 100, 7], 443, FlowKey::TCP);
+    /// assert_eq!(hosts.direction(flow), Some(Direction::Up));
+    /// # Ok::<(), ipnet::AddrParseError>(())
+    /// ```
+    #[must_use]
+    pub fn within(networks: impl IntoIterator<Item = IpNet>) -> Hosts {
+        Hosts { addresses: BTreeSet::new(), networks: networks.into_iter().collect() }
+    }
+
+    /// Whether an address is on the user's side.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.addresses.contains(&address)
+            || self.networks.iter().any(|network| network.contains(&address))
+    }
+
+    /// The user's addresses that are named one by one, lowest first.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.addresses.iter().copied()
     }
@@ -54,12 +80,20 @@ impl Hosts {
     #[must_use]
     pub fn direction(&self, flow: FlowKey) -> Option<Direction> {
         let (source, destination) = ends(flow)?;
-        match (self.addresses.contains(&source), self.addresses.contains(&destination)) {
+        match (self.contains(source), self.contains(destination)) {
             (true, false) => Some(Direction::Up),
             (false, true) => Some(Direction::Down),
             _ => None,
         }
     }
+}
+
+/// An address, or the prefix of a network such as `192.0.2.0/24`.
+///
+/// # Errors
+/// When it is neither.
+pub fn network_of(text: &str) -> Result<IpNet, ipnet::AddrParseError> {
+    text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse())
 }
 
 impl Capture {
@@ -72,7 +106,7 @@ impl Capture {
         };
         let mut addresses = family(true);
         addresses.append(&mut family(false));
-        Hosts { addresses }
+        Hosts { addresses, networks: Vec::new() }
     }
 }
 

@@ -1,11 +1,13 @@
-//! Replies of a Web server, from its log: the Common and Combined Log Formats, and
-//! the tab-separated form in which the NASA logs of 1995 are distributed.
+//! Replies of a Web server or proxy, from its log: the Common and Combined Log Formats,
+//! Squid's own, and the tab-separated form in which the NASA logs of 1995 are
+//! distributed.
 //!
 //! The time, size and host of each reply are kept, the host only as a number. A
 //! reply without a size (`-`) is left out and counted; a line that is not a log
 //! line is an error. Servers write the line when the reply ends, so times may step
-//! back a little: replies are sorted by time, those of one second in the file's
-//! order.
+//! back a little: replies are sorted by time, those of one moment in the file's
+//! order. Squid states to the millisecond when a reply ended and how long it took:
+//! there the time is that of the request.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,9 +16,9 @@ use std::path::Path;
 use tidegate_core::units::NANOS_PER_SECOND;
 use tidegate_core::{Bytes, Time};
 
-use super::ReadError;
 use super::error::{Mismatch, contents, quote};
-use super::text::{Scan, lines, trimmed};
+use super::text::{Scan, lines, seconds, trimmed};
+use super::{ReadError, within_most};
 
 /// The replies of one log, by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +32,8 @@ pub struct HttpLog {
 /// One reply of a Web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedReply {
-    /// When it was logged, counted from the earliest reply. Logs resolve seconds.
+    /// When it was logged, counted from the earliest reply; with Squid's format, when it
+    /// was asked for. Other logs resolve seconds.
     pub at: Time,
     /// Its size, with or without its header, depending on the server.
     pub size: Bytes,
@@ -39,9 +42,9 @@ pub struct LoggedReply {
     pub host: u32,
 }
 
-/// A line's time (Unix, in seconds), size, if it states one, and host.
+/// A line's time (Unix, in nanoseconds), size, if it states one, and host.
 struct Entry<'a> {
-    second: i64,
+    at: i128,
     size: Option<u64>,
     host: Cow<'a, str>,
 }
@@ -67,26 +70,25 @@ impl HttpLog {
             numbered.next();
         }
         let mut without_size = 0;
-        let mut sized: Vec<(i64, u64, u32)> = Vec::new();
+        let mut sized: Vec<(i128, u64, u32)> = Vec::new();
         let mut hosts: HashMap<String, u32> = HashMap::new();
         for (number, line) in numbered {
             let entry = match &table {
                 Some(table) => table.entry(line),
-                None => common_log_entry(line),
+                None => entry(line),
             };
-            let Entry { second, size, host } =
-                entry.map_err(|wrong| wrong.at_line(name, number))?;
+            let Entry { at, size, host } = entry.map_err(|wrong| wrong.at_line(name, number))?;
             let Some(size) = size else {
                 without_size += 1;
                 continue;
             };
             let next = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
-            sized.push((second, size, *hosts.entry(host.into_owned()).or_insert(next)));
+            sized.push((at, size, *hosts.entry(host.into_owned()).or_insert(next)));
         }
-        sized.sort_by_key(|(second, ..)| *second);
-        let first = sized.first().map_or(0, |(second, ..)| *second);
-        let replies = sized.into_iter().map(|(second, size, host)| LoggedReply {
-            at: Time(second.abs_diff(first).saturating_mul(NANOS_PER_SECOND)),
+        sized.sort_by_key(|(at, ..)| *at);
+        let first = sized.first().map_or(0, |(at, ..)| *at);
+        let replies = sized.into_iter().map(|(at, size, host)| LoggedReply {
+            at: Time(u64::try_from(at.abs_diff(first)).unwrap_or(u64::MAX)),
             size: Bytes(size),
             host,
         });
@@ -95,10 +97,33 @@ impl HttpLog {
 
     /// Whether `contents` begin as a log does.
     pub(super) fn recognises(contents: &[u8]) -> bool {
-        lines(contents).next().is_some_and(|(_, line)| {
-            Table::from_heading(line).is_some() || common_log_entry(line).is_ok()
-        })
+        lines(contents)
+            .next()
+            .is_some_and(|(_, line)| Table::from_heading(line).is_some() || entry(line).is_ok())
     }
+}
+
+/// A line of Squid's own format, or else of a Web server.
+fn entry(line: &[u8]) -> Result<Entry<'_>, Mismatch> {
+    squid_entry(line).map_or_else(|| common_log_entry(line), Ok)
+}
+
+/// `seconds.millis elapsed client code/status bytes method URL user hierarchy type`
+/// (Squid's `logformat squid`), separated by one or more spaces.
+fn squid_entry(line: &[u8]) -> Option<Entry<'_>> {
+    const NANOS_PER_MILLI: i128 = 1_000_000;
+
+    // Addresses need not be UTF-8, but what is read comes before them and is ASCII.
+    let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+    let mut field = || fields.next().and_then(trimmed);
+    let ended = seconds(field()?)?;
+    let elapsed: i64 = field()?.parse().ok()?;
+    let host = field()?;
+    let (_code, status) = field()?.split_once('/')?;
+    let size = field()?.parse().ok().map(Bytes).and_then(within_most)?;
+    let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
+    let at = i128::from(ended.0) - i128::from(elapsed) * NANOS_PER_MILLI;
+    is_status.then(|| Entry { at, size: Some(size.0), host: host.into() })
 }
 
 /// `host identity user [date] "request" status bytes`, and in the Combined form
@@ -123,12 +148,20 @@ fn common_log_entry(line: &[u8]) -> Result<Entry<'_>, Mismatch> {
     });
     let size = size.ok_or_else(refused)?;
     let host = who.split(' ').next().unwrap_or_default().to_owned().into();
-    Ok(Entry { second, size, host })
+    Ok(Entry { at: unix(second), size, host })
+}
+
+/// Nanoseconds of Unix time.
+fn unix(second: i64) -> i128 {
+    i128::from(second) * i128::from(NANOS_PER_SECOND)
 }
 
 /// The number of bytes; `Some(None)` if the log has a dash for it.
 fn size(field: &str) -> Option<Option<u64>> {
-    if field == "-" { Some(None) } else { field.parse().ok().map(Some) }
+    if field == "-" {
+        return Some(None);
+    }
+    field.parse().ok().map(Bytes).and_then(within_most).map(|size| Some(size.0))
 }
 
 /// A tab-separated log with a heading that names `time` (Unix seconds) and `bytes`,
@@ -153,7 +186,7 @@ impl Table {
         let second = field(self.time).and_then(|text| text.parse().ok());
         let size = field(self.bytes).and_then(size);
         let entry = second.zip(size).map(|(second, size)| Entry {
-            second,
+            at: unix(second),
             size,
             host: String::from_utf8_lossy(host),
         });

@@ -2,10 +2,18 @@
 //! requests, when, from which host, how large the replies are, and as far as the
 //! archive says what discovered an object and which connection carried it.
 //!
-//! The size is `response.bodySize`, the bytes that crossed the network after
-//! compression. A reply whose size the browser did not know (-1, or nothing) is
-//! left out and counted: `content.size` is the size before compression and would be
-//! several times too large for text.
+//! The size is what crossed the network after compression. Browsers and their versions
+//! state it in different places or not at all, so it is the first of these that is known:
+//!
+//! 1. `response.bodySize`, unless it is -1, as Chrome writes for HTTP/2 and WebKit for
+//!    whatever it did not measure;
+//! 2. `response._transferSize` (Chrome, WebKit), without the headers if these are known;
+//! 3. the header `content-length` of the reply;
+//! 4. `content.size` less `content.compression`, or alone if the reply's headers name no
+//!    `content-encoding`: without one it is the size on the wire.
+//!
+//! A reply that has none of them is left out and counted: `content.size` of a compressed
+//! text would be several times too large. A reply from the browser's cache has no bytes.
 //!
 //! Tools differ in what they add to HAR. `connection` or WebPagetest's `_socket` names
 //! the connection; `_initiator` is the address of what discovered the object, as a text
@@ -24,9 +32,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tidegate_core::{Bytes, Span, Time};
 
-use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{Scan, without_mark};
+use super::{MOST_SIZE, ReadError, within_most};
 
 /// The page loads of one archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +50,8 @@ pub struct PageLoads {
 pub struct PageLoad {
     /// The page's name in the archive; empty for requests of no page.
     pub name: String,
+    /// When its first request was made, counted from the archive's first.
+    pub start: Time,
     /// Its requests, earliest first. The first is at zero.
     pub requests: Vec<PageRequest>,
 }
@@ -149,11 +159,71 @@ struct Request {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Response {
-    /// Some tools write whole numbers as 1234.0.
+    #[serde(default, deserialize_with = "size_if_known")]
+    body_size: Option<Bytes>,
+    #[serde(default, rename = "_transferSize", deserialize_with = "size_if_known")]
+    transfer_size: Option<Bytes>,
+    #[serde(default, deserialize_with = "size_if_known")]
+    headers_size: Option<Bytes>,
     #[serde(default)]
-    body_size: Option<f64>,
+    headers: Vec<Field>,
+    #[serde(default)]
+    content: Content,
     #[serde(default)]
     http_version: Value,
+    #[serde(default, rename = "_fromCache")]
+    from_cache: Value,
+}
+
+/// A header field of a reply.
+#[derive(Deserialize)]
+struct Field {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+/// The body of a reply, as the page received it.
+#[derive(Default, Deserialize)]
+struct Content {
+    #[serde(default, deserialize_with = "size_if_known")]
+    size: Option<Bytes>,
+    #[serde(default, deserialize_with = "size_if_known")]
+    compression: Option<Bytes>,
+}
+
+impl Response {
+    /// The bytes of the body on the network, if they are known.
+    fn size(&self) -> Option<Bytes> {
+        if !self.from_cache.is_null() {
+            return Some(Bytes::ZERO);
+        }
+        self.body_size
+            .or_else(|| Some(self.transfer_size? - self.headers_size.unwrap_or_default()))
+            .or_else(|| self.field("content-length")?.trim().parse().ok().map(Bytes))
+            .or_else(|| {
+                let plain = !self.headers.is_empty() && self.field("content-encoding").is_none();
+                let saved = self.content.compression.or(plain.then_some(Bytes::ZERO))?;
+                Some(self.content.size? - saved)
+            })
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+        Some(&found.value)
+    }
+}
+
+/// A number of bytes; `None` for nothing and for -1. Some tools write whole numbers as
+/// 1234.0.
+fn size_if_known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+    let bytes = Option::<f64>::deserialize(deserializer)?;
+    let Some(bytes) = bytes.filter(|bytes| *bytes >= 0.0) else { return Ok(None) };
+    if bytes > MOST_SIZE.0 as f64 {
+        return Err(serde::de::Error::custom(format!("a size of {bytes:e} bytes, over 1 TB")));
+    }
+    Ok(Some(Bytes(bytes as u64)))
 }
 
 /// Milliseconds of a part of a request, where it took any.
@@ -272,23 +342,25 @@ fn pages(entries: Vec<Entry>) -> PageLoads {
     // Of each page, the time and the entry of each request.
     let mut found: Vec<Vec<(i128, Entry, Bytes)>> = Vec::new();
     for mut entry in entries {
-        let size = entry.response.as_ref().and_then(|response| response.body_size);
-        let Some(size) = size.filter(|size| *size >= 0.0) else {
+        let size = entry.response.as_ref().and_then(Response::size).and_then(within_most);
+        let Some(size) = size else {
             unknown_sizes += 1;
             continue;
         };
         let name = entry.pageref.take().unwrap_or_default();
         let index = *names.entry(name.clone()).or_insert_with(|| {
-            pages.push(PageLoad { name, requests: Vec::new() });
+            pages.push(PageLoad { name, ..PageLoad::default() });
             found.push(Vec::new());
             pages.len() - 1
         });
-        // Sizes are whole, and `as` saturates.
-        found[index].push((entry.started_date_time, entry, Bytes(size as u64)));
+        found[index].push((entry.started_date_time, entry, size));
     }
+    let starts = found.iter().flatten().map(|(start, ..)| *start);
+    let beginning = starts.min().unwrap_or_default();
     for (page, mut found) in pages.iter_mut().zip(found) {
         found.sort_by_key(|(start, ..)| *start);
-        let first = found.first().map_or(0, |(start, ..)| *start);
+        let first = found.first().map_or(beginning, |(start, ..)| *start);
+        page.start = Time(u64::try_from(first - beginning).unwrap_or(u64::MAX));
         // The latest request for each address so far.
         let mut asked: HashMap<&str, usize> = HashMap::new();
         for (number, (start, entry, size)) in found.iter().enumerate() {

@@ -14,9 +14,9 @@ use std::path::Path;
 
 use tidegate_core::Bytes;
 
-use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{lines, trimmed};
+use super::{ReadError, within_most};
 
 /// Page loads in brief.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,8 +103,12 @@ impl Columns {
             size: Bytes(size),
             hosts,
         });
-        page.filter(|page| (1..=page.objects).contains(&page.hosts)).ok_or_else(|| {
-            let expected = format!("1 to {MOST_OBJECTS} objects of 1 to as many hosts");
+        let fits = |page: &PageOutline| {
+            (1..=page.objects).contains(&page.hosts) && within_most(page.size).is_some()
+        };
+        page.filter(fits).ok_or_else(|| {
+            let expected =
+                format!("1 to {MOST_OBJECTS} objects of 1 to as many hosts, and at most 1 TB");
             Mismatch::new(quote(line), expected)
         })
     }
@@ -133,8 +137,8 @@ mod tests {
         assert_eq!(error("objects,hosts\n"), format!("t.csv:1: found 'objects,hosts', {columns}"));
         let numbers = "expected whole numbers in the columns 1, 2, 3";
         assert_eq!(error(&format!("{heading}1,2\n")), format!("t.csv:2: found '1,2', {numbers}"));
-        let range = "expected 1 to 100000 objects of 1 to as many hosts";
-        for line in ["0,5,1", "4,5,5", "4,5,0", "100001,5,1"] {
+        let range = "expected 1 to 100000 objects of 1 to as many hosts, and at most 1 TB";
+        for line in ["0,5,1", "4,5,5", "4,5,0", "100001,5,1", "1,1000000000001,1"] {
             let expected = format!("t.csv:3: found '{line}', {range}");
             assert_eq!(error(&format!("{heading}1,1,1\n{line}\n")), expected);
         }

@@ -25,9 +25,9 @@ use std::path::Path;
 
 use tidegate_core::Bytes;
 
-use super::ReadError;
 use super::error::{Mismatch, contents, quote};
 use super::text::{lines, trimmed};
+use super::{ReadError, within_most};
 
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,10 +220,15 @@ impl Format {
             _ => None,
         };
         match point {
-            Some((size, probability)) if (0.0..=1.0).contains(&probability) => {
+            Some((size, probability))
+                if (0.0..=1.0).contains(&probability) && within_most(unit * size).is_some() =>
+            {
                 Ok(Point { size: unit * size, probability })
             }
-            _ => Err(Mismatch::new(quote(text), format!("{expected} from 0 to 1"))),
+            _ => Err(Mismatch::new(
+                quote(text),
+                format!("{expected} from 0 to 1, and sizes up to 1 TB"),
+            )),
         }
     }
 }

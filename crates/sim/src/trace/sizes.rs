@@ -5,37 +5,28 @@
 //!
 //! - captures: for each flow and direction, the bytes that it carried above TCP or
 //!   UDP; directions that only acknowledge are left out;
+//! - connection logs: for each connection and direction, the bytes that it carried;
 //! - page loads and HTTP logs: the size of each reply that is not empty;
 //! - flow logs: the size of each flow.
+//!
+//! Requests and replies are nothing alike, and a law of sizes that mixes them is of
+//! neither. So captures and connection logs are asked for one [`Direction`], or on
+//! purpose for both. The other formats have one: down, to the user.
 
-use std::fmt;
-use std::fs::File;
-use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_core::Bytes;
 
-use super::error::{Mismatch, quote};
-use super::{Capture, FlowLog, HttpLog, PageLoads, ReadError, SizeDistribution};
-
-/// A format of a traffic file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// pcap or pcapng.
-    Capture,
-    /// HTTP Archive.
-    PageLoad,
-    /// Common or Combined Log Format, or NASA TSV.
-    HttpLog,
-    /// CSV or TSV of flows.
-    FlowLog,
-}
+use super::{Direction, Format, ReadError, Recording, SizeDistribution};
 
 /// What [`measure`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The distribution of all sizes.
     pub distribution: SizeDistribution,
+    /// The mean of all sizes in bytes; that of the distribution, which may have fewer
+    /// points than there are sizes, differs a little.
+    pub mean: f64,
     /// Each file's share in it.
     pub files: Vec<MeasuredFile>,
 }
@@ -53,19 +44,20 @@ pub struct MeasuredFile {
     pub left_out: u64,
 }
 
-/// Measures the sizes in `files`, in a distribution of at most `max_points`
-/// points (at least 8).
+/// Measures the sizes in `files`, of one direction or of both, in a distribution of at
+/// most `max_points` points (at least 8). The file `-` is standard input.
 ///
 /// # Errors
 /// That of the first file that cannot be read; also when no file contains a size.
-pub fn measure(files: &[impl AsRef<Path>], max_points: usize) -> Result<Measured, ReadError> {
+pub fn measure(
+    files: &[impl AsRef<Path>],
+    direction: Option<Direction>,
+    max_points: usize,
+) -> Result<Measured, ReadError> {
     let mut sizes = Vec::new();
     let mut measured = Vec::new();
     for path in files.iter().map(AsRef::as_ref) {
-        let name = path.display().to_string();
-        let unreadable =
-            |reason| ReadError::Unreadable { file: path.display().to_string(), reason };
-        let found = Sizes::stream(&name, File::open(path).map_err(unreadable)?)?;
+        let found = Sizes::of(&Recording::read(path)?, direction);
         measured.push(MeasuredFile {
             path: path.into(),
             format: found.format,
@@ -79,7 +71,9 @@ pub fn measure(files: &[impl AsRef<Path>], max_points: usize) -> Result<Measured
         let expected = "a flow or reply that is not empty".into();
         return Err(ReadError::Nothing { file: names.join(", "), expected });
     };
-    Ok(Measured { distribution, files: measured })
+    let sum: u128 = sizes.iter().map(|size| u128::from(size.0)).sum();
+    let mean = sum as f64 / sizes.len() as f64;
+    Ok(Measured { distribution, mean, files: measured })
 }
 
 /// The sizes in one file.
@@ -94,111 +88,38 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Finds the sizes in a stream of any of the formats; `name` is for error
-    /// messages.
-    ///
-    /// # Errors
-    /// When the content is in no format that contains sizes; also the errors of its
-    /// reader.
-    pub fn stream(name: &str, mut reader: impl Read) -> Result<Sizes, ReadError> {
-        let unreadable = |reason| ReadError::Unreadable { file: name.into(), reason };
-        let mut start = Vec::new();
-        (&mut reader).take(4).read_to_end(&mut start).map_err(unreadable)?;
-        // Captures may be larger than memory and are read as a stream; text is held
-        // as a whole.
-        if is_capture(&start) {
-            return Capture::stream(name, Cursor::new(start).chain(reader)).map(Sizes::from);
-        }
-        reader.read_to_end(&mut start).map_err(unreadable)?;
-        let contents = start.as_slice();
-        let first_letter = contents.iter().find(|byte| !b"\xef\xbb\xbf \t\r\n".contains(byte));
-        if first_letter == Some(&b'{') {
-            PageLoads::parse(name, contents).map(Sizes::from)
-        } else if FlowLog::recognises(contents) {
-            FlowLog::parse(name, contents).map(Sizes::from)
-        } else if HttpLog::recognises(contents) {
-            HttpLog::parse(name, contents).map(Sizes::from)
-        } else {
-            Err(unrecognised(contents).at_header(name, 0))
-        }
-    }
-
-    /// Keeps those of `sizes` that are not zero.
-    fn new(format: Format, sizes: impl Iterator<Item = Bytes>, unknown: u64) -> Sizes {
-        let mut found = Sizes { format, sizes: Vec::new(), left_out: unknown };
-        for size in sizes {
-            if size == Bytes::ZERO {
-                found.left_out += 1;
-            } else {
-                found.sizes.push(size);
+    /// The sizes of a recording, in one direction or in both.
+    #[must_use]
+    pub fn of(recording: &Recording, direction: Option<Direction>) -> Sizes {
+        let wanted = |found| direction.is_none_or(|direction| found == direction);
+        let (sizes, unknown): (Vec<Bytes>, u64) = match recording {
+            Recording::Capture(capture) => {
+                let hosts = capture.local_hosts();
+                let totals = capture.flow_totals();
+                let totals = totals.iter().filter(|(flow, _)| {
+                    direction.is_none() || hosts.direction(**flow).is_some_and(wanted)
+                });
+                (totals.map(|(_, total)| total.payload).collect(), capture.skipped.total())
             }
-        }
-        found
+            Recording::ConnectionLog(log) => {
+                let sizes = log.connections.iter().flat_map(|connection| {
+                    [(Direction::Up, connection.up), (Direction::Down, connection.down)]
+                });
+                let sizes = sizes.filter(|(found, _)| wanted(*found));
+                (sizes.map(|(_, size)| size).collect(), log.without_size)
+            }
+            _ if direction == Some(Direction::Up) => (Vec::new(), 0),
+            Recording::PageLoads(loads) => {
+                (loads.requests().map(|request| request.size).collect(), loads.unknown_sizes)
+            }
+            Recording::HttpLog(log) => {
+                (log.replies.iter().map(|reply| reply.size).collect(), log.without_size)
+            }
+            Recording::FlowLog(log) => (log.flows.iter().map(|flow| flow.size).collect(), 0),
+        };
+        let all = sizes.len();
+        let sizes: Vec<Bytes> = sizes.into_iter().filter(|size| *size > Bytes::ZERO).collect();
+        let left_out = unknown + (all - sizes.len()) as u64;
+        Sizes { format: recording.format(), sizes, left_out }
     }
-}
-
-impl From<Capture> for Sizes {
-    fn from(capture: Capture) -> Sizes {
-        let totals = capture.flow_totals();
-        let payloads = totals.values().map(|total| total.payload);
-        Sizes::new(Format::Capture, payloads, capture.skipped.total())
-    }
-}
-
-impl From<PageLoads> for Sizes {
-    fn from(loads: PageLoads) -> Sizes {
-        let sizes = loads.requests().map(|request| request.size);
-        Sizes::new(Format::PageLoad, sizes, loads.unknown_sizes)
-    }
-}
-
-impl From<HttpLog> for Sizes {
-    fn from(log: HttpLog) -> Sizes {
-        let sizes = log.replies.iter().map(|reply| reply.size);
-        Sizes::new(Format::HttpLog, sizes, log.without_size)
-    }
-}
-
-impl From<FlowLog> for Sizes {
-    fn from(log: FlowLog) -> Sizes {
-        Sizes::new(Format::FlowLog, log.flows.iter().map(|flow| flow.size), 0)
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Capture => "capture",
-            Format::PageLoad => "page load",
-            Format::HttpLog => "HTTP log",
-            Format::FlowLog => "flow log",
-        })
-    }
-}
-
-/// Whether a file that starts with these four bytes is a capture.
-#[must_use]
-pub fn is_capture(start: &[u8]) -> bool {
-    matches!(
-        start,
-        [0x0a, 0x0d, 0x0d, 0x0a]
-            | [0xd4, 0xc3, 0xb2, 0xa1]
-            | [0xa1, 0xb2, 0xc3, 0xd4]
-            | [0x4d, 0x3c, 0xb2, 0xa1]
-            | [0xa1, 0xb2, 0x3c, 0x4d]
-    )
-}
-
-fn unrecognised(contents: &[u8]) -> Mismatch {
-    let found = match contents {
-        [] => "an empty file".into(),
-        // The magic numbers of gzip, xz, zstd and bzip2.
-        [0x1f, 0x8b, ..]
-        | [0xfd, b'7', b'z', ..]
-        | [0x28, 0xb5, 0x2f, 0xfd, ..]
-        | [b'B', b'Z', b'h', ..] => "a compressed file".into(),
-        _ if SizeDistribution::recognises(contents) => "a size distribution".into(),
-        _ => quote(contents),
-    };
-    Mismatch::new(found, "a capture (pcap, pcapng), a page load (HAR), an HTTP log or a flow log")
 }

@@ -53,6 +53,6 @@ impl Source for Cbr {
     }
 
     fn datagram_flows(&self) -> Vec<DatagramFlow> {
-        vec![DatagramFlow { datagrams: None, size: None }]
+        vec![DatagramFlow::default()]
     }
 }

@@ -99,7 +99,7 @@ impl Source for Frames {
     /// One flow, which counts from the end of the warm-up, as a call does, and
     /// therefore has no planned end.
     fn datagram_flows(&self) -> Vec<DatagramFlow> {
-        vec![DatagramFlow { datagrams: None, size: None }]
+        vec![DatagramFlow::default()]
     }
 }
 

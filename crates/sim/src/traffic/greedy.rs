@@ -84,7 +84,7 @@ impl Source for Greedy {
     }
 
     fn datagram_flows(&self) -> Vec<DatagramFlow> {
-        vec![DatagramFlow { datagrams: None, size: None }]
+        vec![DatagramFlow::default()]
     }
 }
 

@@ -5,7 +5,7 @@
 //! a capture shows what a discipline does to delay and loss, not what TCP would
 //! then have done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidegate_core::{Bytes, FlowKey, Span, Time};
@@ -28,13 +28,21 @@ pub(super) struct Packets {
     next: usize,
 }
 
+/// The packets of a capture that are sent.
+pub(super) struct Sent<'a> {
+    pub(super) capture: Arc<Capture>,
+    /// Who is on the user's side.
+    pub(super) hosts: &'a Hosts,
+    /// The flows, if not all that cross the link.
+    pub(super) only: Option<&'a BTreeSet<FlowKey>>,
+}
+
 impl Packets {
     pub(super) fn new(
         spec: &TrafficSpec,
         inside: NodeId,
         outside: NodeId,
-        capture: Arc<Capture>,
-        hosts: &Hosts,
+        Sent { capture, hosts, only }: &Sent<'_>,
     ) -> Packets {
         let mut numbers: BTreeMap<FlowKey, u32> = BTreeMap::new();
         let mut flows: Vec<DatagramFlow> = Vec::new();
@@ -43,9 +51,16 @@ impl Packets {
             if spec.start + Span(packet.at.0) >= spec.stop {
                 break;
             }
+            if only.is_some_and(|only| !only.contains(&packet.flow)) {
+                continue;
+            }
             let Some(direction) = hosts.direction(packet.flow) else { continue };
             let number = *numbers.entry(packet.flow).or_insert_with(|| {
-                flows.push(DatagramFlow { datagrams: Some(0), size: Some(Bytes::ZERO) });
+                flows.push(DatagramFlow {
+                    datagrams: Some(0),
+                    size: Some(Bytes::ZERO),
+                    recorded: Some((packet.flow, capture.names.of(packet.flow).map(Arc::from))),
+                });
                 (flows.len() - 1) as u32
             });
             let flow = &mut flows[number as usize];
@@ -54,6 +69,7 @@ impl Packets {
             crossing.push((place, direction, number));
         }
         let (start, stop) = (spec.start, spec.stop);
+        let capture = capture.clone();
         Packets { capture, crossing, flows, inside, outside, start, stop, next: 0 }
     }
 

@@ -1,5 +1,11 @@
 //! Files that are cut, corrupt or something else: each error says where and what.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tidegate_sim::trace::{Cut, Recording};
+
 use crate::writer::*;
 use crate::{error, read};
 
@@ -44,27 +50,45 @@ fn a_file_that_is_no_capture_says_what_it_is() {
     );
 }
 
+/// The packets in front of the cut, and where that is.
+fn cut(bytes: &[u8]) -> (usize, Option<Cut>) {
+    let capture = read(bytes);
+    (capture.packets.len(), capture.cut)
+}
+
 #[test]
-fn a_truncated_pcap_names_the_packet_and_the_byte() {
+fn a_pcap_that_breaks_off_gives_what_is_there_and_says_where_it_ends() {
     let file = two_packets();
     assert_eq!(
         error(&file[..23]),
         "test: header at byte 0: found the end of the file after 23 bytes, expected 24 bytes of \
          file header"
     );
-    assert_eq!(
-        error(&file[..file.len() - 1]),
-        "test: packet 2 at byte 168: found the end of the file after 143 bytes, expected 144 bytes \
-         of packet"
-    );
-    assert_eq!(
-        error(&file[..24 + 15]),
-        "test: packet 1 at byte 24: found the end of the file after 15 bytes, expected 16 bytes of \
-         packet header"
-    );
+    assert_eq!(cut(&file[..file.len() - 1]), (1, Some(Cut { packet: 2, offset: 168 })));
+    assert_eq!(cut(&file[..24 + 15]), (0, Some(Cut { packet: 1, offset: 24 })));
+    let words = "the file breaks off within packet 2, which starts at byte 168";
+    assert_eq!(read(&file[..200]).cut.expect("it is cut").to_string(), words);
     // Between two packets a capture may end.
-    assert_eq!(read(&file[..168]).packets.len(), 1);
-    assert_eq!(read(&file[..24]).packets.len(), 0);
+    assert_eq!(cut(&file[..168]), (1, None));
+    assert_eq!(cut(&file[..24]), (0, None));
+}
+
+#[test]
+fn a_compressed_capture_that_breaks_off_gives_what_is_there() {
+    // `gzip` of 200 packets, without its last bytes.
+    let frames: Vec<_> = (0..200).map(|n| Frame::new(n * 1_000_000_000, any_packet())).collect();
+    let file = pcap(ORDER, false, RAW_IP, &frames);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+    packed.write_all(&file).expect("memory takes everything");
+    let packed = packed.finish().expect("memory takes everything");
+    let whole = Recording::stream("test", &packed[..]).expect("a capture");
+    assert_eq!(whole, Recording::Capture(read(&file)));
+    let Ok(Recording::Capture(half)) = Recording::stream("test", &packed[..packed.len() / 2])
+    else {
+        panic!("a capture is expected");
+    };
+    assert!((90..110).contains(&half.packets.len()), "{}", half.packets.len());
+    assert!(half.cut.is_some());
 }
 
 #[test]
@@ -82,16 +106,10 @@ fn hostile_lengths_are_refused_before_anything_is_allocated() {
              1048576"
         )
     );
-    // A block that is passed over may be of any size, but must be there.
+    // A block that is passed over may be of any size.
     let unknown = with(file, second, &0xbad_u32.to_le_bytes());
     let unknown = with(unknown, second + 4, &0xffff_fffc_u32.to_le_bytes());
-    assert_eq!(
-        error(&unknown),
-        format!(
-            "test: packet 2 at byte {second}: found the end of the file after 160 bytes, expected \
-             4294967292 bytes of block"
-        )
-    );
+    assert_eq!(cut(&unknown), (1, Some(Cut { packet: 2, offset: second as u64 })));
 }
 
 #[test]
@@ -107,20 +125,9 @@ fn a_corrupt_time_stamp_is_found() {
 fn a_corrupt_pcapng_names_the_packet_and_the_byte() {
     let (file, [_, interface, first, second]) = two_blocks();
     let at = |offset: usize, bytes: &[u8]| error(&with(file.clone(), offset, bytes));
-    assert_eq!(
-        error(&file[..file.len() - 3]),
-        format!(
-            "test: packet 2 at byte {second}: found the end of the file after 157 bytes, expected \
-             160 bytes of block"
-        )
-    );
-    assert_eq!(
-        error(&file[..second + 5]),
-        format!(
-            "test: packet 2 at byte {second}: found the end of the file after 5 bytes, expected 12 \
-             bytes of block header"
-        )
-    );
+    for end in [file.len() - 3, second + 5] {
+        assert_eq!(cut(&file[..end]), (1, Some(Cut { packet: 2, offset: second as u64 })));
+    }
     for length in [0_u32, 8, 161] {
         assert_eq!(
             at(second + 4, &length.to_le_bytes()),
@@ -159,8 +166,8 @@ fn a_corrupt_pcapng_names_the_packet_and_the_byte() {
     );
     assert_eq!(
         error(&file[..8]),
-        "test: packet 1 at byte 0: found the end of the file after 8 bytes, expected 12 bytes of \
-         block header"
+        "test: header at byte 0: found the end of the file after 8 bytes, expected 12 bytes of \
+         section header"
     );
 }
 

@@ -40,6 +40,7 @@ impl Browsers<'_> {
             timeouts: trouble.timeouts,
             longest_stall: state.longest_stall.max(still),
             unloaded: None,
+            recorded: None,
             congestion: carrier.map(|it| it.congestion),
         };
         world.report(&row, now);

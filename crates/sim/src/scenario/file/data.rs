@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::values::At;
-use crate::trace::ReadError;
+use crate::trace::{ReadError, stream};
 use tidegate_files::Mistake;
 
 /// Finds the files that a scenario names.
@@ -26,11 +26,19 @@ pub struct Folder(pub PathBuf);
 
 impl DataFiles for Folder {
     fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
-        Ok(Box::new(File::open(self.0.join(name))?))
+        let path = self.0.join(name);
+        // What a scenario names is read again by whoever repeats the run, and a device may
+        // never end.
+        if !path.metadata()?.is_file() {
+            let message = "not a regular file, which can be read again";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(Box::new(File::open(path)?))
     }
 }
 
-/// Reads the file called `name` with `parse`; `expected` says what it should be.
+/// Reads the file called `name`, unpacked if it is compressed, with `parse`; `expected`
+/// says what it should be.
 pub(super) fn load<T>(
     data: &dyn DataFiles,
     name: &At<String>,
@@ -39,7 +47,8 @@ pub(super) fn load<T>(
 ) -> Result<T, Mistake> {
     let wrong =
         |reason: String| Mistake::at(&name.place, format!("'{}' ({reason})", name.value), expected);
-    let file = data.open(name).map_err(|error| wrong(error.to_string()))?;
+    let file = data.open(name).and_then(stream::plain);
+    let file = file.map_err(|error| wrong(error.to_string()))?;
     parse(name, file).map_err(|error| wrong(error.to_string()))
 }
 
@@ -50,10 +59,5 @@ pub(super) fn load_text<T>(
     expected: &str,
     parse: fn(&str, &[u8]) -> Result<T, ReadError>,
 ) -> Result<T, Mistake> {
-    load(data, name, expected, |name, mut file| {
-        let mut contents = Vec::new();
-        file.read_to_end(&mut contents)
-            .map_err(|reason| ReadError::Unreadable { file: name.into(), reason })?;
-        parse(name, &contents)
-    })
+    load(data, name, expected, |name, file| parse(name, &stream::text(name, file)?))
 }

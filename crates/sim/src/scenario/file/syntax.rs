@@ -25,7 +25,7 @@ use super::values::{
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use pages::{Order, PageSource, Protocol};
 pub(super) use traffic::{
-    CbrSource, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
+    CbrSource, Divide, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
 
 /// The most hosts, servers or pairs that a builder makes.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tidegate_core::{Bytes, Rate, Span, Time};
 
-use super::data::{DataFiles, load_text};
+use super::data::{DataFiles, load, load_text};
 use super::syntax::{Document, Sizes, Tcp, Traffic, TransferSource, WebSource};
 use super::tcp::within;
 use super::topology::Topology;
@@ -18,8 +18,7 @@ use crate::scenario::{
     WebProfile,
 };
 use crate::tcp::TcpConfig;
-use crate::trace::flow_log::FlowLog;
-use crate::trace::size_distribution::SizeDistribution;
+use crate::trace::{MOST_SIZE, Recording, SizeDistribution, Transfers};
 use tidegate_files::Mistake;
 
 pub(super) use self::pages::pages;
@@ -35,7 +34,6 @@ const MOST_SOURCES: usize = 1_000;
 /// Pairs of a sender and a receiver; each gets a route.
 const MOST_PAIRS: usize = 100_000;
 /// Of a transfer with an end.
-const MOST_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// e^20 bytes are 485 MB.
 const MOST_LOG_MEAN: f64 = 20.0;
 const MOST_LOG_DEVIATION: f64 = 5.0;
@@ -67,12 +65,12 @@ impl Reader<'_> {
                 expected,
             ));
         }
-        for (index, (name, ..)) in sources.iter().enumerate() {
+        for (index, (name, _, source)) in sources.iter().enumerate() {
             if name.trim().is_empty() {
                 return Err(Mistake::at(&name.place, "an empty name", "a text"));
             }
-            if sources[..index].iter().any(|(other, ..)| other.value == name.value) {
-                let found = format!("a second source called '{}'", name.value);
+            if sources[..index].iter().any(|(.., other)| other.name == source.name) {
+                let found = format!("a second source called '{}'", source.name);
                 return Err(Mistake::at(&name.place, found, "a name of its own"));
             }
         }
@@ -127,7 +125,8 @@ impl Reader<'_> {
             }
             Arrivals::AtStart { count: count.value.0 }
         } else {
-            self.log(source.log.as_ref().expect("one of the four is given"))?
+            let log = source.log.as_ref().expect("one of the four is given");
+            self.log(log, &source.local, opened_by)?
         };
         let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
         let (name, class) = (source.name.value.clone(), source.class);
@@ -253,15 +252,37 @@ impl Reader<'_> {
         Err(Mistake::at(place, found, format!("at most {MOST_ARRIVALS}")))
     }
 
-    fn log(&self, file: &At<String>) -> Result<Arrivals, Mistake> {
-        let expected = "a CSV file with start_s and size_bytes";
-        let log = load_text(self.data, file, expected, FlowLog::parse)?;
-        let flows: Vec<_> =
-            log.from_first().flows.iter().map(|flow| (flow.start, flow.size)).collect();
+    /// The transfers of a recording: its downloads for a source of which the receiver
+    /// opens the connections, its uploads for another.
+    fn log(
+        &self,
+        file: &At<String>,
+        local: &[At<String>],
+        opened_by: Opener,
+    ) -> Result<Arrivals, Mistake> {
+        let expected = "a CSV file with start_s and size_bytes, or another recording of transfers";
+        let recording =
+            load(self.data, file, expected, |name, file| Recording::stream(name, file))?;
+        let (transfers, both) = match recording {
+            Recording::Capture(capture) => {
+                let hosts = datagrams::local_hosts(local, &capture)?;
+                (Transfers::of_capture(&capture, &hosts), true)
+            }
+            _ if !local.is_empty() => {
+                let expected = "none, since only captures have addresses";
+                return Err(Mistake::at(&local[0].place, "addresses", expected));
+            }
+            Recording::ConnectionLog(_) => (Transfers::of(recording), true),
+            _ => (Transfers::of(recording), false),
+        };
+        let (flows, expected) = match opened_by {
+            Opener::Sender if both => (transfers.up, "at least one upload, or 'request' beside it"),
+            _ => (transfers.down, "at least one transfer"),
+        };
         if flows.is_empty() {
-            return Err(Mistake::at(&file.place, "an empty log", "at least one transfer"));
+            return Err(Mistake::at(&file.place, "an empty log", expected));
         }
-        Ok(Arrivals::Log(Arc::new(flows)))
+        Ok(Arrivals::Log(Arc::new(flows.iter().map(|flow| (flow.start, flow.size)).collect())))
     }
 }
 

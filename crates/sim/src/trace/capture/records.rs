@@ -2,7 +2,7 @@
 //!
 //! Both formats state the length of a record before the record. It is read
 //! first and checked here, so that a hostile length allocates nothing and a
-//! truncated file is told apart from a corrupt one; `pcap-parser` then reads
+//! file that breaks off is told apart from a corrupt one; `pcap-parser` then reads
 //! the whole record. Blocks of pcapng that are of no use here (name tables,
 //! statistics, keys, comments of vendors) are passed over without being kept,
 //! however large they are.
@@ -18,7 +18,7 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{OptionCode, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
 use tidegate_wire::Link;
 
-use super::{Collector, Record, Stamp};
+use super::{Collector, Cut, MOST_RECORDS, Record, Stamp};
 use crate::trace::ReadError;
 use crate::trace::error::{Mismatch, quote};
 
@@ -78,35 +78,49 @@ impl<'a, R: Read> Source<'a, R> {
         Source { file, reader: BufReader::new(reader), record: Vec::new(), start: 0, packet: 1 }
     }
 
-    /// Adds `count` bytes to the record; fewer when the file ends.
+    /// Adds `count` bytes to the record; fewer when the file ends, even in the middle of
+    /// its compressed data.
     fn extend(&mut self, count: usize) -> Result<(), ReadError> {
         let mut wanted = (&mut self.reader).take(count as u64);
-        wanted.read_to_end(&mut self.record).map(drop).map_err(|reason| self.unreadable(reason))
+        match wanted.read_to_end(&mut self.record) {
+            Err(reason) if reason.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(self.unreadable(reason))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Makes the record at least `length` bytes long, and refuses a file that
-    /// ends within it.
-    fn complete(&mut self, length: usize, what: &str) -> Result<(), ReadError> {
+    /// Makes the record at least `length` bytes long; false if the file ends within it.
+    fn complete(&mut self, length: usize) -> Result<bool, ReadError> {
         self.extend(length.saturating_sub(self.record.len()))?;
-        if self.record.len() < length {
-            let found = format!("the end of the file after {} bytes", self.record.len());
-            return Err(self.mismatch(found, format!("{length} bytes of {what}")));
-        }
-        Ok(())
+        Ok(self.record.len() >= length)
     }
 
-    /// Passes over the rest of a record of `length` bytes without keeping it.
-    fn pass(&mut self, length: u64, what: &str) -> Result<(), ReadError> {
-        let kept = self.record.len() as u64;
-        let mut rest = (&mut self.reader).take(length.saturating_sub(kept));
-        let passed = io::copy(&mut rest, &mut io::sink());
-        match passed.map_err(|reason| self.unreadable(reason))? + kept {
-            all if all >= length => Ok(()),
-            there => Err(self.mismatch(
-                format!("the end of the file after {there} bytes"),
-                format!("{length} bytes of {what}"),
-            )),
+    /// Passes over the rest of a record of `length` bytes without keeping it; false if
+    /// the file ends within it.
+    fn pass(&mut self, length: u64) -> Result<bool, ReadError> {
+        let left = length.saturating_sub(self.record.len() as u64);
+        let mut rest = (&mut self.reader).take(left);
+        match io::copy(&mut rest, &mut io::sink()) {
+            Ok(passed) => Ok(passed == left),
+            Err(reason) if reason.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(reason) => Err(self.unreadable(reason)),
         }
+    }
+
+    /// The end of the file within the record.
+    fn cut(&self) -> Option<Cut> {
+        Some(Cut { packet: self.packet, offset: self.start })
+    }
+
+    /// A packet was read.
+    fn count(&mut self) -> Result<(), ReadError> {
+        if self.packet == MOST_RECORDS {
+            let expected = format!("at most {MOST_RECORDS}");
+            return Err(self.mismatch("one packet more", expected));
+        }
+        self.packet += 1;
+        Ok(())
     }
 
     /// Goes to the next record, `length` bytes after the start of this one.
@@ -156,7 +170,10 @@ fn pcap<R: Read>(
     source.next(PCAP_HEADER as u64);
 
     while !source.at_end(PCAP_RECORD_HEADER)? {
-        source.complete(PCAP_RECORD_HEADER, "packet header")?;
+        if !source.complete(PCAP_RECORD_HEADER)? {
+            collector.capture.cut = source.cut();
+            break;
+        }
         let field = |at: usize| u32_at(&source.record, at, big_endian);
         let (fraction, captured) = (field(4), field(8));
         if captured > LARGEST_PACKET {
@@ -169,7 +186,10 @@ fn pcap<R: Read>(
             return Err(source.mismatch(format!("a time stamp with {fraction}"), expected));
         }
         let length = PCAP_RECORD_HEADER + captured as usize;
-        source.complete(length, "packet")?;
+        if !source.complete(length)? {
+            collector.capture.cut = source.cut();
+            break;
+        }
         let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
         let (_, frame) = parse(&source.record).expect("the record is as long as it says");
         let stamp = Stamp::from(frame.ts_sec) * 1_000_000_000
@@ -180,7 +200,7 @@ fn pcap<R: Read>(
             frame: frame.data,
             wire_length: frame.origlen.into(),
         });
-        source.packet += 1;
+        source.count()?;
         source.next(length as u64);
     }
     Ok(())
@@ -248,7 +268,15 @@ fn pcapng<R: Read>(source: &mut Source<R>, collector: &mut Collector) -> Result<
     let mut interfaces: Vec<Interface> = Vec::new();
 
     while !source.at_end(BLOCK_HEADER - source.record.len())? {
-        source.complete(BLOCK_HEADER, "block header")?;
+        if !source.complete(BLOCK_HEADER)? {
+            if source.start == 0 {
+                let found = format!("the end of the file after {} bytes", source.record.len());
+                let expected = format!("{BLOCK_HEADER} bytes of section header");
+                return Err(Mismatch::new(found, expected).at_header(source.file, 0));
+            }
+            collector.capture.cut = source.cut();
+            break;
+        }
         let kind = if source.record.starts_with(&PCAPNG_MAGIC) {
             big_endian = match source.record[8..BLOCK_HEADER] {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,
@@ -274,7 +302,10 @@ fn pcapng<R: Read>(source: &mut Source<R>, collector: &mut Collector) -> Result<
             return Err(source.mismatch(format!("a block of {length} bytes"), expected));
         }
         let Some(kind) = kind else {
-            source.pass(length.into(), "block")?;
+            if !source.pass(length.into())? {
+                collector.capture.cut = source.cut();
+                break;
+            }
             source.next(length.into());
             continue;
         };
@@ -282,11 +313,14 @@ fn pcapng<R: Read>(source: &mut Source<R>, collector: &mut Collector) -> Result<
             let expected = format!("at most {LARGEST_BLOCK}");
             return Err(source.mismatch(format!("a block of {length} bytes"), expected));
         }
-        source.complete(length as usize, "block")?;
+        if !source.complete(length as usize)? {
+            collector.capture.cut = source.cut();
+            break;
+        }
         if block(kind, &source.record, big_endian, &mut interfaces, collector)
             .map_err(|wrong| wrong.at_packet(source.file, source.packet, source.start))?
         {
-            source.packet += 1;
+            source.count()?;
         }
         source.next(length.into());
     }

@@ -73,7 +73,8 @@ impl Traffic {
             sources.push((&source.name, source.place.start, reader.greedy(source)?));
         }
         for source in &self.packets {
-            sources.push((&source.name, source.place.start, reader.packets(source)?));
+            let parts = reader.packets(source)?.into_iter();
+            sources.extend(parts.map(|part| (&source.name, source.place.start, part)));
         }
         Ok(sources)
     }
@@ -100,9 +101,16 @@ pub(in crate::scenario::file) struct TransferSource {
     pub(in crate::scenario::file) per_second: Option<At<Positive>>,
     /// This many transfers, all when the source starts.
     pub(in crate::scenario::file) count: Option<At<Transfers>>,
-    /// A CSV file with the columns start_s and size_bytes; the first of its
-    /// transfers begins when the source starts.
+    /// A CSV file with the columns start_s and size_bytes, or another recording:
+    /// an HTTP log, page loads (HAR), a log of connections (Zeek, tcptrace) or a
+    /// capture. Of the last two, a source with `request` takes the downloads,
+    /// and one without it the uploads. The first transfer of the recording
+    /// begins when the source starts.
     pub(in crate::scenario::file) log: Option<At<String>>,
+    /// IP addresses and prefixes of the user's side of a capture in `log`.
+    /// Default: found from the capture.
+    #[serde(default)]
+    pub(in crate::scenario::file) local: Vec<At<String>>,
     /// Sizes of the transfers; not with `log`.
     pub(in crate::scenario::file) sizes: Option<At<Sizes>>,
     /// The receiver opens the connection and sends a request of this size, as
@@ -259,13 +267,27 @@ pub(in crate::scenario::file) struct PacketSource {
     pub(in crate::scenario::file) stop: Option<Quantity<Span>>,
     /// A pcap or pcapng file.
     pub(in crate::scenario::file) capture: At<String>,
-    /// IP addresses of the user's side. Default: found from the capture.
+    /// IP addresses and prefixes of the user's side. Default: found from the
+    /// capture.
     #[serde(default)]
     pub(in crate::scenario::file) local: Vec<At<String>>,
+    /// Divides it into sources of their own, two for each application or host:
+    /// one for each direction. Default: one source.
+    pub(in crate::scenario::file) divide: Option<Divide>,
     /// Datagrams that take longer than this from end to end are late, and so
     /// are lost ones. Default: no deadline.
     pub(in crate::scenario::file) deadline: Option<Quantity<Span>>,
     /// Class of its packets, for disciplines with classes; 0 is ordinary.
     #[serde(default)]
     pub(in crate::scenario::file) class: u16,
+}
+
+/// How a capture is divided.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::scenario::file) enum Divide {
+    /// By the server's name or port, and calls apart.
+    Application,
+    /// By the addresses of the user's side.
+    Host,
 }

@@ -1,15 +1,15 @@
 //! Sources that send datagrams: streams of one size, recorded frames and
 //! packets, and what an arrival curve allows.
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::contract::{Envelope, Term};
-use tidegate_core::{Bytes, Span};
+use tidegate_core::{Bytes, FlowKey, Span};
 
 use super::super::data::{load, load_text};
 use super::super::syntax::{
-    CbrSource, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
+    CbrSource, Divide, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
 };
 use super::super::tcp::within;
 use super::super::values::{At, Quantity};
@@ -17,9 +17,10 @@ use super::{MOST_DATAGRAM, Reader};
 use crate::scenario::{
     Bursts, FrameSending, GreedyProfile, Marking, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
 };
+use crate::trace::applications::Division;
 use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
-use crate::trace::hosts::Hosts;
+use crate::trace::hosts::{self, Hosts};
 use crate::traffic::frames::{HEADERS, packets};
 use tidegate_files::Mistake;
 
@@ -127,34 +128,54 @@ impl Reader<'_> {
     pub(in crate::scenario::file) fn packets(
         &self,
         source: &PacketSource,
-    ) -> Result<TrafficSpec, Mistake> {
+    ) -> Result<Vec<TrafficSpec>, Mistake> {
         let (inside, outside) = (self.single(&source.inside)?, self.single(&source.outside)?);
         self.check_ways(&[inside], &source.outside, &[outside], true)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
         let capture = load(self.data, &source.capture, "a pcap or pcapng file", |name, file| {
             Capture::stream(name, file)
         })?;
-        let mut addresses = Vec::new();
-        for address in &source.local {
-            let parsed: Result<IpAddr, _> = address.parse();
-            addresses.push(parsed.map_err(|_| {
-                Mistake::at(&address.place, format!("'{}'", address.value), "an IP address")
-            })?);
-        }
-        let hosts =
-            if addresses.is_empty() { capture.local_hosts() } else { Hosts::new(addresses) };
+        let hosts = local_hosts(&source.local, &capture)?;
         let place = source.local.first().map_or(&source.capture.place, |local| &local.place);
         if !capture.packets.iter().any(|packet| hosts.direction(packet.flow).is_some()) {
             let expected = "packets between the user's addresses (local = [...]) and others";
             return Err(Mistake::at(place, "no packet that crosses the link", expected));
         }
         let capture = Arc::new(capture);
-        let kind = TrafficKind::Packets { inside, outside, capture, hosts };
-        let (name, class) = (source.name.value.clone(), source.class);
+        let parts: Vec<(String, Option<BTreeSet<FlowKey>>)> = match source.divide {
+            None => vec![(source.name.value.clone(), None)],
+            Some(divide) => {
+                let division = match divide {
+                    Divide::Application => Division::Application,
+                    Divide::Host => Division::Host,
+                };
+                let parts = capture.divided(&hosts, division).into_iter();
+                parts.map(|part| (part.name, Some(part.flows))).collect()
+            }
+        };
         let deadline = deadline(source.deadline.as_ref())?;
-        let marking = Marking::default();
-        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
+        let specs = parts.into_iter().map(|(name, only)| {
+            let (capture, hosts) = (capture.clone(), hosts.clone());
+            let kind = TrafficKind::Packets { inside, outside, capture, hosts, only };
+            let (class, marking) = (source.class, Marking::default());
+            TrafficSpec { name, start, stop, class, marking, deadline, kind }
+        });
+        Ok(specs.collect())
     }
+}
+
+/// The user's side of a capture: what is `written`, or else what the capture suggests.
+pub(super) fn local_hosts(written: &[At<String>], capture: &Capture) -> Result<Hosts, Mistake> {
+    if written.is_empty() {
+        return Ok(capture.local_hosts());
+    }
+    let networks = written.iter().map(|network| {
+        hosts::network_of(network).map_err(|_| {
+            let expected = "an IP address, or a prefix such as 192.0.2.0/24";
+            Mistake::at(&network.place, format!("'{}'", network.value), expected)
+        })
+    });
+    Ok(Hosts::within(networks.collect::<Result<Vec<_>, _>>()?))
 }
 
 fn deadline(written: Option<&Quantity<Span>>) -> Result<Option<Span>, Mistake> {

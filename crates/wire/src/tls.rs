@@ -6,11 +6,43 @@
 //! the public name of whoever hosts the server. Browsers send that extension with
 //! nothing in it as well, so its presence says nothing.
 //!
+//! This is the one part of the crate that allocates: the message, and the name.
+//!
 //! Anybody can send anything here, so no more is read than a message may sensibly have,
 //! and whatever is not as it should be has no name.
 
-use crate::class::host_of;
-use crate::records::{HEADER, LARGEST, length};
+/// The largest record (RFC 8446 section 5.2, and RFC 5246 section 6.2.3, which allows more).
+pub const LARGEST_RECORD: usize = 16_384 + 2_048;
+/// Bytes in front of the contents of a record: type, version, length.
+pub const RECORD_HEADER: usize = 5;
+
+/// A length, as TLS writes it.
+fn length(high: u8, low: u8) -> usize {
+    u16::from_be_bytes([high, low]).into()
+}
+
+/// The name of a host in small letters, if it is one: letters, digits, hyphens and
+/// underscores between dots (RFC 1123 section 2.1; hosts with underscores exist).
+///
+/// ```
+/// use tidegate_wire::tls::host_name;
+///
+/// assert_eq!(host_name(b"WWW.example.org."), Some("www.example.org".into()));
+/// assert_eq!(host_name(b"not a host"), None);
+/// ```
+#[must_use]
+pub fn host_name(bytes: &[u8]) -> Option<String> {
+    const LONGEST: usize = 253;
+
+    let is_label = |label: &[u8]| {
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.iter().all(plain)
+    };
+    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
+    let is_host = bytes.len() <= LONGEST && bytes.split(|byte| *byte == b'.').all(is_label);
+    let name = std::str::from_utf8(bytes).ok().filter(|_| is_host)?;
+    Some(name.to_ascii_lowercase())
+}
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
@@ -25,7 +57,7 @@ const HOST_NAME: u8 = 0;
 /// What the first bytes of a client say.
 ///
 /// ```
-/// use tidegate_gateway::Hello;
+/// use tidegate_wire::tls::Hello;
 ///
 /// assert_eq!(Hello::read(b"SSH-2.0-x\r\n"), Hello::Nameless);
 /// assert_eq!(Hello::read(&[22, 3, 1, 2, 0, 1]), Hello::Unfinished);
@@ -73,7 +105,9 @@ fn message(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, NoHello> {
         }
         let size = match *bytes {
             // An empty record says nothing and costs a header: none may be.
-            [HANDSHAKE, 3, 0..=4, high, low, ..] if (1..=LARGEST).contains(&length(high, low)) => {
+            [HANDSHAKE, 3, 0..=4, high, low, ..]
+                if (1..=LARGEST_RECORD).contains(&length(high, low)) =>
+            {
                 length(high, low)
             }
             []
@@ -85,7 +119,7 @@ fn message(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, NoHello> {
             }
             _ => return Err(NoHello),
         };
-        let rest = &bytes[HEADER..];
+        let rest = &bytes[RECORD_HEADER..];
         let (part, next) = rest.split_at(size.min(rest.len()));
         message.extend_from_slice(part);
         bytes = next;
@@ -111,7 +145,7 @@ fn server_name(body: &[u8]) -> Option<String> {
             names.take(1)?;
             let name = names.long()?;
             if kind == HOST_NAME {
-                return host_of(name);
+                return host_name(name);
             }
         }
         return None;
@@ -197,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_names_no_server_is_known_at_once() {
-        let whole = |message: &[u8]| records(message, LARGEST);
+        let whole = |message: &[u8]| records(message, LARGEST_RECORD);
         let mut large = hello(&[name(b"a.example")]);
         large[1] = 1;
         for bytes in [

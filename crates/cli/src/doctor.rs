@@ -1,0 +1,316 @@
+//! `tidegate doctor`: what this machine and this build can do.
+//!
+//! It looks at what the kernel says of itself under `/proc` and `/sys`, and at the
+//! programs that are installed. It changes nothing and sends nothing. A thing that is
+//! missing comes with the sentence that helps.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+use tidegate_gateway::machine::{CAP_NET_ADMIN, has_capability, is_there};
+use tidegate_study::machine::Machine;
+
+use crate::arguments::DoctorArguments;
+use crate::failure::Failure;
+use crate::output::{print, print_json, wrapped};
+
+/// To make namespaces of networks (capabilities(7)).
+const CAP_SYS_ADMIN: u32 = 21;
+/// To read packets (capabilities(7)).
+const CAP_NET_RAW: u32 = 13;
+/// What the kernel or the card merges or cuts, by the names of ethtool(8): a queue then
+/// sees pieces of up to 64 kB where the link carries packets.
+const MERGING: [&str; 4] = [
+    "tcp-segmentation-offload",
+    "generic-segmentation-offload",
+    "generic-receive-offload",
+    "large-receive-offload",
+];
+
+#[derive(Serialize)]
+struct Diagnosis {
+    tidegate: &'static str,
+    machine: Machine,
+    memory_bytes: Option<u64>,
+    capabilities: Capabilities,
+    /// Programs that some forms call.
+    programs: Vec<Program>,
+    /// What can be run.
+    forms: Vec<Form>,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Serialize)]
+struct Capabilities {
+    net_admin: bool,
+    net_raw: bool,
+    sys_admin: bool,
+}
+
+#[derive(Serialize)]
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    found: bool,
+}
+
+/// Something to run, and whether it works here.
+#[derive(Serialize)]
+struct Form {
+    name: &'static str,
+    command: &'static str,
+    works: bool,
+    /// What is missing, and what helps.
+    missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Interface {
+    name: String,
+    state: String,
+    mtu: Option<u64>,
+    /// The rate of the port, if it has one.
+    rate_bps: Option<u64>,
+    /// The queue discipline in front of it, as `tc` names it.
+    qdisc: Option<String>,
+    /// What merges packets; `None` if that is not known.
+    merging: Option<Vec<String>>,
+}
+
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), Failure> {
+    let diagnosis = Diagnosis::of_this_machine();
+    if arguments.json { print_json(&diagnosis) } else { print(&diagnosis.text()) }
+}
+
+impl Diagnosis {
+    fn of_this_machine() -> Diagnosis {
+        let capabilities = Capabilities {
+            net_admin: has_capability(CAP_NET_ADMIN),
+            net_raw: has_capability(CAP_NET_RAW),
+            sys_admin: has_capability(CAP_SYS_ADMIN),
+        };
+        let programs = [
+            ("nft", "nftables"),
+            ("ip", "iproute2"),
+            ("tc", "iproute2"),
+            ("ethtool", "ethtool"),
+            ("tcpdump", "tcpdump"),
+        ];
+        Diagnosis {
+            tidegate: env!("CARGO_PKG_VERSION"),
+            machine: Machine::this(),
+            memory_bytes: memory(),
+            forms: forms(&capabilities),
+            capabilities,
+            programs: programs
+                .map(|(name, package)| Program { name, package, found: is_there(name) })
+                .into(),
+            interfaces: interfaces(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Machine { processor, cores, system } = &self.machine;
+        let memory = self
+            .memory_bytes
+            .map_or_else(String::new, |bytes| format!(", {:.1} GB of memory", bytes as f64 / 1e9));
+        let mut text = format!("tidegate {} on {system}\n{processor}, ", self.tidegate);
+        let cores = if *cores == 1 { "one core".into() } else { format!("{cores} cores") };
+        let _ = writeln!(text, "{cores}{memory}");
+        let Capabilities { net_admin, net_raw, sys_admin } = self.capabilities;
+        let held =
+            [(net_admin, "CAP_NET_ADMIN"), (net_raw, "CAP_NET_RAW"), (sys_admin, "CAP_SYS_ADMIN")];
+        let held: Vec<_> = held.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        let held = if held.is_empty() { "none of interest".into() } else { held.join(", ") };
+        let _ = writeln!(text, "capabilities: {held}");
+        let missing: Vec<String> = self
+            .programs
+            .iter()
+            .filter(|program| !program.found)
+            .map(|program| format!("{} (package {})", program.name, program.package))
+            .collect();
+        if !missing.is_empty() {
+            let _ = writeln!(text, "not installed: {}", missing.join(", "));
+        }
+        text.push_str("\nWhat works here:\n");
+        for Form { name, command, works, missing } in &self.forms {
+            let mark = if *works { "yes" } else { "no" };
+            let _ = writeln!(text, "  {mark:<4} {name}: {command}");
+            for sentence in missing {
+                text.push_str(&wrapped(sentence, "         "));
+            }
+        }
+        text.push_str("\nInterfaces:\n");
+        for interface in &self.interfaces {
+            let _ = writeln!(text, "  {}", interface.text());
+        }
+        let merges = self.interfaces.iter().find(|interface| {
+            interface.merging.as_ref().is_some_and(|merging| !merging.is_empty())
+        });
+        if let Some(Interface { name, .. }) = merges {
+            let note = format!(
+                "An interface that merges packets shows a queue pieces of up to 64 kB. Before a \
+                 discipline is set in front of a slow link, 'ethtool -K {name} tso off gso off \
+                 gro off' turns that off; CAKE cuts them itself."
+            );
+            text.push_str(&wrapped(&note, "  "));
+        }
+        text
+    }
+}
+
+/// What can be run here.
+fn forms(capabilities: &Capabilities) -> Vec<Form> {
+    let rights = |has: bool, name: &str| {
+        (!has).then(|| format!("This process lacks {name}: run it as root, for example with sudo."))
+    };
+    let program = |name: &str, package: &str| {
+        (!is_there(name)).then(|| {
+            format!("{name} is not installed: 'apt install {package}' on Debian and Ubuntu.")
+        })
+    };
+    let linux = (!cfg!(target_os = "linux")).then(|| "It needs Linux.".to_string());
+    let form = |name, command, missing: Vec<Option<String>>| {
+        let missing: Vec<String> = missing.into_iter().flatten().collect();
+        Form { name, command, works: missing.is_empty(), missing }
+    };
+    vec![
+        form("simulation", "tidegate compare, replay, curves, reproduce", vec![]),
+        form(
+            "gateway, for clients that name it as their proxy",
+            "tidegate gateway run FILE",
+            vec![linux.clone()],
+        ),
+        form(
+            "gateway, for clients that know nothing of it",
+            "tidegate gateway run --rules FILE",
+            vec![
+                linux.clone(),
+                rights(capabilities.net_admin, "CAP_NET_ADMIN"),
+                program("nft", "nftables"),
+            ],
+        ),
+        form(
+            "a discipline of Linux in front of a link",
+            "tc qdisc replace, with what 'tidegate disciplines NAME' names",
+            vec![
+                linux.clone(),
+                rights(capabilities.net_admin, "CAP_NET_ADMIN"),
+                program("tc", "iproute2"),
+            ],
+        ),
+        form(
+            "captures to replay",
+            "tcpdump -w office.pcap",
+            vec![rights(capabilities.net_raw, "CAP_NET_RAW"), program("tcpdump", "tcpdump")],
+        ),
+        form(
+            "the test bed of networks in namespaces",
+            "make live-bed",
+            vec![
+                linux,
+                rights(
+                    capabilities.sys_admin && capabilities.net_admin,
+                    "CAP_SYS_ADMIN and CAP_NET_ADMIN",
+                ),
+                program("ip", "iproute2"),
+                (!Path::new("/proc/self/ns/net").exists())
+                    .then(|| "This kernel has no namespaces of networks (CONFIG_NET_NS).".into()),
+            ],
+        ),
+    ]
+}
+
+fn memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kibibytes.checked_mul(1_024)
+}
+
+/// The interfaces but the loopback, by name.
+fn interfaces() -> Vec<Interface> {
+    let Ok(entries) = fs::read_dir("/sys/class/net") else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name != "lo").collect();
+    names.sort();
+    names.into_iter().map(Interface::of).collect()
+}
+
+impl Interface {
+    fn of(name: String) -> Interface {
+        let fact = |what: &str| {
+            let text = fs::read_to_string(format!("/sys/class/net/{name}/{what}")).ok()?;
+            Some(text.trim().to_string())
+        };
+        let megabits = fact("speed").and_then(|speed| speed.parse::<i64>().ok());
+        Interface {
+            state: fact("operstate").unwrap_or_else(|| "unknown".into()),
+            mtu: fact("mtu").and_then(|mtu| mtu.parse().ok()),
+            // Ports that are down, and virtual ones, state -1.
+            rate_bps: megabits
+                .and_then(|rate| u64::try_from(rate).ok())
+                .map(|rate| rate * 1_000_000),
+            qdisc: printed("tc", &["qdisc", "show", "dev", &name, "root"])
+                .and_then(|text| text.split_whitespace().nth(1).map(str::to_string)),
+            merging: printed("ethtool", &["-k", &name]).map(|text| merging(&text)),
+            name,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut facts = vec![self.state.clone()];
+        facts.extend(self.rate_bps.map(|rate| tidegate_core::Rate(rate).to_string()));
+        facts.extend(self.mtu.map(|mtu| format!("MTU {mtu}")));
+        facts.extend(self.qdisc.as_ref().map(|qdisc| format!("qdisc {qdisc}")));
+        facts.push(match &self.merging {
+            None => "offloads unknown without ethtool".into(),
+            Some(merging) if merging.is_empty() => "merges nothing".into(),
+            Some(merging) => format!("merges packets ({})", merging.join(", ")),
+        });
+        format!("{}: {}", self.name, facts.join(", "))
+    }
+}
+
+/// What a program prints; `None` if it cannot be run or fails.
+fn printed(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What is on of [`MERGING`] in the listing of `ethtool -k`.
+fn merging(listing: &str) -> Vec<String> {
+    let is_on = |name: &&str| {
+        let state = listing.lines().find_map(|line| line.trim().strip_prefix(*name));
+        state.is_some_and(|state| state.trim_start_matches(':').trim().starts_with("on"))
+    };
+    MERGING.into_iter().filter(is_on).map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offloads_are_found_in_the_listing_of_ethtool() {
+        let listing = "Features for eth0:\nrx-checksumming: on\n\
+            tcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n\
+            generic-segmentation-offload: off [requested on]\n\
+            generic-receive-offload: on\nlarge-receive-offload: off [fixed]\n";
+        assert_eq!(merging(listing), ["tcp-segmentation-offload", "generic-receive-offload"]);
+        assert!(merging("").is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_comes_with_what_helps() {
+        let none = Capabilities { net_admin: false, net_raw: false, sys_admin: false };
+        let forms = forms(&none);
+        assert!(forms[0].works && forms[0].missing.is_empty());
+        let rules = forms.iter().find(|form| form.command.contains("--rules")).unwrap();
+        assert!(!rules.works && rules.missing[0].contains("CAP_NET_ADMIN: run it as root"));
+        assert!(forms.iter().all(|form| form.works == form.missing.is_empty()));
+    }
+}

@@ -7,14 +7,11 @@
 
 use tidegate_core::buffer::Limit;
 use tidegate_core::{Rate, Span};
-use tidegate_study::shipped::Beside;
 
 use crate::arguments::{LinkArguments, Preset};
 use crate::failure::Failure;
 use crate::inputs::Input;
 
-/// The built-in file whose data it uses.
-const HOUSEHOLD: &str = "links/household.toml";
 /// From a home to servers nearby, there and back on an empty link.
 const RTT: Span = Span::millis(20);
 /// What modems and routers hold where nobody has set anything. `Kreibich 2010` found
@@ -59,13 +56,7 @@ impl Preset {
 /// The scenario that `arguments` describe; `None` if they say nothing of a link.
 pub(crate) fn input(arguments: &LinkArguments) -> Result<Option<Input>, Failure> {
     let Some(home) = home(arguments)? else { return Ok(None) };
-    Ok(Some(Input {
-        name: "the link of the command line".into(),
-        stem: "home".into(),
-        text: home.scenario(),
-        data: Box::new(Beside(HOUSEHOLD)),
-        folder: None,
-    }))
+    Ok(Some(Input::of_text("the link of the command line", "home", home.scenario())))
 }
 
 fn home(arguments: &LinkArguments) -> Result<Option<Home>, Failure> {
@@ -134,7 +125,7 @@ from = \"servers\"
 to = \"hosts\"
 load = \"{pages:#}\"
 stop = \"{stop:#}\"
-recorded = [\"../data/pages.har\"]
+recorded = [\"builtin:data/pages.har\"]
 tcp = {{ profile = \"mix\" }}
 
 [[traffic.cbr]]

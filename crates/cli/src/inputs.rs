@@ -72,6 +72,12 @@ impl Input {
         }
     }
 
+    /// A scenario that the program has written, which names no files but built-in ones.
+    pub(crate) fn of_text(name: &str, stem: &str, text: String) -> Input {
+        let data = Box::new(FolderAndShipped(Folder(PathBuf::new())));
+        Input { name: name.into(), stem: stem.into(), text, data, folder: None, shipped: None }
+    }
+
     /// A scenario that was made of the recording `file`, which it names `data`.
     pub(crate) fn of_recording(file: &Path, data: RecordingFile, text: String) -> Input {
         Input {

@@ -96,7 +96,7 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
             "{PORT} is the slow port itself, with its queue in this machine. Behind a modem, a \
              shaper has to hold the traffic back first."
         ));
-        form.tc = vec![format!("tc qdisc replace dev {PORT} root {}", leaf(&kind))];
+        form.tc = vec![format!("tc qdisc replace dev {PORT} root {}", leaf(kind))];
         form.undo = vec![format!("tc qdisc del dev {PORT} root")];
         return Some(form);
     }

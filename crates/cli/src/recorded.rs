@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicBool;
 use tidegate_core::Span;
 use tidegate_sim::metrics::{Recorder, RunSummary};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
-use tidegate_study::comparison::Comparison;
 use tidegate_study::experiment::{About, Study};
 use tidegate_study::manifest::{Contender, Manifest};
 
+use crate::answered::Answered;
 use crate::comparing::Compared;
 use crate::inputs::Input;
 use crate::rows::{Names, Table};
@@ -61,7 +61,7 @@ impl Study for Packets {
 }
 
 impl Compared for Packets {
-    type Summary = Comparison;
+    type Summary = Answered;
 
     const TABLES: &'static [Table] =
         &[Table::Flows, Table::Links, Table::Progress, Table::Recorded];
@@ -70,23 +70,23 @@ impl Compared for Packets {
         Compared::names(&self.0)
     }
 
-    fn sum_up(&self, input: &Input, runs: &[RunSummary]) -> Comparison {
+    fn sum_up(&self, input: &Input, runs: &[RunSummary]) -> Answered {
         self.0.sum_up(input, runs)
     }
 
-    fn is_partial(summary: &Comparison) -> bool {
+    fn is_partial(summary: &Answered) -> bool {
         Scenario::is_partial(summary)
     }
 
-    fn csv(summary: &Comparison) -> Vec<u8> {
+    fn csv(summary: &Answered) -> Vec<u8> {
         Scenario::csv(summary)
     }
 
-    fn text(summary: &Comparison) -> String {
-        format!("{}\n{}", Scenario::text(summary), parts::table(summary))
+    fn text(summary: &Answered) -> String {
+        format!("{}\n{}", Scenario::text(summary), parts::table(&summary.comparison))
     }
 
-    fn report(&self, folder: &Path, summary: &Comparison, manifest: &Manifest) -> io::Result<()> {
+    fn report(&self, folder: &Path, summary: &Answered, manifest: &Manifest) -> io::Result<()> {
         self.0.report(folder, summary, manifest)
     }
 }

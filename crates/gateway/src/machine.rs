@@ -20,9 +20,9 @@ const FAR: Span = Span::millis(100);
 const OF_A_CONNECTION: u64 = 2;
 /// Listeners, timers, logs, questions for names, and the connections of the admin port.
 const OTHERS: u64 = 200;
-/// The numbers of capabilities (capabilities(7)): to answer for servers, and to change
-/// networks.
+/// The capability to answer for servers at ports below 1024: its number in capabilities(7).
 const CAP_NET_BIND_SERVICE: u32 = 10;
+/// The capability to change networks.
 pub const CAP_NET_ADMIN: u32 = 12;
 
 /// Something about the machine that whoever runs a gateway should know.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tidegate_core::Span;
+use tidegate_judge::host::BedError;
 use tidegate_judge::live::figures::{self, Figure};
-use tidegate_judge::live::{self, Entrance, Found, LiveError, LiveWay, WAYS};
+use tidegate_judge::live::{self, Entrance, Found, LiveWay, WAYS};
 use tidegate_sim::requests::Setup;
 
 const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -23,7 +24,7 @@ fn way(name: &str) -> &'static LiveWay {
 fn measure(setup: &Arc<Setup>, way: &LiveWay, entrance: Entrance) -> Option<Found> {
     match live::measure(setup, way, 1, entrance, Path::new(TIDEGATE)) {
         Ok(found) => Some(found),
-        Err(LiveError::Missing(reason)) => {
+        Err(BedError::Missing(reason)) => {
             // Past the harness, which hides what a test that passes prints.
             writeln!(io::stderr(), "SKIP {} in the live bed: {reason}", way.name)
                 .expect("standard error is open");

@@ -137,7 +137,7 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
             eprintln!("round {seed}: {}", way.name);
             match browser::load_pages(&case.setup, way, seed, arguments.loads, &tidegate) {
                 Ok(loads) => {
-                    report.ways.entry(way.name).or_default().push(Round::of(seed, way, &loads))
+                    report.ways.entry(way.name).or_default().push(Round::of(seed, way, &loads));
                 }
                 Err(BedError::Missing(reason)) => {
                     eprintln!("SKIP {}: {reason}", way.name);

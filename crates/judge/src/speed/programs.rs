@@ -79,7 +79,7 @@ impl Program {
         };
         let program = Started::new(command, folder, |mut command| command.spawn())?;
         // Before it starts threads, which inherit this.
-        let _ = sched_setaffinity(Pid::from_raw(program.id() as i32), &only(CORE)?);
+        let _ = sched_setaffinity(Pid::from_raw(program.id().cast_signed()), &only(CORE)?);
         let program = program.until_it_listens(|| program::listens(proxy))?;
         Ok(Running { proxy, knows_tunnels: self.kind != Kind::Haproxy, program })
     }

@@ -104,7 +104,7 @@ impl Transfers {
 
     fn of_flow_log(log: FlowLog) -> Transfers {
         // Whoever writes such a log means each of its lines, also one without a byte.
-        Transfers { down: log.flows, ..Transfers::default() }.from_first()
+        Transfers { down: log.flows, ..Transfers::default() }.starting_at_zero()
     }
 
     fn downloads(flows: impl Iterator<Item = LoggedFlow>, left_out: u64) -> Transfers {
@@ -130,11 +130,11 @@ impl Transfers {
         }
         transfers.down.sort_by_key(|flow| flow.start);
         transfers.up.sort_by_key(|flow| flow.start);
-        transfers.from_first()
+        transfers.starting_at_zero()
     }
 
     /// The same transfers with the first of them at zero.
-    fn from_first(mut self) -> Transfers {
+    fn starting_at_zero(mut self) -> Transfers {
         let starts = [&self.down, &self.up].into_iter().filter_map(|flows| flows.first());
         let first = starts.map(|flow| flow.start).min().unwrap_or_default();
         for flow in self.down.iter_mut().chain(&mut self.up) {

@@ -51,6 +51,7 @@ static LOSING: Entry = Entry {
     name: "losing",
     summary: "loses chosen packets",
     source: "benches/ns3/probe.cc",
+    linux: None,
     drops: Drops::Early,
     parameters: &[ROW],
     fixed: &[ROW],

@@ -45,10 +45,11 @@ pub(super) const PAPER: Paper = Paper {
               of its own, gets it, and pauses. Measurement begins at 100 s. `paper` is MSF-RS, and \
               `msf` is this project's development of it; under `msf` a response that is not read \
               can bring 24 kB. Today's TCP is CUBIC with SACK, RACK-TLP, an initial window of ten \
-              segments of 1 448 bytes, delayed ACKs, and the same queue in bytes. Not tested: the \
-              CPU time of the Squid process (table 3), which no simulation has, though MSF-T3 \
-              tests its supposed reason; the absolute latencies of the field trial, whose log, \
-              servers and paths are not published; that a U+ of 98% is best, which is advice; that \
+              segments of 1 448 bytes, delayed ACKs, and the same queue in bytes. Not tested in \
+              simulation: the CPU time of the Squid process (table 3); MSF-T3 tests its supposed \
+              reason and tells what was measured live. Not tested: the absolute latencies of the \
+              field trial, whose log, servers and paths are not published; that a U+ of 98% is \
+              best, which is advice; that \
               address translation hides the classes from the provider, which is not a quantity; \
               malicious traffic, which the paper leaves out; and video in segments, which came \
               after it.",

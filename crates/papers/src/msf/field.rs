@@ -39,13 +39,20 @@ pub(super) const FIELD: Claim = Claim {
                  loops it is N/X - Z (see MSF-9). In an open loop near the link's capacity the \
                  window, which does not overtake, is a queue for sizes of high variance (see \
                  MSF-9v), and takes twice as long. With pages, whose objects come in batches as \
-                 in MSF-5, a gain of 8% remains with the paper's TCP at 50% of the link, and none \
-                 with today's; at 10% the window has hardly begun to grow from its one place, \
-                 since it follows only while it is the limit, and requests wait for 2 s before a \
-                 link that is mostly idle; with a start of 20 places the mean is within a tenth \
-                 of the ordinary gateway's (a trial of six seeds). What made the trial's 30% is \
-                 not known: the paper gives neither the load, nor whether Avalanche's clients \
-                 wait for responses, nor the queue of the switch.",
+                 in MSF-5, a gain of 8% remains with the paper's TCP at 50% of the link, and \
+                 none with today's; at 10% the window has hardly begun to grow from its one \
+                 place, since it follows only while it is the limit, and requests wait for 2 s \
+                 before a link that is mostly idle; with a start of 20 places the mean is \
+                 within a tenth of the ordinary gateway's (a trial of six seeds). What made the \
+                 trial's 30% is not known: the paper gives neither the load, nor whether \
+                 Avalanche's clients wait for responses, nor the queue of the switch.\n\n\
+                 On [the live bed](../../benches/runs/2026-11-23-live-bed/README.md), with the \
+                 real Squid 5.7, today's TCP, weights 4:2:1 and all classes backlogged, the \
+                 shares come out on a real link too: 1.08, 0.54 and 0.27 of 2 Mbit/s with \
+                 `paper`, and 1.00, 0.51 and 0.25 with `msf`. The mean latency is 10.4 s \
+                 through Squid, 17.1 s with `paper` and 7.4 s with `msf`; on 10 Mbit/s 9.4, \
+                 15.3 and 6.8 s. So the trial's 30% appear there with `msf` (29 and 27%), and \
+                 not with MSF-RS as published.",
     measure: field,
 };
 

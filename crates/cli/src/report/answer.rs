@@ -132,8 +132,8 @@ fn headline(verdict: &Verdict) -> String {
             format!("This link is not the bottleneck.{used} what its users notice.")
         }
         Answer::TooFewRuns => "One run of each does not say what is better: with other arrivals \
-                               it may be the other way round. Scenarios can be run with several \
-                               seeds, for example --seeds 6."
+                               it may be the other way round. A scenario, unlike a recording, \
+                               can be run with several seeds, for example --seeds 6."
             .into(),
         Answer::OneOnly => format!(
             "There is only {baseline}, so there is nothing to choose. Add others with \

@@ -157,8 +157,8 @@ pub(super) fn notices(
     });
     let single = (seeds == 1).then(|| {
         let text = "There are no confidence intervals, so nothing below says whether a difference \
-                    would persist with other random arrivals. Run more seeds to find out.";
-        notice("One seed. ", text.into())
+                    would persist with other arrivals.";
+        notice("One run of each. ", text.into())
     });
     let crowded = (lines > STYLES).then(|| {
         let text = format!(

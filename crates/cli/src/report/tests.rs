@@ -191,7 +191,7 @@ fn an_interrupted_comparison_says_so() {
     let partial = Comparison { partial: true, ..whole.clone() };
     assert!(html(&partial, &fixture::provenance()).contains("Incomplete. "));
     assert!(!html(&whole, &fixture::provenance()).contains("Incomplete. "));
-    assert!(html(&fixture::comparison(2, 1), &fixture::provenance()).contains("One seed. "));
+    assert!(html(&fixture::comparison(2, 1), &fixture::provenance()).contains("One run of each. "));
 }
 
 /// A directory for one test, gone afterwards.

@@ -291,7 +291,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["compare", "househlod"], "built in: 'household'"),
         (&["compare", "."], "cannot be read"),
         (&["compare", "broken.toml"], "broken.toml:1:9: "),
-        (&["compare", "latin.toml"], "latin.toml: cannot be read"),
+        (&["compare", "latin.toml"], "latin.toml: found bytes that are not UTF-8"),
         (&["compare", "rate.toml"], "rate.toml:6:32: dumbbell.rate: found '0 Mbit/s'"),
         (&["compare", "data.toml"], "sizes.file: found 'missing.csv'"),
         (&["compare", "node.toml"], "unknown node 'recever2', expected 'receiver2'"),

@@ -149,7 +149,8 @@ fn read_text(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MOST {
         return Err("found more than 16 MiB, expected a scenario".into());
     }
-    String::from_utf8(bytes).map_err(|_| "found bytes that are not UTF-8, expected a scenario".into())
+    String::from_utf8(bytes)
+        .map_err(|_| "found bytes that are not UTF-8, expected a scenario".into())
 }
 
 /// The file of a recording, which its scenario calls by one name.

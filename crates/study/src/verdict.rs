@@ -1,6 +1,6 @@
 //! The verdict of a comparison: what to run, what that gains, what it costs.
 //!
-//! Principles. A decision rests on differences seed by seed ([`ranking`]), and only on
+//! Principles. A decision rests on differences seed by seed ([`ranking`](crate::ranking)), and only on
 //! those that somebody would notice: noise wins nothing, and neither does a tenth of a
 //! millisecond. What people do on the link are its *needs*, and they come in an order:
 //! a word of a call that is late cannot be waited for, a page is waited for by somebody

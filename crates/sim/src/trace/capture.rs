@@ -106,7 +106,7 @@ impl Skipped {
 
 impl Capture {
     /// Reads a pcap or pcapng file, or standard input if `path` is `-`; compressed ones
-    /// too ([`stream`](super::stream)).
+    /// too ([`stream`]).
     ///
     /// # Errors
     /// When the file is no capture, is of a link layer that is not known, is corrupt, or

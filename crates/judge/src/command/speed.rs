@@ -140,7 +140,7 @@ fn table(report: &Report) -> String {
                 [only] => format!("{only:.decimals$}"),
                 [least, .., largest] => format!(
                     "{:.decimals$} ({least:.decimals$} to {largest:.decimals$})",
-                    values[values.len() / 2],
+                    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]),
                 ),
             };
             let _ = write!(text, " {cell:>26}");

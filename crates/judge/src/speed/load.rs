@@ -63,6 +63,20 @@ async fn ask(line: &mut Line, request: &[u8]) -> io::Result<u64> {
     Ok(head.body)
 }
 
+/// The number of a client's responses, their bytes, and how long each took, where that is
+/// asked for.
+type Share = io::Result<(u64, u64, Vec<Duration>)>;
+
+/// Asks as soon as the response before is there.
+async fn ask_until(end: Instant, mut line: Line, request: &[u8]) -> Share {
+    let (mut responses, mut bytes) = (0, 0);
+    while Instant::now() < end {
+        bytes += ask(&mut line, request).await?;
+        responses += 1;
+    }
+    Ok((responses, bytes, Vec::new()))
+}
+
 /// Asks on so many connections, on each as soon as the response before is there.
 pub(super) async fn saturated(
     way: Way,
@@ -74,13 +88,8 @@ pub(super) async fn saturated(
     let begun = Instant::now();
     for _ in 0..connections {
         clients.spawn_local(async move {
-            let (mut line, request) = connect(way, response).await?;
-            let (mut responses, mut bytes) = (0, 0);
-            while begun.elapsed() < time {
-                bytes += ask(&mut line, &request).await?;
-                responses += 1;
-            }
-            io::Result::Ok((responses, bytes, Vec::new()))
+            let (line, request) = connect(way, response).await?;
+            ask_until(begun + time, line, &request).await
         });
     }
     collect(clients, begun, time).await
@@ -130,14 +139,9 @@ pub(super) async fn tunnels(
     let begun = Instant::now();
     for _ in 0..tunnels {
         clients.spawn_local(async move {
-            let mut line = open(proxy, server).await?.in_records();
+            let line = open(proxy, server).await?.in_records();
             let request = talk::request("", &server.to_string(), IN_TUNNEL, REQUEST);
-            let (mut responses, mut bytes) = (0, 0);
-            while begun.elapsed() < time {
-                bytes += ask(&mut line, &request).await?;
-                responses += 1;
-            }
-            io::Result::Ok((responses, bytes, Vec::new()))
+            ask_until(begun + time, line, &request).await
         });
     }
     collect(clients, begun, time).await
@@ -170,7 +174,7 @@ async fn open(proxy: SocketAddr, server: SocketAddr) -> io::Result<Line> {
 }
 
 async fn collect(
-    mut clients: JoinSet<io::Result<(u64, u64, Vec<Duration>)>>,
+    mut clients: JoinSet<Share>,
     begun: Instant,
     time: Duration,
 ) -> io::Result<Answered> {

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod pages;
+mod results;
 mod speed;
 
 use std::io;

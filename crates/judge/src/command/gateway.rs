@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -18,6 +18,8 @@ use tidegate_judge::live::{self, Entrance, Found, LiveWay, WAYS};
 use tidegate_judge::native;
 use tidegate_sim::requests::Setup;
 use tidegate_sim::scenario::file::gateway::Comparison;
+
+use super::results::Results;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,15 +52,8 @@ pub(crate) struct Arguments {
     /// Clients know of no proxy: the kernel redirects their connections to Tidegate.
     #[arg(long)]
     redirect: bool,
-    /// The program `tidegate`; without it, the one beside this program.
-    #[arg(long, value_name = "FILE")]
-    tidegate: Option<PathBuf>,
-    /// Also writes figures.json and table.txt into this folder.
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Prints the figures with each seed as JSON, in place of the table.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// What was found of a case.
@@ -126,14 +121,7 @@ pub(crate) fn gateway(arguments: &Arguments) -> Result<(), Box<dyn std::error::E
             }
         }
     }
-    let table = table(&report, &setup);
-    let json = serde_json::to_string_pretty(&report)? + "\n";
-    if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder)?;
-        fs::write(folder.join("figures.json"), &json)?;
-        fs::write(folder.join("table.txt"), &table)?;
-    }
-    print!("{}", if arguments.json { &json } else { &table });
+    arguments.results.show("figures.json", &report, &table(&report, &setup))?;
     Ok(())
 }
 
@@ -159,7 +147,12 @@ impl Trial {
         }
         let entrance = if arguments.redirect { Entrance::Redirect } else { Entrance::Proxy };
         let ways = ways(&arguments.ways)?;
-        Ok(Trial { case, ways, entrance, tidegate: program(arguments.tidegate.as_deref())? })
+        Ok(Trial {
+            case,
+            ways,
+            entrance,
+            tidegate: arguments.results.tidegate().map_err(|BadInput(reason)| reason)?,
+        })
     }
 }
 
@@ -223,20 +216,6 @@ fn check_silences(setup: &Setup) -> Result<(), String> {
         )),
         _ => Ok(()),
     }
-}
-
-/// The program `tidegate`.
-pub(crate) fn program(given: Option<&Path>) -> Result<PathBuf, String> {
-    let beside = || std::env::current_exe().ok().map(|it| it.with_file_name("tidegate"));
-    let path = given.map(Path::to_path_buf).or_else(beside).unwrap_or_default();
-    if path.is_file() {
-        return path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
-    }
-    Err(format!(
-        "there is no program {}; 'cargo build --release --package tidegate' builds it, and \
-         --tidegate says where it is",
-        path.display()
-    ))
 }
 
 /// The load of the machine.

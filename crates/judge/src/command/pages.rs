@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -13,7 +11,8 @@ use tidegate_judge::live::browser::{self, Loads, PAGE_WAYS, PageWay};
 use tidegate_judge::native;
 use tidegate_study::{Centre, Estimate};
 
-use super::gateway::{BadInput, load, program};
+use super::gateway::{BadInput, load};
+use super::results::Results;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,15 +45,8 @@ pub(crate) struct Arguments {
     /// How many pages are loaded in each round of a way.
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     loads: u32,
-    /// The program `tidegate`; without it, the one beside this program.
-    #[arg(long, value_name = "FILE")]
-    tidegate: Option<PathBuf>,
-    /// Also writes pages.json and table.txt into this folder.
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Prints each load as JSON, in place of the table.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: Results,
 }
 
 #[derive(Serialize)]
@@ -109,7 +101,7 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
     if let Some(reason) = browser::objection(&case.setup) {
         return Err(BadInput(format!("{}: {reason}", arguments.case)).into());
     }
-    let tidegate = program(arguments.tidegate.as_deref()).map_err(BadInput)?;
+    let tidegate = arguments.results.tidegate()?;
     let browser = match browser::version() {
         Ok(version) => version,
         Err(reason) => {
@@ -151,13 +143,7 @@ pub(crate) fn pages(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         }
     }
     report.load[1] = load();
-    let (table, json) = (table(&report), serde_json::to_string_pretty(&report)? + "\n");
-    if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder)?;
-        fs::write(folder.join("pages.json"), &json)?;
-        fs::write(folder.join("table.txt"), &table)?;
-    }
-    print!("{}", if arguments.json { &json } else { &table });
+    arguments.results.show("pages.json", &report, &table(&report))?;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +10,8 @@ use tidegate_judge::host::BedError;
 use tidegate_judge::native;
 use tidegate_judge::speed::{self, PROGRAMS, Speed};
 
-use super::gateway::{BadInput, load, program};
+use super::gateway::{BadInput, load};
+use super::results::Results;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,15 +32,8 @@ pub(crate) struct Arguments {
     /// How long each of the four parts of a round takes.
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// The program `tidegate`; without it, the one beside this program.
-    #[arg(long, value_name = "FILE")]
-    tidegate: Option<PathBuf>,
-    /// Also writes speed.json and table.txt into this folder.
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Prints each round as JSON, in place of the table.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: Results,
 }
 
 #[derive(Serialize)]
@@ -63,7 +55,7 @@ pub(crate) fn speed(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         let reason = format!("--programs: found '{name}', expected some of {}", known.join(", "));
         return Err(BadInput(reason).into());
     }
-    let tidegate = program(arguments.tidegate.as_deref()).map_err(BadInput)?;
+    let tidegate = arguments.results.tidegate()?;
     let is_asked = |name: &str| {
         arguments.programs.is_empty() || arguments.programs.iter().any(|it| it == name)
     };
@@ -91,13 +83,7 @@ pub(crate) fn speed(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
         }
     }
     report.load[1] = load();
-    let (table, json) = (table(&report), serde_json::to_string_pretty(&report)? + "\n");
-    if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder)?;
-        fs::write(folder.join("speed.json"), &json)?;
-        fs::write(folder.join("table.txt"), &table)?;
-    }
-    print!("{}", if arguments.json { &json } else { &table });
+    arguments.results.show("speed.json", &report, &table(&report))?;
     Ok(())
 }
 

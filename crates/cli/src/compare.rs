@@ -18,9 +18,8 @@ use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
-use crate::recorded::{Packets, is_recorded};
 use crate::rows::{Names, Table};
-use crate::{describe, home, output, report, summary_csv, table};
+use crate::{describe, home, output, parts, report, summary_csv, table};
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\
@@ -93,16 +92,15 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     let (scenario, data) =
         input.read(|data| file::parse_with(&input.name, &input.text, data, overrides))?;
-    if is_recorded(&scenario) {
-        return comparing::compare(&Packets(scenario), input, data, earlier, arguments);
-    }
     comparing::compare(&scenario, input, data, earlier, arguments)
 }
 
 impl Compared for Scenario {
     type Summary = Answered;
 
-    const TABLES: &'static [Table] = &Table::ALL;
+    fn tables(&self) -> &'static [Table] {
+        if describe::is_recorded(self) { Table::OF_RECORDINGS } else { Table::OF_SCENARIOS }
+    }
 
     fn names(&self) -> Names {
         Names {
@@ -124,7 +122,7 @@ impl Compared for Scenario {
         summary_csv::of(&summary.comparison)
     }
 
-    fn text(summary: &Answered) -> String {
+    fn text(&self, summary: &Answered) -> String {
         let width = output::width(table::WIDTH);
         let Answered { verdict, live_forms, comparison } = summary;
         let mut text = table::title(comparison);
@@ -134,7 +132,12 @@ impl Compared for Scenario {
             text.push_str(&form.text(width));
         }
         text.push('\n');
-        text + &table::of(comparison, width)
+        text += &table::of(comparison, width);
+        if describe::is_recorded(self) {
+            text.push('\n');
+            text += &parts::table(comparison);
+        }
+        text
     }
 
     fn report(&self, folder: &Path, summary: &Answered, manifest: &Manifest) -> io::Result<()> {

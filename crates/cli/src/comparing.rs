@@ -36,7 +36,7 @@ pub(crate) trait Compared: Study {
     type Summary: Serialize;
 
     /// The tables of rows that its runs fill.
-    const TABLES: &'static [Table];
+    fn tables(&self) -> &'static [Table];
 
     /// What its rows are about.
     fn names(&self) -> Names;
@@ -51,7 +51,7 @@ pub(crate) trait Compared: Study {
     fn csv(summary: &Self::Summary) -> Vec<u8>;
 
     /// The table for a terminal.
-    fn text(summary: &Self::Summary) -> String;
+    fn text(&self, summary: &Self::Summary) -> String;
 
     /// Writes the report into `folder`.
     ///
@@ -92,11 +92,11 @@ pub(crate) fn compare<S: Compared>(
     }
 
     let summary = study.sum_up(input, &runs);
-    folder.join(S::TABLES, rows.names.contender, &experiment::places(study, &jobs, &runs))?;
+    folder.join(study.tables(), rows.names.contender, &experiment::places(study, &jobs, &runs))?;
     let document = json(&summary);
     folder.write(CSV, &S::csv(&summary))?;
     folder.write(JSON, document.as_bytes())?;
-    let mut results: Vec<_> = S::TABLES.iter().map(|table| table.file()).collect();
+    let mut results: Vec<_> = study.tables().iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);
@@ -112,7 +112,7 @@ pub(crate) fn compare<S: Compared>(
     if arguments.json {
         print(&document)?;
     } else {
-        print(&S::text(&summary))?;
+        print(&study.text(&summary))?;
         let took = Duration::from_secs_f64(manifest.made.wall_s);
         print(&report::written(runs.len(), took, folder.path()))?;
     }

@@ -1,9 +1,14 @@
 //! The runs in words: the part of a report that is not a result.
 
-use tidegate_sim::scenario::{Capacity, LinkSpec, QueueSpec, Scenario, TrafficSpec};
+use tidegate_sim::scenario::{Capacity, LinkSpec, QueueSpec, Scenario, TrafficKind, TrafficSpec};
 use tidegate_study::manifest::Manifest;
 
 use crate::report::Provenance;
+
+/// Whether a scenario sends the packets of a capture, of which each flow has a row.
+pub(crate) fn is_recorded(scenario: &Scenario) -> bool {
+    scenario.traffic.iter().any(|source| matches!(source.kind, TrafficKind::Packets { .. }))
+}
 
 /// The provenance of a comparison. Nothing in it depends on the machine, the
 /// number of threads or the folder: the report is the same everywhere.
@@ -25,6 +30,8 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         };
         (discipline.label.clone(), words)
     });
+    let recorded =
+        is_recorded(scenario).then_some(("recorded.csv", "one row for each recorded flow"));
     let files = [
         ("flows.csv", "one row for each flow"),
         ("links.csv", "the state of each queue over time"),
@@ -41,7 +48,9 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         disciplines: disciplines.collect(),
         other: Vec::new(),
         scenario: manifest.source.text.clone(),
-        files: files.map(|(name, what)| (name.into(), what.into())).into(),
+        files: (files.into_iter().chain(recorded))
+            .map(|(name, what)| (name.into(), what.into()))
+            .collect(),
     }
 }
 

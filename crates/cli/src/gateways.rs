@@ -60,7 +60,9 @@ fn compare(
 impl Compared for Comparison {
     type Summary = Summary;
 
-    const TABLES: &'static [Table] = &[Table::Flows, Table::Links];
+    fn tables(&self) -> &'static [Table] {
+        &[Table::Flows, Table::Links]
+    }
 
     fn names(&self) -> Names {
         let (sources, links) = (self.setup.source_names(), self.setup.link_names());
@@ -79,7 +81,7 @@ impl Compared for Comparison {
         summary_csv::of_ways(summary)
     }
 
-    fn text(summary: &Summary) -> String {
+    fn text(&self, summary: &Summary) -> String {
         text::of(summary)
     }
 

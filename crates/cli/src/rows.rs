@@ -24,8 +24,10 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// Those of every scenario.
-    pub(crate) const ALL: [Table; 3] = [Table::Flows, Table::Links, Table::Progress];
+    /// Those of a scenario, and of one that sends the packets of a capture.
+    pub(crate) const OF_SCENARIOS: &[Table] = &[Table::Flows, Table::Links, Table::Progress];
+    pub(crate) const OF_RECORDINGS: &[Table] =
+        &[Table::Flows, Table::Links, Table::Progress, Table::Recorded];
 
     /// The name of its file.
     pub(crate) const fn file(self) -> &'static str {

@@ -16,7 +16,7 @@ const NAME: usize = 48;
 const GROUP: usize = 25;
 
 /// Delay and loss of each source, in as many blocks of disciplines as the width takes.
-pub(super) fn table(comparison: &Comparison) -> String {
+pub(crate) fn table(comparison: &Comparison) -> String {
     let names = comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
     let longest = names.map(|source| source.name.chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp("part".len(), NAME);

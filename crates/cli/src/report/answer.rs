@@ -90,7 +90,7 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
 fn subject(change: &Change, call: Option<&Call>) -> String {
     let source = &change.source;
     match change.need {
-        Need::Call => call.map_or("calls".into(), who),
+        Need::Call => format!("the quality of {}", call.map_or("calls".into(), who)),
         Need::Reaction => format!("the delay of {}", call.map_or("calls".into(), who)),
         Need::Delay => format!("the delay of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),

@@ -7,11 +7,14 @@ use tidegate_study::comparison::Comparison;
 use tidegate_study::verdict::{Answer, Verdict};
 
 use crate::live_form::{self, LiveForm};
+use crate::report::answer::{self, Words};
 
 /// A comparison and what it comes to.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answered {
-    /// What to run, and why.
+    /// What to run, and why, in words.
+    pub(crate) said: Words,
+    /// The same as figures.
     pub(crate) verdict: Verdict,
     /// How to run it: one for each discipline that the verdict names.
     pub(crate) live_forms: Vec<LiveForm>,
@@ -28,6 +31,6 @@ impl Answered {
         // What may be better is nothing to type yet.
         let run = verdict.run.iter().filter(|_| verdict.answer == Answer::Run).filter_map(named);
         let live_forms = run.filter_map(|choice| live_form::of(choice, scenario)).collect();
-        Answered { verdict, live_forms, comparison }
+        Answered { said: answer::words(&verdict), verdict, live_forms, comparison }
     }
 }

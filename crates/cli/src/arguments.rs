@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Sizes(SizesArguments),
     /// List the built-in scenarios, or print one to start from
     Scenarios(ScenariosArguments),
+    /// Show the results in a folder in a browser, each by itself or side by side
+    Serve(ServeArguments),
     /// Show what this machine and this build can do, and what is missing for the rest
     Doctor(DoctorArguments),
     /// Print a script that completes this command line in a shell
@@ -179,6 +181,9 @@ pub(crate) struct ResultArguments {
     /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the report in a browser, beside other results of the folder around it, until Ctrl-C
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) serve: bool,
 }
 
 #[derive(Args, Debug)]
@@ -522,6 +527,25 @@ pub(crate) enum Way {
     /// Each direction of each flow by itself
     Both,
 }
+
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct ServeArguments {
+    /// The folder that has the folders of results in it
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// The port on this machine [default: one that is free]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+}
+
+const SERVE_HELP: &str = "\
+Examples:
+  tidegate serve                              what the comparisons in this folder have found
+  tidegate serve studies --port 8080
+  tidegate compare my.toml --serve            the same after a comparison
+
+Only this machine can connect. From another one: ssh -L 8080:127.0.0.1:8080 HOST";
 
 #[derive(Args, Debug)]
 pub(crate) struct ScenariosArguments {

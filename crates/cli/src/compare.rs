@@ -124,9 +124,9 @@ impl Compared for Scenario {
 
     fn text(&self, summary: &Answered) -> String {
         let width = output::width(table::WIDTH);
-        let Answered { verdict, live_forms, comparison } = summary;
+        let Answered { said, live_forms, comparison, .. } = summary;
         let mut text = table::title(comparison);
-        text.push_str(&report::answer::words(verdict).text(width));
+        text.push_str(&said.text(width));
         if let Some(form) = live_form::simplest(live_forms) {
             text.push('\n');
             text.push_str(&form.text(width));

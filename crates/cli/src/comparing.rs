@@ -23,12 +23,13 @@ use crate::output::{json, print};
 use crate::progress::Progress;
 use crate::report;
 use crate::rows::{Names, RowWriter, Table};
+use crate::serve;
 use tidegate_study::machine;
 
 /// The file of means and intervals.
-const CSV: &str = "summary.csv";
+pub(crate) const CSV: &str = "summary.csv";
 /// The same with the points of plots; `--json` prints it.
-const JSON: &str = "summary.json";
+pub(crate) const JSON: &str = "summary.json";
 
 /// What can be compared, and how its results look.
 pub(crate) trait Compared: Study {
@@ -122,7 +123,8 @@ pub(crate) fn compare<S: Compared>(
             "interrupted: the results cover {done} of {all} runs, and are marked as partial"
         )));
     }
-    earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))
+    earlier.map_or(Ok(()), |earlier| check(earlier, &manifest))?;
+    if arguments.serve { serve::beside(folder.path()) } else { Ok(()) }
 }
 
 /// Reports whether the results are those of the earlier comparison.

@@ -21,6 +21,7 @@ mod generate;
 mod home;
 mod inputs;
 mod interrupt;
+mod kept;
 mod live_form;
 mod output;
 mod parts;
@@ -30,6 +31,7 @@ mod report;
 mod reproduce;
 mod rows;
 mod scenarios;
+mod serve;
 mod sizes;
 mod summary_csv;
 mod table;
@@ -55,6 +57,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disciplines(arguments) => catalogue::disciplines(&arguments),
         Command::Requests(arguments) => match &arguments.command {

@@ -12,6 +12,7 @@ pub(crate) mod answer;
 pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;
+pub(crate) mod kept;
 mod markup;
 mod number;
 mod page;

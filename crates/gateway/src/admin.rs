@@ -6,41 +6,26 @@
 //! - POST to `/reload` has the settings read again.
 //!
 //! Whoever may connect may ask, unless the settings name a token: then all but the files
-//! of the page take it in `Authorization: Bearer`. What a browser could be tricked into is
-//! refused in any case: a request for another name, which a stranger's page had resolve to
-//! this machine, and a POST that a page of another origin sends. The page loads nothing
+//! of the page take it in `Authorization: Bearer`. A POST that a page of another origin
+//! sends is refused in any case, besides what [`local`] refuses. The page loads nothing
 //! from elsewhere, and its policy says so to the browser.
 
-use std::convert::Infallible;
-use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 
-use http::header::{
-    self, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
-};
+use http::header::{self, AUTHORIZATION, HeaderValue, ORIGIN};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
-use crate::gateway::{House, PAUSE, Reloaded};
+use crate::gateway::{House, Reloaded};
+use crate::local::{self, TEXT, host};
 use crate::metrics::metrics;
 
-/// Connections at the same time: some scrapers and a few people.
-const MOST_CONNECTIONS: usize = 32;
-/// The time for the head of a request, and between two.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -63,37 +48,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
-/// What every answer carries.
-const HEADERS: [(HeaderName, &str); 5] = [
-    (header::CONTENT_SECURITY_POLICY, POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    (CACHE_CONTROL, "no-store"),
-];
-
 /// Answers at the admin port for ever.
 pub(crate) async fn serve(house: Rc<House>, listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
+    local::serve(listener, move |request| {
         let house = house.clone();
-        tokio::task::spawn_local(async move {
-            let answer = service_fn(|request| {
-                let house = house.clone();
-                async move { Ok::<_, Infallible>(answer(&house, &request).await) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // What a client does to its own connection is its business.
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-            drop(place);
-        });
-    }
+        async move { answer(&house, &request).await }
+    })
+    .await;
 }
 
 async fn answer(house: &House, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -148,14 +109,6 @@ async fn reload(house: &House) -> Response<Full<Bytes>> {
     }
 }
 
-/// Whom it is meant for, if that is this machine by an address. A page in a browser can
-/// have any name resolve to this machine, and would read the answer as its own.
-fn host(request: &Request<Incoming>) -> Option<Authority> {
-    let host: Authority = request.headers().get(HOST)?.to_str().ok()?.parse().ok()?;
-    let name = host.host().trim_start_matches('[').trim_end_matches(']');
-    (name == "localhost" || name.parse::<IpAddr>().is_ok()).then_some(host)
-}
-
 /// Whether no page of another origin sent it: browsers name the origin of what is not a
 /// mere GET (Fetch, "origin header"), and other programs name none.
 fn is_from(request: &Request<Incoming>, host: &Authority) -> bool {
@@ -194,12 +147,5 @@ fn only(method: &'static str) -> Response<Full<Bytes>> {
 }
 
 fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
+    local::reply(status, kind, POLICY, Full::new(text.into()))
 }

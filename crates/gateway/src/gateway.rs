@@ -22,6 +22,7 @@ use crate::connections::{Connection, Connections};
 use crate::counter::Counter;
 use crate::gate::Gate;
 use crate::intercept::Intercept;
+use crate::local::PAUSE;
 use crate::log::{REQUESTS, Record};
 use crate::logins::Logins;
 use crate::message::Fault;
@@ -31,11 +32,7 @@ use crate::quic::{self, Flows};
 use crate::servers::Servers;
 use crate::status::Status;
 
-/// How long no connection is accepted after the machine refused one: it has no more
-/// descriptors or memory, and the reason has to pass.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
-
-/// How often that is said.
+/// How often it is said that the machine refuses connections.
 pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// How many may wait for the settings to be read again.

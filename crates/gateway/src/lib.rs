@@ -22,6 +22,7 @@ mod gate;
 mod gateway;
 mod history;
 pub mod intercept;
+pub mod local;
 mod log;
 mod logins;
 pub mod machine;

@@ -3,6 +3,7 @@
 //! The page and the terminal say the same. Every number is one of the verdict's
 //! ([`tidegate_study::verdict`]), and no sentence claims a difference that it does not.
 
+use serde::{Serialize, Serializer};
 use tidegate_study::measure::Quantity;
 use tidegate_study::verdict::{Answer, Call, Change, Effect, Latency, Need, Verdict};
 
@@ -14,25 +15,47 @@ use crate::output::filled;
 const AS_FACTOR: f64 = 1.95;
 
 /// The verdict in words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Words {
     /// What to do, in a sentence or two.
+    #[serde(serialize_with = "plain")]
     pub(crate) headline: String,
     /// What that changes, most urgent first.
     pub(crate) points: Vec<Point>,
     /// The latency under load; none without any delay measured.
+    #[serde(serialize_with = "plain_if_any")]
     pub(crate) grade: Option<String>,
     /// What is better but cannot be run, and what to leave alone.
+    #[serde(serialize_with = "all_plain")]
     pub(crate) asides: Vec<String>,
 }
 
 /// A change in words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Point {
     pub(crate) effect: Effect,
     /// The need and the source; `None` for several together.
+    #[serde(skip)]
     pub(crate) about: Option<(Need, String)>,
+    #[serde(serialize_with = "plain")]
     pub(crate) text: String,
+}
+
+/// Programs get spaces that break, as a terminal does.
+fn plain<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&broken(text))
+}
+
+fn plain_if_any<S: Serializer>(text: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    text.as_deref().map(broken).serialize(to)
+}
+
+fn all_plain<S: Serializer>(texts: &[String], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(texts.iter().map(|text| broken(text)))
+}
+
+fn broken(text: &str) -> String {
+    text.replace(['\u{a0}', '\u{202f}'], " ")
 }
 
 /// The words for a verdict.

@@ -8,7 +8,7 @@ use tidegate_study::comparison::{
 use tidegate_study::verdict::Verdict;
 use tidegate_study::{Centre, Estimate, Sample, e_model};
 
-use super::Provenance;
+use super::{Provenance, answer};
 use crate::answered::Answered;
 use crate::live_form::LiveForm;
 
@@ -106,7 +106,7 @@ pub(super) fn answered(comparison: Comparison) -> Answered {
         sqm: vec!["uci set sqm.@queue[0].download='15200'".into()],
     };
     let live_forms = verdict.run.iter().map(form).collect();
-    Answered { verdict, live_forms, comparison }
+    Answered { said: answer::words(&verdict), verdict, live_forms, comparison }
 }
 
 /// What stands around it.

@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 4;
 
 /// The whole file.
 pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figure]) -> String {
-    let Answered { verdict, live_forms, comparison } = answered;
+    let Answered { said, verdict, live_forms, comparison } = answered;
     let header = header(
         &comparison.title,
         &comparison.description,
@@ -48,7 +48,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
     let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
     let main =
         element("main")
-            .child(verdict::verdict(verdict, live_forms, figures).children(
+            .child(verdict::verdict(said, verdict, live_forms, figures).children(
                 [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
             ))
             .child(all_figures(figures))

@@ -3,7 +3,7 @@
 use tidegate_study::measure::Quantity;
 use tidegate_study::verdict::{Contest, ContestResult, Effect, Grade, Latency, Need, Verdict};
 
-use super::answer;
+use super::answer::{self, Words};
 use super::figures::Figure;
 use super::markup::{Element, element};
 use super::number::{Unit, Units, brief, short};
@@ -15,8 +15,12 @@ use crate::live_form::{self, LiveForm};
 const NOTHING: &str = "–";
 
 /// The section.
-pub(super) fn verdict(verdict: &Verdict, forms: &[LiveForm], figures: &[Figure]) -> Element {
-    let words = answer::words(verdict);
+pub(super) fn verdict(
+    words: &Words,
+    verdict: &Verdict,
+    forms: &[LiveForm],
+    figures: &[Figure],
+) -> Element {
     let points = words.points.iter().map(|point| {
         let (class, name) = effect(point.effect);
         let mark = mark(name, symbol(point.effect));
@@ -37,9 +41,9 @@ pub(super) fn verdict(verdict: &Verdict, forms: &[LiveForm], figures: &[Figure])
     let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
         .then(|| matrix(verdict, figures).html());
     section("verdict", "Verdict")
-        .child(paragraph(words.headline).class("headline"))
+        .child(paragraph(&words.headline).class("headline"))
         .children(points)
-        .children(words.grade.into_iter().chain(words.asides).map(paragraph))
+        .children(words.grade.iter().chain(&words.asides).map(paragraph))
         .children(matrix)
         .children(to_type(forms))
 }

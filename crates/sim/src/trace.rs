@@ -17,6 +17,7 @@
 //! | [`names`] | the names of hosts that a capture reveals |
 //! | [`applications`] | the applications, calls and hosts of a capture |
 //! | [`call`] | the spacing and size of the packets of one flow of a capture |
+//! | [`flent`] | measurements of a link under load: results of Flent |
 //! | [`flow_log`] | flows: CSV or TSV of start and size |
 //! | [`frames`] | frames of a stream, or packets of a call: the same columns |
 //! | [`http_log`] | replies of a Web server or proxy: Common and Combined Log Format, Squid's own, NASA TSV |
@@ -43,6 +44,7 @@ pub mod capture;
 pub mod connection_log;
 pub mod delivery;
 pub mod error;
+pub mod flent;
 pub mod flow_log;
 pub mod frames;
 pub mod hosts;
@@ -63,6 +65,7 @@ pub use capture::{Capture, CapturedPacket, Cut, Skipped};
 pub use connection_log::{ConnectionLog, LoggedConnection};
 pub use delivery::DeliveryTrace;
 pub use error::ReadError;
+pub use flent::{Flent, FlentKind, FlentQueue, FlentSample, FlentSeries};
 pub use flow_log::{FlowLog, LoggedFlow};
 pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};

@@ -82,6 +82,7 @@ const DURATION: f64 = 120.0;
 /// The first so many of eight disciplines, each with so many runs.
 pub(crate) fn comparison(disciplines: usize, runs: usize) -> Comparison {
     Comparison {
+        beside: Vec::new(),
         title: "A household at 16 Mbit/s".into(),
         description: "Web pages, a call and two backups share a link in the evening.".into(),
         duration_s: DURATION,

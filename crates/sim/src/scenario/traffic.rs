@@ -154,6 +154,9 @@ impl fmt::Display for TrafficKind {
                 }
                 Arrivals::AtStart { count: 1 } => write!(f, "one transfer, {}", sizes),
                 Arrivals::AtStart { count } => write!(f, "{count} transfers, {}", sizes),
+                Arrivals::Within { count, within } => {
+                    write!(f, "{count} transfers within {within}, {sizes}")
+                }
                 Arrivals::Log(flows) => write!(f, "{} transfers from a log", flows.len()),
             },
             TrafficKind::Web { profile, .. } => write!(

@@ -124,6 +124,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
 
 fn verdict(treatments: &[Treats], seeds: u64, own: f64) -> Verdict {
     Verdict::of(&Comparison {
+        beside: Vec::new(),
         title: String::new(),
         description: String::new(),
         duration_s: 60.0,

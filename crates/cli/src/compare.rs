@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
 use crate::rows::{Names, Table};
-use crate::{describe, home, output, parts, report, summary_csv, table};
+use crate::{beside, describe, home, output, parts, report, summary_csv, table};
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\
@@ -126,6 +126,11 @@ impl Compared for Scenario {
         let width = output::width(table::WIDTH);
         let Answered { verdict, live_forms, comparison } = summary;
         let mut text = table::title(comparison);
+        if !comparison.beside.is_empty() {
+            let first = comparison.disciplines.first().map(|it| it.label.as_str());
+            text.push_str(&beside::table(&comparison.beside, first));
+            text.push('\n');
+        }
         text.push_str(&report::answer::words(verdict).text(width));
         if let Some(form) = live_form::simplest(live_forms) {
             text.push('\n');

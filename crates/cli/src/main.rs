@@ -6,6 +6,7 @@
 
 mod answered;
 mod arguments;
+mod beside;
 mod builtin;
 mod catalogue;
 mod compare;
@@ -22,6 +23,7 @@ mod home;
 mod inputs;
 mod interrupt;
 mod live_form;
+mod measured;
 mod output;
 mod parts;
 mod progress;
@@ -53,6 +55,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Measured(arguments) => measured::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

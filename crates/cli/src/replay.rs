@@ -255,7 +255,7 @@ fn head(arguments: &ReplayArguments, name: &str, description: &str, duration: Sp
     )
 }
 
-fn discipline(choice: &DisciplineChoice) -> String {
+pub(crate) fn discipline(choice: &DisciplineChoice) -> String {
     let parameters = choice.parameters().into_iter();
     let parameters: String =
         parameters.map(|(name, text)| format!(", {name} = {}", quoted(&text))).collect();
@@ -277,6 +277,6 @@ fn buffer(arguments: &ReplayArguments) -> String {
 }
 
 /// A TOML string; JSON's escapes are a subset of TOML's.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }

@@ -38,6 +38,8 @@ pub const MOST_FLENT: u64 = 1 << 28;
 const VERSIONS: std::ops::RangeInclusive<i64> = 1..=4;
 /// No value of any series is larger, in whatever unit, and no test takes as many seconds.
 const LARGEST: f64 = 1e9;
+/// No sample of any tool is a mean over more.
+const LONGEST_SAMPLE_S: f64 = 600.0;
 
 /// The result of one test.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -427,7 +429,7 @@ fn sample(raw: &Raw, kind: FlentKind, begin: f64, version: i64, name: &str) -> O
         _ => value,
     };
     let is_fine = (0.0..LARGEST).contains(&at_s)
-        && (0.0..=at_s + 1.0).contains(&covers)
+        && (0.0..=LONGEST_SAMPLE_S).contains(&covers)
         && (-LARGEST..LARGEST).contains(&value)
         && (value >= 0.0 || kind == FlentKind::CallDelay);
     is_fine.then_some(FlentSample {

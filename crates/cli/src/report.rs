@@ -13,6 +13,7 @@ pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;
 mod markup;
+mod measured;
 mod number;
 mod page;
 mod plot;

@@ -86,7 +86,7 @@ impl Measurement {
             found.delays(series, 1);
         }
         for series in run.of(FlentKind::PageLatency) {
-            found.delays(series, 1);
+            found.delays(series, 0);
         }
         for direction in [Direction::Down, Direction::Up] {
             found.flows(run, direction);
@@ -128,7 +128,7 @@ impl Measurement {
         self.observations.len() - 1
     }
 
-    /// The figures of delays, of `ways` one-way delays each.
+    /// The figures of delays, of `ways` one-way delays each; 0 for other times.
     fn delays(&mut self, series: &FlentSeries, ways: u32) {
         let is_call = series.kind == FlentKind::CallDelay;
         let mut samples: Vec<FlentSample> = series.samples.clone();
@@ -157,8 +157,7 @@ impl Measurement {
         let mean = mean(&values).map(Span::from_seconds);
         let at = |fraction| quantile(&values, fraction).map(Span::from_seconds);
         let spread = Spread { mean, p5: at(0.05), median: at(0.5), p95: at(0.95) };
-        let is_packets = series.kind != FlentKind::PageLatency;
-        let worth = loss.filter(|_| is_packets && !shifted).and_then(|loss| {
+        let worth = loss.filter(|_| ways > 0 && !shifted).and_then(|loss| {
             let count = values.len() as f64;
             let points = (1_u32..).zip(&values).map(|(n, value)| (*value, f64::from(n) / count));
             rating(points.collect(), loss, ways)
@@ -169,11 +168,9 @@ impl Measurement {
         let (begin, end) = self.settled;
         let last = loaded.last().map_or(begin, |sample| sample.at_s);
         if self.load.is_some() && last - begin < COMPLETE * (end - begin) {
+            let name = &series.name;
             self.notes.push(format!(
-                "'{}' ends {:.1} s after the load began, and is set beside nothing.",
-                series.name,
-                series.samples.last().map_or(0.0, |it| it.at_s)
-                    - self.load.map_or(0.0, |(begin, _)| begin)
+                "'{name}' stops answering under load, and is set beside nothing."
             ));
             return;
         }
@@ -245,14 +242,18 @@ impl Measurement {
     }
 }
 
-/// From the start of the first TCP flow to the end of the last, in seconds.
+/// From the start of the first TCP flow to the end of the last, but no longer than was asked
+/// for, in seconds.
 fn load(run: &Flent) -> Option<(f64, f64)> {
     let flows =
         || run.series.iter().filter(|series| matches!(series.kind, FlentKind::Throughput(_)));
     let begins = flows().filter_map(|flow| flow.samples.first()).map(|it| it.at_s - it.covers_s);
     let ends = flows().filter_map(|flow| flow.samples.last()).map(|it| it.at_s);
-    let load = (begins.min_by(f64::total_cmp)?, ends.max_by(f64::total_cmp)?);
-    (load.0 < load.1).then_some(load)
+    let begin = begins.min_by(f64::total_cmp)?;
+    let last = ends.max_by(f64::total_cmp)?;
+    // A tool that begins late, as one of many does, also ends late.
+    let end = run.length_s.map_or(last, |length| last.min(begin + length));
+    (begin < end).then_some((begin, end))
 }
 
 /// When each flow of a direction begins, in seconds after the load.
@@ -288,7 +289,9 @@ fn rates(flows: &[&FlentSeries], window: (f64, f64)) -> Spread<Rate> {
                 by_second[second] += sample.value * (to - from).max(0.0);
             }
         }
-        total += if covered > 0.0 { volume / covered } else { 0.0 };
+        // Samples rarely begin and end with the window. What is missing beyond that did not flow.
+        let whole = window.1 - window.0;
+        total += volume / if covered > COMPLETE * whole { covered } else { whole };
     }
     by_second.sort_by(f64::total_cmp);
     let at = |fraction| quantile(&by_second, fraction).map(rate);

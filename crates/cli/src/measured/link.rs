@@ -128,7 +128,7 @@ fn queue(run: &Flent, way: Direction) -> Option<&FlentQueue> {
     run.queues.iter().find(|queue| queue.direction == way)
 }
 
-/// `testbed-02`, or `this machine`'s words for the client.
+/// `at testbed-02`.
 fn place(queue: &FlentQueue) -> String {
     if queue.host.is_empty() { "at the client".into() } else { format!("at {}", queue.host) }
 }
@@ -157,8 +157,7 @@ fn rates(
             say(
                 Source::File,
                 format!(
-                    "{} {name}, to which {} shapes; it counts {} B of Ethernet with each packet, \
-                     which leaves {rate} of IP",
+                    "{rate} {name}: the {} of the shaper {}, less {} B of Ethernet for each packet",
                     queue.rate,
                     place(queue),
                     FRAME - PACKET
@@ -214,6 +213,7 @@ fn rtt(measurement: &Measurement, arguments: &MeasuredLinkArguments, say: &mut S
             let text = format!("a round trip of {rtt} without load, the median of '{}'", name(ping));
             say(Source::File, text);
         }
+        // It depends on both clocks, and on the way back being as long.
         (None, call) => say(
             Source::Nobody,
             format!(

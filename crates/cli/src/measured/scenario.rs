@@ -26,7 +26,8 @@ const PING_BYTES: u64 = 84;
 const HEADERS: u64 = 28;
 /// What to try besides what there is, as for a home link.
 const OTHERS: &[&str] = &["fifo", "fq-codel", "cake", "pie", "efd", "lars"];
-const SEEDS: u64 = 5;
+/// As many as a median needs for an interval.
+const SEEDS: u64 = 6;
 
 /// The scenario as a file.
 pub(super) fn text(
@@ -266,7 +267,11 @@ fn measured(
             keys += &spread_of(spread, |it: Span| format!("{it:#}"));
             keys += &numbers("loss", *loss);
             keys += &numbers("rating", *rating);
-            let key = if *ways == 2 { "round_trip" } else { "delay" };
+            let key = match ways {
+                0 => "time",
+                1 => "delay",
+                _ => "round_trip",
+            };
             let _ = writeln!(text, "{key} = {{ {} }}", keys.trim_end_matches(", "));
         }
         Observed::Throughput { spread, .. } => {

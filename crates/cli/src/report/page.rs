@@ -9,7 +9,7 @@ use super::markup::{Element, element};
 use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
 use super::summary::{self, Clause, Summary, Verdict};
-use super::tables;
+use super::{measured, tables};
 use super::verdict;
 use crate::answered::Answered;
 
@@ -51,6 +51,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
             .child(verdict::verdict(verdict, live_forms, figures).children(
                 [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
             ))
+            .children(measured::measured(comparison))
             .child(all_figures(figures))
             .child(main_table("Numbers", tables::main(comparison)))
             .child(summary(comparison))

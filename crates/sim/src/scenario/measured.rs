@@ -19,7 +19,8 @@ pub struct Observation {
 pub enum Observed {
     /// A delay of packets.
     Delay {
-        /// 2 for a round trip, otherwise 1.
+        /// 2 for a round trip, 1 for a one-way delay, 0 for the time of something else, such
+        /// as a page.
         ways: u32,
         /// The sources of datagrams whose delays add up to it: places in the list of
         /// sources. Empty if nothing corresponds to it.

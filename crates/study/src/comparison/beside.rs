@@ -163,6 +163,7 @@ pub fn measured(what: &Observed) -> Vec<(Figure, Option<f64>)> {
         Observed::Delay { ways, idle, spread, loss, rating, .. } => {
             let seconds = |span: Option<Span>| span.map(|it| it.as_seconds());
             let Spread { mean, p5, median, p95 } = *spread;
+            let each_way = |added: f64| added.max(0.0) / f64::from(*ways);
             let added = mean.zip(*idle).map(|(mean, idle)| mean.as_seconds() - idle.as_seconds());
             vec![
                 (Figure::Idle, seconds(*idle)),
@@ -171,7 +172,7 @@ pub fn measured(what: &Observed) -> Vec<(Figure, Option<f64>)> {
                 (Figure::Median, seconds(median)),
                 (Figure::P95, seconds(p95)),
                 (Figure::Added, added.map(|it| it.max(0.0))),
-                (Figure::AddedEachWay, added.map(|it| it.max(0.0) / f64::from(*ways))),
+                (Figure::AddedEachWay, added.filter(|_| *ways > 0).map(each_way)),
                 (Figure::Lost, *loss),
                 (Figure::Rating, *rating),
             ]

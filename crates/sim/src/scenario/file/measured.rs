@@ -20,13 +20,18 @@ pub(super) fn observations(
         let kinds = [
             table.round_trip.is_some(),
             table.delay.is_some(),
+            table.time.is_some(),
             table.throughput.is_some(),
             table.queue.is_some(),
         ];
         let given = kinds.iter().filter(|given| **given).count();
         if given != 1 {
-            let found = format!("{given} of round_trip, delay, throughput and queue");
+            let found = format!("{given} of round_trip, delay, time, throughput and queue");
             return Err(Mistake::at(&table.place, found, "exactly one of them"));
+        }
+        if let (Some(_), Some(name)) = (&table.time, table.sources.first()) {
+            let expected = "none, since nothing in a scenario corresponds to a time";
+            return Err(Mistake::at(&name.place, "sources", expected));
         }
         let mut of = Vec::new();
         for name in &table.sources {
@@ -45,11 +50,13 @@ pub(super) fn observations(
             delay(2, of, delays)?
         } else if let Some(delays) = &table.delay {
             delay(1, of, delays)?
+        } else if let Some(times) = &table.time {
+            delay(0, of, times)?
         } else if let Some(rates) = &table.throughput {
             let spread = spread([rates.mean, rates.p5, rates.median, rates.p95]);
             Observed::Throughput { of, spread }
         } else {
-            let counts = table.queue.as_ref().expect("one of the four is given");
+            let counts = table.queue.as_ref().expect("one of the five is given");
             let link = counts.link.as_ref().map(|name| {
                 let names = || links.iter().map(|link| link.name.as_str());
                 names().position(|it| it == name.value).ok_or_else(|| {

@@ -8,7 +8,7 @@ use super::super::values::{At, Text};
 
 /// Something that was measured on the link that the scenario describes. Results show it
 /// beside what the first discipline gives; runs do not depend on it. Exactly one of
-/// `round_trip`, `delay`, `throughput` and `queue` says what it is.
+/// `round_trip`, `delay`, `time`, `throughput` and `queue` says what it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::scenario::file) struct MeasuredTable {
@@ -22,6 +22,8 @@ pub(in crate::scenario::file) struct MeasuredTable {
     pub(in crate::scenario::file) round_trip: Option<Delays>,
     /// A one-way delay.
     pub(in crate::scenario::file) delay: Option<Delays>,
+    /// The time of something that nothing in the scenario corresponds to, such as a page.
+    pub(in crate::scenario::file) time: Option<Delays>,
     /// Payload of transfers.
     pub(in crate::scenario::file) throughput: Option<Rates>,
     /// What a queue did.

@@ -205,7 +205,8 @@ mod tests {
         for test in ["rrul", "tcp_1up", "tcp_12down", "tcp_1up_noping", "voip-1up", "http-4down"] {
             assert!(is_known(test), "{test}");
         }
-        for test in ["", "udp_flood", "tcp_2up_square", "rtt_fair", "tcp_up", "voip-", "rrul_torrent"]
+        for test in
+            ["", "udp_flood", "tcp_2up_square", "rtt_fair", "tcp_up", "voip-", "rrul_torrent"]
         {
             assert!(!is_known(test), "{test}");
         }

@@ -169,9 +169,8 @@ impl Measurement {
         let last = loaded.last().map_or(begin, |sample| sample.at_s);
         if self.load.is_some() && last - begin < COMPLETE * (end - begin) {
             let name = &series.name;
-            self.notes.push(format!(
-                "'{name}' stops answering under load, and is set beside nothing."
-            ));
+            self.notes
+                .push(format!("'{name}' stops answering under load, and is set beside nothing."));
             return;
         }
         match series.kind {
@@ -215,7 +214,8 @@ impl Measurement {
             let inside = |kind| {
                 let prefix = format!("{}, ", queue.host);
                 let series = run.of(kind).find(|series| series.name.starts_with(&prefix))?;
-                let inside = |it: &&FlentSample| (self.settled.0..self.settled.1).contains(&it.at_s);
+                let inside =
+                    |it: &&FlentSample| (self.settled.0..self.settled.1).contains(&it.at_s);
                 Some(series.samples.iter().filter(inside).map(|it| it.value).collect::<Vec<_>>())
             };
             let counted = |kind, total: Option<u64>| {
@@ -326,4 +326,3 @@ fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     let high = (low + 1).min(sorted.len() - 1);
     Some(sorted[low] + above * (sorted[high] - sorted[low]))
 }
-

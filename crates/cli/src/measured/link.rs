@@ -141,10 +141,11 @@ fn rates(
     arguments: &MeasuredLinkArguments,
     say: &mut Say<'_>,
 ) -> Result<[Rate; 2], Failure> {
-    let reached = measurement.throughput.map(|place| match &measurement.observations[place?].what {
-        Observed::Throughput { spread, .. } => spread.mean,
-        _ => None,
-    });
+    let reached =
+        measurement.throughput.map(|place| match &measurement.observations[place?].what {
+            Observed::Throughput { spread, .. } => spread.mean,
+            _ => None,
+        });
     let given = [arguments.down, arguments.up];
     let mut rates = [None; 2];
     for (index, way) in WAYS.into_iter().enumerate() {
@@ -153,7 +154,8 @@ fn rates(
             say(Source::CommandLine, format!("{rate} {name}"));
             Some(rate)
         } else if let Some(queue) = queue(run, way) {
-            let rate = Rate((u128::from(queue.rate.0) * u128::from(PACKET) / u128::from(FRAME)) as u64);
+            let rate =
+                Rate((u128::from(queue.rate.0) * u128::from(PACKET) / u128::from(FRAME)) as u64);
             say(
                 Source::File,
                 format!(
@@ -210,7 +212,8 @@ fn rtt(measurement: &Measurement, arguments: &MeasuredLinkArguments, say: &mut S
     let name = |place: usize| measurement.observations[place].name.as_str();
     match (measurement.ping, measurement.call) {
         (Some(ping), _) => {
-            let text = format!("a round trip of {rtt} without load, the median of '{}'", name(ping));
+            let text =
+                format!("a round trip of {rtt} without load, the median of '{}'", name(ping));
             say(Source::File, text);
         }
         // It depends on both clocks, and on the way back being as long.
@@ -331,10 +334,9 @@ fn flows(run: &Flent, say: &mut Say<'_>) {
         None => say(Source::Nobody, "CUBIC as the congestion control".into()),
         Some(name) => match super::scenario::tcp(name) {
             Some(_) => say(Source::File, format!("{name} as the congestion control")),
-            None => say(
-                Source::Nobody,
-                format!("CUBIC in place of '{name}', which is not simulated"),
-            ),
+            None => {
+                say(Source::Nobody, format!("CUBIC in place of '{name}', which is not simulated"))
+            }
         },
     }
 }

@@ -44,10 +44,8 @@ pub(super) fn text(
     let delay = Span(rtt.0.saturating_sub(wire[0] + wire[1]) / 2);
     let others = OTHERS.iter().filter(|name| **name != link.discipline.entry.name);
     let others: Vec<String> = others.map(|name| format!("    \"{name}\",\n")).collect();
-    let title = format!(
-        "Flent {}, {} down and {} up, {}",
-        run.test, down, up, link.discipline.label
-    );
+    let title =
+        format!("Flent {}, {} down and {} up, {}", run.test, down, up, link.discipline.label);
     let mut text = format!(
         "# A link that Flent has measured, as 'tidegate measured' makes it of the result.
 

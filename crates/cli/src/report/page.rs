@@ -9,8 +9,8 @@ use super::markup::{Element, element};
 use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
 use super::summary::{self, Clause, Summary, Verdict};
-use super::{measured, tables};
 use super::verdict;
+use super::{measured, tables};
 use crate::answered::Answered;
 
 const CSS: &str = include_str!("page.css");

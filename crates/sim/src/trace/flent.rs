@@ -445,9 +445,8 @@ fn interpolated(times: &[Number], values: &[Number], kind: FlentKind) -> Vec<Fle
     let step = times.windows(2).find_map(|pair| Some(pair[1].0? - pair[0].0?)).unwrap_or(0.0);
     let covers = if matches!(kind, FlentKind::Throughput(_)) { step.max(0.0) } else { 0.0 };
     let pairs = times.iter().zip(values).filter_map(|(at, value)| Some((at.0?, value.0?)));
-    let fine = pairs.filter(|(at, value)| {
-        (0.0..LARGEST).contains(at) && (-LARGEST..LARGEST).contains(value)
-    });
+    let fine = pairs
+        .filter(|(at, value)| (0.0..LARGEST).contains(at) && (-LARGEST..LARGEST).contains(value));
     let mut samples: Vec<_> = fine
         .map(|(at_s, value)| FlentSample { at_s, covers_s: covers.min(at_s), value, number: None })
         .collect();

@@ -92,10 +92,7 @@ fn spread<T>([mean, p5, median, p95]: [Option<Text<T>>; 4]) -> Spread<T> {
     Spread { mean: value(mean), p5: value(p5), median: value(median), p95: value(p95) }
 }
 
-fn within(
-    value: Option<&At<f64>>,
-    range: RangeInclusive<f64>,
-) -> Result<Option<f64>, Mistake> {
+fn within(value: Option<&At<f64>>, range: RangeInclusive<f64>) -> Result<Option<f64>, Mistake> {
     match value {
         Some(value) if !range.contains(&value.value) => {
             let expected = format!("from {} to {}", range.start(), range.end());

@@ -140,6 +140,11 @@ impl Compared for Scenario {
         text += &table::of(comparison, width);
         if describe::is_recorded(self) {
             text.push('\n');
+            let calls = parts::calls(comparison);
+            if !calls.is_empty() {
+                text += &calls;
+                text.push('\n');
+            }
             text += &parts::table(comparison);
         }
         text

@@ -9,6 +9,7 @@
 //! The same input gives the same bytes.
 
 pub(crate) mod answer;
+mod calls;
 pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;

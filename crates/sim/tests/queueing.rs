@@ -82,6 +82,7 @@ fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> 
             marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Packets {
+                call: None,
                 inside: NodeId(0),
                 outside: NodeId(1),
                 capture: Arc::new(capture),

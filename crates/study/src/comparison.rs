@@ -21,7 +21,7 @@ use crate::{Centre, Estimate, Sample};
 pub use beside::{Beside, Figure};
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
-pub use traffic::{PageResult, ProgressPoint, TrafficResult};
+pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
 
 /// The most points of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;

@@ -10,7 +10,7 @@ use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
 use super::summary::{self, Clause, Summary, Verdict};
 use super::verdict;
-use super::{measured, tables};
+use super::{calls, measured, tables};
 use crate::answered::Answered;
 
 const CSS: &str = include_str!("page.css");
@@ -52,6 +52,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
                 [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
             ))
             .children(measured::measured(comparison))
+            .children(calls::calls(comparison))
             .child(all_figures(figures))
             .child(main_table("Numbers", tables::main(comparison)))
             .child(summary(comparison))

@@ -44,7 +44,7 @@ fn a_result_is_set_beside_its_link_simulated() {
     let text = bench.good(&["measured", "up.flent.gz", "--out", "o"]);
     for part in [
         "tcp_1up on laptop towards server, 12 s of load",
-        "Assumed:\n  - 1.989 Mbit/s down too",
+        "Assumed:\n  - 1.968 Mbit/s down too",
         "a round trip of 20 ms without load, the median of 'Ping (ms) ICMP'",
         "a FIFO, since the file describes no shaped queue",
         "cubic as the congestion control",

@@ -3,7 +3,8 @@
 //! Nothing in a datagram says that it is RTP. A flow of UDP is taken for it when nine of
 //! ten of its datagrams have a header of version 2 and belong to streams of
 //! [`LEAST_PACKETS`] or more each, and in a stream nine of ten sequence numbers follow
-//! the one before, under one source identifier and one payload type. Encryption (SRTP)
+//! the one before, under one source identifier and one payload type. What shares the ports
+//! of RTP by its first byte, such as RTCP and STUN, does not count (RFC 7983 section 7). Encryption (SRTP)
 //! leaves the header as it is, and a capture that keeps the first 54 bytes of each frame
 //! has all of it. The numbers that are missing are of packets that were lost before the
 //! capture, or that it lacks.
@@ -91,17 +92,16 @@ impl RtpListener {
     /// A datagram of `flow` carried `payload`, as far as it was captured.
     pub(super) fn hear(&mut self, flow: FlowKey, payload: &[u8]) {
         let known = self.flows.contains_key(&flow);
-        if !known && self.flows.len() >= MOST_FLOWS {
+        if shares_ports(payload) || !known && self.flows.len() >= MOST_FLOWS {
             return;
         }
         let (datagrams, candidates) = self.flows.entry(flow).or_default();
         *datagrams += 1;
         let Some(header) = payload.first_chunk::<HEADER>() else { return };
-        let payload_type = header[1] & 0x7f;
-        // Version 2; 64 to 95 is RTCP on the same ports (RFC 5761 section 4).
-        if header[0] >> 6 != 2 || (64..=95).contains(&payload_type) {
+        if header[0] >> 6 != 2 {
             return;
         }
+        let payload_type = header[1] & 0x7f;
         let number = u16::from_be_bytes([header[2], header[3]]);
         let source = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
         match candidates.iter().position(|it| it.source == source) {
@@ -158,6 +158,16 @@ impl Candidate {
     }
 }
 
+/// Whether a datagram is none of RTP, but of a protocol that may share its ports: STUN,
+/// ZRTP, DTLS, TURN (RFC 7983 section 7), or RTCP (RFC 5761 section 4).
+fn shares_ports(payload: &[u8]) -> bool {
+    match payload {
+        [0..=79, ..] => true,
+        [128..=191, second, ..] => (64..=95).contains(&(second & 0x7f)),
+        _ => false,
+    }
+}
+
 /// Whether nine of ten are.
 fn is_most(part: u64, whole: u64) -> bool {
     part * 10 >= whole * 9
@@ -200,7 +210,8 @@ mod tests {
         let both = (0..60).flat_map(|n| {
             let mut payloads = vec![header(n, 96, 5)];
             payloads.extend((n % 2 == 0).then(|| header(n / 2, 111, 6)));
-            payloads.extend((n == 30).then(|| header(1, 72, 5)));
+            payloads.extend((n % 3 == 0).then(|| header(1, 0x80 | 72, 5)));
+            payloads.extend((n % 3 == 1).then(|| vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42]));
             payloads
         });
         let found = heard(both);
@@ -213,12 +224,12 @@ mod tests {
     #[test]
     fn other_datagrams_are_no_rtp() {
         // Numbers that do not follow, identifiers that change, too few, too short.
-        assert_eq!(heard((0..100).map(|n| header(n * 3_001, 8, 1))), []);
+        assert_eq!(heard((0..100).map(|n| header(n * 601 % 9_973 * 5, 8, 1))), []);
         assert_eq!(heard((0..100).map(|n| header(n, 8, u32::from(n)))), []);
         assert_eq!(heard((0..19).map(|n| header(n, 8, 1))), []);
         assert_eq!(heard((0..100).map(|n| header(n, 8, 1)[..11].to_vec())), []);
         // A stream that is half of its flow.
-        let half = (0..100).flat_map(|n| [header(n, 8, 1), vec![0x17, 1, 2]]);
+        let half = (0..100).flat_map(|n| [header(n, 8, 1), vec![0xdc, 1, 2]]);
         assert_eq!(heard(half), []);
     }
 }

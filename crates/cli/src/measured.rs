@@ -139,7 +139,7 @@ fn not_simulated(run: &Flent, measurement: &Measurement) -> Option<String> {
         ));
     }
     if measurement.load.is_none() {
-        return Some(format!("'{test}' loads nothing. A test such as rrul does."));
+        return Some(format!("'{test}' has no TCP flow that loads the link; rrul, for one, has."));
     }
     if run.servers.len() > 1 {
         let count = run.servers.len();

@@ -326,3 +326,85 @@ fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     let high = (low + 1).min(sorted.len() - 1);
     Some(sorted[low] + above * (sorted[high] - sorted[low]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result with these raw values: a ping and an upload, in seconds, ms and Mbit/s.
+    fn run(pings: &[(f64, f64, u64)], upload: &[(f64, f64, f64)]) -> Flent {
+        let pings: Vec<String> = pings
+            .iter()
+            .map(|(t, val, seq)| format!("{{\"t\":{t},\"val\":{val},\"seq\":{seq}}}"))
+            .collect();
+        let upload: Vec<String> = upload
+            .iter()
+            .map(|(t, dur, val)| format!("{{\"t\":{t},\"dur\":{dur},\"val\":{val}}}"))
+            .collect();
+        let text = format!(
+            "{{\"version\":4,\"metadata\":{{\"NAME\":\"tcp_1up\"}},\"results\":{{}},\
+             \"raw_values\":{{\"Ping (ms) ICMP\":[{}],\"TCP upload\":[{}]}}}}",
+            pings.join(","),
+            upload.join(",")
+        );
+        Flent::parse("run", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Pings of 20 ms until the load begins at 5 s, and then of 70 ms, once a second.
+    fn pings(until: u64) -> Vec<(f64, f64, u64)> {
+        (0..until).map(|n| (n as f64, if n < 5 { 20.0 } else { 70.0 }, n)).collect()
+    }
+
+    fn uploads() -> Vec<(f64, f64, f64)> {
+        (6..=35).map(|n| (f64::from(n), 1.0, if n < 16 { 1.0 } else { 4.0 })).collect()
+    }
+
+    #[test]
+    fn figures_are_of_the_settled_load() {
+        let mut pings = pings(40);
+        // Two answers are missing under load.
+        pings.retain(|(_, _, n)| *n != 20 && *n != 30);
+        let measured = Measurement::of(&run(&pings, &uploads()));
+        assert_eq!(measured.load, Some((5.0, 35.0)));
+        assert_eq!(measured.settled, (15.0, 35.0));
+        let Observed::Delay { ways: 2, idle, spread, loss, .. } = &measured.observations[0].what
+        else {
+            panic!("{measured:?}")
+        };
+        assert_eq!((*idle, spread.median), (Some(Span::millis(20)), Some(Span::millis(70))));
+        assert_eq!(*loss, Some(0.1));
+        assert_eq!(measured.round_trip(), Some(Span::millis(20)));
+        assert_eq!(measured.added(), Some(Span::millis(50)));
+        let Observed::Throughput { spread, .. } = &measured.observations[1].what else {
+            panic!("{measured:?}")
+        };
+        assert_eq!(spread.mean, Some(Rate(4_000_000)));
+        assert_eq!((measured.throughput, measured.call), ([None, Some(1)], None));
+    }
+
+    #[test]
+    fn a_ping_that_stops_under_load_is_set_beside_nothing() {
+        let measured = Measurement::of(&run(&pings(20), &uploads()));
+        assert_eq!((measured.ping, measured.round_trip()), (None, None));
+        assert!(measured.notes[0].contains("stops answering"), "{:?}", measured.notes);
+    }
+
+    #[test]
+    fn clocks_that_differ_shift_the_delays_of_a_call() {
+        let text = br#"{"version": 4, "metadata": {"NAME": "voip"}, "results": {}, "raw_values":
+            {"VoIP": [{"t": 0, "val": -5, "seq": 1}, {"t": 1, "val": 15, "seq": 2}]}}"#;
+        let run = Flent::parse("run", text).unwrap_or_else(|error| panic!("{error}"));
+        let measured = Measurement::of(&run);
+        let Observed::Delay { spread, rating, .. } = &measured.observations[0].what else {
+            panic!("{measured:?}")
+        };
+        assert_eq!((spread.mean, *rating), (Some(Span::millis(10)), None));
+        assert!(measured.notes[0].contains("clocks"), "{:?}", measured.notes);
+    }
+
+    #[test]
+    fn quantiles_are_between_the_two_nearest_values() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), Some(3.0));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}

@@ -5,13 +5,16 @@
 //! drops early keeps flows below the rate. Where the file describes no shaped queue, the
 //! link has the queue of most links, a FIFO, whose buffer is what the load added to the delay.
 
+use std::collections::BTreeSet;
+
 use tidegate_core::buffer::Limit;
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::{DisciplineChoice, Observed};
-use tidegate_sim::trace::{Direction, Flent, FlentQueue};
+use tidegate_sim::trace::{Direction, Flent, FlentKind, FlentQueue};
 use tidegate_study::measured::Measurement;
 
+use super::scenario::tcp;
 use super::{item, word};
 use crate::arguments::MeasuredLinkArguments;
 use crate::failure::Failure;
@@ -330,13 +333,24 @@ fn limit(queue: &FlentQueue) -> Option<Limit> {
 
 /// Says how the flows send.
 fn flows(run: &Flent, say: &mut Say<'_>) {
-    match run.congestion.as_deref() {
-        None => say(Source::Nobody, "CUBIC as the congestion control".into()),
-        Some(name) => match super::scenario::tcp(name) {
-            Some(_) => say(Source::File, format!("{name} as the congestion control")),
-            None => {
-                say(Source::Nobody, format!("CUBIC in place of '{name}', which is not simulated"))
+    let flows = run.series.iter().filter(|it| matches!(it.kind, FlentKind::Throughput(_)));
+    let names: BTreeSet<Option<&str>> =
+        flows.map(|flow| flow.congestion.as_deref().or(run.congestion.as_deref())).collect();
+    for name in names {
+        match name {
+            None => say(Source::Nobody, "CUBIC as the congestion control".into()),
+            Some(name) if tcp(name).is_some() => {
+                say(Source::File, format!("{name} as the congestion control"));
             }
-        },
+            Some(name) => {
+                say(Source::Nobody, format!("CUBIC in place of '{name}', which is not simulated"));
+            }
+        }
+    }
+    if run.ecn {
+        say(Source::File, "ECN, which the client asks for".into());
+    }
+    if run.paced {
+        say(Source::File, "pacing of what the client sends, by its queue 'fq'".into());
     }
 }

@@ -40,6 +40,8 @@ const VERSIONS: std::ops::RangeInclusive<i64> = 1..=4;
 const LARGEST: f64 = 1e9;
 /// No sample of any tool is a mean over more.
 const LONGEST_SAMPLE_S: f64 = 600.0;
+/// No clock is ahead of the year 5138.
+const LATEST_S: f64 = 1e11;
 
 /// The result of one test.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -412,7 +414,11 @@ fn is_computed(name: &str) -> bool {
 
 /// The moment at which the earliest raw value begins, in seconds.
 fn beginning(raw: &BTreeMap<String, Vec<Raw>>) -> f64 {
-    let begins = raw.values().flatten().filter_map(|raw| Some(raw.t.0? - raw.dur.0.unwrap_or(0.0)));
+    let begin = |raw: &Raw| {
+        let lasted = raw.dur.0.filter(|dur| (0.0..=LONGEST_SAMPLE_S).contains(dur));
+        Some(raw.t.0.filter(|t| (0.0..LATEST_S).contains(t))? - lasted.unwrap_or(0.0))
+    };
+    let begins = raw.values().flatten().filter_map(begin);
     begins.min_by(f64::total_cmp).unwrap_or(0.0)
 }
 

@@ -51,6 +51,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         slowdown: None,
     };
     let silent = TrafficResult {
+        recorded_call: None,
         name: String::new(),
         datagrams: false,
         started: 1,

@@ -73,7 +73,8 @@ pub(crate) fn table(rows: &[Beside], label: Option<&str>) -> String {
         }
         text.push('\n');
     }
-    text + &grades(rows)
+    text += &grades(rows);
+    format!("{}\n", text.trim_end())
 }
 
 /// The lines of one thing that was measured.

@@ -122,6 +122,10 @@ impl Compared for Scenario {
         summary_csv::of(&summary.comparison)
     }
 
+    fn calls(summary: &Answered) -> Option<Vec<u8>> {
+        parts::calls_csv(&summary.comparison)
+    }
+
     fn text(&self, summary: &Answered) -> String {
         let width = output::width(table::WIDTH);
         let Answered { verdict, live_forms, comparison } = summary;

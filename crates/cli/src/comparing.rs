@@ -20,6 +20,7 @@ use crate::folder::ResultFolder;
 use crate::inputs::Input;
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
+use crate::parts;
 use crate::progress::Progress;
 use crate::report;
 use crate::rows::{Names, RowWriter, Table};
@@ -49,6 +50,11 @@ pub(crate) trait Compared: Study {
 
     /// `summary.csv`.
     fn csv(summary: &Self::Summary) -> Vec<u8>;
+
+    /// The calls that were recorded, as CSV; `None` without any.
+    fn calls(_summary: &Self::Summary) -> Option<Vec<u8>> {
+        None
+    }
 
     /// The table for a terminal.
     fn text(&self, summary: &Self::Summary) -> String;
@@ -98,6 +104,10 @@ pub(crate) fn compare<S: Compared>(
     folder.write(JSON, document.as_bytes())?;
     let mut results: Vec<_> = study.tables().iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
+    if let Some(calls) = S::calls(&summary) {
+        folder.write(parts::CALLS, &calls)?;
+        results.push(parts::CALLS);
+    }
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);
     study

@@ -16,10 +16,12 @@ use serde::Serialize;
 use tidegate_sim::scenario::Observation;
 use tidegate_sim::scenario::file::Overrides;
 use tidegate_sim::trace::{Direction, Flent};
-use tidegate_study::comparison::{Beside, beside};
+use tidegate_study::comparison::Beside;
+use tidegate_study::comparison::beside::measured;
 use tidegate_study::measured::Measurement;
 
 use crate::arguments::MeasuredArguments;
+use crate::beside;
 use crate::compare::compare;
 use crate::failure::Failure;
 use crate::inputs::Input;
@@ -73,7 +75,7 @@ fn alone(
         )));
     }
     let rows = |Observation { name, what }: &Observation| -> Vec<Beside> {
-        let figures = beside::measured(what).into_iter();
+        let figures = measured(what).into_iter();
         let row = |(figure, measured): (_, Option<f64>)| {
             Some(Beside { name: name.clone(), figure, measured: measured?, simulated: None })
         };
@@ -86,7 +88,7 @@ fn alone(
         return print_json(&Alone { about, not_simulated, measured: rows });
     }
     let mut text = wrapped(&about, "");
-    let _ = write!(text, "\n{}\n", crate::beside::table(&rows, None));
+    let _ = write!(text, "\n{}\n", beside::table(&rows, None));
     text += &wrapped(&format!("Not simulated: {reason}"), "");
     print(&text)
 }
@@ -123,7 +125,10 @@ fn notes(run: &Flent, measurement: &Measurement) -> String {
         let _ = write!(text, " {note}");
     }
     if !run.not_read.is_empty() {
-        let _ = write!(text, " Not read: {}.", run.not_read.join(", "));
+        let named = &run.not_read[..run.not_read.len().min(NAMED)];
+        let more = run.not_read.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = write!(text, " Not read: {}{more}.", named.join(", "));
     }
     text
 }
@@ -188,6 +193,8 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
+/// Of the series that are not understood, so many are named.
+const NAMED: usize = 8;
 /// Nothing is wider where there is no terminal.
 const WIDTH: usize = 95;
 

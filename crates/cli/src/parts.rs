@@ -10,6 +10,8 @@ use tidegate_study::{Sample, e_model};
 
 use crate::output;
 
+/// The file of recorded calls.
+pub(crate) const CALLS: &str = "calls.csv";
 /// Nothing is wider where there is no terminal.
 const WIDTH: usize = 100;
 /// Longer names are cut off.
@@ -60,6 +62,57 @@ pub(crate) fn calls(comparison: &Comparison) -> String {
         );
     }
     text
+}
+
+/// The calls of a capture as a table: a row for each direction of each, under each
+/// discipline. `None` without any.
+pub(crate) fn calls_csv(comparison: &Comparison) -> Option<Vec<u8>> {
+    const COLUMNS: [&str; 13] = [
+        "discipline",
+        "traffic",
+        "recognised_by",
+        "payload_type",
+        "codec",
+        "packets",
+        "missing_packets",
+        "rate_bps",
+        "delay_median_s",
+        "delay_p95_s",
+        "loss_ratio",
+        "call_rating",
+        "mos",
+    ];
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    let mut any = false;
+    rows.write_record(COLUMNS).expect("memory can be written to");
+    for discipline in &comparison.disciplines {
+        for part in &discipline.traffic {
+            let Some(call) = &part.recorded_call else { continue };
+            let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
+            let text = |value: Option<f64>| value.map(|it| it.to_string()).unwrap_or_default();
+            let largest = call.rtp.first();
+            let missing: u64 = call.rtp.iter().map(|stream| stream.missing).sum();
+            let rating = value(&part.call_rating);
+            let row = [
+                discipline.label.clone(),
+                part.name.clone(),
+                if largest.is_some() { "rtp" } else { "rate" }.into(),
+                largest.map(|it| it.payload_type.to_string()).unwrap_or_default(),
+                largest.and_then(|it| it.codec.clone()).unwrap_or_default(),
+                call.packets.to_string(),
+                largest.map(|_| missing.to_string()).unwrap_or_default(),
+                call.rate_bps.to_string(),
+                text(value(&part.delay.median_s)),
+                text(value(&part.delay.p95_s)),
+                text(value(&part.loss_ratio)),
+                text(rating),
+                text(rating.map(e_model::mos)),
+            ];
+            rows.write_record(row).expect("memory can be written to");
+            any = true;
+        }
+    }
+    any.then(|| rows.into_inner().expect("memory can be written to"))
 }
 
 /// What a capture shows of a call, in words.

@@ -23,6 +23,10 @@ const SETTLING_S: f64 = 20.0;
 const MOST_FLOWS: usize = 16;
 /// A series that covers less of the load has not measured it.
 const COMPLETE: f64 = 0.9;
+/// No link is faster.
+const MOST_RATE: Rate = Rate(1_000_000_000_000);
+/// No queue drops more packets in a second.
+const MOST_DROPS: f64 = 1e12;
 /// A one-way delay of more than this, or of less than nothing, comes from clocks that differ.
 const SAME_CLOCK_S: f64 = 0.5;
 
@@ -221,7 +225,7 @@ impl Measurement {
             let counted = |kind, total: Option<u64>| {
                 let over_time = inside(kind).map(|values| values.iter().sum::<f64>() / seconds);
                 let before_and_after = total.map(|total| total as f64 / (end - begin));
-                over_time.or(before_and_after).filter(|rate| rate.is_finite())
+                over_time.or(before_and_after).filter(|rate| (0.0..MOST_DROPS).contains(rate))
             };
             let backlog = inside(FlentKind::Backlog).and_then(|values| mean(&values));
             let what = Observed::Queue {
@@ -267,7 +271,7 @@ pub fn starts(run: &Flent, direction: Direction) -> Vec<f64> {
 
 /// The throughput of `flows` together within `window`.
 fn rates(flows: &[&FlentSeries], window: (f64, f64)) -> Spread<Rate> {
-    let rate = |mbps: f64| Rate(((mbps * 1e6) as u64).max(1));
+    let rate = |mbps: f64| Rate(((mbps * 1e6) as u64).clamp(1, MOST_RATE.0));
     // Samples of several flows are not of the same moments, so each second is summed up.
     let seconds = (window.1 - window.0).floor().clamp(0.0, 1e6) as usize;
     let mut by_second = vec![0.0; seconds];
@@ -283,10 +287,11 @@ fn rates(flows: &[&FlentSeries], window: (f64, f64)) -> Spread<Rate> {
             volume += sample.value * (end - begin);
             covered += end - begin;
             let (first, last) = (begin - window.0, end - window.0);
-            for second in first as usize..seconds.min(last.ceil() as usize) {
+            let touched = by_second.iter_mut().enumerate().take(last.ceil() as usize);
+            for (second, sum) in touched.skip(first as usize) {
                 let from = first.max(second as f64);
                 let to = last.min((second + 1) as f64);
-                by_second[second] += sample.value * (to - from).max(0.0);
+                *sum += sample.value * (to - from).max(0.0);
             }
         }
         // Samples rarely begin and end with the window. What is missing beyond that did not flow.
@@ -306,7 +311,7 @@ fn lost(samples: &[&FlentSample]) -> Option<f64> {
     numbers.sort_unstable();
     let sent = numbers.last()? - numbers.first()? + 1;
     numbers.dedup();
-    Some(1.0 - numbers.len() as f64 / sent as f64)
+    Some((sent - numbers.len() as u64) as f64 / sent as f64)
 }
 
 fn sorted(samples: &[&FlentSample]) -> Vec<f64> {

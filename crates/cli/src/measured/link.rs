@@ -28,7 +28,9 @@ const LEAST_BUFFER: Span = Span::millis(5);
 /// A full packet for a shaper of Linux, which counts the header of Ethernet, and in IP.
 const FRAME: u64 = 1_514;
 const PACKET: u64 = 1_500;
-/// Its payload with timestamps, and an acknowledgement of two such packets.
+/// The fastest link of a scenario, in bit/s.
+const MOST_RATE: u64 = 1_000_000_000_000;
+/// The payload of a full packet with timestamps, and an acknowledgement of two such packets.
 const PAYLOAD: f64 = 1_448.0;
 const ACKNOWLEDGEMENT: f64 = 52.0;
 
@@ -173,7 +175,7 @@ fn rates(
             let back = reached[1 - index].map_or(0.0, |rate| rate.0 as f64);
             let acknowledgements = back / PAYLOAD / 2.0 * ACKNOWLEDGEMENT;
             let wire = payload.0 as f64 * PACKET as f64 / PAYLOAD + acknowledgements;
-            let rate = Rate((wire.round() as u64).max(1));
+            let rate = Rate((wire.round() as u64).clamp(1, MOST_RATE));
             say(
                 Source::File,
                 format!(
@@ -186,6 +188,7 @@ fn rates(
             None
         };
     }
+    let rates = rates.map(|rate| rate.map(|rate| rate.min(Rate(MOST_RATE))));
     match rates {
         [Some(down), Some(up)] => Ok([down, up]),
         [Some(rate), None] | [None, Some(rate)] => {

@@ -255,4 +255,8 @@ fn calls_of_a_capture_are_rated_under_each_discipline() {
         assert!(rating.contains("91."), "{rating}");
     }
     assert!(String::from_utf8(bench.bytes("o/report.html")).unwrap().contains("table-calls"));
+    let calls = String::from_utf8(bench.bytes("o/calls.csv")).unwrap();
+    assert_eq!(calls.lines().count(), 1 + 2 * 2, "{calls}");
+    assert!(calls.contains(" up,rtp,8,G.711 A-law,399,1,"), "{calls}");
+    bench.good(&["compare", "--from", "o/manifest.json", "--out", "again"]);
 }

@@ -338,7 +338,7 @@ fn result(mut file: File, version: i64) -> Flent {
         congestion: (metadata.test_parameters.get("tcp_cong_control"))
             .or_else(|| metadata.sysctls.get("net.ipv4.tcp_congestion_control"))
             .and_then(Value::as_str)
-            .map(str::to_owned),
+            .map(printable),
         ecn: metadata.sysctls.get("net.ipv4.tcp_ecn").and_then(Value::as_i64) == Some(1),
         paced: queue::names(&metadata.egress_info).any(|name| name == "fq"),
         series: Vec::new(),
@@ -348,7 +348,7 @@ fn result(mut file: File, version: i64) -> Flent {
     let begin = beginning(&file.raw_values);
     let congestion = |name: &str| {
         let algorithm = about.get(name)?.congestion.as_str()?;
-        Some(algorithm.to_owned()).filter(|it| !it.is_empty())
+        Some(printable(algorithm)).filter(|it| !it.is_empty())
     };
     for (name, raw) in &file.raw_values {
         if let Some(host) = name.strip_prefix("qdisc_stats_") {
@@ -362,7 +362,8 @@ fn result(mut file: File, version: i64) -> Flent {
         if !samples.is_empty() {
             let payload = raw.iter().find_map(|raw| raw.size.0).and_then(whole);
             let congestion = congestion(name);
-            run.series.push(FlentSeries { name: name.clone(), kind, samples, congestion, payload });
+            let name = printable(name);
+            run.series.push(FlentSeries { name, kind, samples, congestion, payload });
         }
     }
     for (name, values) in &file.results {
@@ -370,7 +371,7 @@ fn result(mut file: File, version: i64) -> Flent {
         let alias = if name == "VoIP::delay" { "VoIP" } else { name };
         let Some(kind) = kind_of(alias) else {
             if !is_computed(name) && values.iter().any(|value| value.0.is_some()) {
-                run.not_read.push(name.clone());
+                run.not_read.push(printable(name));
             }
             continue;
         };
@@ -379,7 +380,7 @@ fn result(mut file: File, version: i64) -> Flent {
         }
         let samples = interpolated(&file.x_values, values, kind);
         if !samples.is_empty() {
-            let (name, congestion) = (alias.to_owned(), congestion(name));
+            let (name, congestion) = (printable(alias), congestion(name));
             run.series.push(FlentSeries { name, kind, samples, congestion, payload: None });
         }
     }
@@ -480,7 +481,7 @@ fn queue_series(host: &str, raw: &[Raw], begin: f64, version: i64) -> Vec<FlentS
         });
         let mut samples: Vec<_> = values.collect();
         samples.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
-        let name = format!("{host}, {name}");
+        let name = format!("{}, {name}", printable(host));
         FlentSeries { name, kind, samples, congestion: None, payload: None }
     });
     series.filter(|series| !series.samples.is_empty()).collect()
@@ -492,14 +493,21 @@ fn servers(metadata: &Metadata) -> Vec<String> {
     let mut servers: Vec<String> = Vec::new();
     for host in listed.iter().chain([&metadata.host]).filter_map(Value::as_str) {
         if !servers.iter().any(|server| server == host) {
-            servers.push(host.into());
+            servers.push(printable(host));
         }
     }
     servers
 }
 
+/// A text as a name in tables: without control characters, which a terminal would obey.
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+    printable(value.as_str().unwrap_or_default())
+}
+
+/// As much of `text` as a table shows, without control characters.
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 200;
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST).collect()
 }
 
 /// A number of something, if it is one.

@@ -161,7 +161,7 @@ pub(super) fn of(scenario: &Scenario, disciplines: &[DisciplineResult]) -> Vec<B
 pub fn measured(what: &Observed) -> Vec<(Figure, Option<f64>)> {
     match what {
         Observed::Delay { ways, idle, spread, loss, rating, .. } => {
-            let seconds = |span: Option<Span>| span.map(|it| it.as_seconds());
+            let seconds = |span: Option<Span>| span.map(Span::as_seconds);
             let Spread { mean, p5, median, p95 } = *spread;
             let each_way = |added: f64| added.max(0.0) / f64::from(*ways);
             let added = mean.zip(*idle).map(|(mean, idle)| mean.as_seconds() - idle.as_seconds());

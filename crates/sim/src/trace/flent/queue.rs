@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tidegate_core::Rate;
 
+use super::printable;
 use crate::trace::Direction;
 
 /// A queue behind a shaper.
@@ -68,10 +69,10 @@ fn shaped_at(port: &Value, host: &str, direction: Direction) -> Option<FlentQueu
         Some(after.saturating_sub(counter(port, "tc_stats_pre", name).unwrap_or(0)))
     };
     Some(FlentQueue {
-        host: host.into(),
+        host: printable(host),
         direction,
         rate,
-        name: queue.get("name")?.as_str()?.into(),
+        name: printable(queue.get("name")?.as_str()?),
         parameters: (parameters.into_iter().flatten())
             .map(|(name, value)| (name.clone(), written(value)))
             .collect(),

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
 use crate::rows::{Names, Table};
-use crate::{beside, describe, home, output, parts, report, summary_csv, table};
+use crate::{beside, calls, describe, home, output, parts, report, summary_csv, table};
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\
@@ -123,7 +123,7 @@ impl Compared for Scenario {
     }
 
     fn calls(summary: &Answered) -> Option<Vec<u8>> {
-        parts::calls_csv(&summary.comparison)
+        calls::csv(&summary.comparison)
     }
 
     fn text(&self, summary: &Answered) -> String {
@@ -144,7 +144,7 @@ impl Compared for Scenario {
         text += &table::of(comparison, width);
         if describe::is_recorded(self) {
             text.push('\n');
-            let calls = parts::calls(comparison);
+            let calls = calls::text(comparison);
             if !calls.is_empty() {
                 text += &calls;
                 text.push('\n');

@@ -15,12 +15,12 @@ use tidegate_study::experiment::{self, Job, Output, Study};
 use tidegate_study::manifest::{self, Manifest};
 
 use crate::arguments::ResultArguments;
+use crate::calls;
 use crate::failure::Failure;
 use crate::folder::ResultFolder;
 use crate::inputs::Input;
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
-use crate::parts;
 use crate::progress::Progress;
 use crate::report;
 use crate::rows::{Names, RowWriter, Table};
@@ -105,8 +105,8 @@ pub(crate) fn compare<S: Compared>(
     let mut results: Vec<_> = study.tables().iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
     if let Some(calls) = S::calls(&summary) {
-        folder.write(parts::CALLS, &calls)?;
-        results.push(parts::CALLS);
+        folder.write(calls::FILE, &calls)?;
+        results.push(calls::FILE);
     }
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);

@@ -3,7 +3,7 @@
 use tidegate_sim::scenario::{Capacity, LinkSpec, QueueSpec, Scenario, TrafficKind, TrafficSpec};
 use tidegate_study::manifest::Manifest;
 
-use crate::parts;
+use crate::calls;
 use crate::report::Provenance;
 
 /// Whether a scenario sends the packets of a capture, of which each flow has a row.
@@ -35,7 +35,7 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         is_recorded(scenario).then_some(("recorded.csv", "one row for each recorded flow"));
     let is_call = |kind: &_| matches!(kind, TrafficKind::Packets { call: Some(_), .. });
     let calls = scenario.traffic.iter().any(|source| is_call(&source.kind));
-    let calls = calls.then_some((parts::CALLS, "one row for each direction of a call"));
+    let calls = calls.then_some((calls::FILE, "one row for each direction of a call"));
     let files = [
         ("flows.csv", "one row for each flow"),
         ("links.csv", "the state of each queue over time"),

@@ -8,6 +8,7 @@ mod answered;
 mod arguments;
 mod beside;
 mod builtin;
+mod calls;
 mod catalogue;
 mod compare;
 mod comparing;

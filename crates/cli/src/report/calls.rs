@@ -9,7 +9,7 @@ use super::markup::{Element, element};
 use super::number::short;
 use super::page::section;
 use super::tables::{Table, cell, row_name};
-use crate::parts::shown;
+use crate::calls::shown;
 
 /// Shown where nothing arrived.
 const NOTHING: &str = "–";

@@ -99,7 +99,7 @@ fn block(text: &mut String, rows: &[Beside], name: &str, shown: &[&Column], labe
 }
 
 /// A difference as a whole number of per cent with its sign.
-fn per_cent(difference: f64) -> String {
+pub(crate) fn per_cent(difference: f64) -> String {
     let percent = (100.0 * difference).round();
     if percent == 0.0 { "0".into() } else { format!("{percent:+.0}") }
 }

@@ -57,6 +57,7 @@ fn earlier_versions_have_other_units() {
     assert_eq!(samples(&run, "HTTP latency"), [(0.0, 0.0, 250.0)]);
     assert_eq!(samples(&run, "VoIP"), [(0.0, 0.0, -5.0), (0.01, 0.0, -4.5)]);
     assert_eq!(run.of(FlentKind::CallDelay).next().unwrap().payload, Some(92));
+    assert_eq!(samples(&run, "VoIP::jitter"), [(0.0, 0.0, 0.1), (0.2, 0.0, 0.1)]);
     let run = read("version-1-without-raw-values");
     assert_eq!(samples(&run, "Ping (ms) ICMP"), [(0.0, 0.0, 20.5), (0.4, 0.0, 21.5)]);
     assert_eq!(samples(&run, "TCP upload"), [(0.2, 0.2, 1.5), (0.4, 0.2, 2.5)]);

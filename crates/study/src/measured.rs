@@ -89,8 +89,10 @@ impl Measurement {
         for series in run.of(FlentKind::CallDelay) {
             found.delays(series, 1);
         }
-        for series in run.of(FlentKind::PageLatency) {
-            found.delays(series, 0);
+        for kind in [FlentKind::Jitter, FlentKind::PageLatency] {
+            for series in run.of(kind) {
+                found.delays(series, 0);
+            }
         }
         for direction in [Direction::Down, Direction::Up] {
             found.flows(run, direction);

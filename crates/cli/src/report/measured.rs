@@ -7,6 +7,7 @@ use super::markup::{Element, element};
 use super::number::short;
 use super::page::section;
 use super::tables::{Table, cell};
+use crate::beside::per_cent;
 
 /// Shown where nothing corresponds to what was measured.
 const NOTHING: &str = "–";
@@ -50,7 +51,7 @@ fn cells(row: &Beside) -> Vec<Element> {
             _ => text,
         }
     };
-    let difference = row.difference().map(|it| format!("{:+.0}%", 100.0 * it));
+    let difference = row.difference().map(|it| format!("{}%", per_cent(it)));
     vec![
         element("th").with("scope", "row").text(row.figure.words()),
         cell(value(row.measured)),

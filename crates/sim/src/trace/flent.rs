@@ -38,6 +38,8 @@ pub const MOST_FLENT: u64 = 1 << 28;
 const VERSIONS: std::ops::RangeInclusive<i64> = 1..=4;
 /// No value of any series is larger, in whatever unit, and no test takes as many seconds.
 const LARGEST: f64 = 1e9;
+/// The series of a call's jitter, which looks like a field.
+const JITTER: &str = "VoIP::jitter";
 /// No sample of any tool is a mean over more.
 const LONGEST_SAMPLE_S: f64 = 600.0;
 /// No clock is ahead of the year 5138.
@@ -96,6 +98,8 @@ pub enum FlentKind {
     Ping,
     /// One-way delay of a call's packets from the client in ms. Clocks that differ shift it.
     CallDelay,
+    /// How much the delay of a call's packets varies, in ms, as the tool counts it.
+    Jitter,
     /// Time to fetch a page in ms.
     PageLatency,
     /// Payload of a TCP flow in Mbit/s.
@@ -390,7 +394,7 @@ fn result(mut file: File, version: i64) -> Flent {
 
 /// What a series of this name is; `None` if it is computed or unknown.
 fn kind_of(name: &str) -> Option<FlentKind> {
-    if is_computed(name) {
+    if is_computed(name) && name != JITTER {
         return None;
     }
     let kinds = [
@@ -398,6 +402,7 @@ fn kind_of(name: &str) -> Option<FlentKind> {
         ("TCP upload", FlentKind::Throughput(Direction::Up)),
         ("TCP download", FlentKind::Throughput(Direction::Down)),
         ("HTTP latency", FlentKind::PageLatency),
+        (JITTER, FlentKind::Jitter),
         ("VoIP", FlentKind::CallDelay),
     ];
     kinds.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, kind)| kind)

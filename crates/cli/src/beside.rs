@@ -11,10 +11,10 @@ use tidegate_study::verdict::Grade;
 
 use crate::parts::number;
 
-/// Longer names are cut off.
-const NAME: usize = 34;
+/// Longer names are cut off, and in a narrow window names longer than the first.
+const NAMES: [usize; 2] = [16, 40];
 /// A column with the gap in front.
-const COLUMN: usize = 9;
+const COLUMN: usize = 8;
 
 /// A column: its figure, its heading, its unit, and how many of the unit of the figure's
 /// quantity that is.
@@ -45,8 +45,9 @@ const BLOCKS: &[&[Column]] = &[
     ],
 ];
 
-/// The table of `rows`, of which the simulated figures are those of the discipline `label`.
-pub(crate) fn table(rows: &[Beside], label: Option<&str>) -> String {
+/// The table of `rows`, of which the simulated figures are those of the discipline `label`,
+/// in lines of `width` columns where there is room.
+pub(crate) fn table(rows: &[Beside], label: Option<&str>, width: usize) -> String {
     let mut text = String::new();
     let head = if label.is_some() { "measured and simulated" } else { "measured" };
     for columns in BLOCKS {
@@ -55,9 +56,11 @@ pub(crate) fn table(rows: &[Beside], label: Option<&str>) -> String {
         if shown.is_empty() {
             continue;
         }
+        let name_width = width.saturating_sub(COLUMN * shown.len()).clamp(NAMES[0], NAMES[1]);
         let heading = |name: &str, of: fn(&Column) -> &'static str| {
             let cells = shown.iter().map(|column| format!("{:>COLUMN$}", of(column)));
-            format!("{name:NAME$}{}", cells.collect::<String>())
+            let name: String = name.chars().take(name_width).collect();
+            format!("{name:name_width$}{}", cells.collect::<String>())
         };
         let _ = writeln!(text, "{}", heading(head, |column| column.1));
         let _ = writeln!(text, "{}", heading("", |column| column.2));
@@ -69,7 +72,7 @@ pub(crate) fn table(rows: &[Beside], label: Option<&str>) -> String {
             }
         }
         for name in names {
-            block(&mut text, rows, name, &shown, label);
+            block(&mut text, rows, (name, name_width), &shown, label);
         }
         text.push('\n');
     }
@@ -78,15 +81,21 @@ pub(crate) fn table(rows: &[Beside], label: Option<&str>) -> String {
 }
 
 /// The lines of one thing that was measured.
-fn block(text: &mut String, rows: &[Beside], name: &str, shown: &[&Column], label: Option<&str>) {
+fn block(
+    text: &mut String,
+    rows: &[Beside],
+    (name, name_width): (&str, usize),
+    shown: &[&Column],
+    label: Option<&str>,
+) {
     let of = |figure| rows.iter().find(|row| row.name == name && row.figure == figure);
     let mut line = |name: &str, cell: &dyn Fn(&Beside, f64) -> Option<String>| {
-        let name: String = name.chars().take(NAME).collect();
+        let name: String = name.chars().take(name_width).collect();
         let cells = shown.iter().map(|column| {
             let text = of(column.0).and_then(|row| cell(row, column.3));
             format!("{:>COLUMN$}", text.unwrap_or_default())
         });
-        let line = format!("{name:NAME$}{}", cells.collect::<String>());
+        let line = format!("{name:name_width$}{}", cells.collect::<String>());
         let _ = writeln!(text, "{}", line.trim_end());
     };
     line(name, &|row, scale| Some(number(row.measured * scale)));
@@ -136,7 +145,7 @@ mod tests {
             row(Figure::AddedEachWay, 0.020, Some(0.040)),
             row(Figure::Throughput, 9.2e6, None),
         ];
-        let text = table(&rows, Some("codel"));
+        let text = table(&rows, Some("codel"), 80);
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[2], ["ping", "10.0", "40.0"]);
@@ -144,6 +153,7 @@ mod tests {
         assert_eq!(lines[4], ["difference,", "%", "0", "+25"]);
         // Without a simulated figure there is one line.
         assert_eq!((&lines[8][..], lines[9].len()), (&["ping", "9.20"][..], 0));
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(text.ends_with("measured A (20.0 ms), simulated B (40.0 ms).\n"), "{text}");
     }
 }

@@ -132,7 +132,7 @@ impl Compared for Scenario {
         let mut text = table::title(comparison);
         if !comparison.beside.is_empty() {
             let first = comparison.disciplines.first().map(|it| it.label.as_str());
-            text.push_str(&beside::table(&comparison.beside, first));
+            text.push_str(&beside::table(&comparison.beside, first, width));
             text.push('\n');
         }
         text.push_str(&report::answer::words(verdict).text(width));

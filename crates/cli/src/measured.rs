@@ -29,6 +29,11 @@ use crate::output::{self, print, print_json, wrapped};
 
 use link::Link;
 
+/// Of the series that are not understood, so many are named.
+const NAMED: usize = 8;
+/// Nothing is wider where there is no terminal.
+const WIDTH: usize = 95;
+
 pub(crate) fn run(arguments: &MeasuredArguments) -> Result<(), Failure> {
     let run = Flent::read(&arguments.file).map_err(Failure::input)?;
     let measurement = Measurement::of(&run);
@@ -88,7 +93,7 @@ fn alone(
         return print_json(&Alone { about, not_simulated, measured: rows });
     }
     let mut text = wrapped(&about, "");
-    let _ = write!(text, "\n{}\n", beside::table(&rows, None));
+    let _ = write!(text, "\n{}\n", beside::table(&rows, None, output::width(WIDTH)));
     text += &wrapped(&format!("Not simulated: {reason}"), "");
     print(&text)
 }
@@ -136,6 +141,9 @@ fn notes(run: &Flent, measurement: &Measurement) -> String {
 /// Why a test cannot be simulated; `None` if it can.
 fn not_simulated(run: &Flent, measurement: &Measurement) -> Option<String> {
     let test = run.test.as_str();
+    if test.is_empty() {
+        return Some("the file does not name its test, and so not its load.".into());
+    }
     if !is_known(test) {
         return Some(format!(
             "the load of '{test}' is not known here. Known are ping, rrul and its forms, \
@@ -192,11 +200,6 @@ fn word(direction: Direction) -> &'static str {
         Direction::Up => "up",
     }
 }
-
-/// Of the series that are not understood, so many are named.
-const NAMED: usize = 8;
-/// Nothing is wider where there is no terminal.
-const WIDTH: usize = 95;
 
 /// `text` behind `mark`, in lines that fit.
 fn item(mark: &str, text: &str) -> String {

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use tidegate_core::buffer::Limit;
+use tidegate_core::entry::Entry;
 use tidegate_core::registry::{self, DISCIPLINES};
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::{DisciplineChoice, Observed};
@@ -92,7 +93,7 @@ impl Link {
             (None, Some(queue)) => discipline(queue, &mut say),
             (None, None) => {
                 say(Source::Nobody, "a FIFO, since the file describes no shaped queue".into());
-                plain(fifo())
+                DisciplineChoice::with_defaults(fifo())
             }
         };
         let buffers = buffers(run, measurement, arguments, &mut say);
@@ -234,13 +235,9 @@ fn rtt(measurement: &Measurement, arguments: &MeasuredLinkArguments, say: &mut S
     rtt
 }
 
-fn fifo() -> &'static tidegate_core::entry::Entry {
+/// The queue of most links.
+fn fifo() -> &'static Entry {
     registry::find("fifo").expect("it is registered")
-}
-
-fn plain(entry: &'static tidegate_core::entry::Entry) -> DisciplineChoice {
-    let settings = entry.settings(&[]).expect("defaults are valid");
-    DisciplineChoice { label: entry.name.into(), entry, settings }
 }
 
 /// What schedules a shaped queue, with those of its parameters that are known here.
@@ -252,7 +249,7 @@ fn discipline(queue: &FlentQueue, say: &mut Say<'_>) -> DisciplineChoice {
     let Some(entry) = found.or_else(|| PLAIN.contains(&name).then(fifo)) else {
         let (name, place) = (&queue.name, place(queue));
         say(Source::Nobody, format!("a FIFO in place of '{name}' {place}, which is not simulated"));
-        return plain(fifo());
+        return DisciplineChoice::with_defaults(fifo());
     };
     let written: Vec<(&str, String)> = entry
         .parameters
@@ -263,11 +260,13 @@ fn discipline(queue: &FlentQueue, say: &mut Say<'_>) -> DisciplineChoice {
         })
         .collect();
     let pairs: Vec<(&str, &str)> = written.iter().map(|(name, text)| (*name, &**text)).collect();
-    let settings = entry.settings(&pairs).unwrap_or_else(|_| plain(entry).settings);
+    // Each is right by itself; together they may not be.
+    let default = DisciplineChoice::with_defaults(entry);
+    let settings = entry.settings(&pairs).unwrap_or_else(|_| default.settings.clone());
     let with: Vec<String> = written.iter().map(|(name, text)| format!("{name} {text}")).collect();
     let with = if with.is_empty() { String::new() } else { format!(", {}", with.join(", ")) };
     say(Source::File, format!("{name}{with} {}", place(queue)));
-    DisciplineChoice { label: entry.name.into(), entry, settings }
+    DisciplineChoice { settings, ..default }
 }
 
 /// A parameter of `tc` in the form of a scenario; `None` if it says nothing here.

@@ -84,6 +84,13 @@ fn values_of_other_types_are_no_values() {
 }
 
 #[test]
+fn numbers_that_are_none_in_python_are_no_values() {
+    let run = read("numbers-that-are-none");
+    assert_eq!(run.title, "a \"NaN\" b");
+    assert_eq!(samples(&run, "Ping (ms) ICMP"), [(2.0, 0.0, 21.5)]);
+}
+
+#[test]
 fn other_files_are_refused_with_what_they_are() {
     let names = ["version-of-the-future", "nothing-measured", "cut", "a-page-load", "empty"];
     let all = names.map(|name| refused(&corpus(name)));

@@ -17,6 +17,7 @@
 
 mod queue;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -283,7 +284,7 @@ impl Flent {
             let found = if contents.is_empty() { "an empty file".into() } else { quote(contents) };
             return Err(Mismatch::new(found, EXPECTED).at_header(name, 0));
         }
-        let file: File = serde_json::from_slice(contents).map_err(|error| {
+        let file: File = serde_json::from_slice(&in_json(contents)).map_err(|error| {
             let message = error.to_string();
             // The place already stands in front of the message.
             let message = message.split(" at line ").next().unwrap_or_default();
@@ -320,6 +321,38 @@ impl Flent {
     pub fn of(&self, kind: FlentKind) -> impl Iterator<Item = &FlentSeries> + '_ {
         self.series.iter().filter(move |series| series.kind == kind)
     }
+}
+
+/// The text in JSON proper: Python writes numbers that are none as `NaN` and `Infinity`,
+/// which JSON does not have. They are no values here.
+fn in_json(contents: &[u8]) -> Cow<'_, [u8]> {
+    const WORDS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
+    let has = |word: &[u8]| contents.windows(word.len()).any(|window| window == word);
+    if !WORDS.iter().any(|word| has(word)) {
+        return Cow::Borrowed(contents);
+    }
+    let mut text = Vec::with_capacity(contents.len());
+    let (mut place, mut quoted) = (0, false);
+    while let Some(byte) = contents.get(place) {
+        let word = WORDS.iter().find(|word| !quoted && contents[place..].starts_with(word));
+        if let Some(word) = word {
+            text.extend(b"null");
+            place += word.len();
+            continue;
+        }
+        text.push(*byte);
+        place += 1;
+        match byte {
+            b'"' => quoted = !quoted,
+            // What is escaped ends no string.
+            b'\\' if quoted => {
+                text.extend(contents.get(place));
+                place += 1;
+            }
+            _ => {}
+        }
+    }
+    Cow::Owned(text)
 }
 
 /// Puts the parts of a file into their places.

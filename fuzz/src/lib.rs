@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "connection_log", fuzz_one: traces::connection_log },
     Target { name: "curves", fuzz_one: curves::fuzz_one },
     Target { name: "delivery", fuzz_one: traces::delivery },
+    Target { name: "flent", fuzz_one: traces::flent },
     Target { name: "flow_log", fuzz_one: traces::flow_log },
     Target { name: "frames", fuzz_one: traces::frames },
     Target { name: "flows", fuzz_one: scenarios::flows },

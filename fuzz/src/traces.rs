@@ -9,9 +9,11 @@ use tidegate_core::{Bytes, Time};
 use tidegate_sim::pages::RecordedPages;
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
-    Capture, ConnectionLog, DeliveryTrace, Direction, Division, FlowLog, FrameTrace, HttpLog,
-    MOST_SIZE, PageLoads, PageTable, ReadError, Recording, SizeDistribution, Transfers, stream,
+    Capture, ConnectionLog, DeliveryTrace, Direction, Division, Flent, FlowLog, FrameTrace,
+    HttpLog, MOST_SIZE, PageLoads, PageTable, ReadError, Recording, SizeDistribution, Transfers,
+    stream,
 };
+use tidegate_study::measured::Measurement;
 
 /// Packets: pcap and pcapng.
 ///
@@ -52,6 +54,28 @@ pub fn size_distribution(input: &[u8]) {
     if let Some(distribution) = value(SizeDistribution::parse("file", input)) {
         hold(&distribution);
     }
+}
+
+/// Results of Flent.
+pub fn flent(input: &[u8]) {
+    let Some(run) = value(Flent::parse("file", input)) else { return };
+    assert!(!run.series.is_empty());
+    for series in &run.series {
+        assert!(!series.samples.is_empty());
+        assert!(series.samples.is_sorted_by_key(|sample| Time((sample.at_s * 1e6) as u64)));
+        for sample in &series.samples {
+            assert!(sample.value.is_finite() && sample.at_s >= 0.0);
+            assert!((0.0..=sample.at_s).contains(&sample.covers_s));
+        }
+    }
+    let measurement = Measurement::of(&run);
+    let places = measurement.ping.into_iter().chain(measurement.call);
+    assert!(
+        places
+            .chain(measurement.throughput.into_iter().flatten())
+            .all(|place| place < measurement.observations.len())
+    );
+    let _ = (measurement.round_trip(), measurement.added());
 }
 
 /// Flows: CSV and TSV.

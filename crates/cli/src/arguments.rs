@@ -1,6 +1,7 @@
 //! The command line, defined once: help, manual pages and completions come from it.
 
 mod gateway;
+mod measured;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -17,6 +18,7 @@ pub(crate) use self::gateway::{
     GatewayCheckArguments, GatewayCommand, GatewayPlanArguments, GatewayReloadArguments,
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
 };
+pub(crate) use self::measured::{MeasuredArguments, MeasuredLinkArguments};
 
 /// Which queue discipline should I run on my congested link, and what will my users notice?
 #[derive(Debug, Parser)]
@@ -33,6 +35,7 @@ Examples:
   tidegate scenarios household > my.toml      a scenario to change
   tidegate compare my.toml --out my-link      compare with it, and keep the results in my-link
   tidegate replay office.pcap --rate '50 Mbit/s'
+  tidegate measured rrul.flent.gz             a measurement beside the link simulated
   tidegate curves home-10mbit                 can a link keep its promises to flows?
   tidegate reproduce EFD-5 --quick            a claim of a paper, measured
   tidegate disciplines efd
@@ -45,6 +48,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Send recorded traffic through several disciplines
     Replay(ReplayArguments),
+    /// Set a measurement of a link beside its simulation, and report what would change it
+    Measured(MeasuredArguments),
     /// Check whether a link can keep its promises to flows, and show the capacity that remains
     Curves(CurvesArguments),
     /// Measure the claims of the papers, and report which hold

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
 use crate::rows::{Names, Table};
-use crate::{describe, home, output, parts, report, summary_csv, table};
+use crate::{beside, calls, describe, home, output, parts, report, summary_csv, table};
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\
@@ -122,10 +122,19 @@ impl Compared for Scenario {
         summary_csv::of(&summary.comparison)
     }
 
+    fn calls(summary: &Answered) -> Option<Vec<u8>> {
+        calls::csv(&summary.comparison)
+    }
+
     fn text(&self, summary: &Answered) -> String {
         let width = output::width(table::WIDTH);
         let Answered { said, live_forms, comparison, .. } = summary;
         let mut text = table::title(comparison);
+        if !comparison.beside.is_empty() {
+            let first = comparison.disciplines.first().map(|it| it.label.as_str());
+            text.push_str(&beside::table(&comparison.beside, first, width));
+            text.push('\n');
+        }
         text.push_str(&said.text(width));
         if let Some(form) = live_form::simplest(live_forms) {
             text.push('\n');
@@ -135,6 +144,11 @@ impl Compared for Scenario {
         text += &table::of(comparison, width);
         if describe::is_recorded(self) {
             text.push('\n');
+            let calls = calls::text(comparison);
+            if !calls.is_empty() {
+                text += &calls;
+                text.push('\n');
+            }
             text += &parts::table(comparison);
         }
         text

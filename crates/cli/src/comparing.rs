@@ -15,6 +15,7 @@ use tidegate_study::experiment::{self, Job, Output, Study};
 use tidegate_study::manifest::{self, Manifest};
 
 use crate::arguments::ResultArguments;
+use crate::calls;
 use crate::failure::Failure;
 use crate::folder::ResultFolder;
 use crate::inputs::Input;
@@ -50,6 +51,11 @@ pub(crate) trait Compared: Study {
 
     /// `summary.csv`.
     fn csv(summary: &Self::Summary) -> Vec<u8>;
+
+    /// The calls that were recorded, as CSV; `None` without any.
+    fn calls(_summary: &Self::Summary) -> Option<Vec<u8>> {
+        None
+    }
 
     /// The table for a terminal.
     fn text(&self, summary: &Self::Summary) -> String;
@@ -99,6 +105,10 @@ pub(crate) fn compare<S: Compared>(
     folder.write(JSON, document.as_bytes())?;
     let mut results: Vec<_> = study.tables().iter().map(|table| table.file()).collect();
     results.extend([CSV, JSON, report::NAME]);
+    if let Some(calls) = S::calls(&summary) {
+        folder.write(calls::FILE, &calls)?;
+        results.push(calls::FILE);
+    }
     manifest.partial = S::is_partial(&summary);
     manifest.note_runs(study, &runs);
     study

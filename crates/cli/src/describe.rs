@@ -3,6 +3,7 @@
 use tidegate_sim::scenario::{Capacity, LinkSpec, QueueSpec, Scenario, TrafficKind, TrafficSpec};
 use tidegate_study::manifest::Manifest;
 
+use crate::calls;
 use crate::report::Provenance;
 
 /// Whether a scenario sends the packets of a capture, of which each flow has a row.
@@ -32,6 +33,9 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
     });
     let recorded =
         is_recorded(scenario).then_some(("recorded.csv", "one row for each recorded flow"));
+    let is_call = |kind: &_| matches!(kind, TrafficKind::Packets { call: Some(_), .. });
+    let calls = scenario.traffic.iter().any(|source| is_call(&source.kind));
+    let calls = calls.then_some((calls::FILE, "one row for each direction of a call"));
     let files = [
         ("flows.csv", "one row for each flow"),
         ("links.csv", "the state of each queue over time"),
@@ -48,7 +52,7 @@ pub(crate) fn provenance(scenario: &Scenario, manifest: &Manifest) -> Provenance
         disciplines: disciplines.collect(),
         other: Vec::new(),
         scenario: manifest.source.text.clone(),
-        files: (files.into_iter().chain(recorded))
+        files: (files.into_iter().chain(recorded).chain(calls))
             .map(|(name, what)| (name.into(), what.into()))
             .collect(),
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
-use tidegate_sim::trace::{ReadError, Recording, recording, stream};
+use tidegate_sim::trace::{Flent, ReadError, Recording, recording, stream};
 use tidegate_study::data::{DataFile, Ledger, Recorded};
 use tidegate_study::manifest::{Manifest, SourceText};
 use tidegate_study::shipped::{self, Beside, FolderAndShipped};
@@ -138,6 +138,12 @@ fn read_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(MOST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if is_flent(path) {
+        return Err(format!(
+            "found a result of Flent, expected a scenario; 'tidegate measured {}' makes one of it",
+            path.display()
+        ));
+    }
     let packed = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     if packed || recording::is_capture(bytes.get(..4).unwrap_or_default()) {
         return Err(format!(
@@ -151,6 +157,21 @@ fn read_text(path: &Path) -> Result<String, String> {
     }
     String::from_utf8(bytes)
         .map_err(|_| "found bytes that are not UTF-8, expected a scenario".into())
+}
+
+/// Whether the file at `path` is a result of Flent. Of a pipe nothing is read.
+pub(crate) fn is_flent(path: &Path) -> bool {
+    /// The keys that tell are among the first of any result.
+    const START: u64 = 1 << 20;
+
+    if !path.is_file() {
+        return false;
+    }
+    let Ok(plain) = stream::open(path) else { return false };
+    let mut start = Vec::new();
+    // What breaks off may be told all the same.
+    let _ = plain.take(START).read_to_end(&mut start);
+    Flent::recognises(&start)
 }
 
 /// The file of a recording, which its scenario calls by one name.

@@ -6,7 +6,9 @@
 
 mod answered;
 mod arguments;
+mod beside;
 mod builtin;
+mod calls;
 mod catalogue;
 mod compare;
 mod comparing;
@@ -23,6 +25,7 @@ mod inputs;
 mod interrupt;
 mod kept;
 mod live_form;
+mod measured;
 mod output;
 mod parts;
 mod progress;
@@ -55,6 +58,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Measured(arguments) => measured::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

@@ -63,7 +63,7 @@ fn cells(part: &TrafficResult) -> String {
 }
 
 /// Three significant digits.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = match value {
         value if value >= 100.0 => 0,
         value if value >= 10.0 => 1,

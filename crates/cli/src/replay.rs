@@ -16,7 +16,7 @@ use tidegate_sim::trace::{Capture, Format, LoggedFlow, Recording, Transfers, app
 use crate::arguments::{By, ReplayArguments};
 use crate::compare::{compare, distinct};
 use crate::failure::Failure;
-use crate::inputs::{Input, RecordingFile};
+use crate::inputs::{Input, RecordingFile, is_flent};
 use crate::output::{print, wrapped};
 
 /// After the last recorded packet or transfer: time for queues to empty.
@@ -45,7 +45,17 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), Failure> {
         }
     }
     let data = RecordingFile::open(&arguments.file).map_err(Failure::input)?;
-    let made = match data.read().map_err(Failure::input)? {
+    let recording = data.read().map_err(|error| {
+        if !is_flent(&arguments.file) {
+            return Failure::input(error);
+        }
+        let file = arguments.file.display();
+        Failure::Input(format!(
+            "{file}: found a result of Flent, expected a recording of traffic; 'tidegate measured \
+             {file}' reads it"
+        ))
+    })?;
+    let made = match recording {
         Recording::Capture(capture) if !arguments.as_transfers => {
             packets(arguments, &data.name, &capture)?
         }
@@ -255,7 +265,7 @@ fn head(arguments: &ReplayArguments, name: &str, description: &str, duration: Sp
     )
 }
 
-fn discipline(choice: &DisciplineChoice) -> String {
+pub(crate) fn discipline(choice: &DisciplineChoice) -> String {
     let parameters = choice.parameters().into_iter();
     let parameters: String =
         parameters.map(|(name, text)| format!(", {name} = {}", quoted(&text))).collect();
@@ -277,6 +287,6 @@ fn buffer(arguments: &ReplayArguments) -> String {
 }
 
 /// A TOML string; JSON's escapes are a subset of TOML's.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }

@@ -9,11 +9,13 @@
 //! The same input gives the same bytes.
 
 pub(crate) mod answer;
+mod calls;
 pub(crate) mod curves;
 mod figures;
 pub(crate) mod finding;
 pub(crate) mod kept;
 mod markup;
+mod measured;
 mod number;
 mod page;
 mod plot;

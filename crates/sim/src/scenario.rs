@@ -8,6 +8,7 @@
 mod choice;
 pub mod file;
 pub(crate) mod layout;
+mod measured;
 mod pages;
 mod shaper;
 pub(crate) mod sizes;
@@ -29,6 +30,7 @@ use crate::wlan::aggregation::Aggregation;
 
 pub use choice::{ChoiceError, FasterLink};
 pub use layout::WirelessCell;
+pub use measured::{Observation, Observed, Spread};
 pub use pages::{FrameOrder, PageProfile, Protocol, Visits};
 pub use shaper::{Shaper, Sharing};
 pub use sizes::SizeLaw;
@@ -66,6 +68,8 @@ pub struct Scenario {
     pub traffic: Vec<TrafficSpec>,
     /// Pairs of nodes between which other programs talk, both ways.
     pub talks: Vec<(NodeId, NodeId)>,
+    /// What was measured on this link, to be shown beside the results.
+    pub measured: Vec<Observation>,
 }
 
 impl Scenario {
@@ -304,6 +308,14 @@ pub enum Arrivals {
     AtStart {
         /// How many.
         count: u32,
+    },
+    /// So many, each at a random moment of a time that begins when the source starts; ends
+    /// take turns.
+    Within {
+        /// How many.
+        count: u32,
+        /// The time.
+        within: Span,
     },
     /// At the times of a log, each with its own size; the size law is not used.
     Log(Arc<Vec<(Time, Bytes)>>),

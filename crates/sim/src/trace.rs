@@ -16,7 +16,9 @@
 //! | [`hosts`] | which side of a capture is the user's |
 //! | [`names`] | the names of hosts that a capture reveals |
 //! | [`applications`] | the applications, calls and hosts of a capture |
+//! | [`rtp`] | the streams of RTP in a capture |
 //! | [`call`] | the spacing and size of the packets of one flow of a capture |
+//! | [`flent`] | measurements of a link under load: results of Flent |
 //! | [`flow_log`] | flows: CSV or TSV of start and size |
 //! | [`frames`] | frames of a stream, or packets of a call: the same columns |
 //! | [`http_log`] | replies of a Web server or proxy: Common and Combined Log Format, Squid's own, NASA TSV |
@@ -43,6 +45,7 @@ pub mod capture;
 pub mod connection_log;
 pub mod delivery;
 pub mod error;
+pub mod flent;
 pub mod flow_log;
 pub mod frames;
 pub mod hosts;
@@ -51,18 +54,20 @@ pub mod names;
 pub mod page_load;
 pub mod page_table;
 pub mod recording;
+pub mod rtp;
 pub mod size_distribution;
 pub mod sizes;
 pub mod stream;
 mod text;
 pub mod transfers;
 
-pub use applications::{Division, Part};
+pub use applications::{Division, Part, RecordedCall};
 pub use call::CallProfile;
 pub use capture::{Capture, CapturedPacket, Cut, Skipped};
 pub use connection_log::{ConnectionLog, LoggedConnection};
 pub use delivery::DeliveryTrace;
 pub use error::ReadError;
+pub use flent::{Flent, FlentKind, FlentQueue, FlentSample, FlentSeries};
 pub use flow_log::{FlowLog, LoggedFlow};
 pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};
@@ -71,6 +76,7 @@ pub use names::Names;
 pub use page_load::{HttpVersion, PageLoad, PageLoads, PageRequest, Urgency};
 pub use page_table::{PageOutline, PageTable};
 pub use recording::{Format, Recording};
+pub use rtp::RtpStream;
 pub use size_distribution::SizeDistribution;
 pub use sizes::{Measured, measure};
 pub use transfers::Transfers;

@@ -114,7 +114,7 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             let template = stream_of_datagrams(spec, *from, *to, Bytes::ZERO, index);
             Box::new(greedy::Greedy::new(spec, template, profile, stream))
         }
-        TrafficKind::Packets { inside, outside, capture, hosts, only } => {
+        TrafficKind::Packets { inside, outside, capture, hosts, only, .. } => {
             let sent = packets::Sent { capture: capture.clone(), hosts, only: only.as_ref() };
             Box::new(packets::Packets::new(spec, *inside, *outside, &sent))
         }

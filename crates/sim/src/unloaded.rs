@@ -75,6 +75,7 @@ impl<'a> Unloaded<'a> {
         };
         (alone.start, alone.stop) = (Time::ZERO, Time(PATIENCE.0));
         let scenario = Scenario {
+            measured: Vec::new(),
             duration: PATIENCE,
             warm_up: Span::ZERO,
             sample_every: PATIENCE,

@@ -60,6 +60,7 @@ fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> 
         queue: QueueSpec::Tested(Buffer::packets(u32::MAX)),
     };
     let scenario = Scenario {
+        measured: Vec::new(),
         title: "one link".into(),
         description: String::new(),
         duration: Span::seconds(SECONDS),
@@ -81,6 +82,7 @@ fn run(capture: Capture, rate: Rate, seed: u64, recorder: &mut dyn Recorder) -> 
             marking: Marking::default(),
             deadline: None,
             kind: TrafficKind::Packets {
+                call: None,
                 inside: NodeId(0),
                 outside: NodeId(1),
                 capture: Arc::new(capture),

@@ -4,6 +4,7 @@
 //! This is what `--json` prints and what the report draws; the field names are
 //! the public format. Times are in seconds, rates in bit/s, sizes in bytes.
 
+pub mod beside;
 mod class;
 mod link;
 mod traffic;
@@ -17,9 +18,10 @@ use tidegate_sim::scenario::Scenario;
 use crate::measure::{Better, Measure, Quantity, Value};
 use crate::{Centre, Estimate, Sample};
 
+pub use beside::{Beside, Figure};
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
-pub use traffic::{PageResult, ProgressPoint, TrafficResult};
+pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
 
 /// The most points of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;
@@ -50,6 +52,9 @@ pub struct Comparison {
     pub long_flow_bytes: u64,
     /// One entry for each discipline that has a run, in the order asked for.
     pub disciplines: Vec<DisciplineResult>,
+    /// What was measured on the link, beside the first discipline; not written if nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
@@ -160,6 +165,7 @@ impl Comparison {
             waited: runs.iter().map(|run| run.waited).sum(),
             short_flow_bytes: scenario.short_flow.0,
             long_flow_bytes: scenario.long_flow.0,
+            beside: beside::of(scenario, &disciplines),
             disciplines,
         }
     }

@@ -9,6 +9,7 @@
 //! | [`verdict`] | what to run, what it gains and costs, and a grade of latency under load |
 //! | [`ranking`] | who is best, seed by seed |
 //! | [`e_model`] | what a call is worth to those who talk |
+//! | [`measured`] | what a result of Flent says of a link |
 //! | [`measure`] | the measures, as entries that CSV files, reports and tables go through |
 //! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
 //! | [`data`] | the files that a scenario names, in the form of a manifest |
@@ -41,6 +42,7 @@ pub mod experiment;
 pub mod machine;
 pub mod manifest;
 pub mod measure;
+pub mod measured;
 pub mod pool;
 pub mod ranking;
 pub mod requests;

@@ -82,6 +82,7 @@ const DURATION: f64 = 120.0;
 /// The first so many of eight disciplines, each with so many runs.
 pub(crate) fn comparison(disciplines: usize, runs: usize) -> Comparison {
     Comparison {
+        beside: Vec::new(),
         title: "A household at 16 Mbit/s".into(),
         description: "Web pages, a call and two backups share a link in the evening.".into(),
         duration_s: DURATION,
@@ -227,6 +228,7 @@ fn silent(name: &str) -> TrafficResult {
         deadline_s: None,
         late_ratio: None,
         call_rating: None,
+        recorded_call: None,
         pages: None,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),
@@ -266,6 +268,7 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
         loss_ratio: noise.mean(temper.call_loss, runs),
         deadline_s: Some(0.15),
         late_ratio: noise.mean(temper.call_loss + 0.04 * temper.call, runs),
+        recorded_call: None,
         call_rating: noise.mean(e_model::rating(0.03 + delay, temper.call_loss), runs),
         delay: DelayResult {
             mean_s: noise.mean(0.01 + delay * 0.6, runs),

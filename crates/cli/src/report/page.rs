@@ -9,8 +9,8 @@ use super::markup::{Element, element};
 use super::number::{Quantity, count, counted, short};
 use super::plot::{self, STYLES, swatch};
 use super::summary::{self, Clause, Summary, Verdict};
-use super::tables;
 use super::verdict;
+use super::{calls, measured, tables};
 use crate::answered::Answered;
 
 const CSS: &str = include_str!("page.css");
@@ -20,6 +20,18 @@ const MOST_NAMED: usize = 4;
 /// The whole file.
 pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figure]) -> String {
     let Answered { said, verdict, live_forms, comparison } = answered;
+    let (measured, calls) = (measured::measured(comparison), calls::calls(comparison));
+    let contents = [
+        Some(("verdict", "Verdict")),
+        measured.is_some().then_some(("measured", "Measured")),
+        calls.is_some().then_some(("calls", "Calls")),
+        Some(("figures", "Figures")),
+        Some(("main-figures", "Numbers")),
+        Some(("summary", "In words")),
+        Some(("tables", "Tables")),
+        Some(("reproduce", "How to reproduce")),
+    ];
+    let contents: Vec<_> = contents.into_iter().flatten().collect();
     let header = header(
         &comparison.title,
         &comparison.description,
@@ -31,14 +43,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
             "disciplines",
         )
         .chain(crowded(comparison.waited)),
-        &[
-            ("verdict", "Verdict"),
-            ("figures", "Figures"),
-            ("main-figures", "Numbers"),
-            ("summary", "In words"),
-            ("tables", "Tables"),
-            ("reproduce", "How to reproduce"),
-        ],
+        &contents,
     );
     let sizes = |text: &str| {
         let size = |bytes: u64| short(Quantity::Size, bytes as f64);
@@ -51,6 +56,8 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
             .child(verdict::verdict(said, verdict, live_forms, figures).children(
                 [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
             ))
+            .children(measured)
+            .children(calls)
             .child(all_figures(figures))
             .child(main_table("Numbers", tables::main(comparison)))
             .child(summary(comparison))

@@ -7,6 +7,8 @@ mod curves;
 mod daemon;
 mod gateway;
 mod gateways;
+#[cfg(unix)]
+mod measured;
 mod packaging;
 #[cfg(unix)]
 mod recordings;

@@ -192,3 +192,71 @@ fn the_doctor_says_what_works_and_what_helps() {
         assert_eq!(form["works"], missing.is_empty(), "{form}");
     }
 }
+
+/// A capture of which each frame keeps 54 bytes: a call of G.711 in RTP from a user, 50
+/// packets a second for 8 s of which one is missing, and beside it a steady stream of
+/// datagrams to the user that are none of RTP.
+fn call() -> Vec<u8> {
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 54, 1] {
+        capture.extend(word.to_le_bytes());
+    }
+    let mut frame = |at_us: u32, ends: [[u8; 4]; 2], payload: &[u8]| {
+        let length = 28 + 172;
+        for word in [at_us / 1_000_000, at_us % 1_000_000, 54, 14 + length] {
+            capture.extend(word.to_le_bytes());
+        }
+        let mut bytes = vec![2; 12];
+        bytes.extend([8, 0, 0x45, 0, 0, length as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+        ends.iter().for_each(|end| bytes.extend(end));
+        bytes.extend([0x13, 0x88, 0x17, 0x70, 0, 180, 0, 0]);
+        bytes.extend(payload);
+        capture.extend(bytes);
+    };
+    let (user, other) = ([192, 168, 1, 2], [198, 51, 100, 7]);
+    for number in (0..400_u16).filter(|number| *number != 100) {
+        let mut header = vec![0x80, 8];
+        header.extend(number.to_be_bytes());
+        header.extend([0, 0, 0, 0, 1, 2, 3, 4]);
+        frame(u32::from(number) * 20_000, [user, other], &header);
+        frame(u32::from(number) * 20_000 + 5_000, [other, user], &[0xdc; 12]);
+    }
+    capture
+}
+
+#[test]
+fn calls_of_a_capture_are_rated_under_each_discipline() {
+    let bench = Bench::new("calls-in-a-capture");
+    fs::write(bench.0.join("call.pcap"), call()).unwrap();
+    let text = bench.good(&[
+        "replay",
+        "call.pcap",
+        "--rate",
+        "1 Mbit/s",
+        "--delay",
+        "40 ms",
+        "--out",
+        "o",
+    ]);
+    for part in [
+        "up: RTP, payload type 8 (G.711 A-law), 1 missing in the capture; 399 packets, 80 kbit/s",
+        "down: UDP at a steady rate, 399 packets, 80 kbit/s",
+        "R is the E-model's rating",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let disciplines = &summary(&bench, "o")["disciplines"];
+    for discipline in disciplines.as_array().unwrap() {
+        let traffic = discipline["traffic"].as_array().unwrap();
+        let up = traffic.iter().find(|it| it["name"].as_str().unwrap().ends_with(" up")).unwrap();
+        assert_eq!(up["recorded_call"]["rtp"][0]["source"], 0x0102_0304);
+        // 40 ms, 1.6 ms on the wire and 20 ms until a packet is full.
+        let rating = up["call_rating"].to_string();
+        assert!(rating.contains("91."), "{rating}");
+    }
+    assert!(String::from_utf8(bench.bytes("o/report.html")).unwrap().contains("table-calls"));
+    let calls = String::from_utf8(bench.bytes("o/calls.csv")).unwrap();
+    assert_eq!(calls.lines().count(), 1 + 2 * 2, "{calls}");
+    assert!(calls.contains(" up,rtp,8,G.711 A-law,399,1,"), "{calls}");
+    bench.good(&["compare", "--from", "o/manifest.json", "--out", "again"]);
+}

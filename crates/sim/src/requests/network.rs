@@ -157,6 +157,7 @@ impl Setup {
         let requests = self.classes.iter().map(|class| self.asking(class));
         let uploads = (self.uplink.uploads > 0).then(|| self.uploading(hosts.gateway, provider));
         Scenario {
+            measured: Vec::new(),
             title: String::new(),
             description: String::new(),
             duration: self.duration,

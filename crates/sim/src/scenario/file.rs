@@ -35,6 +35,7 @@ mod data;
 mod disciplines;
 pub mod flows;
 pub mod gateway;
+mod measured;
 mod syntax;
 mod tcp;
 mod topology;
@@ -180,6 +181,7 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
     let tcp = document.tcp.over(&TcpConfig::today())?;
     let reader = traffic::Reader { topology: &topology, data, duration, tcp };
     let traffic = reader.sources(document)?;
+    let measured = measured::observations(document, &traffic, &topology.layout.links)?;
     Ok(Scenario {
         title: document.title.trim().into(),
         description: document.description.trim().into(),
@@ -198,6 +200,7 @@ fn scenario(document: &Document, data: &dyn DataFiles) -> Result<Scenario, Mista
         links: topology.layout.links,
         talks: Vec::new(),
         traffic,
+        measured,
     })
 }
 

@@ -11,6 +11,7 @@ use super::{
     Arrivals, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw, Transfer,
     WebProfile,
 };
+use crate::trace::applications::RecordedCall;
 use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::Hosts;
@@ -100,6 +101,8 @@ pub enum TrafficKind {
         hosts: Hosts,
         /// The flows that it sends, if not all that cross the link.
         only: Option<BTreeSet<FlowKey>>,
+        /// What they show of a call, if they are one direction of one.
+        call: Option<RecordedCall>,
     },
     /// The requests of a class of a gateway's clients, made by programs of their own.
     Requests,
@@ -154,6 +157,9 @@ impl fmt::Display for TrafficKind {
                 }
                 Arrivals::AtStart { count: 1 } => write!(f, "one transfer, {}", sizes),
                 Arrivals::AtStart { count } => write!(f, "{count} transfers, {}", sizes),
+                Arrivals::Within { count, within } => {
+                    write!(f, "{count} transfers within {within}, {sizes}")
+                }
                 Arrivals::Log(flows) => write!(f, "{} transfers from a log", flows.len()),
             },
             TrafficKind::Web { profile, .. } => write!(

@@ -6,7 +6,8 @@
 //! [`LEAST_CALL`] in a row each second has [`LEAST_RATE`] packets or more, nine of ten of
 //! these seconds have between a third and three times as many as the median one, and they
 //! have most of the flow's packets. Games look the same and need the same. Encryption
-//! does not hide it.
+//! does not hide it. A flow of RTP ([`rtp`](super::rtp)) is a call however its packets are
+//! spaced, and says so itself. A direction is a call where its own packets show one.
 //!
 //! **Applications.** Everything else goes by the name of the server (`example.org` for
 //! `www.example.org`), and where that is not seen by the server's port. The
@@ -18,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use tidegate_core::units::NANOS_PER_SECOND;
-use tidegate_core::{Bytes, FlowKey, Span, Time};
+use tidegate_core::{Bytes, FlowKey, Rate, Span, Time};
 
-use super::{Capture, CapturedPacket, Direction, Hosts};
+use super::{Capture, CapturedPacket, Direction, Hosts, RtpStream};
 
 /// The shortest call that is recognised as one.
 pub const LEAST_CALL: Span = Span::seconds(5);
@@ -48,6 +49,20 @@ pub struct Part {
     pub name: String,
     /// Its flows.
     pub flows: BTreeSet<FlowKey>,
+    /// What it shows of a call, if it is one.
+    pub call: Option<RecordedCall>,
+}
+
+/// What one direction of a call shows in a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    /// Its streams of RTP, the largest first; empty of a call that only its steady rate
+    /// tells.
+    pub rtp: Vec<RtpStream>,
+    /// Its packets.
+    pub packets: u64,
+    /// Mean rate of its IP packets, from the first to the last.
+    pub rate: Rate,
 }
 
 /// What is gathered under one name.
@@ -85,7 +100,34 @@ impl Capture {
             side.0.insert(flow);
             side.1 += total.size;
         }
-        parts(gathered)
+        let mut parts = parts(gathered);
+        for part in parts.iter_mut().filter(|_| !calls.is_empty()) {
+            part.call = self.recorded_call(part, &calls);
+        }
+        parts
+    }
+
+    /// What `part` shows of a call, if it is a direction of one of `calls`.
+    fn recorded_call(
+        &self,
+        part: &Part,
+        calls: &BTreeMap<FlowKey, String>,
+    ) -> Option<RecordedCall> {
+        let mut flows = part.flows.iter();
+        let (Some(flow), None) = (flows.next(), flows.next()) else { return None };
+        if !calls.contains_key(flow) && !calls.contains_key(&flow.reversed()) {
+            return None;
+        }
+        let packets = || self.packets.iter().filter(|packet| packet.flow == *flow);
+        let times: Vec<Time> = packets().map(|packet| packet.at).collect();
+        let rtp = self.rtp.get(flow).cloned().unwrap_or_default();
+        if rtp.is_empty() && !is_steady(&times) {
+            return None;
+        }
+        let size: Bytes = packets().map(|packet| packet.size).sum();
+        let lasts = times.last()?.since(*times.first()?);
+        let rate = super::mean_rate(size, lasts);
+        Some(RecordedCall { rtp, packets: times.len() as u64, rate })
     }
 
     /// The flows that look like calls, from the user outwards, each with the name of its
@@ -95,8 +137,10 @@ impl Capture {
         for packet in self.packets.iter().filter(|packet| may_be_of_call(packet)) {
             times.entry(packet.flow).or_default().push(packet.at);
         }
-        let steady =
-            times.iter().filter(|(_, times)| is_steady(times)).filter_map(|(flow, times)| {
+        let steady = times
+            .iter()
+            .filter(|(flow, times)| self.rtp.contains_key(flow) || is_steady(times))
+            .filter_map(|(flow, times)| {
                 let outward = match hosts.direction(*flow)? {
                     Direction::Up => *flow,
                     Direction::Down => flow.reversed(),
@@ -148,8 +192,11 @@ fn parts(gathered: BTreeMap<String, Gathered>) -> Vec<Part> {
     }
     let sides = ordered.into_iter().flat_map(|(name, part)| {
         let [(up, _), (down, _)] = part.sides;
-        [("down", down), ("up", up)]
-            .map(|(direction, flows)| Part { name: format!("{name} {direction}"), flows })
+        [("down", down), ("up", up)].map(|(direction, flows)| Part {
+            name: format!("{name} {direction}"),
+            flows,
+            call: None,
+        })
     });
     sides.filter(|part| !part.flows.is_empty()).collect()
 }

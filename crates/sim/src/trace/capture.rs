@@ -25,6 +25,7 @@ use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, Span, TcpFacts, Time};
 use tidegate_wire::{Headers, Link};
 
 use super::names::Listener;
+use super::rtp::{RtpListener, RtpStream};
 use super::{Names, ReadError, stream};
 
 /// The most records of a capture: each packet takes some 90 bytes of memory.
@@ -39,6 +40,8 @@ pub struct Capture {
     pub duration: Span,
     /// The names of hosts that it reveals.
     pub names: Names,
+    /// The streams of each flow that is RTP, the largest first.
+    pub rtp: BTreeMap<FlowKey, Vec<RtpStream>>,
     /// What was left out.
     pub skipped: Skipped,
     /// Where the file breaks off, if it ends within a record.
@@ -131,7 +134,8 @@ impl Capture {
     pub fn stream(name: &str, reader: impl Read) -> Result<Capture, ReadError> {
         let mut collector = Collector::default();
         records::read(name, reader, &mut collector)?;
-        Ok(Capture { names: collector.listener.names, ..collector.capture })
+        let (names, rtp) = (collector.listener.names, collector.rtp.streams());
+        Ok(Capture { names, rtp, ..collector.capture })
     }
 }
 
@@ -198,6 +202,7 @@ struct Record<'a> {
 struct Collector {
     capture: Capture,
     listener: Listener,
+    rtp: RtpListener,
     /// Stamps of the first record and of the record before.
     clock: Option<(Stamp, Stamp)>,
 }
@@ -214,10 +219,17 @@ impl Collector {
         match Headers::read_captured(link, record.frame, record.wire_length) {
             Ok(Headers { flow, ip_length: size, tcp, dscp, ecn, .. }) => {
                 self.capture.packets.push(CapturedPacket { at, flow, size, tcp, dscp, ecn });
-                if self.listener.listens(flow)
+                let listens = self.listener.listens(flow);
+                let is_datagram = flow.protocol() == FlowKey::UDP;
+                if (listens || is_datagram)
                     && let Some(payload) = tidegate_wire::payload(link, record.frame)
                 {
-                    self.listener.hear(flow, payload);
+                    if listens {
+                        self.listener.hear(flow, payload);
+                    }
+                    if is_datagram {
+                        self.rtp.hear(flow, payload);
+                    }
                 }
             }
             Err(error) if error.is_other_protocol() => skipped.non_ip += 1,

@@ -21,6 +21,7 @@ pub(super) struct Transfers {
 enum Clock {
     Poisson { mean: Span },
     AtStart { count: u32 },
+    Within { starts: Vec<Time>, next: usize },
     Log { entries: Arc<Vec<(Time, Bytes)>>, next: usize },
 }
 
@@ -56,13 +57,19 @@ impl Transfers {
         transfer: &Transfer,
         arrivals: &Arrivals,
         sizes: &SizeLaw,
-        stream: Stream,
+        mut stream: Stream,
     ) -> Transfers {
         let arrivals = match arrivals {
             Arrivals::Poisson { per_second } => {
                 Clock::Poisson { mean: Span::from_seconds(1.0 / per_second) }
             }
             Arrivals::AtStart { count } => Clock::AtStart { count: *count },
+            Arrivals::Within { count, within } => {
+                let after = |_| Span::from_seconds(stream.uniform() * within.as_seconds());
+                let mut starts: Vec<_> = (0..*count).map(after).map(|it| spec.start + it).collect();
+                starts.sort_unstable();
+                Clock::Within { starts, next: 0 }
+            }
             Arrivals::Log(entries) => Clock::Log { entries: entries.clone(), next: 0 },
         };
         Transfers {
@@ -79,6 +86,7 @@ impl Transfers {
         let next = match &self.arrivals {
             Clock::Poisson { mean } => now + self.stream.exponential_span(*mean),
             Clock::AtStart { .. } => return None,
+            Clock::Within { starts, next } => *starts.get(*next)?,
             Clock::Log { entries, next } => self.start + Span(entries.get(*next)?.0.0),
         };
         (next < self.stop).then_some(next)
@@ -109,6 +117,12 @@ impl Source for Transfers {
                     let size = self.sizes.draw(&mut self.stream);
                     actions.push(self.ends.open_in_turn(number, size));
                 }
+            }
+            Clock::Within { next, .. } => {
+                let number = *next;
+                *next += 1;
+                let size = self.sizes.draw(&mut self.stream);
+                actions.push(self.ends.open_in_turn(number, size));
             }
             Clock::Log { entries, next } => {
                 let size = entries[*next].1;

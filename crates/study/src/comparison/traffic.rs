@@ -7,6 +7,7 @@ use tidegate_core::{Span, Time};
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
+use tidegate_sim::trace::RtpStream;
 
 use super::{DelayResult, DistributionPoint, distribution, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
@@ -40,9 +41,12 @@ pub struct TrafficResult {
     #[serde(default)]
     pub late_ratio: Option<Sample>,
     /// What it would be worth as a telephone call, R from 0 to 100
-    /// ([`crate::e_model`]); of streams of datagrams, not of captures.
+    /// ([`crate::e_model`]); of streams of datagrams, and of the calls of captures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_rating: Option<Sample>,
+    /// Of a call of a capture, what the capture shows of it; not written of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_call: Option<RecordedCall>,
     /// Of a source of pages, how they loaded; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageResult>,
@@ -52,6 +56,51 @@ pub struct TrafficResult {
     pub delay_distribution: Vec<DistributionPoint>,
     /// Progress of its followed flows in the first run, one flow after the other.
     pub progress: Vec<ProgressPoint>,
+}
+
+/// One direction of a call in a capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedCall {
+    /// Its streams of RTP, the largest first; empty of a call that only its steady rate
+    /// tells.
+    pub rtp: Vec<RecordedStream>,
+    /// Its packets.
+    pub packets: u64,
+    /// Mean rate of its IP packets.
+    pub rate_bps: f64,
+}
+
+/// A stream of RTP in a capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedStream {
+    /// Synchronisation source.
+    pub source: u32,
+    /// Payload type.
+    pub payload_type: u8,
+    /// Its codec, if the payload type means the same everywhere.
+    pub codec: Option<String>,
+    /// Packets.
+    pub packets: u64,
+    /// Sequence numbers that the capture lacks: packets that were lost before it.
+    pub missing: u64,
+}
+
+impl RecordedCall {
+    fn of(kind: &TrafficKind) -> Option<RecordedCall> {
+        let TrafficKind::Packets { call: Some(call), .. } = kind else { return None };
+        let stream = |stream: &RtpStream| RecordedStream {
+            source: stream.source,
+            payload_type: stream.payload_type,
+            codec: stream.codec().map(str::to_owned),
+            packets: stream.packets,
+            missing: stream.missing,
+        };
+        Some(RecordedCall {
+            rtp: call.rtp.iter().map(stream).collect(),
+            packets: call.packets,
+            rate_bps: call.rate.0 as f64,
+        })
+    }
 }
 
 /// The pages of a source.
@@ -327,6 +376,7 @@ impl TrafficResult {
             deadline_s: scenario.traffic[index].deadline.map(Span::as_seconds),
             late_ratio: mean(&TrafficSummary::late_ratio),
             call_rating: is_stream(&scenario.traffic[index].kind).then(|| mean(&call)).flatten(),
+            recorded_call: RecordedCall::of(&scenario.traffic[index].kind),
             pages: PageResult::of(scenario, index, runs),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),
@@ -337,7 +387,12 @@ impl TrafficResult {
 
 /// Whether somebody may be at the other end who listens or plays.
 fn is_stream(kind: &TrafficKind) -> bool {
-    matches!(kind, TrafficKind::Cbr { .. } | TrafficKind::Frames { .. })
+    matches!(
+        kind,
+        TrafficKind::Cbr { .. }
+            | TrafficKind::Frames { .. }
+            | TrafficKind::Packets { call: Some(_), .. }
+    )
 }
 
 impl PageResult {

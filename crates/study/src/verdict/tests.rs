@@ -51,6 +51,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         slowdown: None,
     };
     let silent = TrafficResult {
+        recorded_call: None,
         name: String::new(),
         datagrams: false,
         started: 1,
@@ -124,6 +125,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
 
 fn verdict(treatments: &[Treats], seeds: u64, own: f64) -> Verdict {
     Verdict::of(&Comparison {
+        beside: Vec::new(),
         title: String::new(),
         description: String::new(),
         duration_s: 60.0,

@@ -15,6 +15,7 @@ use tidegate_core::buffer::Limit;
 use tidegate_core::{Bytes, Rate, Span};
 
 mod greedy;
+mod measured;
 mod pages;
 mod traffic;
 
@@ -23,6 +24,7 @@ use super::values::{
     Text, WifiRate,
 };
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
+pub(super) use measured::{Delays, MeasuredTable};
 pub(super) use pages::{Order, PageSource, Protocol};
 pub(super) use traffic::{
     CbrSource, Divide, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
@@ -80,6 +82,9 @@ pub(super) struct Document {
     pub(super) link: Vec<At<Link>>,
     /// The sources of traffic, by kind.
     pub(super) traffic: At<Traffic>,
+    /// What was measured on this link, to be shown beside the results.
+    #[serde(default)]
+    pub(super) measured: Vec<At<MeasuredTable>>,
 }
 
 /// Nodes `sender1`.. in the group `senders`, all linked to `left`;

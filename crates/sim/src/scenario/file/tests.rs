@@ -171,6 +171,54 @@ fn mistakes_of_sense() {
 }
 
 #[test]
+fn mistakes_of_measurements() {
+    const END: &str = "segment = \"1460 B\" }\n";
+    let wrong = [
+        "name = \"ping\"",
+        "name = \"ping\"\nround_trip = { idle = \"10 ms\" }\ndelay = { idle = \"10 ms\" }",
+        "name = \"ping\"\nround_trip = { idle = 10 }",
+        "name = \"ping\"\nround_trip = { loss = 1.5 }",
+        "name = \"ping\"\nsources = [\"file\"]\nthroughput = { mean = \"1 Mbit/s\" }",
+        "name = \"ping\"\nsources = [\"files\"]\nround_trip = { idle = \"10 ms\" }",
+        "name = \"page\"\nsources = [\"files\"]\ntime = { mean = \"1 s\" }",
+        "name = \"router\"\nqueue = { link = \"middle\" }",
+    ];
+    let wrong = wrong.map(|keys| format!("{END}[[measured]]\n{keys}\n"));
+    let spread = format!("{END}spread = \"1 s\"\n");
+    let all = wrong.iter().map(String::as_str).chain([spread.as_str()]);
+    check("mistakes_of_measurements", &all.map(|wrong| (END, wrong)).collect::<Vec<_>>());
+}
+
+#[test]
+fn transfers_that_are_spread_begin_within_that_time_and_seeds_differ() {
+    use tidegate_core::Time;
+
+    use crate::traffic;
+
+    let spread =
+        RIGHT.replace("load = \"8 Mbit/s\"", "count = 20\nspread = \"100 ms\"\nstart = \"1 s\"");
+    let scenario = parsed(&spread).unwrap();
+    let starts = |seed| {
+        let mut source = traffic::source(&scenario.traffic[0], seed, 0);
+        let mut next = source.first();
+        let mut starts = Vec::new();
+        let mut opened = Vec::new();
+        while let Some(at) = next {
+            starts.push(at);
+            next = source.wake(at, &mut opened);
+        }
+        assert_eq!(opened.len(), 20);
+        starts
+    };
+    let one = starts(1);
+    assert!(one.is_sorted() && one.len() == 20);
+    let within = Time(1_000_000_000)..Time(1_100_000_000);
+    assert!(one.iter().all(|at| within.contains(at)), "{one:?}");
+    assert_eq!(one, starts(1));
+    assert_ne!(one, starts(2));
+}
+
+#[test]
 fn mistakes_of_datagrams() {
     /// In place of the transfers of [`RIGHT`].
     const TRANSFERS: &str = "[[traffic.transfers]]\nname = \"files\"\nfrom = \"left\"\n\

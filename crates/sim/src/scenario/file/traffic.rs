@@ -104,6 +104,10 @@ impl Reader<'_> {
             (None, Some(_)) => SizeLaw::Constant(Bytes(1)),
         };
         let endless = matches!(sizes, SizeLaw::Endless);
+        if let (Some(spread), None) = (&source.spread, &source.count) {
+            let expected = "count beside it, since other transfers begin at random in any case";
+            return Err(Mistake::at(&spread.place, "spread", expected));
+        }
         let place = given.into_iter().flatten().next().unwrap_or(&source.place);
         if endless && source.count.is_none() {
             let expected = "count, since transfers without an end add up for ever";
@@ -123,7 +127,12 @@ impl Reader<'_> {
                 let expected = format!("at most {MOST_OPEN}, which may be open at once");
                 return Err(Mistake::at(&count.place, found, expected));
             }
-            Arrivals::AtStart { count: count.value.0 }
+            match &source.spread {
+                Some(spread) if spread.value.0 > Span::ZERO => {
+                    Arrivals::Within { count: count.value.0, within: spread.value.0 }
+                }
+                _ => Arrivals::AtStart { count: count.value.0 },
+            }
         } else {
             let log = source.log.as_ref().expect("one of the four is given");
             self.log(log, &source.local, opened_by)?

@@ -101,6 +101,9 @@ pub(in crate::scenario::file) struct TransferSource {
     pub(in crate::scenario::file) per_second: Option<At<Positive>>,
     /// This many transfers, all when the source starts.
     pub(in crate::scenario::file) count: Option<At<Transfers>>,
+    /// With `count`: each begins at a random moment of this time after the source
+    /// starts. Default: 0 s.
+    pub(in crate::scenario::file) spread: Option<Quantity<Span>>,
     /// A CSV file with the columns start_s and size_bytes, or another recording:
     /// an HTTP log, page loads (HAR), a log of connections (Zeek, tcptrace) or a
     /// capture. Of the last two, a source with `request` takes the downloads,

@@ -17,7 +17,7 @@ use super::{MOST_DATAGRAM, Reader};
 use crate::scenario::{
     Bursts, FrameSending, GreedyProfile, Marking, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
 };
-use crate::trace::applications::Division;
+use crate::trace::applications::{Division, RecordedCall};
 use crate::trace::capture::Capture;
 use crate::trace::frames::FrameTrace;
 use crate::trace::hosts::{self, Hosts};
@@ -142,21 +142,22 @@ impl Reader<'_> {
             return Err(Mistake::at(place, "no packet that crosses the link", expected));
         }
         let capture = Arc::new(capture);
-        let parts: Vec<(String, Option<BTreeSet<FlowKey>>)> = match source.divide {
-            None => vec![(source.name.value.clone(), None)],
-            Some(divide) => {
-                let division = match divide {
-                    Divide::Application => Division::Application,
-                    Divide::Host => Division::Host,
-                };
-                let parts = capture.divided(&hosts, division).into_iter();
-                parts.map(|part| (part.name, Some(part.flows))).collect()
-            }
-        };
+        let parts: Vec<(String, Option<BTreeSet<FlowKey>>, Option<RecordedCall>)> =
+            match source.divide {
+                None => vec![(source.name.value.clone(), None, None)],
+                Some(divide) => {
+                    let division = match divide {
+                        Divide::Application => Division::Application,
+                        Divide::Host => Division::Host,
+                    };
+                    let parts = capture.divided(&hosts, division).into_iter();
+                    parts.map(|part| (part.name, Some(part.flows), part.call)).collect()
+                }
+            };
         let deadline = deadline(source.deadline.as_ref())?;
-        let specs = parts.into_iter().map(|(name, only)| {
+        let specs = parts.into_iter().map(|(name, only, call)| {
             let (capture, hosts) = (capture.clone(), hosts.clone());
-            let kind = TrafficKind::Packets { inside, outside, capture, hosts, only };
+            let kind = TrafficKind::Packets { inside, outside, capture, hosts, only, call };
             let (class, marking) = (source.class, Marking::default());
             TrafficSpec { name, start, stop, class, marking, deadline, kind }
         });

@@ -1,0 +1,57 @@
+//! The section on the calls of a replayed capture: what it shows of each, and what each
+//! discipline makes of it.
+
+use tidegate_study::comparison::{Comparison, DisciplineResult};
+use tidegate_study::measure::Quantity;
+use tidegate_study::{Sample, e_model};
+
+use super::markup::{Element, element};
+use super::number::short;
+use super::page::section;
+use super::tables::{Table, cell, row_name};
+use crate::calls::shown;
+
+/// Shown where nothing arrived.
+const NOTHING: &str = "–";
+
+/// The section; none if there was no call.
+pub(super) fn calls(comparison: &Comparison) -> Option<Element> {
+    let first = comparison.disciplines.first()?;
+    let groups = first.traffic.iter().enumerate().filter_map(|(index, source)| {
+        let call = source.recorded_call.as_ref()?;
+        let row = |(style, discipline): (usize, &DisciplineResult)| {
+            let part = &discipline.traffic[index];
+            let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
+            let time = |sample| value(sample).map(|it| short(Quantity::Time, it));
+            let loss = value(&part.loss_ratio).map(|it| short(Quantity::Share, it));
+            let rating = value(&part.call_rating);
+            let cells = [
+                time(&part.delay.median_s),
+                time(&part.delay.p95_s),
+                loss,
+                rating.map(|it| format!("{it:.1}")),
+                rating.map(|it| format!("{:.1}", e_model::mos(it))),
+            ];
+            let cells = cells.into_iter().map(|text| cell(text.unwrap_or_else(|| NOTHING.into())));
+            std::iter::once(row_name(style, &discipline.label)).chain(cells).collect()
+        };
+        let rows = comparison.disciplines.iter().enumerate().map(row).collect();
+        Some((format!("{}: {}", source.name, shown(call)), rows))
+    });
+    let groups: Vec<(String, Vec<Vec<Element>>)> = groups.collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let column = |text: &str| element("th").with("scope", "col").text(text);
+    let columns = ["", "Median delay", "95th percentile", "Lost", "R of 100", "MOS of 4.5"];
+    let table = Table {
+        id: "table-calls",
+        note: "Each direction of each call that the capture shows. R and the mean opinion score \
+               (MOS) are those of the E-model for a call with this delay and loss; what was lost \
+               before the capture does not count."
+            .into(),
+        columns: columns.map(column).into(),
+        groups,
+    };
+    Some(section("calls", "Calls").child(table.html()))
+}

@@ -6,6 +6,7 @@
 
 mod class;
 mod link;
+mod rows;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::{Centre, Estimate, Sample};
 
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
+pub use rows::measured;
 pub use traffic::{PageResult, ProgressPoint, TrafficResult};
 
 /// The most points of a distribution or of a series over time.

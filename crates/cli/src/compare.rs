@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     compare(&input, &overrides(&arguments.runs)?, None, &arguments.results)
 }
 
-fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
+pub(crate) fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
     if let Some(choices) = &arguments.disciplines {
         distinct(choices)?;
     }

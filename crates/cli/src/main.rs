@@ -32,6 +32,7 @@ mod rows;
 mod scenarios;
 mod sizes;
 mod summary_csv;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

@@ -50,7 +50,7 @@ use tidegate_sim::metrics::{Discard, RunSummary};
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::vary::{Setting, SettingError};
 
-use crate::comparison::{self, Comparison};
+use crate::comparison::{self, Comparison, DisciplineResult};
 use crate::experiment::{self, Study};
 use crate::measure::{Facts, Row};
 use crate::pool;
@@ -95,10 +95,10 @@ impl Plan {
             places = places.iter().flat_map(next).collect();
         }
         let point = |place: Vec<String>| {
-            let settings = axes.iter().zip(&place).map(|(axis, value)| Setting {
-                key: axis.key.clone(),
-                value: value.clone(),
-            });
+            let settings = axes
+                .iter()
+                .zip(&place)
+                .map(|(axis, value)| Setting { key: axis.key.clone(), value: value.clone() });
             let scenario = read(&settings.collect::<Vec<_>>())?;
             Ok((place, scenario))
         };
@@ -177,6 +177,8 @@ pub struct Point {
 pub struct Found {
     /// What to run there, and why.
     pub verdict: Verdict,
+    /// The kinds and names of the subjects that disciplines are judged by.
+    pub judged: Vec<(String, String)>,
     /// The values of each discipline, in the order of their labels.
     pub disciplines: Vec<Values>,
 }
@@ -199,6 +201,8 @@ pub struct Theme {
     pub name: String,
     /// The measure.
     pub facts: Facts,
+    /// Whether disciplines are judged by it: it has a headline, and the subject counts.
+    pub judges: bool,
 }
 
 impl Found {
@@ -207,8 +211,10 @@ impl Found {
     pub fn of(scenario: &Scenario, runs: &[RunSummary]) -> Found {
         let comparison = Comparison::of(scenario, runs);
         let disciplines = comparison.disciplines.iter();
+        let first = comparison.disciplines.first();
         Found {
             verdict: Verdict::of(&comparison),
+            judged: first.map_or_else(Vec::new, DisciplineResult::judged_by),
             disciplines: disciplines
                 .map(|it| Values { label: it.label.clone(), rows: it.rows() })
                 .collect(),
@@ -237,15 +243,18 @@ impl Sweep {
     pub fn themes(&self) -> Vec<Theme> {
         let mut themes: Vec<Theme> = Vec::new();
         let facts: Vec<_> = comparison::measured().collect();
-        let found = self.points.iter().filter_map(|point| point.result.as_ref());
-        for row in found.flat_map(|found| &found.disciplines).flat_map(|it| &it.rows) {
-            let known = facts.iter().find(|(kind, facts)| {
-                *kind == row.kind && facts.name == row.metric
-            });
-            let Some((_, facts)) = known else { continue };
-            let theme = Theme { kind: row.kind.clone(), name: row.name.clone(), facts: *facts };
-            if !themes.contains(&theme) {
-                themes.push(theme);
+        for found in self.points.iter().filter_map(|point| point.result.as_ref()) {
+            for row in found.disciplines.iter().flat_map(|it| &it.rows) {
+                let is_of =
+                    |(kind, facts): &&(&str, Facts)| *kind == row.kind && facts.name == row.metric;
+                let Some((_, facts)) = facts.iter().find(is_of) else { continue };
+                let subject = (row.kind.clone(), row.name.clone());
+                let judges = facts.headline.is_some() && found.judged.contains(&subject);
+                let (kind, name) = subject;
+                let theme = Theme { kind, name, facts: *facts, judges };
+                if !themes.contains(&theme) {
+                    themes.push(theme);
+                }
             }
         }
         themes

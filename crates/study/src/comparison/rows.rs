@@ -32,8 +32,7 @@ impl DisciplineResult {
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let classes = self.classes.iter().chain([&self.short, &self.all]);
-        let classes =
-            classes.flat_map(|it| Row::all(CLASS, &it.label, ClassResult::MEASURES, it));
+        let classes = classes.flat_map(|it| Row::all(CLASS, &it.label, ClassResult::MEASURES, it));
         let traffic = self.traffic.iter();
         let traffic =
             traffic.flat_map(|it| Row::all(TRAFFIC, &it.name, TrafficResult::MEASURES, it));
@@ -46,14 +45,16 @@ impl DisciplineResult {
         classes.chain(traffic).chain(ratios).chain(links).collect()
     }
 
-    /// Whether the subject of a row is one that contenders are judged by: not a single
-    /// size class, and no link that has the same queue under all of them.
+    /// The kinds and names of the subjects that contenders are judged by: no single size
+    /// class, and no link that has the same queue under all of them.
     #[must_use]
-    pub fn judges(&self, row: &Row) -> bool {
-        match row.kind.as_str() {
-            CLASS => [&self.short.label, &self.all.label].contains(&&row.name),
-            LINK => self.links.iter().any(|link| link.tested && link.name == row.name),
-            _ => true,
-        }
+    pub fn judged_by(&self) -> Vec<(String, String)> {
+        let classes = [&self.short, &self.all].map(|it| (CLASS, it.label.clone()));
+        let traffic = self.traffic.iter().map(|it| (TRAFFIC, it.name.clone()));
+        let ratios = self.ratios.iter().map(|it| (RATIO, format!("{} / {}", it.of, it.over)));
+        let links = self.links.iter().filter(|link| link.tested);
+        let links = links.map(|it| (LINK, it.name.clone()));
+        let all = classes.into_iter().chain(traffic).chain(ratios).chain(links);
+        all.map(|(kind, name)| (kind.into(), name)).collect()
     }
 }

@@ -62,10 +62,8 @@ impl FromStr for Axis {
             return Err(error(form));
         }
         let values = match range(values) {
-            Some(range) => range.map_err(|expected| AxisError {
-                found: text.into(),
-                expected: expected.into(),
-            })?,
+            Some(range) => range
+                .map_err(|expected| AxisError { found: text.into(), expected: expected.into() })?,
             None => listed(values),
         };
         if values.iter().any(String::is_empty) {

@@ -1,6 +1,7 @@
 //! The command line, defined once: help, manual pages and completions come from it.
 
 mod gateway;
+mod wifi;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -18,6 +19,8 @@ pub(crate) use self::gateway::{
     GatewayCheckArguments, GatewayCommand, GatewayPlanArguments, GatewayReloadArguments,
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
 };
+
+pub(crate) use self::wifi::Wifi;
 
 /// Which queue discipline should I run on my congested link, and what will my users notice?
 #[derive(Debug, Parser)]
@@ -112,12 +115,21 @@ pub(crate) struct LinkArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Option<Span>,
     /// Buffer of the modem, each way: packets, a size, or a time such as '300 ms' [default: 150 ms
-    /// down, 400 ms up]
+    /// down, 400 ms up]; of --wifi alone, that of the access point and each station [default: 1000
+    /// packets]
     #[arg(long, value_name = "BUFFER")]
     pub(crate) buffer: Option<Limit>,
     /// A typical link of this kind; what else is given replaces its values
     #[arg(long, value_name = "KIND")]
     pub(crate) preset: Option<Preset>,
+    /// Wi-Fi as the last hop, alone or behind --down and --up: a standard and a data rate, such as
+    /// '54 Mbit/s', 802.11n, '802.11n MCS 4' or 802.11ac
+    #[arg(long, value_name = "PHY")]
+    pub(crate) wifi: Option<Wifi>,
+    /// Number of stations that share the Wi-Fi [default: 4]
+    #[arg(long, value_name = "N", requires = "wifi",
+          value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub(crate) stations: Option<u32>,
     /// Print the scenario that would be run, as a file to change
     #[arg(long, conflicts_with_all = ["disciplines", "seeds", "duration", "out", "json"])]
     pub(crate) print: bool,
@@ -142,6 +154,7 @@ const COMPARE_HELP: &str = "\
 Examples:
   tidegate compare --down '50 Mbit/s' --up '10 Mbit/s'
   tidegate compare --preset dsl --up '2 Mbit/s' --print > my.toml
+  tidegate compare --preset cable --wifi '802.11n MCS 3' --stations 6
   tidegate compare                            the built-in household
   tidegate compare my.toml --disciplines fifo,efd,'efd:threshold=30 kB' --seeds 10
   tidegate compare --duration '5 min' --out five-minutes

@@ -69,14 +69,21 @@ pub(crate) fn write(
     super::write_page(directory, &html, &figures)
 }
 
-/// What is drawn: the measures that disciplines are judged by, and the `chosen` one.
+/// What is drawn: the `chosen` measure, and then all that disciplines are judged by.
 fn shown(sweep: &Sweep, chosen: &str) -> Vec<Theme> {
-    let themes = sweep.themes().into_iter();
-    themes.filter(|theme| theme.judges || is_chosen(theme, chosen)).collect()
+    let mut shown = chosen_of(sweep, chosen);
+    let others = sweep.themes().into_iter().filter(|theme| theme.judges);
+    let others: Vec<Theme> = others.filter(|theme| !shown.contains(theme)).collect();
+    shown.extend(others);
+    shown
 }
 
-fn is_chosen(theme: &Theme, chosen: &str) -> bool {
-    theme.facts.name == chosen
+/// The measure called `name`, of the subjects that disciplines are judged by, or of all if
+/// it judges none.
+fn chosen_of(sweep: &Sweep, name: &str) -> Vec<Theme> {
+    let all: Vec<Theme> = sweep.themes().into_iter().filter(|it| it.facts.name == name).collect();
+    let judging: Vec<Theme> = all.iter().filter(|it| it.judges).cloned().collect();
+    if judging.is_empty() { all } else { judging }
 }
 
 fn html(
@@ -109,14 +116,15 @@ fn html(
     let verdict = section("verdict", "What to run")
         .child(page::figure(1, winners))
         .child(folded("What to run, point by point", verdicts(sweep)));
+    let chosen = chosen_of(sweep, chosen);
     let numbered = || (2..).zip(maps.iter().zip(themes));
     let map = |(number, (figure, theme)): (usize, (&Figure, &Theme))| {
         let table = values(sweep, theme);
         element("div").child(page::figure(number, figure)).child(folded("Numbers", table))
     };
-    let first = numbered().filter(|(_, (_, theme))| is_chosen(theme, chosen)).map(map);
+    let first = numbered().filter(|(_, (_, theme))| chosen.contains(theme)).map(map);
     let mut subjects: BTreeMap<usize, (String, Vec<Element>)> = BTreeMap::new();
-    for it @ (number, (_, theme)) in numbered().filter(|(_, (_, it))| !is_chosen(it, chosen)) {
+    for it @ (number, (_, theme)) in numbered().filter(|(_, (_, it))| !chosen.contains(it)) {
         let subject = subject(theme);
         let known = subjects.iter().find(|(_, (name, _))| *name == subject).map(|(key, _)| *key);
         let group = subjects.entry(known.unwrap_or(number)).or_insert((subject, Vec::new()));
@@ -195,13 +203,22 @@ impl Advice {
         };
         let Verdict { answer, baseline, run, .. } = verdict;
         let baseline = baseline.as_deref().unwrap_or("what there is");
+        let simulated = match &verdict.simulated_only[..] {
+            [] => String::new(),
+            labels => format!("; better still, but only simulated: {}", listed(labels)),
+        };
         match answer {
             Answer::Run => Advice {
-                text: format!("run {} instead of {baseline}", either(run)),
+                text: format!("run {} instead of {baseline}{simulated}", either(run)),
                 sign: None,
                 run: run.first().cloned(),
             },
-            Answer::Alike => plain("=", format!("keep {baseline}: no difference that is noticed")),
+            Answer::Alike if simulated.is_empty() => {
+                plain("=", format!("keep {baseline}: no difference that is noticed"))
+            }
+            Answer::Alike => {
+                Advice { text: format!("keep {baseline}{simulated}"), sign: None, run: None }
+            }
             Answer::NotTheBottleneck => {
                 plain("○", format!("keep {baseline}: this link is not the bottleneck"))
             }
@@ -318,5 +335,5 @@ fn all_values(sweep: &Sweep, theme: &Theme) -> Vec<f64> {
 
 /// A number in a cell.
 fn brief(value: f64) -> String {
-    significant(value, if value.abs() < 10.0 { 2 } else { 3 })
+    significant(value, 3)
 }

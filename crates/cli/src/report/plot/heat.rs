@@ -175,13 +175,34 @@ impl HeatChart {
                 for (fill, letter, text) in entries {
                     out.push(block(&class_of(fill), 4.0, y, 34.0));
                     out.push(label(21.0, y + 17.5, "middle", letter));
-                    out.push(label(48.0, y + 17.5, "note", text));
-                    y += CELL_HEIGHT + 4.0;
+                    let lines = wrapped(text, WIDTH - 52.0);
+                    for (index, line) in lines.iter().enumerate() {
+                        let y = y + 17.5 + LEADING * index as f64;
+                        out.push(label(48.0, y, "note", line));
+                    }
+                    y += CELL_HEIGHT + 4.0 + LEADING * (lines.len() - 1) as f64;
                 }
                 (out, y + 12.0)
             }
         }
     }
+}
+
+/// `text` in lines of at most `width`.
+fn wrapped(text: &str, width: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if text_width(line) + text_width(" ") + text_width(word) <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.into());
+        }
+    }
+    lines
 }
 
 fn class_of(fill: &Fill) -> String {

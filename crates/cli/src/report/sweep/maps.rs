@@ -10,7 +10,7 @@ use crate::report::plot::{
     Axis, Field, Fill, HeatChart, Key, Legend, Line, LineChart, STEPS, Side,
 };
 
-/// From this ratio of the ends of a scale on, its steps are equal ratios.
+/// From this ratio of its ends on, a scale has equal ratios.
 const RATIOS_FROM: f64 = 20.0;
 
 /// What to run at each point.
@@ -175,7 +175,13 @@ fn lines(sweep: &Sweep, theme: &Theme, scale: &Scale) -> LineChart {
     let most = values().fold(0.0, f64::max);
     // A wide interval ends at the edge rather than pressing everything else down.
     let highs = lines.iter().flat_map(|line| &line.band).map(|(_, _, high)| high.min(most * 1.5));
-    let measure = theme.facts.headline.unwrap_or(theme.facts.name);
-    let y = Axis::linear(measure, theme.facts.quantity, highs.fold(most, f64::max)).rounded();
+    let (measure, quantity) =
+        (theme.facts.headline.unwrap_or(theme.facts.name), theme.facts.quantity);
+    let least = values().fold(f64::INFINITY, f64::min);
+    let y = if least > 0.0 && most / least >= RATIOS_FROM {
+        Axis::log(measure, quantity, values())
+    } else {
+        Axis::linear(measure, quantity, highs.fold(most, f64::max)).rounded()
+    };
     LineChart { x, y, lines, key: Key::Above, stepped: false }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tidegate_study::sweep::{Point, Sweep, Theme};
 
-use super::{Advice, NOTHING, advice, brief, in_one_unit, is_chosen, keys, title};
+use super::{Advice, NOTHING, advice, brief, chosen_of, in_one_unit, keys, title};
 use crate::output::filled;
 
 /// Between two columns.
@@ -19,7 +19,7 @@ pub(crate) fn text(sweep: &Sweep, chosen: &str, width: usize) -> String {
         [_, _] => grid(&mut text, sweep, width),
         _ => list(&mut text, sweep, width),
     }
-    for theme in sweep.themes().iter().filter(|theme| is_chosen(theme, chosen)) {
+    for theme in &chosen_of(sweep, chosen) {
         let unit = match in_one_unit(sweep, theme).name {
             "" => String::new(),
             name => format!(", in {name}"),

@@ -132,7 +132,7 @@ impl Compared for Scenario {
             text.push_str(&form.text(width));
         }
         text.push('\n');
-        text += &table::of(comparison, width);
+        text += &table::of(comparison, output::columns(table::WIDTH));
         if describe::is_recorded(self) {
             text.push('\n');
             text += &parts::table(comparison);

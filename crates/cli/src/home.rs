@@ -149,9 +149,10 @@ impl Home {
         let [caller, gamer, archivist] = [1, 3, 4].map(|it| format!("{host}{}", count.min(it)));
         let network = self.network();
         format!(
-            "# A home, {where_}, as 'tidegate compare' makes it of these words and
-# numbers: somebody is in a call, others read the Web, a game is being downloaded, and
-# a computer sends its backup. Both directions are full all the time.
+            "# A home, {where_}.
+# 'tidegate compare' makes it of these numbers: somebody is in a call, others read the
+# Web, a game is being downloaded, and a computer sends its backup. Both directions are
+# full all the time.
 
 title = \"Home, {where_}\"
 description = \"\"\"
@@ -315,7 +316,8 @@ impl Cell {
     /// For a title.
     fn name(&self) -> String {
         let Cell { wifi: Wifi { standard, rate, .. }, stations, .. } = self;
-        format!("Wi-Fi, {standard} at {rate}, {stations} stations")
+        let noun = if *stations == 1 { "station" } else { "stations" };
+        format!("Wi-Fi, {standard} at {rate}, {stations} {noun}")
     }
 }
 

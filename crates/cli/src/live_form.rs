@@ -84,12 +84,17 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
         sqm: Vec::new(),
     };
     let in_the_air = |link: &&LinkSpec| matches!(link.capacity, Capacity::Downlink(_));
-    if tested().any(|link| in_the_air(&link)) {
-        form.notes.push(at_an_access_point(kind).into());
-    }
+    let has_cell = tested().any(|link| in_the_air(&link));
     let tested = || tested().filter(|link| !in_the_air(link));
-    if tested().next().is_none() {
+    if has_cell && tested().next().is_none() {
+        form.notes.push(at_an_access_point(kind).into());
         return Some(form);
+    }
+    if has_cell {
+        form.notes.push(format!(
+            "These lines are for the link to the provider. For the Wi-Fi behind it: {}",
+            at_an_access_point(kind)
+        ));
     }
     // Several links one way are one port each; the first stands for all.
     let first = |way| tested().find(|link| way_of(link) == way);

@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<(), Failure> {
     if results.json {
         print(&document)?;
     } else {
-        print(&report::sweep::text(&sweep, measure, output::width(WIDTH)))?;
+        print(&report::sweep::text(&sweep, measure, output::columns(WIDTH)))?;
         let took = Duration::from_secs_f64(manifest.made.wall_s);
         let runs = plan.scenarios().map(|it| experiment::jobs(it).len()).sum();
         print(&report::written(runs, took, folder.path()))?;

@@ -7,6 +7,8 @@ use tidegate_study::sweep::{Point, Sweep, Theme};
 use super::{Advice, NOTHING, advice, brief, chosen_of, in_one_unit, keys, title};
 use crate::output::filled;
 
+/// Sentences are no wider, whatever the terminal.
+const PROSE: usize = 100;
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -50,7 +52,7 @@ fn grid(text: &mut String, sweep: &Sweep, width: usize) {
     table(text, &[names], &columns, width);
     text.push('\n');
     for (sign, advice) in &known {
-        text.push_str(&filled(&format!("{sign}  "), &advice.text, width));
+        text.push_str(&filled(&format!("{sign}  "), &advice.text, width.min(PROSE)));
     }
 }
 
@@ -60,7 +62,7 @@ fn list(text: &mut String, sweep: &Sweep, width: usize) {
     let room = names[0].iter().map(|it| it.chars().count()).max().unwrap_or(0);
     for (name, point) in names[0].iter().skip(1).zip(&sweep.points) {
         let advice = Advice::of(point.result.as_ref());
-        text.push_str(&filled(&format!("{name:room$}  "), &advice.text, width));
+        text.push_str(&filled(&format!("{name:room$}  "), &advice.text, width.min(PROSE)));
     }
 }
 

@@ -135,6 +135,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, &'static str>> {
         if first.quantity() != last.quantity() || low >= high {
             return Err(of_one_kind);
         }
+        // Whole numbers stay whole, unless one end is none.
+        let kind = if matches!(last, Amount::Number(_)) { last } else { first };
         let by_ratio = low > 0.0 && high / low >= RATIOS_FROM;
         let between = |index: usize| {
             let part = index as f64 / (count - 1) as f64;
@@ -143,7 +145,7 @@ fn range(text: &str) -> Option<Result<Vec<String>, &'static str>> {
             } else {
                 low + part * (high - low)
             };
-            first.with(rounded(value))
+            kind.with(rounded(value))
         };
         let inner = (1..count - 1).map(between);
         let values: Vec<_> = [from.into()].into_iter().chain(inner).chain([to.into()]).collect();
@@ -234,6 +236,7 @@ mod tests {
         assert_eq!(values("b=20 ms..80 ms:3"), ["20 ms", "50 ms", "80 ms"]);
         assert_eq!(values("b=10 packets..1000 packets:3")[1], "100 packets");
         assert_eq!(values("load=0.5..1.5:3"), ["0.5", "1", "1.5"]);
+        assert_eq!(values("load=1..1.5:3"), ["1", "1.25", "1.5"]);
         assert_eq!(values("size=1 kB..3 kB:2"), ["1 kB", "3 kB"]);
     }
 

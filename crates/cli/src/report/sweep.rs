@@ -203,6 +203,11 @@ impl Advice {
         };
         let Verdict { answer, baseline, run, .. } = verdict;
         let baseline = baseline.as_deref().unwrap_or("what there is");
+        let worse: Vec<_> = verdict.avoid.iter().map(|it| it.label.as_str()).collect();
+        let worse = match &worse[..] {
+            [] => String::new(),
+            labels => format!(", and worse: {}", listed(labels)),
+        };
         let simulated = match &verdict.simulated_only[..] {
             [] => String::new(),
             labels => format!("; better still, but only simulated: {}", listed(labels)),
@@ -213,12 +218,14 @@ impl Advice {
                 sign: None,
                 run: run.first().cloned(),
             },
-            Answer::Alike if simulated.is_empty() => {
+            Answer::Alike if simulated.is_empty() && verdict.avoid.is_empty() => {
                 plain("=", format!("keep {baseline}: no difference that is noticed"))
             }
-            Answer::Alike => {
-                Advice { text: format!("keep {baseline}{simulated}"), sign: None, run: None }
-            }
+            Answer::Alike => Advice {
+                text: format!("keep {baseline}: none is better{worse}{simulated}"),
+                sign: None,
+                run: None,
+            },
             Answer::NotTheBottleneck => {
                 plain("○", format!("keep {baseline}: this link is not the bottleneck"))
             }

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod measured;
+mod wifi;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -13,12 +14,15 @@ use clap_complete::Shell;
 use tidegate_core::buffer::Limit;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::DisciplineChoice;
+use tidegate_study::sweep::Axis;
 
 pub(crate) use self::gateway::{
     GatewayCheckArguments, GatewayCommand, GatewayPlanArguments, GatewayReloadArguments,
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
 };
 pub(crate) use self::measured::{MeasuredArguments, MeasuredLinkArguments};
+
+pub(crate) use self::wifi::Wifi;
 
 /// Which queue discipline should I run on my congested link, and what will my users notice?
 #[derive(Debug, Parser)]
@@ -34,6 +38,7 @@ Examples:
   tidegate compare                            the same for a built-in household
   tidegate scenarios household > my.toml      a scenario to change
   tidegate compare my.toml --out my-link      compare with it, and keep the results in my-link
+  tidegate sweep --preset dsl --over 'rate=2 Mbit/s..200 Mbit/s:5'   from what rate on it matters
   tidegate replay office.pcap --rate '50 Mbit/s'
   tidegate measured rrul.flent.gz             a measurement beside the link simulated
   tidegate curves home-10mbit                 can a link keep its promises to flows?
@@ -46,6 +51,8 @@ Exit code: 0 success, 1 failure, 2 wrong command line or input, 130 interrupted.
 pub(crate) enum Command {
     /// Simulate a link under each of several disciplines, and report what users notice
     Compare(CompareArguments),
+    /// Compare disciplines over the values of one or two keys of a scenario, and map who wins
+    Sweep(SweepArguments),
     /// Send recorded traffic through several disciplines
     Replay(ReplayArguments),
     /// Set a measurement of a link beside its simulation, and report what would change it
@@ -94,7 +101,7 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) runs: RunArguments,
     /// Repeat the comparison that wrote this manifest, and check its results
-    #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["disciplines", "seeds", "duration"])]
+    #[arg(long, value_name = "MANIFEST", conflicts_with_all = ["link", "disciplines", "seeds", "duration"])]
     pub(crate) from: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
@@ -102,7 +109,7 @@ pub(crate) struct CompareArguments {
 
 /// A home link, in place of a scenario.
 #[derive(Args, Debug, Default)]
-#[group(id = "link", multiple = true, conflicts_with_all = ["scenario", "from"])]
+#[group(id = "link", multiple = true, conflicts_with = "scenario")]
 #[command(next_help_heading = "A home link instead of a scenario")]
 pub(crate) struct LinkArguments {
     /// Rate towards the home, such as '50 Mbit/s' or 50Mbps
@@ -115,12 +122,21 @@ pub(crate) struct LinkArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Option<Span>,
     /// Buffer of the modem, each way: packets, a size, or a time such as '300 ms' [default: 150 ms
-    /// down, 400 ms up]
+    /// down, 400 ms up]; of --wifi alone, that of the access point and each station [default: 1000
+    /// packets]
     #[arg(long, value_name = "BUFFER")]
     pub(crate) buffer: Option<Limit>,
     /// A typical link of this kind; what else is given replaces its values
     #[arg(long, value_name = "KIND")]
     pub(crate) preset: Option<Preset>,
+    /// Wi-Fi as the last hop, alone or behind --down and --up: a standard and a data rate, such as
+    /// '54 Mbit/s', 802.11n, '802.11n MCS 4' or 802.11ac
+    #[arg(long, value_name = "PHY")]
+    pub(crate) wifi: Option<Wifi>,
+    /// Number of stations that share the Wi-Fi [default: 4]
+    #[arg(long, value_name = "N", requires = "wifi",
+          value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub(crate) stations: Option<u32>,
     /// Print the scenario that would be run, as a file to change
     #[arg(long, conflicts_with_all = ["disciplines", "seeds", "duration", "out", "json"])]
     pub(crate) print: bool,
@@ -145,6 +161,7 @@ const COMPARE_HELP: &str = "\
 Examples:
   tidegate compare --down '50 Mbit/s' --up '10 Mbit/s'
   tidegate compare --preset dsl --up '2 Mbit/s' --print > my.toml
+  tidegate compare --preset cable --wifi '802.11n MCS 3' --stations 6
   tidegate compare                            the built-in household
   tidegate compare my.toml --disciplines fifo,efd,'efd:threshold=30 kB' --seeds 10
   tidegate compare --duration '5 min' --out five-minutes
@@ -190,6 +207,44 @@ pub(crate) struct ResultArguments {
     #[arg(long, conflicts_with = "json")]
     pub(crate) serve: bool,
 }
+
+#[derive(Args, Debug)]
+#[command(after_help = SWEEP_HELP)]
+pub(crate) struct SweepArguments {
+    /// Scenario file, or the name of a built-in one [default: household]
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// A key of the scenario with its values, once or twice: KEY=VALUE,VALUE,... or
+    /// KEY=FROM..TO:N
+    #[arg(long, value_name = "KEY=VALUES", required_unless_present = "print")]
+    pub(crate) over: Vec<Axis>,
+    /// The measure to print, by its name in sweep.csv [default: that of the most urgent need]
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) measure: Option<String>,
+    #[command(flatten)]
+    pub(crate) link: LinkArguments,
+    #[command(flatten)]
+    pub(crate) runs: RunArguments,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+const SWEEP_HELP: &str = "\
+Examples:
+  tidegate sweep --down '50 Mbit/s' --up '10 Mbit/s' --over 'rate=2 Mbit/s..200 Mbit/s:5'
+  tidegate sweep --preset dsl --over 'rtt=10 ms,50 ms,300 ms' --over 'buffer=20 ms,200 ms,1 s'
+  tidegate sweep office --over load=0.5,1,1.5 --seeds 3 --out my-sweep
+  tidegate sweep my.toml --over access.hosts=2..16:4 --over tcp.profile=today,papers
+
+A key is a path in the scenario's file, for example access.down or traffic.pages.web.load; an entry
+of a list goes by its name or number. Four names stand for what most scenarios have: rate (of the
+first tested link; other tested links keep their proportion), rtt (to the nearest server), load (a
+factor on what begins at random) and buffer (of each tested link). A range from FROM to TO has equal
+steps, or equal ratios where TO is ten times FROM or more.
+
+The output folder receives report.html with its maps, sweep.csv, sweep.json (what --json prints),
+manifest.json and points, the finished points. Ctrl-C keeps these, and the same command with the
+same --out continues.";
 
 #[derive(Args, Debug)]
 #[command(after_help = REPLAY_HELP)]
@@ -375,8 +430,8 @@ pub(crate) struct ReproduceArguments {
     /// List the claims without measuring them
     #[arg(long, conflicts_with_all = ["quick", "full", "seeds", "out", "threads"])]
     pub(crate) list: bool,
-    /// Three seeds instead of ten, and some runs half as long: about a minute for each paper on
-    /// two cores
+    /// Three seeds instead of ten, and some runs half as long: on two cores about a minute for
+    /// each paper, and four for MSF
     #[arg(long)]
     pub(crate) quick: bool,
     /// Thirty seeds instead of ten

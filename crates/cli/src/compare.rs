@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     compare(&input, &overrides(&arguments.runs)?, None, &arguments.results)
 }
 
-fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
+pub(crate) fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
     if let Some(choices) = &arguments.disciplines {
         distinct(choices)?;
     }
@@ -141,7 +141,7 @@ impl Compared for Scenario {
             text.push_str(&form.text(width));
         }
         text.push('\n');
-        text += &table::of(comparison, width);
+        text += &table::of(comparison, output::columns(table::WIDTH));
         if describe::is_recorded(self) {
             text.push('\n');
             let calls = calls::text(comparison);

@@ -100,7 +100,8 @@ impl ResultFolder {
         Ok(())
     }
 
-    fn remove_parts(&self) {
+    /// Removes what only unfinished runs need.
+    pub(crate) fn remove_parts(&self) {
         // A file that cannot be removed does no harm.
         let _ = fs::remove_dir_all(self.path.join(PARTS));
         interrupt::set_scratch(None);

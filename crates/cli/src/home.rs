@@ -4,11 +4,14 @@
 //! become a scenario in that language all the same, with the traffic of the built-in
 //! household: a call, pages, a download and a backup, so that both directions are full.
 //! `--print` writes it, to be changed and run as any other; a manifest keeps it.
+//!
+//! `--wifi` puts a cell behind that link: two hops in series, each of which may be the slower
+//! one, as at home. Without the rates of a link, the cell is the bottleneck.
 
 use tidegate_core::buffer::Limit;
 use tidegate_core::{Rate, Span};
 
-use crate::arguments::{LinkArguments, Preset};
+use crate::arguments::{LinkArguments, Preset, Wifi};
 use crate::failure::Failure;
 use crate::inputs::Input;
 
@@ -18,37 +21,61 @@ const RTT: Span = Span::millis(20);
 /// mostly 100 ms to more than 1 s; upwards more, since the link is slower.
 const BUFFERS: [Span; 2] = [Span::millis(150), Span::millis(400)];
 /// From hosts to the router, and from the provider to the nearest server.
-const AROUND: Span = Span::millis(2);
+const AROUND: Span = Span(LAN.0 + SERVER.0);
+/// Of these, from hosts to the router.
+const LAN: Span = Span::millis(1);
+/// And from the provider to the nearest server.
+const SERVER: Span = Span::millis(1);
+
+/// What Linux's interfaces hold (`txqueuelen`), and access points with them.
+const CELL: &str = "1000 packets";
+/// Stations where nobody says: as many as there are people with something to do.
+const STATIONS: u32 = 4;
 
 /// A link of a home, and what is in front of it.
 struct Home {
+    /// The way to the provider; `None` where the Wi-Fi is the bottleneck.
+    access: Option<Access>,
+    rtt: Span,
+    cell: Option<Cell>,
+}
+
+/// The way to the provider.
+struct Access {
     /// Down and up.
     rates: [Rate; 2],
-    rtt: Span,
     /// Down and up.
     buffers: [Limit; 2],
+}
+
+/// The way to the access point.
+struct Cell {
+    wifi: Wifi,
+    stations: u32,
+    /// Of the access point, and of each station.
+    buffer: String,
 }
 
 impl Preset {
     /// What a link of this kind is like where nobody says more. Rates are plausible
     /// tariffs; delays and buffers are what decides, and are of the kind of link.
-    fn home(self) -> Home {
-        let home = |down: u64, up: u64, rtt, buffers: [u64; 2]| Home {
-            rates: [Rate(down * 1_000_000), Rate(up * 1_000_000)],
-            rtt: Span::millis(rtt),
-            buffers: buffers.map(|it| Limit::Time(Span::millis(it))),
+    fn access(self) -> (Access, Span) {
+        let link = |down: u64, up: u64, rtt, buffers: [u64; 2]| {
+            let rates = [Rate(down * 1_000_000), Rate(up * 1_000_000)];
+            let buffers = buffers.map(|it| Limit::Time(Span::millis(it)));
+            (Access { rates, buffers }, Span::millis(rtt))
         };
         match self {
             // Interleaving costs some milliseconds each way; the uplink is slow and its
             // buffer counted in packets.
-            Preset::Dsl => home(16, 1, 30, [150, 800]),
+            Preset::Dsl => link(16, 1, 30, [150, 800]),
             // DOCSIS 3 with its buffer control, 250 ms.
-            Preset::Cable => home(100, 10, 20, [100, 250]),
-            Preset::Fibre => home(300, 100, 10, [50, 100]),
+            Preset::Cable => link(100, 10, 20, [100, 250]),
+            Preset::Fibre => link(300, 100, 10, [50, 100]),
             // A steady rate, which a mobile link never has: scenario 'cellular' varies.
-            Preset::Lte => home(30, 10, 50, [300, 500]),
+            Preset::Lte => link(30, 10, 50, [300, 500]),
             // To the geostationary orbit and back.
-            Preset::Satellite => home(25, 3, 560, [500, 1_000]),
+            Preset::Satellite => link(25, 3, 560, [500, 1_000]),
         }
     }
 }
@@ -60,12 +87,16 @@ pub(crate) fn input(arguments: &LinkArguments) -> Result<Option<Input>, Failure>
 }
 
 fn home(arguments: &LinkArguments) -> Result<Option<Home>, Failure> {
-    let LinkArguments { down, up, rtt, buffer, preset, .. } = arguments;
-    let mut home = match (preset, down, up) {
-        (Some(preset), _, _) => preset.home(),
-        (None, Some(down), Some(up)) => {
-            Home { rates: [*down, *up], rtt: RTT, buffers: BUFFERS.map(Limit::Time) }
+    let LinkArguments { down, up, rtt, buffer, preset, wifi, stations, .. } = arguments;
+    let (mut access, usual) = match (preset, down, up) {
+        (Some(preset), _, _) => {
+            let (access, rtt) = preset.access();
+            (Some(access), rtt)
         }
+        (None, Some(down), Some(up)) => {
+            (Some(Access { rates: [*down, *up], buffers: BUFFERS.map(Limit::Time) }), RTT)
+        }
+        (None, None, None) if wifi.is_some() => (None, RTT),
         (None, None, None) => return Ok(None),
         (None, down, _) => {
             let (one, other) = if down.is_some() { ("down", "up") } else { ("up", "down") };
@@ -75,31 +106,55 @@ fn home(arguments: &LinkArguments) -> Result<Option<Home>, Failure> {
             )));
         }
     };
-    for (rate, given) in home.rates.iter_mut().zip([down, up]) {
-        *rate = given.unwrap_or(*rate);
+    let alone = access.is_none();
+    if let Some(access) = &mut access {
+        for (rate, given) in access.rates.iter_mut().zip([down, up]) {
+            *rate = given.unwrap_or(*rate);
+        }
+        if let Some(buffer) = buffer {
+            access.buffers = [*buffer; 2];
+        }
     }
-    home.rtt = rtt.unwrap_or(home.rtt);
-    if let Some(buffer) = buffer {
-        home.buffers = [*buffer; 2];
-    }
-    Ok(Some(home))
+    let held = buffer.filter(|_| alone).map_or(CELL.into(), |it| format!("{it:#}"));
+    let cell = wifi.clone().map(|wifi| Cell {
+        wifi,
+        stations: stations.unwrap_or(STATIONS),
+        buffer: held,
+    });
+    Ok(Some(Home { access, rtt: rtt.unwrap_or(usual), cell }))
 }
 
 impl Home {
     /// The scenario as a file.
     fn scenario(&self) -> String {
-        let Home { rates: [down, up], rtt, buffers: [down_buffer, up_buffer] } = self;
-        let delay = Span((rtt.0 / 2).saturating_sub(AROUND.0));
         let [call, packet, what] = self.call();
+        let where_ = match (&self.access, &self.cell) {
+            (None, Some(cell)) => format!("on {}", cell.name()),
+            (Some(Access { rates: [down, up], .. }), None) => format!("{down} down and {up} up"),
+            (Some(Access { rates: [down, up], .. }), Some(cell)) => {
+                format!("{down} down and {up} up, behind {}", cell.name())
+            }
+            (None, None) => unreachable!("a home without a link is none"),
+        };
         // A quarter of the link, up to what four people can read.
-        let pages = Rate((down.0 / 4).min(8_000_000));
+        let pages = Rate((self.rates()[0].0 / 4).min(8_000_000));
         let (duration, stop) = self.duration();
+        // The home's own: by the names that the network gives them.
+        let (group, host) = match self.cell {
+            Some(_) => ("stations", "station"),
+            None => ("hosts", "host"),
+        };
+        // With fewer stations than people, some have two things to do.
+        let count = self.cell.as_ref().map_or(STATIONS, |cell| cell.stations);
+        let [caller, gamer, archivist] = [1, 3, 4].map(|it| format!("{host}{}", count.min(it)));
+        let network = self.network();
         format!(
-            "# A home on a link of {down} down and {up} up, as 'tidegate compare' makes it of these
-# numbers: somebody is in a call, others read the Web, a game is being downloaded, and
-# a computer sends its backup. Both directions are full all the time.
+            "# A home, {where_}.
+# 'tidegate compare' makes it of these numbers: somebody is in a call, others read the
+# Web, a game is being downloaded, and a computer sends its backup. Both directions are
+# full all the time.
 
-title = \"Home, {down} down and {up} up\"
+title = \"Home, {where_}\"
 description = \"\"\"
 {what}, Web browsing, a download and a backup share a home link. The download and the \\
 backup take whatever is left.\"\"\"
@@ -109,20 +164,12 @@ warm_up = \"5 s\"
 seeds = 6
 disciplines = [\"fifo\", \"fq-codel\", \"cake\", \"pie\", \"efd\", \"lars\"]
 
-[access]
-hosts = 4
-down = \"{down:#}\"
-up = \"{up:#}\"
-delay = \"{delay:#}\"
-down_buffer = \"{down_buffer:#}\"
-up_buffer = \"{up_buffer:#}\"
-servers = [\"1 ms\", \"11 ms\", \"41 ms\"]
-
+{network}
 # Recorded page loads over HTTP/2; each of a page's hosts has CUBIC or BBR.
 [[traffic.pages]]
 name = \"web\"
 from = \"servers\"
-to = \"hosts\"
+to = \"{group}\"
 load = \"{pages:#}\"
 stop = \"{stop:#}\"
 recorded = [\"builtin:data/pages.har\"]
@@ -131,13 +178,13 @@ tcp = {{ profile = \"mix\" }}
 [[traffic.cbr]]
 name = \"call, down\"
 from = \"server1\"
-to = \"host1\"
+to = \"{caller}\"
 rate = \"{call}\"
 packet = \"{packet}\"
 
 [[traffic.cbr]]
 name = \"call, up\"
-from = \"host1\"
+from = \"{caller}\"
 to = \"server1\"
 rate = \"{call}\"
 packet = \"{packet}\"
@@ -145,7 +192,7 @@ packet = \"{packet}\"
 [[traffic.transfers]]
 name = \"download\"
 from = \"server2\"
-to = \"host3\"
+to = \"{gamer}\"
 count = 1
 sizes = \"endless\"
 request = \"400 B\"
@@ -153,7 +200,7 @@ follow = true
 
 [[traffic.transfers]]
 name = \"backup\"
-from = \"host4\"
+from = \"{archivist}\"
 to = \"server3\"
 count = 1
 sizes = \"endless\"
@@ -162,11 +209,88 @@ follow = true
         )
     }
 
+    /// Its tables of nodes and links.
+    fn network(&self) -> String {
+        let half = self.rtt.0 / 2;
+        let Some(cell) = &self.cell else {
+            let Some(Access { rates: [down, up], buffers: [down_buffer, up_buffer] }) =
+                &self.access
+            else {
+                return String::new();
+            };
+            let delay = Span(half.saturating_sub(AROUND.0));
+            return format!(
+                "[access]
+hosts = 4
+down = \"{down:#}\"
+up = \"{up:#}\"
+delay = \"{delay:#}\"
+down_buffer = \"{down_buffer:#}\"
+up_buffer = \"{up_buffer:#}\"
+servers = [\"1 ms\", \"11 ms\", \"41 ms\"]
+"
+            );
+        };
+        // No cable lies between the stations and the router.
+        let delay = Span(half.saturating_sub(SERVER.0));
+        let link = match &self.access {
+            None => format!("delay = \"{delay:#}\"\n"),
+            Some(Access { rates: [down, up], buffers: [down_buffer, up_buffer] }) => format!(
+                "name = \"down\"
+rate = \"{down:#}\"
+delay = \"{delay:#}\"
+queue = \"tested\"
+buffer = \"{down_buffer:#}\"
+back = {{ name = \"up\", rate = \"{up:#}\", queue = \"tested\", buffer = \"{up_buffer:#}\" }}
+"
+            ),
+        };
+        let Cell { wifi: Wifi { standard, rate, .. }, stations, buffer } = cell;
+        let servers: String = [1, 11, 41]
+            .iter()
+            .zip(1..)
+            .map(|(delay, number)| {
+                format!(
+                    "\n[[link]]\nfrom = \"isp\"\nto = \"server{number}\"\ndelay = \"{delay} ms\"\n"
+                )
+            })
+            .collect();
+        format!(
+            "# The cell has a computer on the wire, which is idle.
+[wifi]
+stations = {stations}
+standard = \"{standard}\"
+rates = [\"{rate}\"]
+buffer = \"{buffer}\"
+station_buffer = \"{buffer}\"
+hosts = 1
+
+[groups]
+servers = [\"server1\", \"server2\", \"server3\"]
+
+[[link]]
+from = \"isp\"
+to = \"router\"
+{link}{servers}"
+        )
+    }
+
+    /// What the slowest hop carries, down and up: of a cell half of its data rate, for
+    /// both directions together, since headers, acknowledgements and waiting take the rest.
+    fn rates(&self) -> [Rate; 2] {
+        let [mut down, mut up] = self.access.as_ref().map_or([Rate(u64::MAX); 2], |it| it.rates);
+        if let Some(cell) = &self.cell {
+            let each = Rate(cell.wifi.bits.0 / 4);
+            (down, up) = (down.min(each), up.min(each));
+        }
+        [down, up]
+    }
+
     /// The rate and packets of the call, and what it is: video where it takes less than
     /// half of either direction, otherwise a voice with G.711 every 20 ms.
     fn call(&self) -> [&'static str; 3] {
         const VIDEO: Rate = Rate(1_500_000);
-        if self.rates.iter().all(|rate| rate.0 > 2 * VIDEO.0) {
+        if self.rates().iter().all(|rate| rate.0 > 2 * VIDEO.0) {
             ["1.5 Mbit/s", "1100 B", "A video call"]
         } else {
             ["80 kbit/s", "200 B", "A telephone call"]
@@ -176,8 +300,8 @@ follow = true
     /// The duration of a run, and when the last page begins. Fast links need less time to
     /// show as much, and more time to simulate.
     fn duration(&self) -> (Span, Span) {
-        let rate = self.rates[0].0 + self.rates[1].0;
-        let seconds = match rate {
+        let [down, up] = self.rates();
+        let seconds = match down.0 + up.0 {
             0..=200_000_000 => 60,
             200_000_001..=600_000_000 => 30,
             _ => 15,
@@ -188,9 +312,18 @@ follow = true
     }
 }
 
+impl Cell {
+    /// For a title.
+    fn name(&self) -> String {
+        let Cell { wifi: Wifi { standard, rate, .. }, stations, .. } = self;
+        let noun = if *stations == 1 { "station" } else { "stations" };
+        format!("Wi-Fi, {standard} at {rate}, {stations} {noun}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tidegate_sim::scenario::file;
+    use tidegate_sim::scenario::{QueueSpec, file};
 
     use super::*;
 
@@ -231,6 +364,35 @@ mod tests {
             assert_eq!(link.delay, Span::millis(48));
         }
         assert!(format!("{:?}", links[1].queue).contains("31250"), "{:?}", links[1].queue);
+    }
+
+    #[test]
+    fn a_cell_is_behind_the_link_or_the_bottleneck_itself() {
+        let wifi = |text: &str, link: LinkArguments| LinkArguments {
+            wifi: Some(text.parse().unwrap()),
+            ..link
+        };
+        let tested = |arguments: &LinkArguments| -> Vec<String> {
+            let links = scenario(arguments).links.into_iter();
+            let tested = links.filter(|it| matches!(it.queue, QueueSpec::Tested(_)));
+            tested.map(|it| format!("{} {:?}", it.name, it.capacity.rate())).collect()
+        };
+        let behind = wifi("802.11n MCS 3", rates(50_000_000, 5_000_000));
+        let names = tested(&behind);
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(names[0].starts_with("downlink "), "{names:?}");
+        assert_eq!(names[1..], ["down Some(Rate(50000000))", "up Some(Rate(5000000))"]);
+        for stations in [1, 2, 5, 200] {
+            let stations = Some(stations);
+            let alone = LinkArguments { stations, ..wifi("54 Mbit/s", LinkArguments::default()) };
+            assert_eq!(tested(&alone).len(), 1);
+            assert!(scenario(&alone).title.contains("802.11a at 54 Mbit/s"));
+        }
+        let slow = wifi("6 Mbit/s", LinkArguments::default());
+        assert!(scenario(&slow).description.starts_with("A telephone call"));
+        let held = LinkArguments { buffer: Some("50 packets".parse().unwrap()), ..slow };
+        let downlink = scenario(&held).links.into_iter().find(|it| it.name == "downlink").unwrap();
+        assert!(format!("{:?}", downlink.queue).contains("50"), "{:?}", downlink.queue);
     }
 
     #[test]

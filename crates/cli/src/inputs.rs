@@ -1,5 +1,6 @@
 //! The source of a scenario or gateway.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -119,9 +120,9 @@ impl Input {
     }
 
     /// Reads it with `parse`, and records the files that it names.
-    pub(crate) fn read<T>(
+    pub(crate) fn read<T, E: Display>(
         &self,
-        parse: impl FnOnce(&dyn DataFiles) -> Result<T, ScenarioError>,
+        parse: impl FnOnce(&dyn DataFiles) -> Result<T, E>,
     ) -> Result<(T, Vec<DataFile>), Failure> {
         let ledger = Ledger::new(&*self.data, self.folder.as_deref());
         let read = parse(&ledger).map_err(Failure::input)?;

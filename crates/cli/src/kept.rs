@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tidegate_study::manifest::{self, Manifest};
 
 use crate::comparing;
-use crate::report;
+use crate::{report, sweep};
 
 /// The folder of figures in each folder of results.
 pub(crate) const PLOTS: &str = "plots";
@@ -49,7 +49,7 @@ pub(crate) struct Kept {
     files: BTreeSet<String>,
 }
 
-/// The head of `summary.json`.
+/// The head of `summary.json`, or of a sweep's `sweep.json`.
 #[derive(Deserialize)]
 struct Head {
     title: String,
@@ -102,7 +102,7 @@ impl Kept {
         let path = path.canonicalize().ok()?;
         let written = plain(&path.join(manifest::NAME))?.metadata().ok()?.modified().ok()?;
         let manifest: Manifest = serde_json::from_str(&text(&path.join(manifest::NAME))?).ok()?;
-        let head: Head = serde_json::from_str(&text(&path.join(comparing::JSON))?).ok()?;
+        let head: Head = serde_json::from_str(&[comparing::JSON, sweep::JSON].iter().find_map(|name| text(&path.join(name)))?).ok()?;
         let own = [manifest::NAME, report::NAME].map(String::from);
         let said = head.said;
         Some(Kept {
@@ -144,12 +144,11 @@ impl Kept {
 
     /// The title of a figure.
     pub(crate) fn figure_title(&self, figure: &str) -> Option<String> {
-        let mut head = String::new();
         let file = self.open(&format!("{PLOTS}/{figure}.svg"))?;
         // The title is its first element; what is cut in a character behind it is of no interest.
         let mut bytes = Vec::new();
         file.take(4096).read_to_end(&mut bytes).ok()?;
-        head.push_str(&String::from_utf8_lossy(&bytes));
+        let head = String::from_utf8_lossy(&bytes);
         let text = head.split_once("<title")?.1.split_once('>')?.1.split_once("</title>")?.0;
         Some(text.replace("&lt;", "<").replace("&amp;", "&"))
     }

@@ -83,9 +83,18 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
         undo: Vec::new(),
         sqm: Vec::new(),
     };
-    if tested().any(|link| matches!(link.capacity, Capacity::Downlink(_))) {
+    let in_the_air = |link: &&LinkSpec| matches!(link.capacity, Capacity::Downlink(_));
+    let has_cell = tested().any(|link| in_the_air(&link));
+    let tested = || tested().filter(|link| !in_the_air(link));
+    if has_cell && tested().next().is_none() {
         form.notes.push(at_an_access_point(kind).into());
         return Some(form);
+    }
+    if has_cell {
+        form.notes.push(format!(
+            "These lines are for the link to the provider. For the Wi-Fi behind it: {}",
+            at_an_access_point(kind)
+        ));
     }
     // Several links one way are one port each; the first stands for all.
     let first = |way| tested().find(|link| way_of(link) == way);
@@ -240,8 +249,12 @@ fn sqm(kind: &str, up: Option<Rate>, down: Option<Rate>) -> Vec<String> {
 mod tests {
     use tidegate_core::registry;
 
+    use tidegate_sim::scenario::file;
+
     use super::*;
+    use crate::arguments::{LinkArguments, Preset};
     use crate::builtin::{self, SCENARIOS};
+    use crate::home;
 
     fn form(scenario: &str, discipline: &str) -> Option<LiveForm> {
         let scenario = builtin::find(SCENARIOS, scenario).unwrap().scenario();
@@ -299,5 +312,19 @@ mod tests {
         assert!(varying.notes[1].contains("varies"), "{:?}", varying.notes);
         let cell = form("wifi-ac", "fq-codel").unwrap();
         assert!(cell.tc.is_empty() && cell.notes[0].contains("nothing to type"));
+    }
+
+    #[test]
+    fn a_cell_behind_a_link_has_the_lines_of_the_link_and_the_note_of_the_cell() {
+        let arguments = LinkArguments {
+            wifi: Some("54 Mbit/s".parse().unwrap()),
+            preset: Some(Preset::Dsl),
+            ..LinkArguments::default()
+        };
+        let input = home::input(&arguments).unwrap().unwrap();
+        let (scenario, _) = input.read(|data| file::parse(&input.name, &input.text, data)).unwrap();
+        let form = of(&"cake".parse().unwrap(), &scenario).unwrap();
+        assert!(form.notes[0].contains("cannot be replaced by tc"), "{:?}", form.notes);
+        assert!(form.tc[0].contains("950kbit") && form.tc.len() == 6, "{:?}", form.tc);
     }
 }

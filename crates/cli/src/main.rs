@@ -37,6 +37,7 @@ mod scenarios;
 mod serve;
 mod sizes;
 mod summary_csv;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Measured(arguments) => measured::run(&arguments),
         Command::Curves(arguments) => curves::run(&arguments),

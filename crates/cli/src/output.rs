@@ -15,10 +15,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// How many columns a line may have: those of the terminal, or `most` where there is none.
+/// How many columns a line of prose may have: those of the terminal, or `most`.
 pub(crate) fn width(most: usize) -> usize {
+    columns(most).min(most)
+}
+
+/// How many columns a table may have: those of the terminal, or so many `otherwise`.
+pub(crate) fn columns(otherwise: usize) -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout());
-    terminal.map_or(most, |(terminal_size::Width(columns), _)| usize::from(columns).min(most))
+    terminal.map_or(otherwise, |(terminal_size::Width(columns), _)| columns.into())
 }
 
 /// Writes `value` as JSON to standard output.

@@ -8,7 +8,7 @@ use tidegate_study::comparison::{Comparison, TrafficResult};
 
 use crate::output;
 
-/// Nothing is wider where there is no terminal.
+/// The width where there is no terminal.
 const WIDTH: usize = 100;
 /// Longer names are cut off.
 const NAME: usize = 48;
@@ -20,7 +20,7 @@ pub(crate) fn table(comparison: &Comparison) -> String {
     let names = comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
     let longest = names.map(|source| source.name.chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp("part".len(), NAME);
-    let most = output::width(WIDTH).saturating_sub(name_width) / GROUP;
+    let most = output::columns(WIDTH).saturating_sub(name_width) / GROUP;
     let mut text = String::new();
     for disciplines in comparison.disciplines.chunks(most.max(1)) {
         let mut lines = [String::new(), format!("{:name_width$}", "part"), String::new()];

@@ -21,6 +21,7 @@ mod page;
 mod plot;
 pub(crate) mod requests;
 mod summary;
+pub(crate) mod sweep;
 mod tables;
 mod verdict;
 

@@ -1,8 +1,9 @@
 //! The table on the terminal: one row for each discipline, as wide as the reader has
 //! room for, readable without colour.
 //!
-//! What is most important comes first into the room that there is. With less than
-//! [`WIDTH`] columns, medians stand without their intervals, which are the widest cells.
+//! What is most important comes first into the room that there is, and a wide terminal has
+//! room for all. With less than [`WIDTH`] columns, medians stand without their intervals,
+//! which are the widest cells.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,8 @@ use tidegate_study::comparison::{
 use tidegate_study::measure::{Measure, Quantity, Value};
 use tidegate_study::{Centre, Estimate, Sample};
 
-/// Nothing is wider than this, and everything that has an interval shows it.
+/// From this width on, everything that has an interval shows it; also the width of a table
+/// where there is no terminal, and the most of its notes, which nobody reads wider.
 pub(crate) const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 20;
@@ -59,8 +61,7 @@ pub(crate) fn title(comparison: &Comparison) -> String {
 /// The table of a comparison in at most `width` columns; the label and the most important
 /// group are there in any case.
 pub(crate) fn of(comparison: &Comparison, width: usize) -> String {
-    let width = width.min(WIDTH);
-    let all = groups(comparison, width == WIDTH);
+    let all = groups(comparison, width >= WIDTH);
     let count = all.len();
     let labels: Vec<String> = comparison.disciplines.iter().map(label).collect();
     let label_width =
@@ -75,7 +76,7 @@ pub(crate) fn of(comparison: &Comparison, width: usize) -> String {
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    notes(&mut text, comparison, &kept, kept.len() < count, width);
+    notes(&mut text, comparison, &kept, kept.len() < count, width.min(WIDTH));
     text
 }
 
@@ -418,14 +419,20 @@ mod tests {
     #[test]
     fn the_table_is_as_wide_as_the_window_and_the_most_important_stays() {
         let comparison = fixture::comparison(8, 10);
-        for width in 50..=WIDTH + 20 {
+        for width in 50..=WIDTH + 150 {
             let table = of(&comparison, width);
             let widest = table.lines().map(|line| line.chars().count()).max();
-            assert!(widest <= Some(width.min(WIDTH)), "{width}:\n{table}");
+            assert!(widest <= Some(width), "{width}:\n{table}");
             assert!(table.contains("flows up to"), "{table}");
         }
-        assert!(of(&comparison, 80).contains("pages of web"), "{}", of(&comparison, 80));
-        assert_eq!(of(&comparison, WIDTH), of(&comparison, 200));
+        let [narrow, usual, wide, wider] = [80, 100, 140, 220].map(|it| of(&comparison, it));
+        assert!(narrow.contains("pages of web"), "{narrow}");
+        // A wide window has room for what a narrow one leaves out, and notes stay readable.
+        let columns = |text: &str| text.lines().nth(1).unwrap().split_whitespace().count();
+        assert!(columns(&usual) < columns(&wide) && columns(&wide) < columns(&wider), "{wider}");
+        assert!(usual.contains("did not fit") && !wider.contains("did not fit"), "{wider}");
+        let notes = wider.lines().skip_while(|line| !line.is_empty());
+        assert!(notes.map(|line| line.chars().count()).max() <= Some(WIDTH), "{wider}");
         // Of a window that nothing fits into, the rows still have their labels.
         assert!(of(&comparison, 5).contains("\nlas"));
     }

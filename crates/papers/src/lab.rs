@@ -22,7 +22,7 @@ use tidegate_study::pool;
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Three seeds: a minute for a paper on two cores.
+    /// Three seeds: about a minute for each paper on two cores, and four for MSF.
     Quick,
     /// Ten seeds: what the published pages are made with.
     Usual,

@@ -17,6 +17,13 @@ use crate::manifest::Contender;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
+/// In hexadecimal digits, as the name of a file.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// A scenario whose runs are stored.
 #[derive(Clone, Debug)]
 pub struct Content(Sha256);
@@ -31,6 +38,15 @@ impl Content {
         let mut content = Hashed(Sha256::new());
         content.add(format_args!("{} {alone:?}", env!("CARGO_PKG_VERSION")));
         Content(content.0)
+    }
+
+    /// The key of all its runs together: its disciplines with all its seeds.
+    #[must_use]
+    pub fn of_all(scenario: &Scenario) -> Key {
+        let mut content = Hashed(Content::of(scenario).0);
+        let contenders: Vec<_> = scenario.disciplines.iter().map(Contender::from).collect();
+        content.add(format_args!(" {contenders:?} {:?}", scenario.seeds));
+        Key(content.0.finalize().into())
     }
 
     /// The key of its run with this discipline and seed.
@@ -115,6 +131,19 @@ mod tests {
         for (index, other) in others.iter().enumerate() {
             assert!(*other != first && !others[..index].contains(other), "{index}");
         }
+    }
+
+    #[test]
+    fn the_key_of_all_runs_tells_apart_what_is_compared_and_how_often() {
+        let mut scenario = shipped::scenario("links/household.toml");
+        let first = Content::of_all(&scenario);
+        assert_eq!(first, Content::of_all(&scenario.clone()));
+        scenario.seeds.pop();
+        let fewer = Content::of_all(&scenario);
+        scenario.disciplines.pop();
+        let narrower = Content::of_all(&scenario);
+        assert!(first != fewer && fewer != narrower && first != narrower);
+        assert_eq!(first.to_string().len(), 64);
     }
 
     #[test]

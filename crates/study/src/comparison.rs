@@ -7,6 +7,7 @@
 pub mod beside;
 mod class;
 mod link;
+mod rows;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use crate::{Centre, Estimate, Sample};
 pub use beside::{Beside, Figure};
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
+pub use rows::measured;
 pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
 
 /// The most points of a distribution or of a series over time.

@@ -52,6 +52,12 @@ impl Centre {
         }
     }
 
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Centre> {
+        [Centre::Mean, Centre::Median].into_iter().find(|centre| centre.name() == name)
+    }
+
     /// The estimate from `values`, one of each run; `None` if there is none.
     #[must_use]
     pub fn of(self, values: impl IntoIterator<Item = f64>) -> Option<Estimate> {

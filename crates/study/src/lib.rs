@@ -6,6 +6,7 @@
 //! | [`cache`] | stored runs, by everything that determines them |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
 //! | [`requests`] | the runs of ways of sharing a gateway's link, summed up |
+//! | [`sweep`] | comparisons over the values of one or two keys of a scenario |
 //! | [`verdict`] | what to run, what it gains and costs, and a grade of latency under load |
 //! | [`ranking`] | who is best, seed by seed |
 //! | [`e_model`] | what a call is worth to those who talk |
@@ -47,6 +48,7 @@ pub mod pool;
 pub mod ranking;
 pub mod requests;
 pub mod shipped;
+pub mod sweep;
 pub mod verdict;
 
 pub use estimate::{Centre, Estimate, Sample};

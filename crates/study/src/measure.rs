@@ -6,7 +6,9 @@
 //! reads ([`crate::comparison`], [`crate::requests`]), so a new measure is a change
 //! to one file here, and to the simulator's summary if nothing has recorded it yet.
 
-use crate::Sample;
+use serde::{Deserialize, Serialize};
+
+use crate::{Estimate, Sample};
 
 /// One measure of an `R`, which is the result of one contender or a part of it.
 #[derive(Debug)]
@@ -112,5 +114,85 @@ impl<'a> Value<'a> {
                 Some(count)
             }
         }
+    }
+}
+
+/// One value of one contender in a form that can be stored: what it is of, and the value.
+///
+/// A row of `summary.csv` is one of these, and so is one of a sweep's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The kind of its subject, for example `traffic`.
+    pub kind: String,
+    /// The subject, for example the name of a source.
+    pub name: String,
+    /// The [`name`](Measure::name) of the measure.
+    pub metric: String,
+    /// How the runs were summed up: `mean`, `median`, `sum` or `largest`.
+    pub estimate: String,
+    /// The value, in the first unit of the measure's quantity.
+    pub value: f64,
+    /// The ends of the 95% interval, where there is one.
+    pub interval: Option<(f64, f64)>,
+    /// The number of runs with a value; `None` for what is counted over all runs.
+    pub runs: Option<usize>,
+}
+
+impl Row {
+    /// The value of `measure` in `result`, which is about the subject of this kind and
+    /// name; `None` if no run has one.
+    #[must_use]
+    pub fn of<R>(kind: &str, name: &str, measure: &Measure<R>, result: &R) -> Option<Row> {
+        let row = |estimate: &str, value, interval, runs| Row {
+            kind: kind.into(),
+            name: name.into(),
+            metric: measure.name.into(),
+            estimate: estimate.into(),
+            value,
+            interval,
+            runs,
+        };
+        Some(match (measure.value)(result) {
+            Value::Sample(sample) => {
+                let Estimate { centre, value, interval, runs } = sample?.estimate();
+                row(centre.name(), value, interval, Some(runs))
+            }
+            Value::Sum(number) | Value::Part { part: number, .. } => {
+                row("sum", number as f64, None, None)
+            }
+            Value::Largest(number) => row("largest", number as f64, None, None),
+        })
+    }
+
+    /// All of `measures` in `result`.
+    pub fn all<R>(
+        kind: &str,
+        name: &str,
+        measures: &'static [Measure<R>],
+        result: &R,
+    ) -> impl Iterator<Item = Row> {
+        measures.iter().filter_map(move |measure| Row::of(kind, name, measure, result))
+    }
+}
+
+/// What a measure is, whatever it is a measure of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its [`name`](Measure::name).
+    pub name: &'static str,
+    /// Its [`headline`](Measure::headline).
+    pub headline: Option<&'static str>,
+    /// Its quantity.
+    pub quantity: Quantity,
+    /// Which values users prefer.
+    pub better: Better,
+}
+
+impl<R> Measure<R> {
+    /// What it is.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        let Measure { name, headline, quantity, better, .. } = *self;
+        Facts { name, headline, quantity, better }
     }
 }

@@ -18,7 +18,7 @@ mod need;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::registry;
 
 use crate::comparison::{Comparison, DisciplineResult, TrafficResult};
@@ -48,7 +48,7 @@ use need::Wanted;
 /// assert_eq!(verdict.answer, Answer::TooFewRuns, "one seed says nothing of differences");
 /// assert_eq!(verdict.latency.len(), 2);
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What it comes to.
     pub answer: Answer,
@@ -74,7 +74,7 @@ pub struct Verdict {
 }
 
 /// What each discipline makes of a need.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contest {
     /// Which need.
     pub need: Need,
@@ -85,7 +85,7 @@ pub struct Contest {
 }
 
 /// What a discipline makes of a need.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContestResult {
     /// The discipline's label.
     pub label: String,
@@ -98,7 +98,7 @@ pub struct ContestResult {
 }
 
 /// What a verdict comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Something is better than what there is.
@@ -118,7 +118,7 @@ pub enum Answer {
 }
 
 /// What disciplines change in a need, against another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Which need.
     pub need: Need,
@@ -135,7 +135,7 @@ pub struct Change {
 }
 
 /// What a change is to whoever has the need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// It is better, seed by seed.
@@ -149,7 +149,7 @@ pub enum Effect {
 }
 
 /// A discipline that is worse than the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Avoid {
     /// Its label.
     pub label: String,
@@ -158,7 +158,7 @@ pub struct Avoid {
 }
 
 /// The latency under load of a discipline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Its label.
     pub label: String,
@@ -172,7 +172,7 @@ pub struct Latency {
 }
 
 /// What a stream of datagrams is worth as a call.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// The source of its packets.
     pub source: String,

@@ -167,7 +167,7 @@ fn headline(verdict: &Verdict) -> String {
 }
 
 /// `cake, fq-codel or fq-pie`.
-fn either(labels: &[String]) -> String {
+pub(super) fn either(labels: &[String]) -> String {
     match labels {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         labels => labels.join(""),

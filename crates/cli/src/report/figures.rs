@@ -57,7 +57,7 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
 
 /// Makes the ids of figures differ if their links or sources have nearly the same
 /// name.
-fn distinct(figures: &mut [Figure]) {
+pub(super) fn distinct(figures: &mut [Figure]) {
     for index in 1..figures.len() {
         let (before, rest) = figures.split_at_mut(index);
         let taken = |id: &str| before.iter().any(|figure| figure.id == id);

@@ -126,7 +126,7 @@ pub(super) fn header(
         )
 }
 
-fn notice(lead: &str, text: String) -> Element {
+pub(super) fn notice(lead: &str, text: String) -> Element {
     let lead = element("strong").text(lead);
     element("p").class("notice").with("role", "note").child(lead).text(text)
 }
@@ -310,25 +310,29 @@ pub(super) fn main_table(heading: &str, table: Element) -> Element {
 }
 
 pub(super) fn all_figures(figures: &[Figure]) -> Element {
-    let draw = |(index, figure): (usize, &Figure)| {
-        let plot = match &figure.plot {
-            Ok(drawing) => element("div")
-                .class("scroll")
-                .with("tabindex", 0)
-                .child(drawing.inline(&figure.id, &figure.title, &figure.description)),
-            Err(reason) => paragraph(format!("Nothing to draw: {reason}")).class("gap"),
-        };
-        let caption = element("figcaption").text(figure.caption.clone());
-        let numbers = figure.table.filter(|_| figure.plot.is_ok());
-        let numbers = numbers.map(|table| link(table, "Numbers"));
-        let caption = if numbers.is_some() { caption.text(" ") } else { caption };
-        element("figure")
-            .with("id", format!("figure-{}", figure.id))
-            .child(element("h3").text(format!("{}. {}", index + 1, figure.title)))
-            .child(plot)
-            .child(caption.children(numbers))
+    let numbered = (1..).zip(figures);
+    section("figures", "Figures").children(numbered.map(|(number, it)| figure(number, it)))
+}
+
+/// A figure under its number.
+pub(super) fn figure(number: usize, figure: &Figure) -> Element {
+    let plot = match &figure.plot {
+        Ok(drawing) => element("div").class("scroll").with("tabindex", 0).child(drawing.inline(
+            &figure.id,
+            &figure.title,
+            &figure.description,
+        )),
+        Err(reason) => paragraph(format!("Nothing to draw: {reason}")).class("gap"),
     };
-    section("figures", "Figures").children(figures.iter().enumerate().map(draw))
+    let caption = element("figcaption").text(figure.caption.clone());
+    let numbers = figure.table.filter(|_| figure.plot.is_ok());
+    let numbers = numbers.map(|table| link(table, "Numbers"));
+    let caption = if numbers.is_some() { caption.text(" ") } else { caption };
+    element("figure")
+        .with("id", format!("figure-{}", figure.id))
+        .child(element("h3").text(format!("{number}. {}", figure.title)))
+        .child(plot)
+        .child(caption.children(numbers))
 }
 
 pub(super) fn all_tables(heading: &str, tables: Vec<tables::Folded>) -> Element {

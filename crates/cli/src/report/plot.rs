@@ -8,6 +8,7 @@
 //! Nothing is expressed by colour alone: line `i` also has its own dash pattern and
 //! marker, the same in every plot.
 
+mod heat;
 mod lines;
 mod panels;
 mod rows;
@@ -15,6 +16,7 @@ mod scale;
 
 use super::markup::{Element, element};
 
+pub(super) use heat::{Field, Fill, HeatChart, Legend, STEPS, Side};
 pub(super) use lines::{Key, Line, LineChart};
 pub(super) use panels::{Panel, PanelChart};
 pub(super) use rows::{Bar, Dot, Row, RowChart};
@@ -32,8 +34,10 @@ const CSS: &str = include_str!("plot.css");
 /// The colours: name, on a light background, on a dark one. The lines have Okabe
 /// and Ito's hues, shifted until all eight keep a contrast of 3:1 with the
 /// background and remain distinct from each other in the three kinds of colour
-/// blindness.
-const COLOURS: [(&str, &str, &str); 14] = [
+/// blindness. Those of maps are nine of the ten steps of cividis
+/// (`Nunez 2018`), which rise in lightness alike for all kinds of sight; they are the same
+/// on both backgrounds.
+const COLOURS: [(&str, &str, &str); 23] = [
     ("--ground", "#ffffff", "#15191e"),
     ("--ink", "#1f2328", "#e8e9eb"),
     ("--quiet", "#57606a", "#a3abb5"),
@@ -48,6 +52,15 @@ const COLOURS: [(&str, &str, &str); 14] = [
     ("--line-5", "#ca7c2f", "#c6cb69"),
     ("--line-6", "#3389ff", "#00cfff"),
     ("--line-7", "#54165c", "#a3694f"),
+    ("--heat-0", "#00224e", "#00224e"),
+    ("--heat-1", "#123570", "#123570"),
+    ("--heat-2", "#3b496c", "#3b496c"),
+    ("--heat-3", "#575d6d", "#575d6d"),
+    ("--heat-4", "#707173", "#707173"),
+    ("--heat-5", "#8a8678", "#8a8678"),
+    ("--heat-6", "#a59c74", "#a59c74"),
+    ("--heat-7", "#c3b369", "#c3b369"),
+    ("--heat-8", "#e1cc55", "#e1cc55"),
 ];
 
 /// The number of colours; further lines have the same colours with other dashes and

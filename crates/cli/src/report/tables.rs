@@ -4,8 +4,8 @@ use tidegate_study::comparison::{
     ClassResult, Comparison, DisciplineResult, DistributionPoint, LinkResult, RatioResult,
     TrafficResult,
 };
-use tidegate_study::measure::{self, Better, Measure, Value};
-use tidegate_study::{Centre, Sample, ranking};
+use tidegate_study::measure::{self, Better, Measure, Row, Value};
+use tidegate_study::{Centre, Estimate, Sample, ranking};
 
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
@@ -73,6 +73,17 @@ fn shown(quantity: Quantity, measured: Value<'_>) -> Element {
         Value::Sum(number) | Value::Largest(number) => cell(count(number)),
         Value::Part { of: 0, .. } => cell(NOTHING),
         Value::Part { part, of } => cell(short(Quantity::Share, part as f64 / of as f64)),
+    }
+}
+
+/// A stored value with its interval.
+pub(super) fn estimated(quantity: Quantity, row: &Row) -> String {
+    match (Centre::named(&row.estimate), row.runs) {
+        (Some(centre), Some(runs)) => {
+            let Row { value, interval, .. } = *row;
+            estimate(quantity, &Estimate { centre, value, interval, runs })
+        }
+        _ => short(quantity, row.value),
     }
 }
 

@@ -161,6 +161,7 @@ fn what_a_recorded_flow_sent_is_a_curve_for_a_file_of_flows() {
         (&["call.csv", "--port", "5004"], "are for captures"),
         (&["call.csv", "--terms", "0"], "0 is not in 1..=16"),
         (&["call.csv", "--horizon", "10"], "'10' is not a time"),
+        (&["call.csv", "--horizon", "0 s"], "'0 s' for '--horizon <TIME>': expected a time above"),
         (&[], "<FILE>"),
     ] {
         let message = bench.refused(&[&["curves", "measure"], arguments].concat());

@@ -13,6 +13,7 @@ mod packaging;
 #[cfg(unix)]
 mod recordings;
 mod running;
+mod sweeps;
 
 use std::fs;
 use std::path::{Path, PathBuf};

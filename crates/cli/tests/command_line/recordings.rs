@@ -104,6 +104,20 @@ fn logs_of_other_tools_are_replayed_from_files_and_from_standard_input() {
 }
 
 #[test]
+fn the_mean_of_sizes_is_that_of_the_whole_sample_however_few_the_points() {
+    let bench = Bench::new("sizes-mean");
+    let sizes: Vec<u64> = (1..=100).map(|number| number * number * 100).collect();
+    let rows: String = sizes.iter().map(|size| format!("0,{size}\n")).collect();
+    bench.write("flows.csv", &format!("start_s,size_bytes\n{rows}"));
+    let found = json(&bench.good(&["sizes", "flows.csv", "--points", "2", "--json"]));
+    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+    assert_eq!(found["mean_bytes"].as_f64(), Some(mean));
+    assert!(found["points"].as_array().unwrap().len() < 10);
+    let text = bench.good(&["sizes", "flows.csv", "--points", "2"]);
+    assert!(text.contains(&format!("mean {mean:.0} bytes")), "{text}");
+}
+
+#[test]
 fn what_never_ends_is_refused() {
     let bench = Bench::new("endless");
     for arguments in

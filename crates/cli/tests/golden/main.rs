@@ -53,6 +53,21 @@ fn a_wireless_cell_is_as_it_was() {
 }
 
 #[test]
+fn a_map_of_a_dumbbell_is_as_it_was() {
+    let over = ["--over", "rate=5 Mbit/s..50 Mbit/s:3", "--over", "rtt=6 ms,100 ms"];
+    let usual = ["--disciplines", "fifo,fq-codel,efd", "--seeds", "2", "--duration", "70 s"];
+    let arguments = [&["sweep", "dumbbell"], &over[..], &usual[..]].concat();
+    check("sweep", &arguments, &Leaves::Tables(&["sweep.csv", "sweep.json"]));
+}
+
+#[test]
+fn a_home_on_wi_fi_is_as_it_was() {
+    let usual = ["--disciplines", "fifo,fq-codel,cake", "--seeds", "3", "--duration", "20 s"];
+    let home = ["--preset", "dsl", "--wifi", "802.11n MCS 3", "--stations", "6"];
+    compare("home-wifi", &[&home[..], &usual[..]].concat());
+}
+
+#[test]
 fn a_claim_of_each_paper_is_as_it_was() {
     for claim in ["EFD-1b", "LAS-1", "BE-T1", "MSF-11", "WLAN-5"] {
         check(claim, &["reproduce", claim, "--quick", "--json"], &Leaves::Numbers);

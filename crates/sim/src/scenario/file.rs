@@ -41,6 +41,7 @@ mod tcp;
 mod topology;
 mod traffic;
 mod values;
+pub mod vary;
 mod wifi;
 
 use std::path::Path;
@@ -106,9 +107,21 @@ pub fn parse_with(
     data: &dyn DataFiles,
     overrides: &Overrides,
 ) -> Result<Scenario, ScenarioError> {
+    parse_changed(name, text, data, overrides, |_| Ok(()))
+}
+
+/// As [`parse_with`], with what `change` makes of the file before anything is built of it.
+fn parse_changed(
+    name: &str,
+    text: &str,
+    data: &dyn DataFiles,
+    overrides: &Overrides,
+    change: impl FnOnce(&mut Document) -> Result<(), Mistake>,
+) -> Result<Scenario, ScenarioError> {
     toml::from_str(text)
         .map_err(|error| Mistake::from_toml(&error))
         .and_then(|mut document: Document| {
+            change(&mut document)?;
             if let Some(duration) = overrides.duration {
                 document.duration.value.0 = duration;
             }

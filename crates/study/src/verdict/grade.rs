@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 use serde::{Serialize, Serializer};
 
 /// What load adds to the delay, as a grade.
@@ -72,5 +73,15 @@ impl fmt::Display for Grade {
 impl Serialize for Grade {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Grade {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Grade, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Grade::SCALE.iter().find(|(grade, _)| grade.name() == name);
+        found
+            .map(|(grade, _)| *grade)
+            .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&name), &"a grade"))
     }
 }

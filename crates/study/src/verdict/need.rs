@@ -1,6 +1,6 @@
 //! What people need of a link, most urgent first, and what of it they notice.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Change, Effect};
 use crate::comparison::{Comparison, DisciplineResult, TrafficResult};
@@ -8,7 +8,7 @@ use crate::measure::{Better, Quantity};
 use crate::{Sample, ranking};
 
 /// A need, most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// The worst call: its rating, R of 100.
@@ -37,6 +37,19 @@ impl Need {
             Need::PagesLoaded => Quantity::Share,
             Need::Reaction | Need::Delay | Need::Pages | Need::ShortTransfers => Quantity::Time,
             Need::LongTransfers => Quantity::Rate,
+        }
+    }
+
+    /// The [`name`](crate::measure::Measure::name) of the measure that it is decided on.
+    #[must_use]
+    pub fn metric(self) -> &'static str {
+        match self {
+            Need::Call => "call_rating",
+            Need::Reaction | Need::Delay => "delay_mean_s",
+            Need::PagesLoaded => "pages_loaded_ratio",
+            Need::Pages => "page_load_mean_s",
+            Need::ShortTransfers => "response_mean_s",
+            Need::LongTransfers => "long_goodput_bps",
         }
     }
 

@@ -20,7 +20,7 @@ use tidegate_files::Mistake;
 /// `EFD section 4.1`.
 const PAIRS: u32 = 5;
 /// `EFD section 4.1`.
-const BOTTLENECK: Rate = Rate(10_000_000);
+pub(super) const BOTTLENECK: Rate = Rate(10_000_000);
 /// `EFD section 4.1`.
 const EDGE: Rate = Rate(100_000_000);
 /// `EFD section 4.1`, of each link.
@@ -30,9 +30,9 @@ const EDGE_DELAY: Span = Span::millis(1);
 const ACCESS_DELAY: Span = Span::millis(5);
 const LAN: Rate = Rate(1_000_000_000);
 /// Between wire and a good Wi-Fi.
-const LAN_DELAY: Span = Span::millis(1);
+pub(super) const LAN_DELAY: Span = Span::millis(1);
 /// To a server in the same country.
-const SERVER_DELAY: Span = Span::millis(10);
+pub(super) const SERVER_DELAY: Span = Span::millis(10);
 
 /// Between hosts and router of the wireless cell: ours, `WLAN section III` has none.
 const WIRED: Rate = Rate(100_000_000);

@@ -102,7 +102,10 @@ impl Kept {
         let path = path.canonicalize().ok()?;
         let written = plain(&path.join(manifest::NAME))?.metadata().ok()?.modified().ok()?;
         let manifest: Manifest = serde_json::from_str(&text(&path.join(manifest::NAME))?).ok()?;
-        let head: Head = serde_json::from_str(&[comparing::JSON, sweep::JSON].iter().find_map(|name| text(&path.join(name)))?).ok()?;
+        let head: Head = serde_json::from_str(
+            &[comparing::JSON, sweep::JSON].iter().find_map(|name| text(&path.join(name)))?,
+        )
+        .ok()?;
         let own = [manifest::NAME, report::NAME].map(String::from);
         let said = head.said;
         Some(Kept {

@@ -13,6 +13,7 @@ mod packaging;
 #[cfg(unix)]
 mod recordings;
 mod running;
+mod serving;
 mod sweeps;
 
 use std::fs;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::{Bench, json, small, stderr};
+use super::{json, small, stderr};
 
 /// A map of four points, in the folder of this name.
 fn map<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {

@@ -90,7 +90,9 @@ impl Plan {
         for axis in &axes {
             let next = |place: &Vec<String>| {
                 let place = place.clone();
-                axis.values.iter().map(move |value| [&place[..], &[value.clone()]].concat())
+                axis.values
+                    .iter()
+                    .map(move |value| [&place[..], std::slice::from_ref(value)].concat())
             };
             places = places.iter().flat_map(next).collect();
         }

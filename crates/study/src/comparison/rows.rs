@@ -1,7 +1,7 @@
 //! The values of a discipline as rows, and what is measured of each kind of subject.
 
 use super::{ClassResult, DisciplineResult, LinkResult, RatioResult, TrafficResult};
-use crate::measure::{Facts, Row};
+use crate::measure::{Facts, Measure, Row};
 
 /// A kind of subject: its name in rows, and the measures of it.
 type Kind = (&'static str, fn() -> Vec<Facts>);
@@ -16,10 +16,10 @@ const RATIO: &str = "traffic ratio";
 const LINK: &str = "link";
 
 const KINDS: [Kind; 4] = [
-    (CLASS, || ClassResult::MEASURES.iter().map(|it| it.facts()).collect()),
-    (TRAFFIC, || TrafficResult::MEASURES.iter().map(|it| it.facts()).collect()),
+    (CLASS, || ClassResult::MEASURES.iter().map(Measure::facts).collect()),
+    (TRAFFIC, || TrafficResult::MEASURES.iter().map(Measure::facts).collect()),
     (RATIO, || vec![RatioResult::MEASURE.facts()]),
-    (LINK, || LinkResult::MEASURES.iter().map(|it| it.facts()).collect()),
+    (LINK, || LinkResult::MEASURES.iter().map(Measure::facts).collect()),
 ];
 
 /// What is measured of each kind of subject.

@@ -70,9 +70,9 @@ fn list(text: &mut String, sweep: &Sweep, width: usize) {
 fn values(text: &mut String, sweep: &Sweep, theme: &Theme, width: usize) {
     let unit = in_one_unit(sweep, theme);
     let column = |(place, label): (usize, &String)| {
-        let value = |point: &Point| match point.result.as_ref()?.value(place, theme) {
-            Some(row) => Some(brief(row.value / unit.factor)),
-            None => None,
+        let value = |point: &Point| {
+            let row = point.result.as_ref()?.value(place, theme)?;
+            Some(brief(row.value / unit.factor))
         };
         let cells = sweep.points.iter().map(|point| value(point).unwrap_or(NOTHING.into()));
         [label.clone()].into_iter().chain(cells).collect()

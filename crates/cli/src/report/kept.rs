@@ -27,7 +27,7 @@ pub(crate) const RUNS: &str = "/runs/";
 const BESIDE: &str = "/beside";
 /// The name of a chosen result in the address.
 const CHOSEN: &str = "run";
-/// Characters of a name that an address keeps as they are (RFC 3986, section 2.3).
+/// Characters of a name that an address keeps as they are (RFC 3986 section 2.3).
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 const NOTHING: &str = "–";

@@ -124,7 +124,7 @@ fn answer(folder: &Path, request: &Request<Incoming>) -> Response<Content> {
     };
     let uri = request.uri();
     match uri.path() {
-        "/" => page(pages::list(&folder.display().to_string(), &all, SystemTime::now())),
+        "/" => page(pages::list(&folder.display().to_string(), &all, now())),
         "/beside" => {
             let asked: Vec<_> = uri.query().unwrap_or_default().split('&').collect();
             let chosen: Vec<_> =
@@ -135,6 +135,12 @@ fn answer(folder: &Path, request: &Request<Incoming>) -> Response<Content> {
         path => file(&all, path)
             .unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "there is nothing of this name")),
     }
+}
+
+/// The time of files, for the age of results.
+#[expect(clippy::disallowed_methods, reason = "ages of files are only shown")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// The file at `/runs/NAME/FILE`, if one of the results has it.

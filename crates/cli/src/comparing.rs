@@ -17,7 +17,7 @@ use tidegate_study::manifest::{self, Manifest};
 use crate::arguments::ResultArguments;
 use crate::calls;
 use crate::failure::Failure;
-use crate::folder::ResultFolder;
+use crate::folder::{CSV, JSON, ResultFolder};
 use crate::inputs::Input;
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
@@ -26,11 +26,6 @@ use crate::report;
 use crate::rows::{Names, RowWriter, Table};
 use crate::serve;
 use tidegate_study::machine;
-
-/// The file of means and intervals.
-pub(crate) const CSV: &str = "summary.csv";
-/// The same with the points of plots; `--json` prints it.
-pub(crate) const JSON: &str = "summary.json";
 
 /// What can be compared, and how its results look.
 pub(crate) trait Compared: Study {

@@ -16,6 +16,12 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::rows::Table;
 
+/// The file of means and intervals.
+pub(crate) const CSV: &str = "summary.csv";
+/// The same with the points of plots; `--json` prints it.
+pub(crate) const JSON: &str = "summary.json";
+/// What a sweep has in its place.
+pub(crate) const SWEEP: &str = "sweep.json";
 /// The place of the rows of unfinished runs.
 const PARTS: &str = ".parts";
 

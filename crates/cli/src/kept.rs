@@ -14,8 +14,8 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use tidegate_study::manifest::{self, Manifest};
 
-use crate::comparing;
-use crate::{report, sweep};
+use crate::folder::{CSV, JSON, SWEEP};
+use crate::report;
 
 /// The folder of figures in each folder of results.
 pub(crate) const PLOTS: &str = "plots";
@@ -102,10 +102,9 @@ impl Kept {
         let path = path.canonicalize().ok()?;
         let written = plain(&path.join(manifest::NAME))?.metadata().ok()?.modified().ok()?;
         let manifest: Manifest = serde_json::from_str(&text(&path.join(manifest::NAME))?).ok()?;
-        let head: Head = serde_json::from_str(
-            &[comparing::JSON, sweep::JSON].iter().find_map(|name| text(&path.join(name)))?,
-        )
-        .ok()?;
+        let head: Head =
+            serde_json::from_str(&[JSON, SWEEP].iter().find_map(|name| text(&path.join(name)))?)
+                .ok()?;
         let own = [manifest::NAME, report::NAME].map(String::from);
         let said = head.said;
         Some(Kept {
@@ -158,7 +157,7 @@ impl Kept {
 
     /// Its numbers, in the order of the file.
     pub(crate) fn numbers(&self) -> Vec<Number> {
-        let text = text(&self.path.join(comparing::CSV)).unwrap_or_default();
+        let text = text(&self.path.join(CSV)).unwrap_or_default();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         reader.deserialize().filter_map(Result::ok).collect()
     }

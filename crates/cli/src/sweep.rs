@@ -23,7 +23,7 @@ use crate::arguments::SweepArguments;
 use crate::builtin::SCENARIOS;
 use crate::compare::overrides;
 use crate::failure::Failure;
-use crate::folder::ResultFolder;
+use crate::folder::{ResultFolder, SWEEP};
 use crate::inputs::Input;
 use crate::interrupt::stop_flag;
 use crate::output::{self, json, print};
@@ -34,8 +34,6 @@ use crate::{describe, home, serve};
 
 /// The values of every measure at every point.
 const CSV: &str = "sweep.csv";
-/// The same with the verdicts; `--json` prints it.
-pub(crate) const JSON: &str = "sweep.json";
 /// The finished points.
 const POINTS: &str = "points";
 /// Columns of a terminal that does not say how many it has.
@@ -107,14 +105,14 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<(), Failure> {
     let measure = arguments.measure.as_deref().or(sweep.most_urgent()).unwrap_or_default();
     let document = json(&sweep);
     folder.write(CSV, &csv(&sweep))?;
-    folder.write(JSON, document.as_bytes())?;
+    folder.write(SWEEP, document.as_bytes())?;
     manifest.partial = sweep.partial();
     let provenance = provenance(&base, &manifest, &sweep);
     report::sweep::write(folder.path(), &sweep, measure, &provenance)
         .map_err(|reason| Failure::unwritable(&folder.path().join(report::NAME), &reason))?;
     manifest.made.wall_s = begun.elapsed().as_secs_f64();
     manifest
-        .note_results(folder.path(), [CSV, JSON, report::NAME])
+        .note_results(folder.path(), [CSV, SWEEP, report::NAME])
         .map_err(|(name, reason)| Failure::unwritable(&folder.path().join(name), &reason))?;
     let whole = SweepManifest { manifest: &manifest, over: plan.axes() };
     folder.write(manifest::NAME, json(&whole).as_bytes())?;

@@ -351,7 +351,7 @@ mod tests {
         let told = |seconds| ago(Duration::from_secs(seconds));
         assert_eq!(
             [0, 59, 60, 7_200, 90_000].map(told),
-            ["just now", "just now", "1 minute ago", "2 hours ago", "1 day ago"]
+            ["just now", "just now", "1\u{a0}minute ago", "2\u{a0}hours ago", "1\u{a0}day ago"]
         );
     }
 

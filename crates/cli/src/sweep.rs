@@ -178,7 +178,7 @@ fn provenance(base: &Scenario, manifest: &Manifest, sweep: &Sweep) -> Provenance
     let disciplines = manifest.contenders.iter().map(|it| it.label.as_str()).collect::<Vec<_>>();
     let files = [
         (CSV, "every measure at every point: value, interval and number of runs"),
-        (JSON, "the same, with the verdict on each point"),
+        (SWEEP, "the same, with the verdict on each point"),
         (manifest::NAME, "the inputs from which all of this was computed"),
     ];
     Provenance {

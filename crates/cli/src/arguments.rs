@@ -1,6 +1,7 @@
 //! The command line, defined once: help, manual pages and completions come from it.
 
 mod gateway;
+mod sweep;
 mod wifi;
 
 use std::net::IpAddr;
@@ -13,13 +14,13 @@ use clap_complete::Shell;
 use tidegate_core::buffer::Limit;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
 use tidegate_sim::scenario::DisciplineChoice;
-use tidegate_study::sweep::Axis;
 
 pub(crate) use self::gateway::{
     GatewayCheckArguments, GatewayCommand, GatewayPlanArguments, GatewayReloadArguments,
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
 };
 
+pub(crate) use self::sweep::SweepArguments;
 pub(crate) use self::wifi::Wifi;
 
 /// Which queue discipline should I run on my congested link, and what will my users notice?
@@ -197,44 +198,6 @@ pub(crate) struct ResultArguments {
     #[arg(long)]
     pub(crate) json: bool,
 }
-
-#[derive(Args, Debug)]
-#[command(after_help = SWEEP_HELP)]
-pub(crate) struct SweepArguments {
-    /// Scenario file, or the name of a built-in one [default: household]
-    #[arg(value_name = "SCENARIO")]
-    pub(crate) scenario: Option<PathBuf>,
-    /// A key of the scenario with its values, once or twice: KEY=VALUE,VALUE,... or
-    /// KEY=FROM..TO:N
-    #[arg(long, value_name = "KEY=VALUES", required_unless_present = "print")]
-    pub(crate) over: Vec<Axis>,
-    /// The measure to print, by its name in sweep.csv [default: that of the most urgent need]
-    #[arg(long, value_name = "METRIC")]
-    pub(crate) measure: Option<String>,
-    #[command(flatten)]
-    pub(crate) link: LinkArguments,
-    #[command(flatten)]
-    pub(crate) runs: RunArguments,
-    #[command(flatten)]
-    pub(crate) results: ResultArguments,
-}
-
-const SWEEP_HELP: &str = "\
-Examples:
-  tidegate sweep --down '50 Mbit/s' --up '10 Mbit/s' --over 'rate=2 Mbit/s..200 Mbit/s:5'
-  tidegate sweep --preset dsl --over 'rtt=10 ms,50 ms,300 ms' --over 'buffer=20 ms,200 ms,1 s'
-  tidegate sweep office --over load=0.5,1,1.5 --seeds 3 --out my-sweep
-  tidegate sweep my.toml --over access.hosts=2..16:4 --over tcp.profile=today,papers
-
-A key is a path in the scenario's file, for example access.down or traffic.pages.web.load; an entry
-of a list goes by its name or number. Four names stand for what most scenarios have: rate (of the
-first tested link; other tested links keep their proportion), rtt (to the nearest server), load (a
-factor on what begins at random) and buffer (of each tested link). A range from FROM to TO has equal
-steps, or equal ratios where TO is ten times FROM or more.
-
-The output folder receives report.html with its maps, sweep.csv, sweep.json (what --json prints),
-manifest.json and points, the finished points. Ctrl-C keeps these, and the same command with the
-same --out continues.";
 
 #[derive(Args, Debug)]
 #[command(after_help = REPLAY_HELP)]

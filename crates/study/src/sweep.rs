@@ -61,6 +61,9 @@ pub use axis::{Axis, AxisError, Scale};
 /// A thread that panics ends the program.
 const POISON: &str = "no thread panics while it holds this lock";
 
+/// More points than anybody waits for; each is a scenario in memory, with its data.
+const MOST_POINTS: usize = 1_000;
+
 /// The points of a sweep, checked, before anything has run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -73,7 +76,8 @@ impl Plan {
     /// The points of `axes`, each of which `read` makes of its settings.
     ///
     /// # Errors
-    /// The first error of `read`, point by point; and a key that is given twice.
+    /// The first error of `read`, point by point; a key that is given twice; and more than
+    /// 1000 points.
     pub fn of(
         axes: Vec<Axis>,
         mut read: impl FnMut(&[Setting]) -> Result<Scenario, SettingError>,
@@ -84,6 +88,14 @@ impl Plan {
                 key: last.key.clone(),
                 found: "the same key twice".into(),
                 expected: "each once, with all its values".into(),
+            });
+        }
+        let count: usize = axes.iter().map(|axis| axis.values.len()).product();
+        if let (true, Some(last)) = (count > MOST_POINTS, axes.last()) {
+            return Err(SettingError {
+                key: last.key.clone(),
+                found: format!("{count} points in all"),
+                expected: format!("at most {MOST_POINTS}"),
             });
         }
         let mut places: Vec<Vec<String>> = vec![Vec::new()];

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tidegate_sim::scenario::file::vary::SHORT;
 use tidegate_study::sweep::Axis;
 
 use super::{LinkArguments, ResultArguments, RunArguments};
 
 #[derive(Args, Debug)]
-#[command(after_help = SWEEP_HELP)]
+#[command(after_help = help())]
 pub(crate) struct SweepArguments {
     /// Scenario file, or the name of a built-in one [default: household]
     #[arg(value_name = "SCENARIO")]
@@ -28,7 +29,7 @@ pub(crate) struct SweepArguments {
     pub(crate) results: ResultArguments,
 }
 
-const SWEEP_HELP: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   tidegate sweep --down '50 Mbit/s' --up '10 Mbit/s' --over 'rate=2 Mbit/s..200 Mbit/s:5'
   tidegate sweep --preset dsl --over 'rtt=10 ms,50 ms,300 ms' --over 'buffer=20 ms,200 ms,1 s'
@@ -36,11 +37,18 @@ Examples:
   tidegate sweep my.toml --over access.hosts=2..16:4 --over tcp.profile=today,papers
 
 A key is a path in the scenario's file, for example access.down or traffic.pages.web.load; an entry
-of a list goes by its name or number. Four names stand for what most scenarios have: rate (of the
-first tested link; other tested links keep their proportion), rtt (to the nearest server), load (a
-factor on what begins at random) and buffer (of each tested link). A range from FROM to TO has equal
-steps, or equal ratios where TO is ten times FROM or more.
+of a list goes by its name or number. These names stand for what most scenarios have:
+";
+
+const FILES: &str = "
+A range from FROM to TO has equal steps, or equal ratios where TO is ten times FROM or more.
 
 The output folder receives report.html with its maps, sweep.csv, sweep.json (what --json prints),
 manifest.json and points, the finished points. Ctrl-C keeps these, and the same command with the
-same --out continues.";
+same --out continues.
+Exit code: 0 success, 2 wrong command line or scenario, 130 interrupted.";
+
+fn help() -> String {
+    let short = SHORT.iter().map(|it| format!("  {:6}  {}\n", it.name, it.help));
+    format!("{EXAMPLES}{}{FILES}", short.collect::<String>())
+}

@@ -1,6 +1,7 @@
 //! Sweeps as people and scripts see them.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -153,5 +154,21 @@ fn an_interrupted_sweep_keeps_its_points_and_continues() {
             bench.bytes(&format!("o/{name}")) == bench.bytes(&format!("whole/{name}")),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn the_help_and_the_page_have_the_same_short_names() {
+    let help = small("sweep-help").good(&["sweep", "--help"]);
+    let names = help.lines().skip_while(|line| !line.contains("These names stand")).skip(1);
+    let names: Vec<_> = names
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.strip_prefix("  ")?.split_once("  ").map(|(name, _)| name.trim()))
+        .collect();
+    assert!(names.len() > 3, "{help}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweep.md");
+    let page = fs::read_to_string(page).unwrap();
+    for name in names {
+        assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
     }
 }

@@ -97,4 +97,6 @@ fn everything_is_checked_before_anything_runs() {
     let error = |axes: &[&str]| plan(axes).unwrap_err().to_string();
     assert!(error(&["rate=2 Mbit/s,0 Mbit/s"]).starts_with("rate: found '0 Mbit/s'"));
     assert!(error(&["rate=2 Mbit/s", "rate=3 Mbit/s"]).contains("the same key twice"));
+    let many = error(&["rate=1 Mbit/s..9 Mbit/s:40", "dumbbell.pairs=10..99:50"]);
+    assert_eq!(many, "dumbbell.pairs: found 2000 points in all, expected at most 1000");
 }

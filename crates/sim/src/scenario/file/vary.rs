@@ -87,8 +87,7 @@ pub const SHORT: &[Short] = &[
     },
     Short {
         name: "rtt",
-        help: "round trip to the nearest server while the network is empty; servers farther \
-               away stay as much farther",
+        help: "round trip to the nearest server while the network is empty; others stay farther",
         apply: set_rtt,
     },
     Short {
@@ -132,6 +131,11 @@ pub fn parse(
         .parse()
         .map_err(|_| failed(name, Wrong("no TOML".into(), "a scenario that can be read".into())))?;
     for Setting { key, value } in &keys {
+        // An override would make all its values one.
+        if key == "duration" && overrides.duration.is_some() {
+            let expected = "another key, since the duration is given for all points";
+            return Err(failed(key, Wrong(format!("'{value}'"), expected.into())));
+        }
         set(&mut edited, key, value).map_err(|wrong| failed(key, wrong))?;
     }
     let mut refused = None;

@@ -120,3 +120,11 @@ fn errors_name_the_key_what_was_found_and_what_was_expected() {
         assert!(message.starts_with(expected), "{key} = {value}: {message}");
     }
 }
+
+#[test]
+fn a_key_that_an_override_would_hide_is_refused() {
+    let settings = [Setting { key: "duration".into(), value: "20 s".into() }];
+    let overrides = Overrides { duration: Some(Span::seconds(5)), ..Overrides::default() };
+    let error = parse("t", HOME, &Folder(".".into()), &overrides, &settings).unwrap_err();
+    assert!(error.to_string().starts_with("duration: found '20 s', expected another key"));
+}

@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -66,11 +66,12 @@ fn unreadable(folder: &Path, reason: &io::Error) -> Failure {
 /// Serves the results in `folder` until interrupted; a browser is shown those called `first`,
 /// or the list.
 fn serve(folder: &Path, port: u16, first: Option<&str>) -> Result<(), Failure> {
-    let found = kept::all(folder).map_err(|reason| unreadable(folder, &reason))?;
+    let folder = folder.canonicalize().map_err(|reason| unreadable(folder, &reason))?;
+    let found = kept::all(&folder).map_err(|reason| unreadable(&folder, &reason))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed = |reason: io::Error| Failure::Other(reason.to_string());
-    let folder: Rc<PathBuf> = Rc::new(folder.into());
+    let folder = Rc::new(folder);
     LocalSet::new().block_on(&runtime.map_err(failed)?, async move {
         let listener = TcpListener::bind(address).await.map_err(|reason| {
             Failure::Input(format!("--port {port}: cannot be listened at: {reason}"))

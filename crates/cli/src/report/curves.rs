@@ -158,6 +158,7 @@ fn chart(left: &Left, until: Span) -> Drawing {
         y: Axis::linear("Best-effort traffic", Quantity::Size, most).rounded(),
         lines,
         key: Key::Above,
+        below: None,
         stepped: false,
     }
     .draw()

@@ -7,6 +7,7 @@ use tidegate_study::comparison::{
 use tidegate_study::measure::{self, Better, Measure, Value};
 use tidegate_study::{Centre, Sample, ranking};
 
+use super::figures::distributions::is_known;
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
 use super::number::{
@@ -339,12 +340,14 @@ fn discipline_columns(comparison: &Comparison, first: &str) -> Vec<Element> {
 }
 
 fn quantiles(comparison: &Comparison) -> Table {
-    const FRACTIONS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-    let group = |heading: String, of: &dyn Fn(&DisciplineResult) -> Vec<DistributionPoint>| {
+    const FRACTIONS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+    type Counted = (Vec<DistributionPoint>, u64);
+    let group = |heading: String, of: &dyn Fn(&DisciplineResult) -> Counted| {
         let distributions: Vec<_> = comparison.disciplines.iter().map(of).collect();
         let row = |fraction: f64| {
-            let cell_of = |points: &Vec<DistributionPoint>| {
+            let cell_of = |(points, values): &Counted| {
                 let point = points.iter().find(|point| point.fraction >= fraction - 1e-12);
+                let point = point.filter(|_| is_known(fraction, *values));
                 cell(point.map_or(NOTHING.into(), |point| {
                     let unit = Quantity::Time.unit(point.at_s);
                     unit.behind(&significant(point.at_s / unit.factor, 3))
@@ -356,28 +359,31 @@ fn quantiles(comparison: &Comparison) -> Table {
         (heading, FRACTIONS.into_iter().map(row).collect())
     };
     let mut groups =
-        vec![group("Response time of short transfers".into(), &|d| d.short_distribution.clone())];
+        vec![group("Response time of short transfers".into(), &|d| {
+            (d.short_distribution.clone(), d.short.completed)
+        })];
     groups.extend(sources(comparison, |source| source.pages.is_some()).into_iter().map(
         |(index, name)| {
             group(format!("Time of a page of ‘{name}’"), &|d| {
                 let pages = d.traffic.get(index).and_then(|source| source.pages.as_ref());
-                pages.map(|pages| pages.load_distribution.clone()).unwrap_or_default()
+                pages.map(|it| (it.load_distribution.clone(), it.completed)).unwrap_or_default()
             })
         },
     ));
     groups.extend(sources(comparison, |source| source.datagrams).into_iter().map(
         |(index, name)| {
             group(format!("Delay of ‘{name}’"), &|d| {
-                d.traffic
-                    .get(index)
-                    .map(|source| source.delay_distribution.clone())
-                    .unwrap_or_default()
+                let source = d.traffic.get(index);
+                source.map(|it| (it.delay_distribution.clone(), it.arrived)).unwrap_or_default()
             })
         },
     ));
     Table {
         id: "table-quantiles",
-        note: "The time within which this many of 100 had arrived, all seeds together.".into(),
+        note: format!(
+            "The time within which this part had arrived, all seeds together. {NOTHING} marks \
+             what fewer than ten values lie beyond: too few to tell."
+        ),
         columns: discipline_columns(comparison, "Part"),
         groups,
     }

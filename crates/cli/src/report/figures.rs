@@ -30,6 +30,13 @@ pub(super) struct Figure {
     pub(super) plot: Result<Drawing, String>,
 }
 
+impl Figure {
+    /// The id of its place on the page.
+    pub(super) fn anchor(&self) -> String {
+        format!("figure-{}", self.id)
+    }
+}
+
 /// All figures, in their order.
 pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     let mut figures = Vec::new();

@@ -18,6 +18,9 @@ use super::plot::swatch;
 /// Shown where nothing was measured.
 const NOTHING: &str = "–";
 
+/// With more columns than these, intervals stand below their values, so that the table fits.
+const MOST_IN_A_LINE: usize = 6;
+
 /// A table in groups of rows.
 pub(super) struct Table {
     pub(super) id: &'static str,
@@ -33,7 +36,9 @@ impl Table {
         let group = |(heading, rows): (String, Vec<Vec<Element>>)| {
             let heading = (!heading.is_empty()).then(|| {
                 let cell = element("th").with("scope", "rowgroup").with("colspan", width);
-                element("tr").class("group").child(cell.text(heading))
+                // What is inside stays in sight when the table scrolls.
+                let heading = element("span").text(heading);
+                element("tr").class("group").child(cell.child(heading))
             });
             element("tbody")
                 .children(heading)
@@ -43,6 +48,7 @@ impl Table {
         let table = element("table")
             .with("id", self.id)
             .with("aria-describedby", &note)
+            .class(if width > MOST_IN_A_LINE { "many" } else { "" })
             .child(element("thead").child(head))
             .children(self.groups.into_iter().map(group));
         // Wide tables scroll by themselves, and by keyboard too.
@@ -53,8 +59,12 @@ impl Table {
     }
 }
 
-fn column(text: impl Into<String>) -> Element {
-    element("th").with("scope", "col").text(text)
+/// The head of a column. One without words heads nothing: the corner above the heads of rows.
+pub(super) fn column(text: impl Into<String>) -> Element {
+    match text.into() {
+        corner if corner.is_empty() => element("td"),
+        text => element("th").with("scope", "col").text(text),
+    }
 }
 
 pub(super) fn cell(text: impl Into<String>) -> Element {
@@ -127,10 +137,11 @@ pub(super) fn side_by_side(
     seeds: usize,
     rows: Vec<(String, Vec<MainRow<'_>>)>,
 ) -> Element {
-    let names = labels
-        .iter()
-        .enumerate()
-        .map(|(style, label)| column("").child(swatch(style)).child(element("br")).text(*label));
+    let name = |(style, label): (usize, &&str)| {
+        let name = element("th").with("scope", "col").child(swatch(style));
+        name.child(element("br")).text(*label)
+    };
+    let names = labels.iter().enumerate().map(name);
     let groups = rows.into_iter().filter_map(|(heading, rows)| {
         let known = |row: &MainRow<'_>| row.values.iter().any(Option::is_some);
         let rows: Vec<_> = rows.into_iter().filter(known).map(|it| it.cells()).collect();
@@ -358,10 +369,9 @@ fn quantiles(comparison: &Comparison) -> Table {
         };
         (heading, FRACTIONS.into_iter().map(row).collect())
     };
-    let mut groups =
-        vec![group("Response time of short transfers".into(), &|d| {
-            (d.short_distribution.clone(), d.short.completed)
-        })];
+    let mut groups = vec![group("Response time of short transfers".into(), &|d| {
+        (d.short_distribution.clone(), d.short.completed)
+    })];
     groups.extend(sources(comparison, |source| source.pages.is_some()).into_iter().map(
         |(index, name)| {
             group(format!("Time of a page of ‘{name}’"), &|d| {

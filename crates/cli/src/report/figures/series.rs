@@ -13,6 +13,9 @@ use crate::report::plot::{Axis, Panel, PanelChart, Reference};
 /// When the largest values of two disciplines are this many times apart, a
 /// linear axis shows only one of them.
 const LOG_FROM: f64 = 20.0;
+/// The line of a link's rate stays clear of the edge.
+const HEADROOM: f64 = 1.05;
+
 /// What is drawn over time, and the smallest value that a logarithmic axis distinguishes from
 /// zero.
 #[derive(Clone, Copy)]
@@ -40,9 +43,7 @@ pub(super) fn queues(comparison: &Comparison) -> Vec<Figure> {
             let chart = over_time(comparison, *index, QUEUE, "nothing queued", |point| {
                 point.backlog_s.unwrap_or(0.0)
             });
-            let what = "How long the link takes to send what waits in front of it: so long a \
-                        packet waits that comes when all others";
-            (chart, format!("{what} are ahead of it. ‘{}’", link.name))
+            (chart, format!("How long ‘{}’ takes to send what waits in front of it", link.name))
         } else {
             let chart = over_time(comparison, *index, PACKETS, "nothing queued", |point| {
                 f64::from(point.packets)
@@ -50,7 +51,8 @@ pub(super) fn queues(comparison: &Comparison) -> Vec<Figure> {
             (chart, format!("Packets waiting in front of ‘{}’", link.name))
         };
         let title = format!("Queue over time{}", of_which("at", &link.name, links.len()));
-        let caption = format!("{what}, sampled in the run with {}.", first_seed(comparison));
+        let last = if is_timed { " A packet waits that long if it has to leave last." } else { "" };
+        let caption = format!("{what}, sampled in the run with {}.{last}", first_seed(comparison));
         figure(id("queue", &link.name), title, caption, &chart)
     };
     links.iter().map(figure).collect()
@@ -75,14 +77,18 @@ pub(super) fn carried(comparison: &Comparison) -> Vec<Figure> {
         let rates = panels.iter().flat_map(|panel| panel.series.iter().flatten()).chain(could);
         let most = rates.map(|(_, rate)| *rate).fold(0.0, f64::max);
         let beside = match &reference {
-            Some(_) => "Where it stays below the dashed line, the link was idle for a part of the \
-                        time.",
-            None => "What a wireless link could carry depends on who else wants the medium, and \
-                     is not drawn.",
+            Some(_) => {
+                "Where it stays below the dashed line, the link was idle for a part of the \
+                        time."
+            }
+            None => {
+                "What a wireless link could carry depends on who else wants the medium, and \
+                     is not drawn."
+            }
         };
         let chart = PanelChart {
             x: time(comparison),
-            y: Axis::linear("Throughput", Quantity::Rate, most).rounded(),
+            y: Axis::linear("Throughput", Quantity::Rate, most * HEADROOM).rounded(),
             panels,
             stepped: true,
             filled: true,
@@ -146,9 +152,11 @@ pub(super) fn flow_tables(comparison: &Comparison) -> Vec<Figure> {
 
 /// All samples of a link.
 fn points(comparison: &Comparison, link: usize) -> impl Iterator<Item = &LinkPoint> {
-    comparison.disciplines.iter().filter_map(move |it| it.links.get(link)).flat_map(|link| {
-        &link.over_time
-    })
+    comparison
+        .disciplines
+        .iter()
+        .filter_map(move |it| it.links.get(link))
+        .flat_map(|link| &link.over_time)
 }
 
 fn first_seed(comparison: &Comparison) -> String {
@@ -227,8 +235,7 @@ pub(super) fn followed(comparison: &Comparison) -> Vec<Figure> {
         let most = points.map(|(_, rate)| *rate).fold(0.0, f64::max);
         let y = Axis::linear("Throughput", Quantity::Rate, most).rounded();
         let x = time(comparison);
-        let chart =
-            PanelChart { x, y, panels, stepped: true, filled: false, reference: None };
+        let chart = PanelChart { x, y, panels, stepped: true, filled: false, reference: None };
         let which = if most_flows > MOST_FLOWS {
             format!("the first {MOST_FLOWS} of {most_flows} flows")
         } else {

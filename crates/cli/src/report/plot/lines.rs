@@ -1,8 +1,8 @@
 //! Several lines over the same two axes.
 
 use super::{
-    Area, Axis, Drawing, LEADING, WIDTH, band, colour, cut, key, label, marker, rule, steps, stroke,
-    text_width,
+    Area, Axis, Drawing, LEADING, WIDTH, band, colour, cut, key, label, marker, rule, steps,
+    stroke, text_width,
 };
 use crate::report::markup::{Element, element};
 
@@ -58,7 +58,7 @@ const BETWEEN_MARKERS: f64 = 110.0;
 impl LineChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
         let drawn: Vec<&Line> = self.lines.iter().filter(|line| !line.points.is_empty()).collect();
-        let left = 66.0;
+        let left = 74.0;
         let entries: Vec<_> = drawn.iter().map(|line| (line.style, line.label.as_str())).collect();
         let (mut content, top) = match self.key {
             Key::Above => key(&entries, left),

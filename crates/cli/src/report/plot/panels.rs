@@ -2,7 +2,8 @@
 //! would hide each other in one plot.
 
 use super::{
-    Area, Axis, Drawing, LEADING, SAMPLE, WIDTH, band, colour, cut, label, marker, path, rule, steps,
+    Area, Axis, Drawing, LEADING, SAMPLE, WIDTH, band, colour, cut, label, marker, path, rule,
+    steps,
 };
 use crate::report::markup::{Element, element};
 
@@ -44,9 +45,9 @@ pub(in crate::report) struct Reference {
 
 const COLUMNS: usize = 2;
 const HEIGHT: f64 = 104.0;
-const LEFT: f64 = 66.0;
+const LEFT: f64 = 74.0;
 const RIGHT: f64 = 20.0;
-const BETWEEN: f64 = 28.0;
+const BETWEEN: f64 = 40.0;
 
 impl PanelChart {
     pub(in crate::report) fn draw(&self) -> Drawing {

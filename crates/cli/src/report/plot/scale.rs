@@ -18,7 +18,9 @@ enum Kind {
     Log,
     /// The logarithm of a small value more than the value: like `Log`, but with a
     /// position for zero.
-    LogFromZero { small: f64 },
+    LogFromZero {
+        small: f64,
+    },
 }
 
 /// The positions of the lines and numbers of an axis, in the quantity's first unit.

@@ -53,18 +53,12 @@ pub(super) fn section(results: Results, figures: &[Figure]) -> (Element, Mention
     );
     let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
     let lead = lead(results);
-    let mut leading = lead.iter();
-    let section = match leading.next() {
-        Some((_, first)) => page::finding("summary", "Summary", first),
-        None => page::section("summary", "Summary"),
-    };
-    // The heading stays free of links.
-    let rest: Vec<_> = leading.map(|(_, sentence)| sentence.as_str()).collect();
+    let said: Vec<_> = lead.iter().map(|(_, sentence)| sentence.as_str()).collect();
     let about = lead.iter().filter_map(|(id, _)| figures.iter().position(|it| it.id == *id));
     let about: Vec<_> = about.collect();
-    let sentence = element("p").child(element("strong").text(rest.join(" ")));
+    let sentence = element("p").child(element("strong").text(said.join(" ")));
     let sentence = (!lead.is_empty()).then(|| mentions.said(sentence, &about, figures));
-    let section = section
+    let section = page::section("summary", "Summary")
         .children(sentence)
         .child(page::paragraph(intro))
         .child(page::sentences(&summaries, baseline));

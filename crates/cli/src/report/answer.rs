@@ -26,17 +26,28 @@ pub(crate) struct Words {
     #[serde(serialize_with = "plain_if_any")]
     pub(crate) grade: Option<String>,
     /// What is better but cannot be run, and what to leave alone.
-    #[serde(serialize_with = "all_plain")]
-    pub(crate) asides: Vec<String>,
+    pub(crate) asides: Vec<Aside>,
 }
 
-/// A change in words.
+/// What a sentence is about: needs with their sources.
+pub(crate) type About = Vec<(Need, String)>;
+
+/// A change in words, or several that are not clear.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Point {
     pub(crate) effect: Effect,
-    /// The need and the source; `None` for several together.
     #[serde(skip)]
-    pub(crate) about: Option<(Need, String)>,
+    pub(crate) about: About,
+    #[serde(serialize_with = "plain")]
+    pub(crate) text: String,
+}
+
+/// A sentence that follows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Aside {
+    #[serde(skip)]
+    pub(crate) about: About,
     #[serde(serialize_with = "plain")]
     pub(crate) text: String,
 }
@@ -48,10 +59,6 @@ fn plain<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
 
 fn plain_if_any<S: Serializer>(text: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
     text.as_deref().map(broken).serialize(to)
-}
-
-fn all_plain<S: Serializer>(texts: &[String], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(texts.iter().map(|text| broken(text)))
 }
 
 fn broken(text: &str) -> String {
@@ -71,22 +78,27 @@ pub(crate) fn words(verdict: &Verdict) -> Words {
         .partition(|change| change.effect == Effect::Unclear);
     let point = |change: &&Change| Point {
         effect: change.effect,
-        about: Some((change.need, change.source.clone())),
+        about: about(&[*change]),
         text: clause(change, &run, now.first()),
     };
     let mut points: Vec<_> = clear.iter().map(point).collect();
     if !unclear.is_empty() {
         let subjects: Vec<_> = unclear.iter().map(|it| subject(it, now.first())).collect();
         let text = format!("no clear difference in {}", listed(&subjects));
-        points.push(Point { effect: Effect::Unclear, about: None, text });
+        points.push(Point { effect: Effect::Unclear, about: about(&unclear), text });
     }
     let mut asides = Vec::new();
     asides.extend(simulated_only(verdict, &now));
     asides.extend(verdict.avoid.iter().map(|it| {
         let label = std::slice::from_ref(&it.label);
-        format!("Not {}: {}.", it.label, clause(&it.change, &calls(label), now.first()))
+        let text = format!("Not {}: {}.", it.label, clause(&it.change, &calls(label), now.first()));
+        Aside { about: about(&[&it.change]), text }
     }));
     Words { headline: headline(verdict), points, grade: grade(verdict), asides }
+}
+
+fn about(changes: &[&Change]) -> About {
+    changes.iter().map(|it| (it.need, it.source.clone())).collect()
 }
 
 /// The changes that say something to somebody who has read those before.
@@ -175,7 +187,7 @@ pub(super) fn either(labels: &[String]) -> String {
 }
 
 /// What is better than all that can be run.
-fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<String> {
+fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<Aside> {
     if verdict.simulated_only.is_empty() {
         return None;
     }
@@ -183,9 +195,9 @@ fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<String> {
     let calls: Vec<Call> = verdict.simulated_only.iter().filter_map(of_label).collect();
     let reference = verdict.run.first().filter(|_| verdict.answer == Answer::Run);
     let call = reference.and_then(of_label).or(now.first().cloned());
+    let changes = worth_saying(&verdict.simulated_only_changes);
     let of = |effect| -> Vec<String> {
-        let changes = worth_saying(&verdict.simulated_only_changes);
-        let changes = changes.into_iter().filter(|it| it.effect == effect);
+        let changes = changes.iter().filter(|it| it.effect == effect);
         changes.map(|it| clause(it, &calls, call.as_ref())).collect()
     };
     let (gains, prices) = (of(Effect::Gain), of(Effect::Price));
@@ -201,7 +213,9 @@ fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<String> {
     if !prices.is_empty() {
         text.push_str(&format!("; but {}", listed(&prices)));
     }
-    Some(text + ".")
+    let told = |it: &&Change| matches!(it.effect, Effect::Gain | Effect::Price);
+    let told: Vec<_> = changes.into_iter().filter(told).collect();
+    Some(Aside { about: about(&told), text: text + "." })
 }
 
 /// The latency under load, now and then.
@@ -408,7 +422,8 @@ impl Words {
             };
             add(mark, &point.text);
         }
-        self.grade.iter().chain(&self.asides).for_each(|it| add("", it));
+        let asides = self.asides.iter().map(|it| &it.text);
+        self.grade.iter().chain(asides).for_each(|it| add("", it));
         text
     }
 }

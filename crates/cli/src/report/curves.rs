@@ -47,10 +47,8 @@ pub(crate) fn write(directory: &Path, analysis: &Analysis) -> io::Result<()> {
 
 fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     let title = format!("{}: promises and what they leave", analysis.name);
-    let class = if analysis.outcome.is_ok() { "gain" } else { "loss" };
-    let verdict = element("strong").class(class).text(tables::verdict(analysis));
-    let header =
-        element("header").child(element("h1").text(&title)).child(element("p").child(verdict));
+    let header = element("header").child(element("h1").text(&title));
+    let verdict = page::finding("verdict", "Verdict", &tables::verdict(analysis));
     let draw = |figure: &Figure| {
         let plot = figure.drawing.inline(figure.id, &figure.title, figure.caption);
         element("figure")
@@ -70,6 +68,7 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
         )))
         .child(scrolling(element("pre").text(analysis.contracts.to_string())));
     let main = element("main")
+        .child(verdict)
         .children(tables::of(analysis).iter().map(table))
         .children(plots)
         .child(reproduction);
@@ -158,6 +157,7 @@ fn chart(left: &Left, until: Span) -> Drawing {
         y: Axis::linear("Best-effort traffic", Quantity::Size, most).rounded(),
         lines,
         key: Key::Above,
+        below: None,
         stepped: false,
     }
     .draw()

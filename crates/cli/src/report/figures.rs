@@ -8,11 +8,11 @@
 pub(super) mod distributions;
 mod series;
 pub(super) mod shares;
+mod sizes;
 
 use tidegate_study::comparison::{Comparison, LinkResult, TrafficResult};
 
-use super::number::Quantity;
-use super::plot::{Axis, Drawing, Key, Line, LineChart};
+use super::plot::{Drawing, Line};
 
 /// A figure with its title, caption and description.
 #[derive(Clone, Debug)]
@@ -30,6 +30,13 @@ pub(super) struct Figure {
     pub(super) plot: Result<Drawing, String>,
 }
 
+impl Figure {
+    /// The id of its place on the page.
+    pub(super) fn anchor(&self) -> String {
+        format!("figure-{}", self.id)
+    }
+}
+
 /// All figures, in their order.
 pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     let mut figures = Vec::new();
@@ -38,13 +45,14 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     let started: u64 = comparison.disciplines.iter().map(|d| d.all.started).sum();
     let endless = sources().any(|source| source.started > 0) && started == 0;
     if !(only_datagrams || endless) {
-        figures.push(response_by_size(comparison));
+        figures.extend(sizes::response_by_size(comparison));
         figures.push(distributions::short_transfers(comparison));
     }
     figures.extend(distributions::page_loads(comparison));
     figures.extend(shares::throughput(comparison));
     figures.extend(shares::loss(comparison));
     figures.extend(series::queues(comparison));
+    figures.extend(series::carried(comparison));
     figures.extend(series::flow_tables(comparison));
     figures.extend(series::followed(comparison));
     figures.extend(shares::fairness(comparison));
@@ -129,57 +137,4 @@ pub(super) fn listed<T: AsRef<str>>(words: &[T]) -> String {
 fn labels(comparison: &Comparison) -> String {
     let labels: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
     listed(&labels)
-}
-
-fn response_by_size(comparison: &Comparison) -> Figure {
-    let line = |(style, discipline): (usize, &_)| {
-        let discipline: &tidegate_study::comparison::DisciplineResult = discipline;
-        let points = || {
-            let bins = discipline.response_by_size.iter();
-            // The middle of a bin, as the logarithmic axis sees it.
-            bins.map(|bin| ((bin.from_bytes * bin.to_bytes).sqrt(), &bin.mean_s))
-                .filter(|(size, mean)| *size > 0.0 && mean.value > 0.0 && mean.value.is_finite())
-        };
-        let band = |(size, mean): (f64, &tidegate_study::Estimate)| {
-            let (from, to) = mean.ends();
-            (size, from, to)
-        };
-        Line {
-            label: discipline.label.clone(),
-            style,
-            points: points().map(|(size, mean)| (size, mean.value)).collect(),
-            band: points().map(band).collect(),
-        }
-    };
-    let lines: Vec<Line> = comparison.disciplines.iter().enumerate().map(line).collect();
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let sizes = all().map(|(size, _)| *size);
-    // An interval may reach far below zero or above everything; the axis
-    // follows the means and lets the bands end at its edge.
-    let most = all().map(|(_, mean)| *mean).fold(0.0, f64::max);
-    let highs = lines.iter().flat_map(|line| &line.band).map(|(_, _, to)| to.min(most * 2.0));
-    let times = all().map(|(_, mean)| *mean).chain(highs);
-    let chart = LineChart {
-        x: Axis::log("Size of the transfer", Quantity::Size, sizes),
-        y: Axis::log("Mean response time", Quantity::Time, times),
-        key: Key::AtEnds,
-        stepped: false,
-        lines,
-    };
-    let caption = format!(
-        "Mean response time of finished transfers by their size; both axes are logarithmic. \
-         Lower is better. The bands are 95% confidence intervals of the mean over seeds; where \
-         two bands overlap, the order is not certain. Transfers that were not finished are not in \
-         it; the table by size class counts them.{}",
-        not_drawn(&chart.lines)
-    );
-    let empty = chart.lines.iter().all(|line| line.points.is_empty());
-    Figure {
-        id: "response-by-size".into(),
-        title: "Response time by size".into(),
-        caption,
-        description: format!("One line for each of {}.", labels(comparison)),
-        table: Some("table-sizes"),
-        plot: if empty { Err("No transfer finished.".into()) } else { Ok(chart.draw()) },
-    }
 }

@@ -22,6 +22,7 @@ pub(crate) fn draw(figure: &Figure) -> String {
         y: axis(&figure.y, heights),
         lines: figure.lines.iter().enumerate().map(line).collect(),
         key: Key::Above,
+        below: None,
         stepped: figure.stepped,
     };
     let id = figure.id.to_lowercase();

@@ -230,6 +230,7 @@ fn silent(name: &str) -> TrafficResult {
         call_rating: None,
         recorded_call: None,
         pages: None,
+        arrived: 0,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),
         progress: Vec::new(),
@@ -277,6 +278,7 @@ fn call(noise: &mut Noise, temper: &Temper, runs: usize) -> TrafficResult {
             p99_s: noise.median(0.01 + delay * 1.4, runs),
             max_s: noise.median(0.01 + delay * 2.1, runs),
         },
+        arrived: 48_000,
         delay_distribution: distribution(0.01, delay * 0.6),
         ..silent("call")
     }
@@ -317,7 +319,9 @@ fn link(noise: &mut Noise, temper: &Temper, runs: usize, name: &str, tested: boo
                 packets: queue as u32,
                 flows_tracked: (temper.flows * (0.6 + 0.8 * noise.next())) as usize,
                 lost: part(temper.refused) / 400 * u64::from(step as u32),
-                delivered_bytes: 600_000 * u64::from(step as u32),
+                delivered_bytes: 580_000 * u64::from(step as u32),
+                backlog_s: Some(queue.floor() * 1_500.0 * 8.0 / 16e6),
+                capacity_bytes: Some(600_000 * u64::from(step as u32)),
             }
         })
         .collect();

@@ -1,5 +1,7 @@
 //! The page and the order of its parts.
 
+use std::collections::BTreeMap;
+
 use tidegate_sim::scenario::MOST_OPEN;
 use tidegate_study::comparison::Comparison;
 
@@ -51,18 +53,17 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
             .replace("LONG", &size(comparison.long_flow_bytes))
     };
     let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
-    let main =
-        element("main")
-            .child(verdict::verdict(said, verdict, live_forms, figures).children(
-                [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran")),
-            ))
-            .children(measured)
-            .children(calls)
-            .child(all_figures(figures))
-            .child(main_table("Numbers", tables::main(comparison)))
-            .child(summary(comparison))
-            .child(all_tables("Tables behind the figures", tables::detailed(comparison)))
-            .child(reproduction(&comparison.seeds, provenance, "Scenario file", definitions));
+    let (verdict, mentions) = verdict::verdict(said, verdict, live_forms, figures);
+    let ran = [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran"));
+    let main = element("main")
+        .child(verdict.children(ran))
+        .children(measured)
+        .children(calls)
+        .child(all_figures(figures, &mentions))
+        .child(main_table("Numbers", tables::main(comparison)))
+        .child(summary(comparison))
+        .child(all_tables("Tables behind the figures", tables::detailed(comparison)))
+        .child(reproduction(&comparison.seeds, provenance, "Scenario file", definitions));
     document(&comparison.title, element("body").child(header).child(main))
 }
 
@@ -99,6 +100,13 @@ pub(super) fn paragraph(text: impl Into<String>) -> Element {
 
 pub(super) fn section(id: &str, heading: &str) -> Element {
     element("section").with("id", id).child(element("h2").text(heading))
+}
+
+/// A section that begins with its finding.
+pub(super) fn finding(id: &str, kind: &str, finding: &str) -> Element {
+    let kind = element("span").class("kind").text(format!("{kind}: "));
+    let heading = element("h2").class("headline").child(kind).text(finding);
+    element("section").with("id", id).child(heading)
 }
 
 pub(super) fn link(to: &str, text: &str) -> Element {
@@ -309,13 +317,48 @@ pub(super) fn main_table(heading: &str, table: Element) -> Element {
     section("main-figures", heading).child(table)
 }
 
-pub(super) fn all_figures(figures: &[Figure]) -> Element {
-    let numbered = (1..).zip(figures);
-    section("figures", "Figures").children(numbered.map(|(number, it)| figure(number, it)))
+/// The sentences that speak of figures, and where each figure is first spoken of.
+#[derive(Debug, Default)]
+pub(super) struct Mentions {
+    sentences: usize,
+    /// The id of the sentence, by the id of the figure.
+    first: BTreeMap<String, String>,
 }
 
-/// A figure under its number.
-pub(super) fn figure(number: usize, figure: &Figure) -> Element {
+impl Mentions {
+    /// The sentence with links to the figures at the places `about`, which link back.
+    pub(super) fn said(
+        &mut self,
+        sentence: Element,
+        about: &[usize],
+        figures: &[Figure],
+    ) -> Element {
+        if about.is_empty() {
+            return sentence;
+        }
+        self.sentences += 1;
+        let id = format!("said-{}", self.sentences);
+        for place in about {
+            self.first.entry(figures[*place].id.clone()).or_insert_with(|| id.clone());
+        }
+        let links = about.iter().enumerate().flat_map(|(index, place)| {
+            let before = if index == 0 { " " } else { ", " };
+            let text = format!("Figure\u{a0}{}", place + 1);
+            [element("span").text(before), link(&figures[*place].anchor(), &text)]
+        });
+        sentence.with("id", &id).children(links)
+    }
+}
+
+/// All figures, each with a link to where it was first spoken of.
+pub(super) fn all_figures(figures: &[Figure], mentions: &Mentions) -> Element {
+    let numbered = (1..).zip(figures);
+    let draw = |(number, it): (_, &Figure)| figure(number, it, mentions.first.get(&it.id));
+    section("figures", "Figures").children(numbered.map(draw))
+}
+
+/// A figure under its number, with links to its numbers and to the sentence `said`.
+pub(super) fn figure(number: usize, figure: &Figure, said: Option<&String>) -> Element {
     let plot = match &figure.plot {
         Ok(drawing) => element("div").class("scroll").with("tabindex", 0).child(drawing.inline(
             &figure.id,
@@ -324,15 +367,16 @@ pub(super) fn figure(number: usize, figure: &Figure) -> Element {
         )),
         Err(reason) => paragraph(format!("Nothing to draw: {reason}")).class("gap"),
     };
-    let caption = element("figcaption").text(figure.caption.clone());
     let numbers = figure.table.filter(|_| figure.plot.is_ok());
     let numbers = numbers.map(|table| link(table, "Numbers"));
-    let caption = if numbers.is_some() { caption.text(" ") } else { caption };
+    let said = said.map(|id| link(id, "What it shows"));
+    let links = numbers.into_iter().chain(said).flat_map(|it| [element("span").text(" "), it]);
+    let caption = element("figcaption").text(figure.caption.clone()).children(links);
     element("figure")
-        .with("id", format!("figure-{}", figure.id))
+        .with("id", figure.anchor())
         .child(element("h3").text(format!("{number}. {}", figure.title)))
         .child(plot)
-        .child(caption.children(numbers))
+        .child(caption)
 }
 
 pub(super) fn all_tables(heading: &str, tables: Vec<tables::Folded>) -> Element {

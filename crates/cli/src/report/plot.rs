@@ -17,8 +17,8 @@ mod scale;
 use super::markup::{Element, element};
 
 pub(super) use heat::{Field, Fill, HeatChart, Legend, STEPS, Side};
-pub(super) use lines::{Key, Line, LineChart};
-pub(super) use panels::{Panel, PanelChart};
+pub(super) use lines::{Below, Key, Line, LineChart};
+pub(super) use panels::{Panel, PanelChart, Reference};
 pub(super) use rows::{Bar, Dot, Row, RowChart};
 pub(super) use scale::Axis;
 
@@ -183,6 +183,22 @@ fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         out.push((x, y));
     }
     out
+}
+
+/// The band of line `style` from lower to upper bounds (x, from, to), if it has any
+/// width; `place` finds the position of a value pair.
+fn band(
+    style: usize,
+    bounds: &[(f64, f64, f64)],
+    place: impl Fn((f64, f64)) -> (f64, f64),
+) -> Option<Element> {
+    if bounds.len() < 2 {
+        return None;
+    }
+    let mut corners: Vec<_> = bounds.iter().map(|(x, from, _)| place((*x, *from))).collect();
+    corners.extend(bounds.iter().rev().map(|(x, _, to)| place((*x, *to))));
+    let class = format!("band {}", colour(style));
+    Some(element("path").class(class).with("d", path(&corners) + "Z"))
 }
 
 /// The class that gives line `style` its colour.
@@ -362,13 +378,15 @@ impl Area {
         element("path").class("axis").with("d", path(&corners))
     }
 
-    /// Titles of the axes: below, and along the left edge.
-    fn titles(&self, x: &Axis, y: &Axis) -> [Element; 2] {
+    /// Title of the horizontal axis, below.
+    fn x_title(&self, x: &Axis) -> Element {
+        label(self.left + self.width / 2.0, self.bottom() + 40.0, "title middle", &x.title())
+    }
+
+    /// Title of the vertical axis, along the left edge.
+    fn y_title(&self, y: &Axis) -> Element {
         let (middle, left) = (self.top + self.height / 2.0, 14.0);
-        [
-            label(self.left + self.width / 2.0, self.bottom() + 40.0, "title middle", &x.title()),
-            label(left, middle, "title middle", &y.title())
-                .with("transform", format!("rotate(-90 {} {})", px(left), px(middle))),
-        ]
+        label(left, middle, "title middle", &y.title())
+            .with("transform", format!("rotate(-90 {} {})", px(left), px(middle)))
     }
 }

@@ -105,9 +105,10 @@ fn html(results: Results, figures: &[Figure]) -> String {
         ],
     );
     let definitions = DEFINITIONS.map(|(word, meaning)| (word.into(), meaning.into()));
+    let (finding, mentions) = finding::section(results, figures);
     let main = element("main")
-        .child(finding::section(results))
-        .child(page::all_figures(figures))
+        .child(finding)
+        .child(page::all_figures(figures, &mentions))
         .child(page::main_table("Numbers", tables::main(results)))
         .child(page::all_tables("How requests ended", vec![tables::endings(summary)]))
         .child(page::reproduction(&summary.seeds, provenance, "File of the gateway", definitions));

@@ -114,13 +114,13 @@ fn html(
     );
     let (winners, maps) = figures.split_first().expect("the first one says what to run");
     let verdict = section("verdict", "What to run")
-        .child(page::figure(1, winners))
+        .child(page::figure(1, winners, None))
         .child(folded("What to run, point by point", verdicts(sweep)));
     let chosen = chosen_of(sweep, chosen);
     let numbered = || (2..).zip(maps.iter().zip(themes));
     let map = |(number, (figure, theme)): (usize, (&Figure, &Theme))| {
         let table = values(sweep, theme);
-        element("div").child(page::figure(number, figure)).child(folded("Numbers", table))
+        element("div").child(page::figure(number, figure, None)).child(folded("Numbers", table))
     };
     let first = numbered().filter(|(_, (_, theme))| chosen.contains(theme)).map(map);
     let mut subjects: BTreeMap<usize, (String, Vec<Element>)> = BTreeMap::new();

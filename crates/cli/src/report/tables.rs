@@ -7,6 +7,7 @@ use tidegate_study::comparison::{
 use tidegate_study::measure::{self, Better, Measure, Row, Value};
 use tidegate_study::{Centre, Estimate, Sample, ranking};
 
+use super::figures::distributions::is_known;
 use super::figures::{shown_links, sources};
 use super::markup::{Element, element};
 use super::number::{
@@ -16,6 +17,9 @@ use super::plot::swatch;
 
 /// Shown where nothing was measured.
 const NOTHING: &str = "–";
+
+/// With more columns than these, intervals stand below their values, so that the table fits.
+const MOST_IN_A_LINE: usize = 6;
 
 /// A table in groups of rows.
 pub(super) struct Table {
@@ -32,7 +36,9 @@ impl Table {
         let group = |(heading, rows): (String, Vec<Vec<Element>>)| {
             let heading = (!heading.is_empty()).then(|| {
                 let cell = element("th").with("scope", "rowgroup").with("colspan", width);
-                element("tr").class("group").child(cell.text(heading))
+                // What is inside stays in sight when the table scrolls.
+                let heading = element("span").text(heading);
+                element("tr").class("group").child(cell.child(heading))
             });
             element("tbody")
                 .children(heading)
@@ -42,6 +48,7 @@ impl Table {
         let table = element("table")
             .with("id", self.id)
             .with("aria-describedby", &note)
+            .class(if width > MOST_IN_A_LINE { "many" } else { "" })
             .child(element("thead").child(head))
             .children(self.groups.into_iter().map(group));
         // Wide tables scroll by themselves, and by keyboard too.
@@ -52,8 +59,12 @@ impl Table {
     }
 }
 
-fn column(text: impl Into<String>) -> Element {
-    element("th").with("scope", "col").text(text)
+/// The head of a column. One without words heads nothing: the corner above the heads of rows.
+pub(super) fn column(text: impl Into<String>) -> Element {
+    match text.into() {
+        corner if corner.is_empty() => element("td"),
+        text => element("th").with("scope", "col").text(text),
+    }
 }
 
 pub(super) fn cell(text: impl Into<String>) -> Element {
@@ -137,10 +148,11 @@ pub(super) fn side_by_side(
     seeds: usize,
     rows: Vec<(String, Vec<MainRow<'_>>)>,
 ) -> Element {
-    let names = labels
-        .iter()
-        .enumerate()
-        .map(|(style, label)| column("").child(swatch(style)).child(element("br")).text(*label));
+    let name = |(style, label): (usize, &&str)| {
+        let name = element("th").with("scope", "col").child(swatch(style));
+        name.child(element("br")).text(*label)
+    };
+    let names = labels.iter().enumerate().map(name);
     let groups = rows.into_iter().filter_map(|(heading, rows)| {
         let known = |row: &MainRow<'_>| row.values.iter().any(Option::is_some);
         let rows: Vec<_> = rows.into_iter().filter(known).map(|it| it.cells()).collect();
@@ -350,12 +362,14 @@ fn discipline_columns(comparison: &Comparison, first: &str) -> Vec<Element> {
 }
 
 fn quantiles(comparison: &Comparison) -> Table {
-    const FRACTIONS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-    let group = |heading: String, of: &dyn Fn(&DisciplineResult) -> Vec<DistributionPoint>| {
+    const FRACTIONS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+    type Counted = (Vec<DistributionPoint>, u64);
+    let group = |heading: String, of: &dyn Fn(&DisciplineResult) -> Counted| {
         let distributions: Vec<_> = comparison.disciplines.iter().map(of).collect();
         let row = |fraction: f64| {
-            let cell_of = |points: &Vec<DistributionPoint>| {
+            let cell_of = |(points, values): &Counted| {
                 let point = points.iter().find(|point| point.fraction >= fraction - 1e-12);
+                let point = point.filter(|_| is_known(fraction, *values));
                 cell(point.map_or(NOTHING.into(), |point| {
                     let unit = Quantity::Time.unit(point.at_s);
                     unit.behind(&significant(point.at_s / unit.factor, 3))
@@ -366,29 +380,31 @@ fn quantiles(comparison: &Comparison) -> Table {
         };
         (heading, FRACTIONS.into_iter().map(row).collect())
     };
-    let mut groups =
-        vec![group("Response time of short transfers".into(), &|d| d.short_distribution.clone())];
+    let mut groups = vec![group("Response time of short transfers".into(), &|d| {
+        (d.short_distribution.clone(), d.short.completed)
+    })];
     groups.extend(sources(comparison, |source| source.pages.is_some()).into_iter().map(
         |(index, name)| {
             group(format!("Time of a page of ‘{name}’"), &|d| {
                 let pages = d.traffic.get(index).and_then(|source| source.pages.as_ref());
-                pages.map(|pages| pages.load_distribution.clone()).unwrap_or_default()
+                pages.map(|it| (it.load_distribution.clone(), it.completed)).unwrap_or_default()
             })
         },
     ));
     groups.extend(sources(comparison, |source| source.datagrams).into_iter().map(
         |(index, name)| {
             group(format!("Delay of ‘{name}’"), &|d| {
-                d.traffic
-                    .get(index)
-                    .map(|source| source.delay_distribution.clone())
-                    .unwrap_or_default()
+                let source = d.traffic.get(index);
+                source.map(|it| (it.delay_distribution.clone(), it.arrived)).unwrap_or_default()
             })
         },
     ));
     Table {
         id: "table-quantiles",
-        note: "The time within which this many of 100 had arrived, all seeds together.".into(),
+        note: format!(
+            "The time within which this part had arrived, all seeds together. {NOTHING} marks \
+             what fewer than ten values lie beyond: too few to tell."
+        ),
         columns: discipline_columns(comparison, "Part"),
         groups,
     }

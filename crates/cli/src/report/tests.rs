@@ -98,7 +98,7 @@ fn ids_are_unique_even_when_names_are_not() {
 fn every_figure_shows_every_discipline() {
     let comparison = fixture::comparison(8, 5);
     let figures = figures::all(&comparison);
-    assert_eq!(figures.len(), 12);
+    assert_eq!(figures.len(), 14);
     for figure in figures {
         let drawing = figure.plot.expect("the fixture has data for every figure");
         let svg = drawing.stand_alone(&figure.id, &figure.title, &figure.description);

@@ -1,5 +1,7 @@
 //! The head of the report: the verdict in words, who wins what, and the lines to type.
 
+use std::collections::BTreeSet;
+
 use tidegate_study::measure::Quantity;
 use tidegate_study::verdict::{Contest, ContestResult, Effect, Grade, Latency, Need, Verdict};
 
@@ -7,45 +9,50 @@ use super::answer::{self, Words};
 use super::figures::Figure;
 use super::markup::{Element, element};
 use super::number::{Unit, Units, brief, short};
-use super::page::{link, paragraph, section};
-use super::tables::{Table, cell, row_name};
+use super::page::{self, Mentions, link, paragraph};
+use super::tables::{Table, cell, column, row_name};
 use crate::live_form::{self, LiveForm};
 
 /// Shown where nothing was measured.
 const NOTHING: &str = "–";
 
-/// The section.
+/// The section, and where it first speaks of each figure.
 pub(super) fn verdict(
     words: &Words,
     verdict: &Verdict,
     forms: &[LiveForm],
     figures: &[Figure],
-) -> Element {
-    let points = words.points.iter().map(|point| {
+) -> (Element, Mentions) {
+    let mut mentions = Mentions::default();
+    let mut said = |sentence: Element, about: &[usize]| mentions.said(sentence, about, figures);
+    let mut points = Vec::new();
+    for point in &words.points {
         let (class, name) = effect(point.effect);
         let mark = mark(name, symbol(point.effect));
-        let figure = point.about.as_ref().and_then(|it| figure_of(it.0, &it.1, figures));
-        let figure = figure.map(|it| {
-            element("span").text(" ").child(link(&format!("figure-{}", it.id), "Figure"))
-        });
         // What is claimed stands out; the numbers behind it do not.
         let claim = point.text.find(" (").unwrap_or(point.text.len());
-        element("li")
+        let sentence = element("li")
             .child(mark)
             .child(element("span").class(class).text(&point.text[..claim]))
-            .text(&point.text[claim..])
-            .children(figure)
-    });
-    let points: Vec<_> = points.collect();
+            .text(&point.text[claim..]);
+        points.push(said(sentence, &figures_of(&point.about, figures)));
+    }
     let points = (!points.is_empty()).then(|| element("ul").class("points").children(points));
+    let mut asides = Vec::new();
+    if let Some(grade) = &words.grade {
+        asides.push(said(paragraph(grade), &figures_of_delay(figures)));
+    }
+    for aside in &words.asides {
+        asides.push(said(paragraph(&aside.text), &figures_of(&aside.about, figures)));
+    }
     let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
         .then(|| matrix(verdict, figures).html());
-    section("verdict", "Verdict")
-        .child(paragraph(&words.headline).class("headline"))
+    let section = page::finding("verdict", "Verdict", &words.headline)
         .children(points)
-        .children(words.grade.iter().chain(&words.asides).map(paragraph))
+        .children(asides)
         .children(matrix)
-        .children(to_type(forms))
+        .children(to_type(forms));
+    (section, mentions)
 }
 
 /// Who wins what: a row for each discipline, a column for each need.
@@ -57,11 +64,10 @@ fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
         };
         let heading = element("th").with("scope", "col");
         match figure_of(contest.need, &contest.source, figures) {
-            Some(figure) => heading.child(link(&format!("figure-{}", figure.id), &text)),
+            Some(place) => heading.child(link(&figures[place].anchor(), &text)),
             None => heading.text(text),
         }
     };
-    let column = |text: &str| element("th").with("scope", "col").text(text);
     let graded = verdict.latency.iter().any(|it| it.grade.is_some());
     let columns = std::iter::once(column(""))
         .chain(graded.then(|| column("Latency under load")))
@@ -158,13 +164,13 @@ fn effect(effect: Effect) -> (&'static str, &'static str) {
     }
 }
 
-/// The figure that shows most of a need.
-fn figure_of<'a>(need: Need, source: &str, figures: &'a [Figure]) -> Option<&'a Figure> {
+/// The place of the figure that shows most of a need.
+fn figure_of(need: Need, source: &str, figures: &[Figure]) -> Option<usize> {
     let of = |stem: &str| {
         let id = super::figures::id(stem, source);
-        figures.iter().find(move |it| it.id == id)
+        figures.iter().position(move |it| it.id == id)
     };
-    let first = |stem: &str| figures.iter().find(|it| it.id.starts_with(stem));
+    let first = |stem: &str| figures.iter().position(|it| it.id.starts_with(stem));
     match need {
         Need::Call | Need::Reaction => first("delay-"),
         Need::Delay => of("delay"),
@@ -172,6 +178,24 @@ fn figure_of<'a>(need: Need, source: &str, figures: &'a [Figure]) -> Option<&'a 
         Need::ShortTransfers => first("response-by-size"),
         Need::LongTransfers => of("throughput").or_else(|| first("throughput")),
     }
+}
+
+/// The places of the figures on all that a sentence is about, each once.
+fn figures_of(about: &[(Need, String)], figures: &[Figure]) -> Vec<usize> {
+    let found = about.iter().filter_map(|(need, source)| figure_of(*need, source, figures));
+    found.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The places of the figures from which a grade comes: delays, or else queues.
+fn figures_of_delay(figures: &[Figure]) -> Vec<usize> {
+    let all = |stem: &str| {
+        let places = figures.iter().enumerate().filter(|(_, it)| it.id.starts_with(stem));
+        places.map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    [all("delay-percentiles"), all("queue-")]
+        .into_iter()
+        .find(|it| !it.is_empty())
+        .unwrap_or_default()
 }
 
 /// The lines to type for each of those to run, the shortest open.

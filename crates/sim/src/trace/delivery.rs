@@ -110,6 +110,47 @@ impl DeliveryTrace {
         self.stamps.len()
     }
 
+    /// What the link carries from the start until `at` if each opportunity is fully used.
+    ///
+    /// ```
+    /// use tidegate_core::{Bytes, Span, Time};
+    /// use tidegate_sim::trace::DeliveryTrace;
+    ///
+    /// let trace = DeliveryTrace::parse("trace", b"2\n2\n5\n")?;
+    /// let at = |millis: u64| Time(millis * 1_000_000);
+    /// let carried = [1, 2, 5, 7].map(|millis| trace.volume(at(millis)).0);
+    /// assert_eq!(carried, [0, 2 * 1_504, 3 * 1_504, 5 * 1_504]);
+    /// // The third opportunity from then on comes at 7 ms.
+    /// assert_eq!(trace.transmission(at(4), Bytes(3_100)), Span::millis(3));
+    /// # Ok::<(), tidegate_sim::trace::ReadError>(())
+    /// ```
+    #[must_use]
+    pub fn volume(&self, at: Time) -> Bytes {
+        OPPORTUNITY * self.opportunities_until(at)
+    }
+
+    /// The time from `from` on that the link takes for `size` if each opportunity is fully used.
+    #[must_use]
+    pub fn transmission(&self, from: Time, size: Bytes) -> Span {
+        let needed = size.0.div_ceil(OPPORTUNITY.0);
+        if needed == 0 {
+            return Span::ZERO;
+        }
+        let last = self.opportunities_until(from) + needed - 1;
+        let each = self.stamps.len() as u64;
+        let stamp = u64::from(self.stamps[(last % each) as usize]);
+        let millis = (last / each).saturating_mul(self.period.into()).saturating_add(stamp);
+        Time(millis.saturating_mul(NANOS_PER_MILLI)).since(from)
+    }
+
+    /// The number of opportunities up to and including `at`.
+    fn opportunities_until(&self, at: Time) -> u64 {
+        let (millis, period) = (at.0 / NANOS_PER_MILLI, u64::from(self.period));
+        let rest = millis % period;
+        let in_round = self.stamps.partition_point(|stamp| u64::from(*stamp) <= rest);
+        millis / period * self.stamps.len() as u64 + in_round as u64
+    }
+
     /// The mean rate over a round if each opportunity is fully used.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {

@@ -1,10 +1,10 @@
 //! The traffic of one link, and the queue in front of it.
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::LossReason;
-use tidegate_sim::metrics::RunSummary;
+use tidegate_core::{LossReason, Span};
 use tidegate_sim::metrics::run_summary::LinkSummary;
-use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_sim::metrics::{LinkSample, RunSummary};
+use tidegate_sim::scenario::{Capacity, QueueSpec, Scenario};
 
 use super::{DelayResult, sample, thin};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
@@ -72,6 +72,13 @@ pub struct LinkPoint {
     pub lost: u64,
     /// Bytes sent so far.
     pub delivered_bytes: u64,
+    /// How long the link takes to send what is queued; none in a wireless cell, where
+    /// that depends on who else wants the medium.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_s: Option<f64>,
+    /// Bytes that the link could have sent so far; none in a wireless cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<u64>,
 }
 
 impl LinkResult {
@@ -238,6 +245,30 @@ impl LinkResult {
     ];
 }
 
+impl LinkPoint {
+    fn of(sample: &LinkSample, capacity: &Capacity) -> LinkPoint {
+        let (at, queued) = (sample.at, sample.backlog.bytes);
+        let (backlog, capacity) = match capacity {
+            Capacity::Fixed(rate) => {
+                (Some(rate.transmission(queued)), Some(rate.volume(Span(at.0))))
+            }
+            Capacity::Trace(trace) => {
+                (Some(trace.transmission(at, queued)), Some(trace.volume(at)))
+            }
+            Capacity::Unlimited | Capacity::Uplink(_) | Capacity::Downlink(_) => (None, None),
+        };
+        LinkPoint {
+            at_s: at.as_seconds(),
+            packets: sample.backlog.packets,
+            flows_tracked: sample.flows_tracked,
+            lost: sample.counters.lost(),
+            delivered_bytes: sample.counters.delivered_bytes.0,
+            backlog_s: backlog.map(Span::as_seconds),
+            capacity_bytes: capacity.map(|bytes| bytes.0),
+        }
+    }
+}
+
 impl LinkResult {
     pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> LinkResult {
         let links = || runs.iter().filter_map(|run| run.links[index].as_ref());
@@ -249,13 +280,7 @@ impl LinkResult {
             .next()
             .into_iter()
             .flat_map(|link| &link.samples)
-            .map(|sample| LinkPoint {
-                at_s: sample.at.as_seconds(),
-                packets: sample.backlog.packets,
-                flows_tracked: sample.flows_tracked,
-                lost: sample.counters.lost(),
-                delivered_bytes: sample.counters.delivered_bytes.0,
-            })
+            .map(|sample| LinkPoint::of(sample, &scenario.links[index].capacity))
             .collect();
         let lost = |reason| links().map(|link| link.counters.lost_as(reason)).sum();
         LinkResult {

@@ -50,6 +50,9 @@ pub struct TrafficResult {
     /// Of a source of pages, how they loaded; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageResult>,
+    /// Datagrams that arrived, all runs together.
+    #[serde(default)]
+    pub arrived: u64,
     /// One-way delay of datagrams.
     pub delay: DelayResult,
     /// Distribution of that delay, all runs together.
@@ -378,6 +381,7 @@ impl TrafficResult {
             call_rating: is_stream(&scenario.traffic[index].kind).then(|| mean(&call)).flatten(),
             recorded_call: RecordedCall::of(&scenario.traffic[index].kind),
             pages: PageResult::of(scenario, index, runs),
+            arrived: pooled.count(),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),
             progress: progress(runs[0], index),

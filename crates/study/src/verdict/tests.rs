@@ -66,6 +66,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         call_rating: None,
         pages: None,
         delay: DelayResult::default(),
+        arrived: 0,
         delay_distribution: Vec::new(),
         progress: Vec::new(),
     };

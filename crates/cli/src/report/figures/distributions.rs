@@ -4,19 +4,47 @@ use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint
 use tidegate_study::{Estimate, Sample};
 
 use super::{Figure, id, labels, not_drawn, sources};
-use crate::report::number::{Quantity, Units, estimate, short, significant};
-use crate::report::plot::{Axis, Dot, Key, Line, LineChart, Row, RowChart};
+use crate::report::number::{Quantity, Units, count, estimate, short, significant};
+use crate::report::plot::{Axis, Below, Dot, Key, Line, LineChart, Row, RowChart};
+
+/// So many values have to lie beyond a quantile for it to say something: the number
+/// of those beyond then varies by a third from one set of runs to another, of fewer by more.
+const BEYOND: f64 = 10.0;
+/// The slowest are drawn apart if the slowest 5% can be told.
+const TAIL_FROM: f64 = 0.05;
+/// No tail is drawn farther than one in so many.
+const TAIL_TO: f64 = 1e-4;
+
+/// Whether the quantile `fraction` of so many values says something.
+pub(in crate::report) fn is_known(fraction: f64, values: u64) -> bool {
+    (1.0 - fraction) * values as f64 >= BEYOND - 1e-6
+}
+
+/// A distribution, and the number of values in it.
+type Counted<'a> = (&'a [DistributionPoint], u64);
+
+/// What the axes of a distribution are called.
+struct Names {
+    time: &'static str,
+    done: &'static str,
+    slower: &'static str,
+}
 
 /// Response times of short transfers.
 pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
     let largest = short(Quantity::Size, comparison.short_flow_bytes as f64);
-    let chart = chart(comparison, ["Response time", "Transfers finished"], |discipline| {
-        &discipline.short_distribution
+    let names = Names {
+        time: "Response time",
+        done: "Transfers finished",
+        slower: "Transfers that took longer",
+    };
+    let (chart, tails) = chart(comparison, &names, |discipline| {
+        (&discipline.short_distribution, discipline.short.completed)
     });
     let title = "Response times of short transfers";
     let caption = format!(
         "The part of the finished transfers of at most {largest} that took no longer than the \
-         time below; all seeds together. Further left is better.{}",
+         time below; all seeds together. Further left is better. {tails}{}",
         not_drawn(&chart.lines)
     );
     figure(comparison, "short-distribution".into(), title.into(), caption, &chart, || {
@@ -27,16 +55,18 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
 /// Times of the pages of each source of them.
 pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
     let found = sources(comparison, |source| source.pages.is_some());
+    let names =
+        Names { time: "Time of a page", done: "Pages loaded", slower: "Pages that took longer" };
     let draw = |(index, name): &(usize, &str)| {
-        let chart = chart(comparison, ["Time of a page", "Pages loaded"], |discipline| {
+        let (chart, tails) = chart(comparison, &names, |discipline| {
             let pages = discipline.traffic.get(*index).and_then(|source| source.pages.as_ref());
-            pages.map_or(&[], |pages| &pages.load_distribution)
+            pages.map_or((&[], 0), |pages| (&pages.load_distribution, pages.completed))
         });
         let caption = format!(
             "The part of the loaded pages of ‘{name}’ that took no longer than the time below, \
              from their start to the last byte of their last object; all seeds together. Further \
-             left is better. Pages that were not complete at the end are not in it; the table of \
-             pages has their part.{}",
+             left is better. {tails} Pages that were not complete at the end are not in it; the \
+             table of pages has their part.{}",
             not_drawn(&chart.lines)
         );
         let title = format!("Times of the pages of ‘{name}’");
@@ -50,13 +80,19 @@ pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
 /// One-way delays of each source of datagrams.
 pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
     let found = sources(comparison, |source| source.datagrams);
+    let names = Names {
+        time: "One-way delay",
+        done: "Packets arrived",
+        slower: "Packets that took longer",
+    };
     let draw = |(index, name): &(usize, &str)| {
-        let chart = chart(comparison, ["One-way delay", "Packets arrived"], |discipline| {
-            discipline.traffic.get(*index).map_or(&[], |source| &source.delay_distribution)
+        let (chart, tails) = chart(comparison, &names, |discipline| {
+            let source = discipline.traffic.get(*index);
+            source.map_or((&[], 0), |source| (&source.delay_distribution, source.arrived))
         });
         let caption = format!(
             "The part of the packets of ‘{name}’ that arrived within the time below; all seeds \
-             together, lost packets not counted. Further left is better.{}",
+             together, lost packets not counted. Further left is better. {tails}{}",
             not_drawn(&chart.lines)
         );
         let title = format!("Delay of ‘{name}’");
@@ -67,13 +103,14 @@ pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
     found.iter().map(draw).collect()
 }
 
+/// The chart, and what to say about the slowest.
 fn chart<'a>(
     comparison: &'a Comparison,
-    [time, part]: [&str; 2],
-    of: impl Fn(&'a DisciplineResult) -> &'a [DistributionPoint],
-) -> LineChart {
+    names: &Names,
+    of: impl Fn(&'a DisciplineResult) -> Counted<'a>,
+) -> (LineChart, String) {
     let line = |(style, discipline): (usize, &'a DisciplineResult)| {
-        let points = of(discipline).iter().map(|point| (point.at_s, point.fraction));
+        let points = of(discipline).0.iter().map(|point| (point.at_s, point.fraction));
         let mut points: Vec<_> = points.filter(|(at, _)| *at > 0.0 && at.is_finite()).collect();
         // From zero up to the first value.
         if let Some((at, _)) = points.first().copied() {
@@ -82,22 +119,68 @@ fn chart<'a>(
         Line { label: discipline.label.clone(), style, points, band: Vec::new() }
     };
     let mut lines: Vec<Line> = comparison.disciplines.iter().enumerate().map(line).collect();
+    let counts: Vec<u64> = comparison.disciplines.iter().map(|it| of(it).1).collect();
+    let below = tails(names.slower, &lines, &counts);
+    let told = tails_in_words(&lines, &counts, below.is_some());
     let times = lines.iter().flat_map(|line| &line.points).map(|(at, _)| *at);
     let longest = times.clone().fold(0.0, f64::max);
-    let x = Axis::log(time, Quantity::Time, times);
+    let x = Axis::log(names.time, Quantity::Time, times);
     // All lines continue to the end of the slowest: everything has arrived by then.
     for line in &mut lines {
         if let Some((_, fraction)) = line.points.last().copied() {
             line.points.push((longest, fraction));
         }
     }
-    LineChart {
-        x,
-        y: Axis::linear(part, Quantity::Share, 1.0),
-        lines,
-        key: Key::Above,
-        stepped: true,
+    let y = Axis::linear(names.done, Quantity::Share, 1.0);
+    (LineChart { x, y, lines, key: Key::Above, stepped: true, below }, told)
+}
+
+/// The part that took longer than each time, on a logarithmic axis, as far as it is
+/// known; `None` if that is nowhere far.
+fn tails(name: &str, lines: &[Line], counts: &[u64]) -> Option<Below> {
+    let tail = |(line, count): (&Line, &u64)| {
+        let slower = line.points.iter().map(|(at, fraction)| (*at, 1.0 - fraction));
+        let points = slower
+            .take_while(|(_, part)| is_known(1.0 - part, *count) && *part >= TAIL_TO)
+            .collect();
+        Line { points, ..line.clone() }
+    };
+    let lines: Vec<Line> = lines.iter().zip(counts).map(tail).collect();
+    let parts = lines.iter().flat_map(|line| &line.points).map(|(_, part)| *part);
+    let least = parts.fold(1.0, f64::min);
+    let y = Axis::log(name, Quantity::Share, [least, 1.0]);
+    (least <= TAIL_FROM).then_some(Below { y, lines })
+}
+
+/// How to read the slowest, or why they are not drawn.
+fn tails_in_words(lines: &[Line], counts: &[u64], are_drawn: bool) -> String {
+    let drawn = lines.iter().zip(counts).filter(|(line, _)| !line.points.is_empty());
+    let counts: Vec<u64> = drawn.map(|(_, count)| *count).collect();
+    let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
+        return String::new();
+    };
+    let there_are = if least == most {
+        format!("there are {}", count(*least))
+    } else {
+        format!("there are {} to {}", count(*least), count(*most))
+    };
+    let needed = |part: f64| count((BEYOND / part).round() as u64);
+    if !are_drawn {
+        return format!(
+            "The slowest are not drawn apart: telling the slowest 5% takes {} values, and \
+             {there_are}.",
+            needed(TAIL_FROM)
+        );
     }
+    let ends = if is_known(0.999, *least) {
+        String::new()
+    } else {
+        format!(": the slowest 0.1% take {} values, and {there_are}", needed(0.001))
+    };
+    format!(
+        "Below are the slowest, on a logarithmic axis: the line crosses 1% at the 99th percentile \
+         and 0.1% at the 99.9th. It ends where fewer than {BEYOND} values are left{ends}."
+    )
 }
 
 fn figure(

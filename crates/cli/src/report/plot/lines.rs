@@ -1,7 +1,7 @@
 //! Several lines over the same two axes.
 
 use super::{
-    Area, Axis, Drawing, LEADING, WIDTH, colour, cut, key, label, marker, path, rule, steps,
+    Area, Axis, Drawing, LEADING, WIDTH, band, colour, cut, key, label, marker, rule, steps,
     stroke, text_width,
 };
 use crate::report::markup::{Element, element};
@@ -34,9 +34,22 @@ pub(in crate::report) struct LineChart {
     pub(in crate::report) key: Key,
     /// Hold each value until the next, as a distribution does.
     pub(in crate::report) stepped: bool,
+    /// A second plot under the first.
+    pub(in crate::report) below: Option<Below>,
 }
 
+/// The same lines with other values, over the same horizontal axis.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Below {
+    pub(in crate::report) y: Axis,
+    pub(in crate::report) lines: Vec<Line>,
+}
+
+/// The height of a single plot, and of each of two.
 const HEIGHT: f64 = 340.0;
+const HALF: f64 = 220.0;
+/// Between two plots.
+const BETWEEN: f64 = 22.0;
 /// Up to this number of points, each has its marker.
 const ALL_MARKED: usize = 40;
 /// Otherwise markers are this far apart along the line.
@@ -45,7 +58,7 @@ const BETWEEN_MARKERS: f64 = 110.0;
 impl LineChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
         let drawn: Vec<&Line> = self.lines.iter().filter(|line| !line.points.is_empty()).collect();
-        let left = 66.0;
+        let left = 74.0;
         let entries: Vec<_> = drawn.iter().map(|line| (line.style, line.label.as_str())).collect();
         let (mut content, top) = match self.key {
             Key::Above => key(&entries, left),
@@ -58,37 +71,43 @@ impl LineChart {
                 widths.fold(0.0, f64::max) + 36.0
             }
         };
-        let area = Area { left, top, width: WIDTH - left - room, height: HEIGHT };
-        content.extend(area.x_grid(&self.x, true));
-        content.extend(area.y_grid(&self.y, true));
-        content.extend(drawn.iter().filter_map(|line| self.band(&area, line)));
-        // The first discipline is the one with which the others are compared: it
-        // lies on top.
-        for line in drawn.iter().rev() {
-            content.push(self.line(&area, line));
-        }
-        content.push(area.frame());
-        content.extend(area.titles(&self.x, &self.y));
+        let height = if self.below.is_some() { HALF } else { HEIGHT };
+        let area = Area { left, top, width: WIDTH - left - room, height };
+        content.extend(area.x_grid(&self.x, self.below.is_none()));
+        content.extend(self.plot(&area, &self.y, &drawn));
         if self.key == Key::AtEnds {
             content.extend(self.names(&area, &drawn));
         }
-        Drawing { height: area.bottom() + 52.0, content }
-    }
-
-    fn band(&self, area: &Area, line: &Line) -> Option<Element> {
-        if line.band.len() < 2 {
-            return None;
+        let mut lowest = area;
+        if let Some(below) = &self.below {
+            lowest.top = area.bottom() + BETWEEN;
+            let drawn: Vec<_> = below.lines.iter().filter(|it| !it.points.is_empty()).collect();
+            content.extend(lowest.x_grid(&self.x, true));
+            content.extend(self.plot(&lowest, &below.y, &drawn));
         }
-        let place = |x: f64, y: f64| area.place(&self.x, &self.y, (x, y));
-        let mut corners: Vec<_> = line.band.iter().map(|(x, from, _)| place(*x, *from)).collect();
-        corners.extend(line.band.iter().rev().map(|(x, _, to)| place(*x, *to)));
-        let class = format!("band {}", colour(line.style));
-        Some(element("path").class(class).with("d", path(&corners) + "Z"))
+        content.push(lowest.x_title(&self.x));
+        Drawing { height: lowest.bottom() + 52.0, content }
     }
 
-    fn line(&self, area: &Area, line: &Line) -> Element {
+    /// The `lines` of one plot with its vertical axis.
+    fn plot(&self, area: &Area, y: &Axis, lines: &[&Line]) -> Vec<Element> {
+        let mut out = area.y_grid(y, true);
+        out.extend(lines.iter().filter_map(|line| self.band(area, y, line)));
+        // The first discipline is the one with which the others are compared: it
+        // lies on top.
+        out.extend(lines.iter().rev().map(|line| self.line(area, y, line)));
+        out.push(area.frame());
+        out.push(area.y_title(y));
+        out
+    }
+
+    fn band(&self, area: &Area, y: &Axis, line: &Line) -> Option<Element> {
+        band(line.style, &line.band, |point| area.place(&self.x, y, point))
+    }
+
+    fn line(&self, area: &Area, y: &Axis, line: &Line) -> Element {
         let places: Vec<_> =
-            line.points.iter().map(|point| area.place(&self.x, &self.y, *point)).collect();
+            line.points.iter().map(|point| area.place(&self.x, y, *point)).collect();
         let places = if self.stepped { steps(&places) } else { places };
         let marked = if places.len() <= ALL_MARKED && !self.stepped {
             places.clone()

@@ -2,7 +2,8 @@
 //! with the number in words at the right.
 
 use super::{
-    Area, Axis, Drawing, LEADING, WIDTH, colour, cut, label, marker, px, rule, shape, text_width,
+    Area, Axis, Drawing, LEADING, WIDTH, colour, cut, label, marker, path, px, rule, shape,
+    text_width,
 };
 use crate::report::markup::{Element, element};
 
@@ -54,6 +55,8 @@ pub(in crate::report) struct RowChart {
 
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
+/// Between two values of a row whose intervals would otherwise hide each other.
+const APART: f64 = 10.0;
 
 impl RowChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
@@ -65,7 +68,8 @@ impl RowChart {
         let room = widest(&|row| row.note.clone()) + 20.0;
         let (mut content, top) = self.key(left);
         let headings = self.groups.iter().filter(|(heading, _)| !heading.is_empty()).count();
-        let height = ROW * (rows().count() + headings) as f64 + 6.0;
+        let row_height = self.row_height();
+        let height = row_height * rows().count() as f64 + ROW * headings as f64 + 6.0;
         let area = Area { left, top, width: (WIDTH - left - room).max(120.0), height };
         content.extend(area.x_grid(&self.x, true));
         let mut y = area.top + 3.0;
@@ -75,14 +79,22 @@ impl RowChart {
                 y += ROW;
             }
             for row in rows {
-                content.extend(self.row(&area, row, y + ROW / 2.0));
-                y += ROW;
+                content.extend(self.row(&area, row, y + row_height / 2.0));
+                y += row_height;
             }
         }
         content.push(area.frame());
         let middle = area.left + area.width / 2.0;
         content.push(label(middle, area.bottom() + 40.0, "title middle", &self.x.title()));
         Drawing { height: area.bottom() + 52.0, content }
+    }
+
+    /// The height of a row: with intervals, each of its values has a line of its own.
+    fn row_height(&self) -> f64 {
+        let rows = || self.groups.iter().flat_map(|(_, rows)| rows);
+        let intervals = rows().flat_map(|row| &row.dots).any(|dot| dot.interval.is_some());
+        let values = rows().map(|row| row.dots.len()).max().unwrap_or(0);
+        if intervals && values > 1 { ROW + APART * (values - 1) as f64 } else { ROW }
     }
 
     /// The rows' notes, for readers who cannot see the plot.
@@ -134,24 +146,36 @@ impl RowChart {
         }
         let ends = (y - ROW / 2.0, y + ROW / 2.0);
         out.extend(row.mark.map(|at| mark(x(at), ends)));
-        let whisker = |(from, to): (f64, f64)| {
+        let whisker = |(from, to): (f64, f64), y: f64| {
             let (from, to) = (x(from), x(to));
-            let end = |at: f64| rule("whisker", (at, y - 4.0), (at, y + 4.0));
-            let drawn = (to - from > 0.5)
-                .then(|| [rule("whisker", (from, y), (to, y)), end(from), end(to)]);
-            drawn.into_iter().flatten()
+            (to - from > 0.5).then(|| whisker(from, to, y))
         };
-        out.extend(row.whisker.into_iter().flat_map(whisker));
-        if let (Some(first), Some(last)) = (row.dots.first(), row.dots.last()) {
-            out.push(rule(&class("thin"), (x(first.at), y), (x(last.at), y)));
+        out.extend(row.whisker.and_then(|interval| whisker(interval, y)));
+        let spread = if self.row_height() > ROW { APART } else { 0.0 };
+        let middle = (row.dots.len().saturating_sub(1)) as f64 / 2.0;
+        let heights = (0..row.dots.len()).map(|place| y + (place as f64 - middle) * spread);
+        let places: Vec<_> =
+            row.dots.iter().zip(heights).map(|(dot, y)| (x(dot.at), y, dot)).collect();
+        if places.len() > 1 {
+            let line: Vec<_> = places.iter().map(|(x, y, _)| (*x, *y)).collect();
+            out.push(element("path").class(class("thin")).with("d", path(&line)));
         }
-        out.extend(row.dots.iter().filter_map(|dot| dot.interval).flat_map(whisker));
+        let intervals = places.iter().filter_map(|(_, y, dot)| Some((dot.interval?, *y)));
+        out.extend(intervals.filter_map(|(interval, y)| whisker(interval, y)));
         // The marker says which value it is, the colour whose; no interval hides
         // it.
-        let dot = |dot: &Dot| shape(dot.marker, &colour(row.style), x(dot.at), y);
-        out.extend(row.dots.iter().map(dot));
+        let dot = |(x, y, dot): &(f64, f64, &Dot)| shape(dot.marker, &colour(row.style), *x, *y);
+        out.extend(places.iter().map(dot));
         out
     }
+}
+
+/// An interval, with a border in the background colour: it lies on bars of any colour.
+fn whisker(from: f64, to: f64, y: f64) -> Element {
+    let ends = |at: f64| path(&[(at, y - 4.0), (at, y + 4.0)]);
+    let d = path(&[(from, y), (to, y)]) + &ends(from) + &ends(to);
+    let line = |class: &str| element("path").class(class).with("d", &d);
+    element("g").child(line("halo")).child(line("whisker"))
 }
 
 /// A mark, with a border in the background colour: it may cross a bar of its own

@@ -16,9 +16,11 @@ pub(in crate::report) struct Axis {
 enum Kind {
     Linear,
     Log,
-    /// The logarithm of one more than the value: like `Log`, but with a position
-    /// for zero.
-    LogFromZero,
+    /// The logarithm of a small value more than the value: like `Log`, but with a
+    /// position for zero.
+    LogFromZero {
+        small: f64,
+    },
 }
 
 /// The positions of the lines and numbers of an axis, in the quantity's first unit.
@@ -54,9 +56,16 @@ impl Axis {
         Axis::new(name, unit, Kind::Log, low, high)
     }
 
-    /// Logarithmic from one to `most`, with a position for zero below one.
-    pub(in crate::report) fn log_from_zero(name: &str, quantity: Quantity, most: f64) -> Axis {
-        Axis::new(name, quantity.unit(most), Kind::LogFromZero, 0.0, round_up(most.max(1.0)))
+    /// Logarithmic from `small`, a power of ten, to `most`, with a position for zero
+    /// below.
+    pub(in crate::report) fn log_from_zero(
+        name: &str,
+        quantity: Quantity,
+        small: f64,
+        most: f64,
+    ) -> Axis {
+        let high = round_up(most.max(small));
+        Axis::new(name, quantity.unit(most), Kind::LogFromZero { small }, 0.0, high)
     }
 
     fn new(name: &str, unit: Unit, kind: Kind, low: f64, high: f64) -> Axis {
@@ -86,7 +95,7 @@ impl Axis {
         let along = |value: f64| match self.kind {
             Kind::Linear => value,
             Kind::Log => value.max(f64::MIN_POSITIVE).log10(),
-            Kind::LogFromZero => (1.0 + value.max(0.0)).log10(),
+            Kind::LogFromZero { small } => (1.0 + value.max(0.0) / small).log10(),
         };
         let (low, high) = (along(self.low), along(self.high));
         let place = (along(value) - low) / (high - low);
@@ -97,7 +106,8 @@ impl Axis {
     pub(super) fn ticks(&self, wanted: f64) -> Ticks {
         match self.kind {
             Kind::Linear => self.linear_ticks(wanted),
-            Kind::Log | Kind::LogFromZero => self.log_ticks(wanted),
+            Kind::Log => self.log_ticks(self.low, wanted),
+            Kind::LogFromZero { small } => self.log_ticks(small, wanted),
         }
     }
 
@@ -135,9 +145,8 @@ impl Axis {
         Ticks { major: major.collect(), minor: minor.collect() }
     }
 
-    fn log_ticks(&self, wanted: f64) -> Ticks {
-        let from_zero = self.kind == Kind::LogFromZero;
-        let low = if from_zero { 1.0 } else { self.low };
+    fn log_ticks(&self, low: f64, wanted: f64) -> Ticks {
+        let from_zero = self.kind != Kind::Log;
         let decades = (self.high / low).log10();
         // Numbers within the decade if there is room, or only at every other power.
         let labelled: &[u32] = match decades {
@@ -158,8 +167,8 @@ impl Axis {
                 if value < low * (1.0 - 1e-9) || value > self.high * (1.0 + 1e-9) {
                     continue;
                 }
-                // Zero and one are neighbours here: one number is enough.
-                let beside_zero = from_zero && value < 10.0 && self.high >= 10.0;
+                // Zero and the smallest are neighbours here: one number is enough.
+                let beside_zero = from_zero && value < low * 9.9 && self.high >= low * 9.9;
                 if labelled.contains(&digit) && index % every == 0 && !beside_zero {
                     ticks.major.push((value, self.number(value)));
                 } else {
@@ -248,10 +257,12 @@ mod tests {
 
     #[test]
     fn a_log_axis_from_zero_has_a_place_for_zero() {
-        let axis = Axis::log_from_zero("Packets", Quantity::Plain, 280.0);
+        let axis = Axis::log_from_zero("Packets", Quantity::Plain, 1.0, 280.0);
         assert_eq!(texts(&axis.ticks(4.0)), ["0", "10", "100"]);
         assert_eq!(axis.place(0.0), 0.0);
         assert_eq!(axis.place(500.0), 1.0);
+        let axis = Axis::log_from_zero("Queue", Quantity::Time, 1e-3, 0.28);
+        assert_eq!(texts(&axis.ticks(4.0)), ["0", "10", "100"]);
     }
 
     #[test]
@@ -262,7 +273,7 @@ mod tests {
             Axis::log("x", Quantity::Time, [1.0]),
             Axis::linear("x", Quantity::Time, f64::NAN),
             Axis::linear("x", Quantity::Time, 0.0).rounded(),
-            Axis::log_from_zero("x", Quantity::Plain, 0.0),
+            Axis::log_from_zero("x", Quantity::Plain, 1.0, 0.0),
         ] {
             assert!(axis.ticks(5.0).major.len() >= 2, "{axis:?}");
             for value in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1.0, 1e300] {

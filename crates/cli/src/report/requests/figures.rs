@@ -11,6 +11,9 @@ use crate::report::plot::{Row, RowChart};
 
 /// The id of the table with the numbers of all of them.
 const TABLE: Option<&str> = Some("table-main");
+/// The ids of those that the finding speaks of.
+pub(super) const SMALL_RESPONSES: &str = "small-responses";
+pub(super) const SHARES: &str = "shares";
 const NONE: &str = "none finished";
 
 /// All figures, in their order.
@@ -48,7 +51,7 @@ fn small_responses(summary: &Summary) -> Figure {
         Vec::new(),
     );
     figure(
-        "small-responses",
+        SMALL_RESPONSES,
         "Small responses",
         "The time within which half of the responses below 10 kB arrived. Markers are medians over \
          seeds, whiskers their 95% confidence intervals; the axis is logarithmic. Further left is \
@@ -112,7 +115,7 @@ fn shares_of_classes(results: Results) -> Option<Figure> {
     let figure =
         shares::figure(groups.collect(), "Share", Quantity::Share, None, Some("by weight"))?;
     Some(Figure {
-        id: "shares".into(),
+        id: SHARES.into(),
         title: "Shares of classes against their weights".into(),
         caption:
             "Each class's share of the payload that all classes received; the lines across are \

@@ -10,12 +10,13 @@
 use tidegate_study::requests::{Class, Counts, Untested, Way};
 use tidegate_study::{Sample, ranking};
 
+use super::figures::{SHARES, SMALL_RESPONSES};
 use super::{Results, classes};
 use crate::gateways::standard::Standard;
-use crate::report::figures::listed;
+use crate::report::figures::{Figure, listed};
 use crate::report::markup::{Element, element};
 use crate::report::number::{Quantity, pair, short};
-use crate::report::page;
+use crate::report::page::{self, Mentions};
 use crate::report::summary::{
     Better, Clause, Summary, UNFINISHED, Verdict, finished, judged, response, verdict,
 };
@@ -23,12 +24,13 @@ use crate::report::summary::{
 /// The responses whose median is stated.
 const SMALL: &str = "small responses";
 
-/// The section at the top of the report.
-pub(super) fn section(results: Results) -> Element {
-    let section = page::section("summary", "Summary");
+/// The section at the top of the report, and where it first speaks of each figure.
+pub(super) fn section(results: Results, figures: &[Figure]) -> (Element, Mentions) {
+    let mut mentions = Mentions::default();
     let ways = &results.summary.ways;
     let Some((baseline, first)) = baseline(results) else {
-        return section.child(page::paragraph("No way was compared."));
+        let section = page::section("summary", "Summary");
+        return (section.child(page::paragraph("No way was compared.")), mentions);
     };
     let against = match (ways.len(), results.standard.no_gateway) {
         (1, _) => String::new(),
@@ -50,11 +52,17 @@ pub(super) fn section(results: Results) -> Element {
          leaves the rest to others, and then no way is at fault."
     );
     let summaries: Vec<_> = (0..ways.len()).map(|place| of(results, baseline, place)).collect();
-    let lead = lead(results).map(|lead| element("p").child(element("strong").text(lead)));
-    section
-        .children(lead)
+    let lead = lead(results);
+    let said: Vec<_> = lead.iter().map(|(_, sentence)| sentence.as_str()).collect();
+    let about = lead.iter().filter_map(|(id, _)| figures.iter().position(|it| it.id == *id));
+    let about: Vec<_> = about.collect();
+    let sentence = element("p").child(element("strong").text(said.join(" ")));
+    let sentence = (!lead.is_empty()).then(|| mentions.said(sentence, &about, figures));
+    let section = page::section("summary", "Summary")
+        .children(sentence)
         .child(page::paragraph(intro))
-        .child(page::sentences(&summaries, baseline))
+        .child(page::sentences(&summaries, baseline));
+    (section, mentions)
 }
 
 /// What the ways are compared with: no gateway, or else the first.
@@ -63,15 +71,15 @@ fn baseline<'a>(results: Results<'a>) -> Option<(usize, &'a Way)> {
     results.summary.ways.get(place).map(|way| (place, way))
 }
 
-/// The whole finding in a few sentences: nothing with one way or one seed, which
-/// show no difference.
-fn lead(results: Results) -> Option<String> {
+/// The whole finding in a few sentences, each with the id of the figure that shows it:
+/// nothing with one way or one seed, which show no difference.
+fn lead(results: Results) -> Vec<(&'static str, String)> {
     let ways = &results.summary.ways;
     if ways.len() < 2 || results.summary.seeds.len() < 2 {
-        return None;
+        return Vec::new();
     }
-    let said: Vec<_> = [soonest(ways), weights(results)].into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let said = [(SMALL_RESPONSES, soonest(ways)), (SHARES, weights(results))];
+    said.into_iter().filter_map(|(figure, text)| Some((figure, text?))).collect()
 }
 
 /// The ways at these places.

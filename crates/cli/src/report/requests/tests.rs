@@ -32,7 +32,7 @@ impl Fixture {
 
     /// The text of the summary's elements of this name.
     fn finding(&self, element: &str) -> Vec<String> {
-        let section = finding::section(self.results()).to_string();
+        let section = finding::section(self.results(), &[]).0.to_string();
         let section = parsed(&section);
         section.descendants().filter(|node| node.has_tag_name(element)).map(words).collect()
     }

@@ -183,5 +183,5 @@ fn lines(sweep: &Sweep, theme: &Theme, scale: &Scale) -> LineChart {
     } else {
         Axis::linear(measure, quantity, highs.fold(most, f64::max)).rounded()
     };
-    LineChart { x, y, lines, key: Key::Above, stepped: false }
+    LineChart { x, y, lines, below: None, key: Key::Above, stepped: false }
 }

@@ -37,6 +37,7 @@ test: lint checks packages
 	@tools/require.sh network || true
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory demo
+	@tools/check-pages.sh
 	@tools/check-deb.sh
 
 golden: compiler

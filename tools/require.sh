@@ -8,6 +8,7 @@
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
 #   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
 #   tools/require.sh browser           Chromium and its servers, for the live bed; the same
+#   tools/require.sh pages             Chromium and its driver, to check pages; the same
 #
 # On Debian and its derivatives, apt-get installs missing parts by name.
 # Elsewhere, or without the right to install, one sentence says what to do.
@@ -153,8 +154,12 @@ rivals) quiet_programs 'rivals in the live bed' squid:squid haproxy:haproxy ;;
 browser)
     quiet_programs 'pages in the live bed' chromium:chromium nginx:nginx-light openssl:openssl
     ;;
+pages)
+    quiet_programs 'pages in a browser' \
+        chromium:chromium chromedriver:'chromium-driver python3-selenium'
+    ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals|browser" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals|browser|pages" >&2
     exit 2
     ;;
 esac

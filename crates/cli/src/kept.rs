@@ -23,6 +23,8 @@ pub(crate) const PLOTS: &str = "plots";
 const LARGEST: u64 = 64 << 20;
 /// Entries of a folder beyond these are not looked at.
 const MOST_ENTRIES: usize = 10_000;
+/// The bytes of a figure in which its words are looked for.
+const MOST_WORDS: u64 = 16 << 10;
 
 /// The results of a comparison.
 #[derive(Clone, Debug)]
@@ -144,15 +146,19 @@ impl Kept {
         entries.take(MOST_ENTRIES).filter_map(stem).collect()
     }
 
-    /// The title of a figure.
-    pub(crate) fn figure_title(&self, figure: &str) -> Option<String> {
+    /// The title of a figure, and what it says to readers who cannot see it.
+    pub(crate) fn figure_in_words(&self, figure: &str) -> Option<[String; 2]> {
         let file = self.open(&format!("{PLOTS}/{figure}.svg"))?;
-        // The title is its first element; what is cut in a character behind it is of no interest.
+        // They are its first elements; what is cut in a character behind is of no interest.
         let mut bytes = Vec::new();
-        file.take(4096).read_to_end(&mut bytes).ok()?;
+        file.take(MOST_WORDS).read_to_end(&mut bytes).ok()?;
         let head = String::from_utf8_lossy(&bytes);
-        let text = head.split_once("<title")?.1.split_once('>')?.1.split_once("</title>")?.0;
-        Some(text.replace("&lt;", "<").replace("&amp;", "&"))
+        let text = |element: &str| {
+            let (_, text) = head.split_once(&format!("<{element}"))?.1.split_once('>')?;
+            let (text, _) = text.split_once(&format!("</{element}>"))?;
+            Some(text.replace("&lt;", "<").replace("&amp;", "&"))
+        };
+        Some([text("title")?, text("desc").unwrap_or_default()])
     }
 
     /// Its numbers, in the order of the file.

@@ -5,10 +5,10 @@ use tidegate_study::comparison::{Comparison, DisciplineResult};
 use tidegate_study::measure::Quantity;
 use tidegate_study::{Sample, e_model};
 
-use super::markup::{Element, element};
+use super::markup::Element;
 use super::number::short;
 use super::page::section;
-use super::tables::{Table, cell, row_name};
+use super::tables::{Table, cell, column, row_name};
 use crate::calls::shown;
 
 /// Shown where nothing arrived.
@@ -42,10 +42,10 @@ pub(super) fn calls(comparison: &Comparison) -> Option<Element> {
     if groups.is_empty() {
         return None;
     }
-    let column = |text: &str| element("th").with("scope", "col").text(text);
     let columns = ["", "Median delay", "95th percentile", "Lost", "R of 100", "MOS of 4.5"];
     let table = Table {
         id: "table-calls",
+        name: "Calls",
         note: "Each direction of each call that the capture shows. R and the mean opinion score \
                (MOS) are those of the E-model for a call with this delay and loss; what was lost \
                before the capture does not count."

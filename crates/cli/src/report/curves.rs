@@ -48,12 +48,13 @@ pub(crate) fn write(directory: &Path, analysis: &Analysis) -> io::Result<()> {
 fn html(analysis: &Analysis, figures: &[Figure]) -> String {
     let title = format!("{}: promises and what they leave", analysis.name);
     let header = element("header").child(element("h1").text(&title));
-    let verdict = page::finding("verdict", "Verdict", &tables::verdict(analysis));
+    let verdict =
+        page::finding("verdict", "Verdict", element("span").text(tables::verdict(analysis)));
     let draw = |figure: &Figure| {
         let plot = figure.drawing.inline(figure.id, &figure.title, figure.caption);
         element("figure")
             .child(element("h3").text(&figure.title))
-            .child(scrolling(plot))
+            .child(page::scrolling(&figure.title, plot))
             .child(element("figcaption").text(figure.caption))
     };
     let plots = (!figures.is_empty()).then(|| {
@@ -66,18 +67,13 @@ fn html(analysis: &Analysis, figures: &[Figure]) -> String {
              parameter of a discipline, just as a file can:",
             env!("CARGO_PKG_VERSION")
         )))
-        .child(scrolling(element("pre").text(analysis.contracts.to_string())));
+        .child(page::listing("Flows", &analysis.contracts.to_string()));
     let main = element("main")
         .child(verdict)
         .children(tables::of(analysis).iter().map(table))
         .children(plots)
         .child(reproduction);
     page::document(&title, element("body").child(header).child(main))
-}
-
-/// Wraps content that may be wider than the screen.
-fn scrolling(content: Element) -> Element {
-    element("div").class("scroll").with("tabindex", 0).child(content)
 }
 
 fn table(table: &Table) -> Element {
@@ -99,7 +95,10 @@ fn table(table: &Table) -> Element {
     let body = element("tbody").children(table.rows.iter().map(row));
     let id: String = table.title.to_lowercase().replace(' ', "-");
     page::section(&id, table.title)
-        .child(scrolling(element("table").child(head).child(body)))
+        .child(page::scrolling(
+            table.title,
+            element("table").with("aria-label", table.title).child(head).child(body),
+        ))
         .child(element("p").class("note").text(table.note))
 }
 

@@ -133,8 +133,3 @@ pub(super) fn listed<T: AsRef<str>>(words: &[T]) -> String {
         }
     }
 }
-
-fn labels(comparison: &Comparison) -> String {
-    let labels: Vec<_> = comparison.disciplines.iter().map(|d| d.label.as_str()).collect();
-    listed(&labels)
-}

@@ -18,7 +18,7 @@ use tidegate_study::{Centre, Estimate};
 use super::markup::{Element, element};
 use super::number::{Units, counted, short, significant, value_and_interval};
 use super::page::{document, header, paragraph, section};
-use super::tables::{Table, cell};
+use super::tables::{Table, cell, column};
 use crate::kept::{Kept, Number, PLOTS};
 
 /// The path of all results.
@@ -63,8 +63,9 @@ pub(crate) fn list(folder: &str, all: &[Kept], now: SystemTime) -> String {
         let columns = ["Choose", "Result", "What to run", "Compared", "Written"];
         let table = Table {
             id: "table-results",
+            name: "Results",
             note: "The newest first. Choose two or more to see them side by side.".into(),
-            columns: columns.map(|it| element("th").with("scope", "col").text(it)).into(),
+            columns: columns.map(column).into(),
             groups: vec![(String::new(), all.iter().map(|it| row(it, now)).collect())],
         };
         let button = element("button").with("type", "submit").text("Set side by side");
@@ -159,14 +160,18 @@ fn figures(chosen: &[&Kept]) -> Element {
     let figure = |name: &String| {
         let has = chosen.iter().zip(&own).filter(|(_, own)| own.contains(name));
         let has: Vec<_> = has.map(|(kept, _)| *kept).collect();
-        let title = has.first().and_then(|it| it.figure_title(name)).unwrap_or(name.clone());
-        let drawings = has.iter().map(|kept| {
+        let words = has.iter().map(|it| it.figure_in_words(name).unwrap_or_default());
+        let words: Vec<[String; 2]> = words.collect();
+        let title = words.iter().map(|[title, _]| title).find(|it| !it.is_empty());
+        let title = title.unwrap_or(name);
+        let drawings = has.iter().zip(&words).map(|(kept, [_, description])| {
             let source = format!("{RUNS}{}/{PLOTS}/{}.svg", address(&kept.name), address(name));
             let image = element("img")
                 .class("plot")
                 .with("src", &source)
                 .with("loading", "lazy")
-                .with("alt", format!("{title}: {}", kept.name));
+                .with("alt", format!("{title}: {}", kept.name))
+                .with("title", description);
             element("figure")
                 .child(element("a").with("href", source).child(image))
                 .child(element("figcaption").text(kept.name.clone()))
@@ -246,13 +251,13 @@ fn numbers(chosen: &[&Kept]) -> Table {
         (format!("{}, {place}", measured.headline), rows.collect())
     });
     let names = chosen.iter().map(|it| it.name.clone());
-    let heading = |text: String| element("th").with("scope", "col").text(text);
     Table {
         id: "table-beside",
+        name: "Numbers side by side",
         note: "With 95% intervals. ▲ better and ▼ worse than the first column, where the two \
                intervals have nothing in common; without a mark, the difference may be noise."
             .into(),
-        columns: std::iter::once(String::new()).chain(names).map(heading).collect(),
+        columns: std::iter::once(String::new()).chain(names).map(column).collect(),
         groups: groups.collect(),
     }
 }

@@ -6,7 +6,7 @@ use tidegate_study::verdict::Grade;
 use super::markup::{Element, element};
 use super::number::short;
 use super::page::section;
-use super::tables::{Table, cell};
+use super::tables::{Table, cell, column};
 use crate::beside::per_cent;
 
 /// Shown where nothing corresponds to what was measured.
@@ -21,7 +21,6 @@ pub(super) fn measured(comparison: &Comparison) -> Option<Element> {
 
 /// A group of rows for each thing that was measured.
 fn table(rows: &[Beside], label: &str) -> Table {
-    let column = |text: &str| element("th").with("scope", "col").text(text);
     let mut groups: Vec<(String, Vec<Vec<Element>>)> = Vec::new();
     for row in rows {
         if groups.last().is_none_or(|(name, _)| *name != row.name) {
@@ -32,6 +31,7 @@ fn table(rows: &[Beside], label: &str) -> Table {
     }
     Table {
         id: "table-measured",
+        name: "Measured and simulated",
         note: format!(
             "What was measured on the link, beside what {label} gives in the simulation. A \
              simulated round trip is the sum of two one-way delays. What load adds is the mean \

@@ -103,10 +103,22 @@ pub(super) fn section(id: &str, heading: &str) -> Element {
 }
 
 /// A section that begins with its finding.
-pub(super) fn finding(id: &str, kind: &str, finding: &str) -> Element {
+pub(super) fn finding(id: &str, kind: &str, finding: Element) -> Element {
     let kind = element("span").class("kind").text(format!("{kind}: "));
-    let heading = element("h2").class("headline").child(kind).text(finding);
+    let heading = element("h2").class("headline").child(kind).child(finding);
     element("section").with("id", id).child(heading)
+}
+
+/// What may be wider than the window scrolls by itself, by keyboard too, and says its name
+/// when the keyboard gets there.
+pub(super) fn scrolling(name: &str, content: Element) -> Element {
+    let scroll = element("div").class("scroll").with("tabindex", 0);
+    scroll.with("role", "group").with("aria-label", name).child(content)
+}
+
+/// Lines to type or to keep.
+pub(super) fn listing(name: &str, text: &str) -> Element {
+    scrolling(name, element("pre").text(text))
 }
 
 pub(super) fn link(to: &str, text: &str) -> Element {
@@ -360,17 +372,18 @@ pub(super) fn all_figures(figures: &[Figure], mentions: &Mentions) -> Element {
 /// A figure under its number, with links to its numbers and to the sentence `said`.
 pub(super) fn figure(number: usize, figure: &Figure, said: Option<&String>) -> Element {
     let plot = match &figure.plot {
-        Ok(drawing) => element("div").class("scroll").with("tabindex", 0).child(drawing.inline(
-            &figure.id,
-            &figure.title,
-            &figure.description,
-        )),
+        Ok(drawing) => {
+            scrolling(&figure.title, drawing.inline(&figure.id, &figure.title, &figure.description))
+        }
         Err(reason) => paragraph(format!("Nothing to draw: {reason}")).class("gap"),
     };
     let numbers = figure.table.filter(|_| figure.plot.is_ok());
     let numbers = numbers.map(|table| link(table, "Numbers"));
     let said = said.map(|id| link(id, "What it shows"));
-    let links = numbers.into_iter().chain(said).flat_map(|it| [element("span").text(" "), it]);
+    let links = numbers.into_iter().chain(said).enumerate().flat_map(|(index, link)| {
+        let before = if index == 0 { " " } else { ", " };
+        [element("span").text(before), link]
+    });
     let caption = element("figcaption").text(figure.caption.clone()).children(links);
     element("figure")
         .with("id", figure.anchor())
@@ -379,9 +392,9 @@ pub(super) fn figure(number: usize, figure: &Figure, said: Option<&String>) -> E
         .child(caption)
 }
 
-pub(super) fn all_tables(heading: &str, tables: Vec<tables::Folded>) -> Element {
-    let fold = |folded: tables::Folded| {
-        element("details").child(element("summary").text(folded.title)).child(folded.table)
+pub(super) fn all_tables(heading: &str, tables: Vec<tables::Table>) -> Element {
+    let fold = |table: tables::Table| {
+        element("details").child(element("summary").text(table.name)).child(table.html())
     };
     section("tables", heading).children(tables.into_iter().map(fold))
 }
@@ -479,12 +492,11 @@ pub(super) fn reproduction(
     facts.extend(provenance.other.iter().map(|(name, value)| (capitalised(name), value.clone())));
     facts.extend(provenance.files.iter().map(|(name, what)| (name.clone(), what.clone())));
     facts.retain(|(_, value)| !value.is_empty());
-    let block = |text: &str| {
-        element("div").class("scroll").with("tabindex", 0).child(element("pre").text(text))
-    };
-    let command = (!provenance.command.is_empty()).then(|| block(&provenance.command));
+    let command = (!provenance.command.is_empty()).then(|| listing("Command", &provenance.command));
     let scenario = (!provenance.scenario.is_empty()).then(|| {
-        element("details").child(element("summary").text(file)).child(block(&provenance.scenario))
+        element("details")
+            .child(element("summary").text(file))
+            .child(listing(file, &provenance.scenario))
     });
     section("reproduce", "How to reproduce")
         .child(paragraph("The same version, file and seeds give the same numbers on any machine."))

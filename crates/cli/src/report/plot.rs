@@ -129,7 +129,8 @@ impl Drawing {
             .class("plot")
             .with("viewBox", format!("0 0 {width} {height}"))
             .with("role", "img")
-            .with("aria-labelledby", format!("{id}-title {id}-desc"));
+            .with("aria-labelledby", format!("{id}-title"))
+            .with("aria-describedby", format!("{id}-desc"));
         if alone {
             svg = svg.with("xmlns", "http://www.w3.org/2000/svg");
             svg = svg.with("width", &width).with("height", &height);

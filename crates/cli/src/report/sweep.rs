@@ -278,8 +278,8 @@ fn fill(sweep: &Sweep, advice: &Advice) -> Fill {
 }
 
 fn folded(summary: &str, table: Element) -> Element {
-    let scroll = element("div").class("scroll").with("tabindex", 0).child(table);
-    element("details").child(element("summary").text(summary)).child(scroll)
+    let table = page::scrolling(summary, table);
+    element("details").child(element("summary").text(summary)).child(table)
 }
 
 /// A table with a row for each point, whose first cells are its values.

@@ -13,6 +13,7 @@ use super::markup::{Element, element};
 use super::number::{
     Quantity, Units, count, counted, estimate, short, significant, value_and_interval,
 };
+use super::page::scrolling;
 use super::plot::swatch;
 
 /// Shown where nothing was measured.
@@ -24,6 +25,8 @@ const MOST_IN_A_LINE: usize = 6;
 /// A table in groups of rows.
 pub(super) struct Table {
     pub(super) id: &'static str,
+    /// What a screen reader calls it; the heading under which it folds away.
+    pub(super) name: &'static str,
     pub(super) note: String,
     pub(super) columns: Vec<Element>,
     pub(super) groups: Vec<(String, Vec<Vec<Element>>)>,
@@ -47,15 +50,14 @@ impl Table {
         let note = format!("{}-note", self.id);
         let table = element("table")
             .with("id", self.id)
+            .with("aria-label", self.name)
             .with("aria-describedby", &note)
             .class(if width > MOST_IN_A_LINE { "many" } else { "" })
             .child(element("thead").child(head))
             .children(self.groups.into_iter().map(group));
-        // Wide tables scroll by themselves, and by keyboard too.
-        let scroll = element("div").class("scroll").with("tabindex", 0).child(table);
         // Not a caption: that would scroll away with the table.
         let note = element("p").class("note").with("id", note).text(self.note);
-        element("div").child(note).child(scroll)
+        element("div").child(note).child(scrolling(self.name, table))
     }
 }
 
@@ -166,6 +168,7 @@ pub(super) fn side_by_side(
     };
     Table {
         id: "table-main",
+        name: "Numbers",
         note: format!(
             "Over {}: means ± half the width of the 95% confidence interval; of quantiles, \
              largest values and ratios of two sources, medians with the ends of theirs. ★ marks \
@@ -256,24 +259,17 @@ impl MainRow<'_> {
     }
 }
 
-/// A table behind the figures, with the heading under which it folds away.
-pub(super) struct Folded {
-    pub(super) title: &'static str,
-    pub(super) table: Element,
-}
-
 /// The tables behind the figures.
-pub(super) fn detailed(comparison: &Comparison) -> Vec<Folded> {
-    let folded = |title, table: Option<Table>| table.map(|it| Folded { title, table: it.html() });
+pub(super) fn detailed(comparison: &Comparison) -> Vec<Table> {
     [
-        folded(ClassResult::CLASSES, Some(classes(comparison))),
-        folded("Response times by size, finer", sizes(comparison)),
-        folded("Quantiles of the distributions", Some(quantiles(comparison))),
-        folded(TrafficResult::TRANSFERS, transfers(comparison)),
-        folded(TrafficResult::PAGES, pages(comparison)),
-        folded(TrafficResult::DATAGRAMS, datagrams(comparison)),
-        folded(LinkResult::PACKETS, links(comparison)),
-        folded(LinkResult::QUEUES, queues(comparison)),
+        Some(classes(comparison)),
+        sizes(comparison),
+        Some(quantiles(comparison)),
+        transfers(comparison),
+        pages(comparison),
+        datagrams(comparison),
+        links(comparison),
+        queues(comparison),
     ]
     .into_iter()
     .flatten()
@@ -316,6 +312,7 @@ fn classes(comparison: &Comparison) -> Table {
     groups.extend(first.map(|d| group(d.all.label.clone(), &|d| Some(&d.all))));
     Table {
         id: "table-classes",
+        name: ClassResult::CLASSES,
         note: "By size of the transfer. Counts cover all seeds together; times are those of \
                finished transfers, over seeds, as means ± half the width of the 95% confidence \
                interval, and medians with the ends of theirs."
@@ -348,6 +345,7 @@ fn sizes(comparison: &Comparison) -> Option<Table> {
     let rows: Vec<Vec<Element>> = bins.iter().map(row).collect();
     (!rows.is_empty()).then(|| Table {
         id: "table-sizes",
+        name: "Response times by size, finer",
         note: "Mean response time of finished transfers, and their number in all seeds \
                   together."
             .into(),
@@ -401,6 +399,7 @@ fn quantiles(comparison: &Comparison) -> Table {
     ));
     Table {
         id: "table-quantiles",
+        name: "Quantiles of the distributions",
         note: format!(
             "The time within which this part had arrived, all seeds together. {NOTHING} marks \
              what fewer than ten values lie beyond: too few to tell."
@@ -430,6 +429,7 @@ fn transfers(comparison: &Comparison) -> Option<Table> {
     let groups = by_source(comparison, |source| !source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-transfers",
+        name: TrafficResult::TRANSFERS,
         note: format!(
             "Long flows have at least {}, or no end.",
             short(Quantity::Size, comparison.long_flow_bytes as f64)
@@ -445,6 +445,7 @@ fn pages(comparison: &Comparison) -> Option<Table> {
     let groups = by_source(comparison, |source| source.pages.is_some(), cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-pages",
+        name: TrafficResult::PAGES,
         note: format!(
             "Pages from their start to the last byte of their last object, and objects of at \
              most {} from the moment at which the browser wants them, waiting for a connection \
@@ -482,6 +483,7 @@ fn datagrams(comparison: &Comparison) -> Option<Table> {
     let groups = by_source(comparison, |source| source.datagrams, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-datagrams",
+        name: TrafficResult::DATAGRAMS,
         note: "One-way delay of the packets that arrived; lost packets divided by packets sent. \
                Late packets came after their deadline or never; their number is divided by that \
                of the packets due within the run."
@@ -511,6 +513,7 @@ fn links(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
+        name: LinkResult::PACKETS,
         note: "Packet counts cover all seeds together; ratios are means over seeds.".into(),
         columns: headings(LinkResult::MEASURES, LinkResult::PACKETS),
         groups,
@@ -522,6 +525,7 @@ fn queues(comparison: &Comparison) -> Option<Table> {
     let groups = by_link(comparison, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
+        name: LinkResult::QUEUES,
         note: "The time that packets wait in front of the link, and what is kept there, as means \
                over time: means over seeds, and of quantiles and the longest wait medians over \
                seeds. The peak is the largest of all seeds."

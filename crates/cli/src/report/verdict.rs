@@ -47,7 +47,7 @@ pub(super) fn verdict(
     }
     let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
         .then(|| matrix(verdict, figures).html());
-    let section = page::finding("verdict", "Verdict", &words.headline)
+    let section = page::finding("verdict", "Verdict", element("span").text(&words.headline))
         .children(points)
         .children(asides)
         .children(matrix)
@@ -87,6 +87,7 @@ fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
     let baseline = verdict.baseline.as_deref().unwrap_or(NOTHING);
     Table {
         id: "table-verdict",
+        name: "Who wins what",
         note: format!(
             "Who wins what, beside {baseline}. ▲ better, ▼ worse and = alike are certain seed by \
              seed (95% intervals of the differences), ? is not. ★ marks those that nobody beats \
@@ -201,12 +202,9 @@ fn figures_of_delay(figures: &[Figure]) -> Vec<usize> {
 /// The lines to type for each of those to run, the shortest open.
 fn to_type(forms: &[LiveForm]) -> Vec<Element> {
     let simplest = live_form::simplest(forms);
-    let block = |lines: &[String]| {
-        let text = element("pre").text(lines.join("\n"));
-        element("div").class("scroll").with("tabindex", 0).child(text)
-    };
     let part = |title: &str, lines: &[String]| {
-        (!lines.is_empty()).then(|| [element("h3").text(title), block(lines)])
+        let listing = || page::listing(title, &lines.join("\n"));
+        (!lines.is_empty()).then(|| [element("h3").text(title), listing()])
     };
     let form = |form: &LiveForm| {
         let parts = [

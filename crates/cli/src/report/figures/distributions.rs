@@ -3,7 +3,7 @@
 use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint};
 use tidegate_study::{Estimate, Sample};
 
-use super::{Figure, id, labels, not_drawn, sources};
+use super::{Figure, id, not_drawn, sources};
 use crate::report::number::{Quantity, Units, count, estimate, short, significant};
 use crate::report::plot::{Axis, Below, Dot, Key, Line, LineChart, Row, RowChart};
 
@@ -23,6 +23,9 @@ pub(in crate::report) fn is_known(fraction: f64, values: u64) -> bool {
 /// A distribution, and the number of values in it.
 type Counted<'a> = (&'a [DistributionPoint], u64);
 
+/// The quantiles that are told to readers who cannot see the plot.
+const TOLD: [(f64, &str); 3] = [(0.5, "half"), (0.9, "90%"), (0.99, "99%")];
+
 /// What the axes of a distribution are called.
 struct Names {
     time: &'static str,
@@ -38,16 +41,17 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
         done: "Transfers finished",
         slower: "Transfers that took longer",
     };
-    let (chart, tails) = chart(comparison, &names, |discipline| {
+    let drawn = chart(comparison, &names, |discipline| {
         (&discipline.short_distribution, discipline.short.completed)
     });
     let title = "Response times of short transfers";
     let caption = format!(
         "The part of the finished transfers of at most {largest} that took no longer than the \
-         time below; all seeds together. Further left is better. {tails}{}",
-        not_drawn(&chart.lines)
+         time below; all seeds together. Further left is better. {}{}",
+        drawn.tails,
+        not_drawn(&drawn.chart.lines)
     );
-    figure(comparison, "short-distribution".into(), title.into(), caption, &chart, || {
+    figure("short-distribution".into(), title.into(), caption, &drawn, || {
         format!("No transfer of at most {largest} finished.")
     })
 }
@@ -58,19 +62,20 @@ pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
     let names =
         Names { time: "Time of a page", done: "Pages loaded", slower: "Pages that took longer" };
     let draw = |(index, name): &(usize, &str)| {
-        let (chart, tails) = chart(comparison, &names, |discipline| {
+        let drawn = chart(comparison, &names, |discipline| {
             let pages = discipline.traffic.get(*index).and_then(|source| source.pages.as_ref());
             pages.map_or((&[], 0), |pages| (&pages.load_distribution, pages.completed))
         });
         let caption = format!(
             "The part of the loaded pages of ‘{name}’ that took no longer than the time below, \
              from their start to the last byte of their last object; all seeds together. Further \
-             left is better. {tails} Pages that were not complete at the end are not in it; the \
+             left is better. {} Pages that were not complete at the end are not in it; the \
              table of pages has their part.{}",
-            not_drawn(&chart.lines)
+            drawn.tails,
+            not_drawn(&drawn.chart.lines)
         );
         let title = format!("Times of the pages of ‘{name}’");
-        figure(comparison, id("pages", name), title, caption, &chart, || {
+        figure(id("pages", name), title, caption, &drawn, || {
             format!("No page of ‘{name}’ was complete.")
         })
     };
@@ -86,29 +91,38 @@ pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
         slower: "Packets that took longer",
     };
     let draw = |(index, name): &(usize, &str)| {
-        let (chart, tails) = chart(comparison, &names, |discipline| {
+        let drawn = chart(comparison, &names, |discipline| {
             let source = discipline.traffic.get(*index);
             source.map_or((&[], 0), |source| (&source.delay_distribution, source.arrived))
         });
         let caption = format!(
             "The part of the packets of ‘{name}’ that arrived within the time below; all seeds \
-             together, lost packets not counted. Further left is better. {tails}{}",
-            not_drawn(&chart.lines)
+             together, lost packets not counted. Further left is better. {}{}",
+            drawn.tails,
+            not_drawn(&drawn.chart.lines)
         );
         let title = format!("Delay of ‘{name}’");
-        figure(comparison, id("delay", name), title, caption, &chart, || {
+        figure(id("delay", name), title, caption, &drawn, || {
             format!("No packet of ‘{name}’ arrived.")
         })
     };
     found.iter().map(draw).collect()
 }
 
-/// The chart, and what to say about the slowest.
+/// A chart with its words.
+struct Drawn {
+    chart: LineChart,
+    /// How to read the slowest.
+    tails: String,
+    /// The quantiles of each line.
+    in_words: String,
+}
+
 fn chart<'a>(
     comparison: &'a Comparison,
     names: &Names,
     of: impl Fn(&'a DisciplineResult) -> Counted<'a>,
-) -> (LineChart, String) {
+) -> Drawn {
     let line = |(style, discipline): (usize, &'a DisciplineResult)| {
         let points = of(discipline).0.iter().map(|point| (point.at_s, point.fraction));
         let mut points: Vec<_> = points.filter(|(at, _)| *at > 0.0 && at.is_finite()).collect();
@@ -121,7 +135,8 @@ fn chart<'a>(
     let mut lines: Vec<Line> = comparison.disciplines.iter().enumerate().map(line).collect();
     let counts: Vec<u64> = comparison.disciplines.iter().map(|it| of(it).1).collect();
     let below = tails(names.slower, &lines, &counts);
-    let told = tails_in_words(&lines, &counts, below.is_some());
+    let tails = tails_in_words(&lines, &counts, below.is_some());
+    let in_words = quantiles_in_words(&lines, &counts);
     let times = lines.iter().flat_map(|line| &line.points).map(|(at, _)| *at);
     let longest = times.clone().fold(0.0, f64::max);
     let x = Axis::log(names.time, Quantity::Time, times);
@@ -132,7 +147,8 @@ fn chart<'a>(
         }
     }
     let y = Axis::linear(names.done, Quantity::Share, 1.0);
-    (LineChart { x, y, lines, key: Key::Above, stepped: true, below }, told)
+    let chart = LineChart { x, y, lines, key: Key::Above, stepped: true, below };
+    Drawn { chart, tails, in_words }
 }
 
 /// The part that took longer than each time, on a logarithmic axis, as far as it is
@@ -183,22 +199,35 @@ fn tails_in_words(lines: &[Line], counts: &[u64], are_drawn: bool) -> String {
     )
 }
 
+/// The time within which a half and more of each line had come, as far as that is known.
+fn quantiles_in_words(lines: &[Line], counts: &[u64]) -> String {
+    let line = |(line, count): (&Line, &u64)| {
+        let known = TOLD.iter().filter(|(part, _)| is_known(*part, *count));
+        let told = known.filter_map(|(part, name)| {
+            let (at, _) = line.points.iter().find(|(_, done)| done >= part)?;
+            Some(format!("{name} within {}", short(Quantity::Time, *at)))
+        });
+        let told: Vec<_> = told.collect();
+        (!told.is_empty()).then(|| format!("{}: {}", line.label, told.join(", ")))
+    };
+    lines.iter().zip(counts).filter_map(line).collect::<Vec<_>>().join("; ") + "."
+}
+
 fn figure(
-    comparison: &Comparison,
     id: String,
     title: String,
     caption: String,
-    chart: &LineChart,
+    drawn: &Drawn,
     gap: impl Fn() -> String,
 ) -> Figure {
-    let empty = chart.lines.iter().all(|line| line.points.is_empty());
+    let empty = drawn.chart.lines.iter().all(|line| line.points.is_empty());
     Figure {
         id,
         title,
         caption,
-        description: format!("One cumulative distribution for each of {}.", labels(comparison)),
+        description: drawn.in_words.clone(),
         table: Some("table-quantiles"),
-        plot: if empty { Err(gap()) } else { Ok(chart.draw()) },
+        plot: if empty { Err(gap()) } else { Ok(drawn.chart.draw()) },
     }
 }
 

@@ -165,12 +165,11 @@ fn first_seed(comparison: &Comparison) -> String {
 
 fn figure(id: String, title: String, caption: String, chart: &PanelChart) -> Figure {
     let empty = chart.panels.iter().all(|panel| panel.series.iter().all(Vec::is_empty));
-    let names: Vec<_> = chart.panels.iter().map(|panel| panel.label.as_str()).collect();
     Figure {
         id,
         title,
         caption,
-        description: format!("One panel for each of {}.", super::listed(&names)),
+        description: chart.in_words(),
         table: Some("table-queues"),
         plot: if empty { Err("Nothing was sampled.".into()) } else { Ok(chart.draw()) },
     }

@@ -7,7 +7,7 @@
 use tidegate_study::Estimate;
 use tidegate_study::comparison::{Comparison, DisciplineResult};
 
-use super::{Figure, labels, not_drawn};
+use super::{Figure, not_drawn};
 use crate::report::number::Quantity;
 use crate::report::plot::{Axis, Key, Line, LineChart, Panel, PanelChart, Reference};
 
@@ -28,7 +28,7 @@ pub(super) fn response_by_size(comparison: &Comparison) -> Vec<Figure> {
     let y = Axis::log("Mean response time", Quantity::Time, times);
     let has_bands = lines.iter().any(|line| line.band.iter().any(|(_, from, to)| from < to));
     let apart = has_bands && lines.len() > MOST_BANDS;
-    let intervals = apart.then(|| panels(comparison, &lines, &x, &y));
+    let intervals = apart.then(|| panels(&lines, &x, &y));
     let bands = match (has_bands, apart) {
         (false, _) => "",
         (true, false) => {
@@ -51,7 +51,7 @@ pub(super) fn response_by_size(comparison: &Comparison) -> Vec<Figure> {
         id: "response-by-size".into(),
         title: "Response time by size".into(),
         caption,
-        description: format!("One line for each of {}.", labels(comparison)),
+        description: chart.in_words(),
         table: Some("table-sizes"),
         plot: if empty { Err("No transfer finished.".into()) } else { Ok(chart.draw()) },
     };
@@ -78,7 +78,7 @@ fn line((style, discipline): (usize, &DisciplineResult)) -> Line {
 }
 
 /// Each line with its band in a plot of its own, and the first line in all of them.
-fn panels(comparison: &Comparison, lines: &[Line], x: &Axis, y: &Axis) -> Figure {
+fn panels(lines: &[Line], x: &Axis, y: &Axis) -> Figure {
     let baseline = &lines[0];
     let panel = |line: &Line| Panel {
         label: line.label.clone(),
@@ -108,7 +108,7 @@ fn panels(comparison: &Comparison, lines: &[Line], x: &Axis, y: &Axis) -> Figure
              order is not certain.",
             baseline.label
         ),
-        description: format!("One panel for each of {}.", labels(comparison)),
+        description: format!("The lines of the figure before, beside that of {}.", baseline.label),
         table: Some("table-sizes"),
         plot: Ok(chart.draw()),
     }

@@ -89,6 +89,22 @@ impl LineChart {
         Drawing { height: lowest.bottom() + 52.0, content }
     }
 
+    /// Where each line begins, is in its middle and ends, for readers who cannot see the plot.
+    pub(in crate::report) fn in_words(&self) -> String {
+        let at =
+            |(x, y): &(f64, f64)| format!("{} at {}", self.y.in_words(*y), self.x.in_words(*x));
+        let line = |line: &Line| {
+            let [first, .., last] = &line.points[..] else {
+                let only: Vec<_> = line.points.iter().map(at).collect();
+                return format!("{}: {}", line.label, only.join(""));
+            };
+            let middle = &line.points[line.points.len() / 2];
+            format!("{}: {}, {}, {}", line.label, at(first), at(middle), at(last))
+        };
+        let drawn = self.lines.iter().filter(|line| !line.points.is_empty());
+        drawn.map(line).collect::<Vec<_>>().join("; ") + "."
+    }
+
     /// The `lines` of one plot with its vertical axis.
     fn plot(&self, area: &Area, y: &Axis, lines: &[&Line]) -> Vec<Element> {
         let mut out = area.y_grid(y, true);

@@ -46,8 +46,8 @@ pub(in crate::report) struct Reference {
 const COLUMNS: usize = 2;
 const HEIGHT: f64 = 104.0;
 const LEFT: f64 = 74.0;
-const RIGHT: f64 = 20.0;
-const BETWEEN: f64 = 40.0;
+const RIGHT: f64 = 28.0;
+const BETWEEN: f64 = 46.0;
 
 impl PanelChart {
     pub(in crate::report) fn draw(&self) -> Drawing {
@@ -95,6 +95,23 @@ impl PanelChart {
         content.push(all.x_title(&self.x));
         content.push(all.y_title(&self.y));
         Drawing { height: all.bottom() + 52.0, content }
+    }
+
+    /// The range and the mean of each panel, for readers who cannot see the plot.
+    pub(in crate::report) fn in_words(&self) -> String {
+        let panel = |panel: &Panel| {
+            let label = &panel.label;
+            if let Some(remark) = &panel.remark {
+                return format!("{label}: {remark}");
+            }
+            let values = || panel.series.iter().flatten().map(|(_, value)| *value);
+            let mean = values().sum::<f64>() / values().count().max(1) as f64;
+            let (least, most) =
+                (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+            let [least, most, mean] = [least, most, mean].map(|it| self.y.in_words(it));
+            format!("{label}: {least} to {most}, {mean} on average")
+        };
+        self.panels.iter().map(panel).collect::<Vec<_>>().join("; ") + "."
     }
 
     fn reference(&self, area: &Area, reference: &Reference) -> Element {

@@ -1,6 +1,6 @@
 //! Axes: from values to positions, and the ticks between.
 
-use crate::report::number::{Quantity, Unit, Units, grouped, trimmed};
+use crate::report::number::{Quantity, Unit, Units, brief, grouped, trimmed};
 
 /// An axis with its title and unit.
 #[derive(Clone, Debug)]
@@ -87,6 +87,11 @@ impl Axis {
             "" => self.name.clone(),
             unit => format!("{} ({unit})", self.name),
         }
+    }
+
+    /// The text of `value` with the unit of the axis.
+    pub(super) fn in_words(&self, value: f64) -> String {
+        self.unit.behind(&brief(value / self.unit.factor))
     }
 
     /// The position of `value`, from 0 to 1; values beyond the ends are at the

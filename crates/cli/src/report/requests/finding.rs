@@ -56,12 +56,14 @@ pub(super) fn section(results: Results, figures: &[Figure]) -> (Element, Mention
     let said: Vec<_> = lead.iter().map(|(_, sentence)| sentence.as_str()).collect();
     let about = lead.iter().filter_map(|(id, _)| figures.iter().position(|it| it.id == *id));
     let about: Vec<_> = about.collect();
-    let sentence = element("p").child(element("strong").text(said.join(" ")));
-    let sentence = (!lead.is_empty()).then(|| mentions.said(sentence, &about, figures));
-    let section = page::section("summary", "Summary")
-        .children(sentence)
-        .child(page::paragraph(intro))
-        .child(page::sentences(&summaries, baseline));
+    let section = if lead.is_empty() {
+        page::section("summary", "Summary")
+    } else {
+        let sentence = element("span").text(said.join(" "));
+        page::finding("summary", "Summary", mentions.said(sentence, &about, figures))
+    };
+    let section =
+        section.child(page::paragraph(intro)).child(page::sentences(&summaries, baseline));
     (section, mentions)
 }
 

@@ -6,7 +6,7 @@ use tidegate_study::requests::{Class, Summary, Way};
 use super::{Results, classes};
 use crate::report::markup::Element;
 use crate::report::number::{Quantity, short};
-use crate::report::tables::{Folded, Table, cells, headings, headlines, row_name, side_by_side};
+use crate::report::tables::{Table, cells, headings, headlines, row_name, side_by_side};
 
 /// Every measure in a row, every way in a column.
 pub(super) fn main(results: Results) -> Element {
@@ -34,7 +34,7 @@ pub(super) fn main(results: Results) -> Element {
 }
 
 /// How the requests of each class ended under each way.
-pub(super) fn endings(summary: &Summary) -> Folded {
+pub(super) fn endings(summary: &Summary) -> Table {
     let cells = |class: &Class| cells(Class::MEASURES, Class::ENDINGS, class);
     let groups = classes(summary).map(|(place, name)| {
         let row = |(style, way): (usize, &Way)| {
@@ -43,11 +43,11 @@ pub(super) fn endings(summary: &Summary) -> Folded {
         };
         (format!("‘{name}’"), summary.ways.iter().enumerate().map(row).collect())
     });
-    let table = Table {
+    Table {
         id: "table-endings",
+        name: Class::ENDINGS,
         note: "Requests in all seeds together.".into(),
         columns: headings(Class::MEASURES, Class::ENDINGS),
         groups: groups.collect(),
-    };
-    Folded { title: Class::ENDINGS, table: table.html() }
+    }
 }

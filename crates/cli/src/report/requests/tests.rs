@@ -221,10 +221,10 @@ fn text_from_files_is_text() {
 #[test]
 fn the_finding_says_what_the_numbers_do() {
     let fixture = fixture(10);
-    let lead = &fixture.finding("p")[0];
+    let lead = &fixture.finding("h2")[0];
     assert_eq!(
         lead,
-        "Small responses arrive soonest under ‘msf’, half of them within 740\u{a0}ms. Classes \
+        "Summary: Small responses arrive soonest under ‘msf’, half of them within 740\u{a0}ms. Classes \
          receive what their weights promise under ‘msf’ and ‘htb’."
     );
     let said = fixture.finding("li");
@@ -255,14 +255,14 @@ fn nothing_is_claimed_of_a_single_run() {
     for claim in ["sooner", "as long", "the same time", "receive"] {
         assert!(!said.contains(claim), "{claim}");
     }
-    assert!(!fixture(1).finding("p")[0].contains("soonest"));
+    assert!(!fixture(1).finding("h2")[0].contains("soonest"));
     // Two seeds give a mean an interval; a median has none before six.
     let mut few = fixture(2);
     for way in &mut few.summary.ways {
         let values = (1..=2).map(|seed| (seed, Some(0.5)));
         way.small_p50_s = Sample::of(Centre::Median, values);
     }
-    assert!(!few.finding("p")[0].contains("small responses arrive"), "{:?}", few.finding("p"));
+    assert!(!few.finding("h2")[0].contains("small responses arrive"), "{:?}", few.finding("h2"));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn shares_on_a_link_that_is_rarely_full_are_not_tested_and_nobody_is_blamed() {
     let said = fixture.finding("li");
     assert!(said[0].contains(never) && said[1].contains(never), "{said:?}");
     assert!(said[2].contains("it has no weights"), "{}", said[2]);
-    assert!(fixture.finding("p")[0].ends_with("Shares are not tested: the link was never full."));
+    assert!(fixture.finding("h2")[0].ends_with("Shares are not tested: the link was never full."));
     assert!(!fixture.html().contains("do not receive"));
 
     // Under one way it was full for long enough: that one can fail.
@@ -315,7 +315,7 @@ fn shares_on_a_link_that_is_rarely_full_are_not_tested_and_nobody_is_blamed() {
 fn without_a_way_that_has_no_gateway_the_first_is_the_measure() {
     let mut fixture = fixture(10);
     fixture.standard.no_gateway = None;
-    assert!(fixture.finding("p")[1].contains("against ‘msf’, the first way"));
+    assert!(fixture.finding("p")[0].contains("against ‘msf’, the first way"));
     assert!(fixture.finding("li")[0].trim_start().starts_with("msfbaseline"));
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the demo and puts its verdict, table and picture into the README, and the pictures
-# of the calls into their guide, each picture once for light and once for dark pages.
+# Runs the demo and puts its verdict, its table and a picture of its report into the README,
+# and the pictures of the calls into their guide, each picture once for light and once for dark
+# pages. The picture of the report takes what tools/check-pages.sh takes.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,6 +29,6 @@ picture() {
     sed -f "$scratch/dark.sed" "$scratch/$1.svg" >"docs/images/$2-dark.svg"
 }
 mkdir -p docs/images
-picture demo/plots/response-by-size household
+"${PYTHON:-/usr/bin/python3}" tools/pages/picture.py "$scratch/demo/report.html" 1000 1060 docs/images/report
 picture calls/plots/delay-call--g-711 calls-g711
 picture calls/plots/delay-video calls-video

@@ -262,15 +262,20 @@ class Page:
                 self.check(part in plain, f"not in the tree: {part}")
 
 
-def check(address):
-    """What is found of a page, in lines, and whether all is right."""
+def browser():
+    """A browser without a window."""
     options = Options()
     # Containers and root have no user namespaces for the browser's own sandbox.
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
-                     "--disable-background-networking"):
+                     "--disable-background-networking", "--hide-scrollbars"):
         options.add_argument(argument)
-    with webdriver.Chrome(options=options, service=Service("chromedriver")) as browser:
-        page = Page(browser, address)
+    return webdriver.Chrome(options=options, service=Service("chromedriver"))
+
+
+def check(address):
+    """What is found of a page, in lines, and whether all is right."""
+    with browser() as open_browser:
+        page = Page(open_browser, address)
         page.audit(WIDTHS[0], "light", is_open=False)
         page.audit(WIDTHS[-1], "dark", is_open=True)
         for width in WIDTHS:

@@ -247,6 +247,9 @@ fn sqm(kind: &str, up: Option<Rate>, down: Option<Rate>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{self, Write as _};
+
     use tidegate_core::registry;
 
     use tidegate_sim::scenario::file;
@@ -299,6 +302,62 @@ mod tests {
             let form = form("household", entry.name);
             assert_eq!(form.is_some(), entry.linux.is_some(), "{}", entry.name);
             assert!(form.is_none_or(|form| !form.tc.is_empty()));
+        }
+    }
+
+    /// In a network of its own: a port, the lines, what is there then, what undoes them.
+    fn trial(form: &LiveForm) -> String {
+        let show = "echo; tc qdisc show; tc class show dev eth1; ip -br link show type ifb";
+        let port = "ip link add eth1 type veth peer name far; ip link set eth1 up";
+        let (lines, undo) = (form.tc.join("\n"), form.undo.join("\n"));
+        // The shell of busybox has an ip and a tc of its own.
+        let own = "ip() { /sbin/ip \"$@\"; }; tc() { /sbin/tc \"$@\"; }";
+        format!("{own}\n{port}\n{show}\n{lines}\n{show}\n{undo}\n{show}\n")
+    }
+
+    /// `tools/check-lines.sh` runs this in a guest whose kernel has every queue.
+    #[test]
+    fn the_kernel_takes_every_line_and_nothing_is_left_of_them() {
+        const LACKS: [&str; 5] =
+            ["kind is unknown", "device type", "not permitted", "not found", "no unshare"];
+        let of_linux = registry::DISCIPLINES.iter().filter_map(|it| Some((it.name, it.linux?)));
+        let (mut taken, mut skipped) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+        for (name, kind) in of_linux {
+            let set = if name == "cake" { "cake:rtt=30ms" } else { name };
+            for (scenario, discipline) in [("household", set), ("dumbbell", name)] {
+                let form = form(scenario, discipline).unwrap();
+                let what = format!("{name} in {scenario}");
+                let shell = ["-n", "sh", "-e", "-c", &trial(&form)];
+                let output = std::process::Command::new("unshare").args(shell).output();
+                let said = match &output {
+                    Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+                    Err(_) => "there is no unshare".into(),
+                };
+                let lacks = |line: &&str| LACKS.iter().any(|text| line.contains(text));
+                if let Some(reason) = said.lines().find(lacks) {
+                    skipped.entry(reason.into()).or_default().push(what);
+                    continue;
+                }
+                let output = output.unwrap();
+                let shown = String::from_utf8(output.stdout).unwrap();
+                assert!(output.status.success(), "{what}: {said}\n{shown}");
+                let states: Vec<_> = shown.split("\n\n").map(str::trim).collect();
+                let [before, then, after] = states[..] else { panic!("{what}: {shown}") };
+                assert_eq!(before, after, "{what}: something is left");
+                let queue = format!("qdisc {kind} ");
+                let queues = then.lines().filter(|line| line.starts_with(&queue)).count();
+                let is_shaped = scenario == "household";
+                assert_eq!(queues, if is_shaped { 2 } else { 1 }, "{what}:\n{then}");
+                assert_eq!(then.contains("4750Kbit"), is_shaped, "{what}:\n{then}");
+                let is_set = discipline.contains("30ms");
+                assert_eq!(then.contains("rtt 30ms"), is_set, "{what}:\n{then}");
+                taken.push(what);
+            }
+        }
+        let mut out = io::stderr();
+        writeln!(out, "the kernel takes the lines for {}", taken.join(", ")).unwrap();
+        for (reason, names) in skipped {
+            writeln!(out, "SKIP the lines for {}: {reason}", names.join(", ")).unwrap();
         }
     }
 

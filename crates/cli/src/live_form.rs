@@ -20,6 +20,7 @@ use crate::output;
 const PORT: &str = "eth1";
 /// What stands for that port's incoming traffic.
 const INCOMING: &str = "ifb4eth1";
+const RESTART_SQM: &str = "uci commit sqm && service sqm restart";
 /// How much of the link's rate is used, in per cent. SQM's guide begins with 80 to 95; the
 /// link of a scenario carries what it says, so that little is given away.
 const PERCENT: u64 = 95;
@@ -37,6 +38,8 @@ pub(crate) struct LiveForm {
     pub(crate) undo: Vec<String>,
     /// For a shell of OpenWrt; empty if its SQM does not have the discipline.
     pub(crate) sqm: Vec<String>,
+    /// What undoes that.
+    pub(crate) sqm_undo: Vec<String>,
 }
 
 /// Of equals, the one that takes the fewest lines.
@@ -82,6 +85,7 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
         tc: Vec::new(),
         undo: Vec::new(),
         sqm: Vec::new(),
+        sqm_undo: Vec::new(),
     };
     let in_the_air = |link: &&LinkSpec| matches!(link.capacity, Capacity::Downlink(_));
     let has_cell = tested().any(|link| in_the_air(&link));
@@ -147,6 +151,9 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
         form.undo.push(format!("ip link del {INCOMING}"));
     }
     form.sqm = sqm(&kind, up, down);
+    if !form.sqm.is_empty() {
+        form.sqm_undo = vec![set_sqm("enabled", "0"), RESTART_SQM.into()];
+    }
     Some(form)
 }
 
@@ -216,32 +223,37 @@ fn leaf(kind: &str) -> &str {
     if kind == "red" { "red limit 400000 avpkt 1000" } else { kind }
 }
 
+/// The line that sets an option of SQM. Its file has one queue from the start.
+fn set_sqm(option: &str, value: &str) -> String {
+    format!("uci set sqm.@queue[0].{option}='{value}'")
+}
+
 /// The same for SQM, which has scripts for two of them.
 fn sqm(kind: &str, up: Option<Rate>, down: Option<Rate>) -> Vec<String> {
     let (kind, options) = kind.split_once(' ').unwrap_or((kind, ""));
     let script = match kind {
         "cake" => "layer_cake.qos",
-        "fq_codel" => "simple.qos",
+        // 'simple.qos' would sort packets into three classes first, which was not compared.
+        "fq_codel" => "simplest.qos",
         _ => return Vec::new(),
     };
     // Zero is what SQM takes for a direction that is left alone.
     let [up, down] = [up, down].map(|rate| rate.map_or(0, kbit));
-    let set = |option: &str, value: &str| format!("uci set sqm.@queue[0].{option}='{value}'");
     let mut lines = vec![
-        "opkg update && opkg install sqm-scripts".into(),
-        set("interface", PORT),
-        set("enabled", "1"),
-        set("download", &down.to_string()),
-        set("upload", &up.to_string()),
-        set("qdisc", kind),
-        set("script", script),
+        "apk add --update-cache sqm-scripts || { opkg update && opkg install sqm-scripts; }".into(),
+        set_sqm("interface", PORT),
+        set_sqm("enabled", "1"),
+        set_sqm("download", &down.to_string()),
+        set_sqm("upload", &up.to_string()),
+        set_sqm("qdisc", kind),
+        set_sqm("script", script),
     ];
     if !options.is_empty() {
-        // Both take the words of 'tc', and only when these two switches are on.
-        lines.extend(["qdisc_advanced", "qdisc_really_really_advanced"].map(|it| set(it, "1")));
-        lines.extend(["eqdisc_opts", "iqdisc_opts"].map(|it| set(it, options)));
+        // Both take the words of 'tc'; the switches have OpenWrt's pages show them.
+        lines.extend(["qdisc_advanced", "qdisc_really_really_advanced"].map(|it| set_sqm(it, "1")));
+        lines.extend(["eqdisc_opts", "iqdisc_opts"].map(|it| set_sqm(it, options)));
     }
-    lines.push("uci commit sqm && service sqm restart".into());
+    lines.push(RESTART_SQM.into());
     lines
 }
 
@@ -286,7 +298,7 @@ mod tests {
             "tc class replace dev eth1 parent 1: classid 1:1 htb rate 4750kbit"
         );
         assert_eq!(fq_codel.tc[2], "tc qdisc replace dev eth1 parent 1:1 fq_codel");
-        assert!(fq_codel.sqm.contains(&"uci set sqm.@queue[0].script='simple.qos'".into()));
+        assert!(fq_codel.sqm.contains(&"uci set sqm.@queue[0].script='simplest.qos'".into()));
     }
 
     #[test]

@@ -105,6 +105,7 @@ pub(super) fn answered(comparison: Comparison) -> Answered {
         tc: vec![format!("tc qdisc replace dev eth1 root {label} bandwidth 15200kbit nat ingress")],
         undo: vec!["tc qdisc del dev eth1 root".into()],
         sqm: vec!["uci set sqm.@queue[0].download='15200'".into()],
+        sqm_undo: vec!["uci set sqm.@queue[0].enabled='0'".into()],
     };
     let live_forms = verdict.run.iter().map(form).collect();
     Answered { said: answer::words(&verdict), verdict, live_forms, comparison }

@@ -211,6 +211,7 @@ fn to_type(forms: &[LiveForm]) -> Vec<Element> {
             part("Linux, as root", &form.tc),
             part("OpenWrt, with SQM", &form.sqm),
             part("To undo the lines for Linux", &form.undo),
+            part("To undo those for OpenWrt", &form.sqm_undo),
         ];
         let folded = element("details")
             .child(element("summary").text(format!("How to run {}", form.label)))

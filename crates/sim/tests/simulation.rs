@@ -2,13 +2,14 @@
 //! every discipline, nothing made or lost unseen, and links as fast as they claim
 //! to be.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use tidegate_core::{Bytes, FlowKey, Span, Time, registry};
 use tidegate_sim::metrics::{FlowRecord, PacketEvent, PacketRecord, Recorder, RunSummary};
 use tidegate_sim::scenario::file::{self, Folder};
-use tidegate_sim::scenario::{Capacity, DisciplineChoice, Scenario};
+use tidegate_sim::scenario::{Arrivals, Capacity, DisciplineChoice, Scenario, TrafficKind};
 use tidegate_sim::simulation;
 use tidegate_sim::trace::DeliveryTrace;
 
@@ -117,6 +118,38 @@ fn one_flow_fills_a_link_that_buffers_its_bandwidth_delay_product() {
         link.counters.lost_as(tidegate_core::LossReason::Refused) > 0,
         "the window never reached the limit"
     );
+}
+
+#[test]
+fn a_transfer_of_no_bytes_ends_with_its_handshakes() {
+    for profile in ["papers", "today"] {
+        let text = format!(
+            r#"
+            title = "empty"
+            duration = "2 s"
+            disciplines = ["fifo"]
+            dumbbell = {{ pairs = 1, rate = "10 Mbit/s", delay = "1 ms" }}
+            [tcp]
+            profile = "{profile}"
+            [[traffic.transfers]]
+            name = "one"
+            from = "senders"
+            to = "receivers"
+            count = 1
+            sizes = "1460 B"
+            "#
+        );
+        let mut scenario = scenario(&text);
+        let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[0].kind else {
+            unreachable!("it is written so")
+        };
+        let log = [(Time(0), Bytes(0)), (Time(500_000_000), Bytes(1_460))];
+        *arrivals = Arrivals::Log(Arc::new(log.to_vec()));
+        let (flows, _) = run(&scenario, "fifo", 1);
+        assert_eq!(flows.len(), 2, "{profile}");
+        assert!(flows.iter().all(|it| it.end.is_some()), "{profile}: {flows:?}");
+        assert!(flows[0].response < flows[1].response, "{profile}: {flows:?}");
+    }
 }
 
 #[test]

@@ -32,8 +32,7 @@ This is the built-in household. For another link:
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.from {
-        let earlier = Manifest::read(path).map_err(Failure::Input)?;
-        let input = Input::of_manifest(&earlier);
+        let (input, earlier) = Input::of_manifest(path)?;
         return compare(&input, &overrides_of(&earlier)?, Some(&earlier), &arguments.results);
     }
     let input = match home::input(&arguments.link)? {

@@ -31,8 +31,7 @@ pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
         return print(&gateway::json_schema());
     }
     if let Some(path) = &arguments.from {
-        let earlier = Manifest::read(path).map_err(Failure::Input)?;
-        let input = Input::of_manifest(&earlier);
+        let (input, earlier) = Input::of_manifest(path)?;
         return compare(&input, Some(earlier.seeds.clone()), Some(&earlier), arguments);
     }
     let input = Input::named(arguments.file.as_deref(), GATEWAYS)?;

@@ -107,10 +107,22 @@ impl Input {
     }
 
     /// The input that a manifest records.
-    pub(crate) fn of_manifest(manifest: &Manifest) -> Input {
+    ///
+    /// # Errors
+    /// A manifest that cannot be read, or is of a sweep.
+    pub(crate) fn of_manifest(path: &Path) -> Result<(Input, Manifest), Failure> {
+        let manifest = Manifest::read(path).map_err(Failure::Input)?;
+        if manifest.is_of_sweep() {
+            return Err(Failure::Input(format!(
+                "{}: found the manifest of a sweep, expected one of a comparison; the sweep's \
+                 report has the command that repeats it",
+                path.display()
+            )));
+        }
         let SourceText { name, stem, text } = manifest.source.clone();
         let data = Box::new(Recorded(manifest.data.clone()));
-        Input { name, stem, text, data, folder: None, shipped: None }
+        let input = Input { name, stem, text, data, folder: None, shipped: None };
+        Ok((input, manifest))
     }
 
     /// This input as a manifest records it.

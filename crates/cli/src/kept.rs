@@ -5,7 +5,7 @@
 //! folder may come from somebody else. Results that an older program wrote show what
 //! they have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,14 @@ pub(crate) struct Kept {
 struct Head {
     title: String,
     said: Option<Said>,
+    /// The keys of a sweep.
+    #[serde(default)]
+    axes: Vec<Axis>,
+}
+
+#[derive(Deserialize)]
+struct Axis {
+    key: String,
 }
 
 #[derive(Deserialize)]
@@ -87,12 +95,15 @@ pub(crate) struct Number {
 
 /// All results directly in `folder`, or those that it is itself, the newest first.
 ///
+/// Those that are as `earlier` has them are not read again.
+///
 /// # Errors
 /// When the folder cannot be read.
-pub(crate) fn all(folder: &Path) -> io::Result<Vec<Kept>> {
-    let mut found: Vec<_> = Kept::read(folder).into_iter().collect();
+pub(crate) fn all(folder: &Path, earlier: Vec<Kept>) -> io::Result<Vec<Kept>> {
+    let mut earlier: HashMap<_, _> = earlier.into_iter().map(|it| (it.path.clone(), it)).collect();
+    let mut found: Vec<_> = Kept::read(folder, &mut earlier).into_iter().collect();
     for entry in fs::read_dir(folder)?.take(MOST_ENTRIES) {
-        found.extend(entry.ok().and_then(|entry| Kept::read(&entry.path())));
+        found.extend(entry.ok().and_then(|it| Kept::read(&it.path(), &mut earlier)));
     }
     found.sort_by(|one, other| other.made.cmp(&one.made).then_with(|| one.name.cmp(&other.name)));
     Ok(found)
@@ -100,15 +111,20 @@ pub(crate) fn all(folder: &Path) -> io::Result<Vec<Kept>> {
 
 impl Kept {
     /// The results in the folder at `path`, if there are any.
-    fn read(path: &Path) -> Option<Kept> {
+    fn read(path: &Path, earlier: &mut HashMap<PathBuf, Kept>) -> Option<Kept> {
         let path = path.canonicalize().ok()?;
         let written = plain(&path.join(manifest::NAME))?.metadata().ok()?.modified().ok()?;
+        if let Some(same) = earlier.remove(&path).filter(|it| it.made == written) {
+            return Some(same);
+        }
         let manifest: Manifest = serde_json::from_str(&text(&path.join(manifest::NAME))?).ok()?;
         let head: Head =
             serde_json::from_str(&[JSON, SWEEP].iter().find_map(|name| text(&path.join(name)))?)
                 .ok()?;
         let own = [manifest::NAME, report::NAME].map(String::from);
         let said = head.said;
+        let keys: Vec<_> = head.axes.into_iter().map(|axis| axis.key).collect();
+        let map = || format!("A map over {}", keys.join(" and "));
         Some(Kept {
             name: path.file_name()?.to_str()?.into(),
             title: head.title,
@@ -117,7 +133,7 @@ impl Kept {
             duration_s: manifest.duration_ns as f64 / 1e9,
             partial: manifest.partial,
             grade: said.as_ref().and_then(|it| it.grade.clone()),
-            headline: said.map(|it| it.headline),
+            headline: said.map(|it| it.headline).or_else(|| (!keys.is_empty()).then(map)),
             made: written,
             files: manifest.results.into_keys().chain(own).collect(),
             path,

@@ -6,10 +6,11 @@
 //! manifest names, and figures, and nothing else. Reports may come from somebody else: the
 //! browser is told to run nothing in them and to fetch nothing for them.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -67,11 +68,12 @@ fn unreadable(folder: &Path, reason: &io::Error) -> Failure {
 /// or the list.
 fn serve(folder: &Path, port: u16, first: Option<&str>) -> Result<(), Failure> {
     let folder = folder.canonicalize().map_err(|reason| unreadable(folder, &reason))?;
-    let found = kept::all(&folder).map_err(|reason| unreadable(&folder, &reason))?;
+    let found = kept::all(&folder, Vec::new()).map_err(|reason| unreadable(&folder, &reason))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed = |reason: io::Error| Failure::Other(reason.to_string());
-    let folder = Rc::new(folder);
+    let count = found.len();
+    let results = Rc::new(Results { folder: folder.clone(), known: RefCell::new(found) });
     LocalSet::new().block_on(&runtime.map_err(failed)?, async move {
         let listener = TcpListener::bind(address).await.map_err(|reason| {
             Failure::Input(format!("--port {port}: cannot be listened at: {reason}"))
@@ -80,7 +82,7 @@ fn serve(folder: &Path, port: u16, first: Option<&str>) -> Result<(), Failure> {
         let page = first.map_or_else(|| home.clone(), |name| home.clone() + &pages::report(name));
         output::print(&format!(
             "{} of {} at {home} (Ctrl-C ends it)\n",
-            match found.len() {
+            match count {
                 1 => "1 result".into(),
                 more => format!("{more} results"),
             },
@@ -88,8 +90,8 @@ fn serve(folder: &Path, port: u16, first: Option<&str>) -> Result<(), Failure> {
         ))?;
         show(&page);
         let answer = move |request: Request<Incoming>| {
-            let folder = folder.clone();
-            async move { answer(&folder, &request) }
+            let results = results.clone();
+            async move { answer(&results, &request) }
         };
         tokio::select! {
             () = local::serve(listener, answer) => Ok(()),
@@ -112,7 +114,13 @@ fn show(page: &str) {
     }
 }
 
-fn answer(folder: &Path, request: &Request<Incoming>) -> Response<Content> {
+/// The folder, and what was last found in it.
+struct Results {
+    folder: PathBuf,
+    known: RefCell<Vec<Kept>>,
+}
+
+fn answer(results: &Results, request: &Request<Incoming>) -> Response<Content> {
     if local::host(request).is_none() {
         let text = "these pages are asked for by address or as localhost";
         return refuse(StatusCode::FORBIDDEN, text);
@@ -120,9 +128,12 @@ fn answer(folder: &Path, request: &Request<Incoming>) -> Response<Content> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET");
     }
-    let Ok(all) = kept::all(folder) else {
+    let Results { folder, known } = results;
+    let Ok(all) = kept::all(folder, known.take()) else {
         return refuse(StatusCode::INTERNAL_SERVER_ERROR, "the folder cannot be read any more");
     };
+    known.replace(all);
+    let all = known.borrow();
     let uri = request.uri();
     match uri.path() {
         "/" => page(pages::list(&folder.display().to_string(), &all, now())),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use tidegate_sim::requests::Way;
 use tidegate_sim::scenario::DisciplineChoice;
@@ -44,6 +45,9 @@ pub struct Manifest {
     pub results: BTreeMap<String, String>,
     /// How it was made; without influence on the results.
     pub made: Made,
+    /// The keys that a sweep has varied, which its own form of this writes.
+    #[serde(default, skip_serializing)]
+    over: Option<IgnoredAny>,
 }
 
 /// A scenario or gateway, in its own words.
@@ -117,6 +121,7 @@ impl Manifest {
             runs: Vec::new(),
             results: BTreeMap::new(),
             made: Made { command, threads, wall_s: 0.0, machine: Machine::this() },
+            over: None,
         }
     }
 
@@ -155,6 +160,12 @@ impl Manifest {
             .map_err(|reason| format!("{name}: cannot be read: {reason}"))?;
         serde_json::from_str(&text)
             .map_err(|error| format!("{name}: is not a manifest of a comparison: {error}"))
+    }
+
+    /// Whether it is of a sweep, which is more than one comparison.
+    #[must_use]
+    pub fn is_of_sweep(&self) -> bool {
+        self.over.is_some()
     }
 
     /// The names of the results that differ in `now`.

@@ -56,6 +56,7 @@ fn compare(bench: &Bench, out: &str, preset: &str) {
         "6 s",
         "--out",
         out,
+        "--force",
     ]);
 }
 
@@ -88,6 +89,12 @@ fn results_are_listed_opened_and_set_side_by_side() {
     let mixed = served.asked("/beside?run=fast&run=school");
     assert!(mixed.starts_with("HTTP/1.1 200 OK"));
     assert!(served.asked("/beside?run=fast").contains("Fewer than two"));
+
+    compare(&bench, "fast", "lte");
+    let sweep = ["sweep", "--preset", "dsl", "--over", "rtt=10 ms,80 ms", "--out", "map"];
+    bench.good(&[&sweep[..], &["--seeds", "2", "--duration", "6 s"]].concat());
+    let list = served.asked("/");
+    assert!(list.contains("A map over rtt") && list.contains("30 Mbit/s down"), "{list}");
 }
 
 #[cfg(unix)]

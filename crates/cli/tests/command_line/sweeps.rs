@@ -31,6 +31,8 @@ fn a_sweep_writes_the_same_maps_with_any_number_of_threads() {
     assert_eq!(found["points"][1]["at"], serde_json::json!(["2 Mbit/s", "3"]));
     assert!(found["points"][3]["result"]["verdict"]["answer"].is_string());
     let manifest = json(&String::from_utf8(bench.bytes("one/manifest.json")).unwrap());
+    let refused = bench.refused(&["compare", "--from", "one/manifest.json"]);
+    assert!(refused.contains("found the manifest of a sweep"), "{refused}");
     assert_eq!(
         (&manifest["partial"], &manifest["over"][1]["key"]),
         (&serde_json::json!(false), &serde_json::json!("dumbbell.pairs"))

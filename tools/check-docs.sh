@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that texts agree: every link target of a page exists, and every source
 # that code and pages cite (`EFD section 3.1`, `RFC 6298`, `Golestani 1994`) is
-# listed in docs/references.md.
+# listed in docs/references.md, and every test that docs/findings.md names exists.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,6 +21,16 @@ for page in $(git ls-files '*.md'); do
         [ -e "$(dirname "$page")/$target" ] || complain "$page: the link target $target does not exist"
     done
 done
+
+# The tests that a page names are there.
+tests=0
+while IFS=' ' read -r file name; do
+    tests=$((tests + 1))
+    grep -q "fn $name\b" "crates/$file" || complain "docs/findings.md: crates/$file has no test $name"
+done <<NAMED
+$(grep -oE '`[a-z]+/[a-z_0-9/]+\.rs`: `[a-z_0-9]+`(, `[a-z_0-9]+`)*' docs/findings.md |
+    tr -d '`,:' | awk '{ for (place = 2; place <= NF; place++) print $1, $place }')
+NAMED
 
 months='January|February|March|April|May|June|July|August|September|October|November|December'
 texts() {
@@ -42,5 +52,5 @@ done <<END
 $keys
 END
 
-[ $failed = 0 ] && echo "All $links links have targets, and docs/references.md lists all $count sources cited"
+[ $failed = 0 ] && echo "All $links links have targets, all $tests tests named exist, and docs/references.md lists all $count sources cited"
 exit $failed

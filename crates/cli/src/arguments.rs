@@ -231,7 +231,7 @@ pub(crate) struct ReplayArguments {
     /// leaves the delay that the link adds]
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<Span>,
-    /// Run the transfers that a capture holds as TCP, which reacts to the link
+    /// Run the transfers that a capture holds as TCP, which reacts to the link, beside its calls
     #[arg(long)]
     pub(crate) as_transfers: bool,
     /// Addresses and prefixes on the users' side, for example 192.168.0.0/16; for a capture
@@ -242,7 +242,12 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_enum, default_value_t = By::Application, conflicts_with = "as_transfers")]
     pub(crate) by: By,
     /// Disciplines to compare, for example fifo,efd:threshold=30kB
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,efd")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "fifo,fq-codel,cake,efd"
+    )]
     pub(crate) disciplines: Vec<DisciplineChoice>,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
@@ -297,7 +302,8 @@ Examples:
 
 The packets of a capture are sent at the times at which they were captured: a replay shows delay
 and loss, not how TCP would have reacted. Transfers, those of a capture too with --as-transfers,
-are simulated with TCP.";
+are simulated with TCP, beside the capture's calls as they were. A recording runs once: the verdict
+compares ten equal parts of it.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CURVES_HELP, args_conflicts_with_subcommands = true)]

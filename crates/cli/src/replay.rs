@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::scenario::DisciplineChoice;
 use tidegate_sim::scenario::file::Overrides;
+use tidegate_sim::trace::applications::{self, Division};
 use tidegate_sim::trace::hosts::{Hosts, network_of};
-use tidegate_sim::trace::{Capture, Format, LoggedFlow, Recording, Transfers, applications};
+use tidegate_sim::trace::{Capture, Format, LoggedFlow, Recording, Transfers};
 
 use crate::arguments::{By, ReplayArguments};
 use crate::compare::{compare, distinct};
@@ -166,10 +167,13 @@ fn transfers(
     recording: Recording,
 ) -> Result<Made, Failure> {
     let format = recording.format();
-    let (transfers, who) = match &recording {
+    let mut captured = None;
+    let (transfers, who) = match recording {
         Recording::Capture(capture) => {
-            let who = users(arguments, capture)?;
-            (Transfers::of_capture(capture, &hosts(arguments, capture)), who)
+            let who = users(arguments, &capture)?;
+            let transfers = Transfers::of_capture(&capture, &hosts(arguments, &capture));
+            captured = Some(capture);
+            (transfers, who)
         }
         _ if !arguments.local.is_empty() => {
             let message = format!("--local is for captures, and this is a {format}");
@@ -179,7 +183,7 @@ fn transfers(
             let message = format!("--as-transfers is for captures, and this is a {format}");
             return Err(Failure::Input(message));
         }
-        _ => (Transfers::of(recording), String::new()),
+        recording => (Transfers::of(recording), String::new()),
     };
     let Some(last) = transfers.last() else {
         let file = arguments.file.display();
@@ -204,9 +208,21 @@ fn transfers(
         let _ = write!(description, " {who}");
     }
     description += " Each transfer is simulated with TCP over a connection of its own.";
+    // Calls do not react, and are what TCP is to leave room for.
+    let calls =
+        captured.filter(|it| !it.divided(&hosts(arguments, it), Division::Calls).is_empty());
+    if calls.is_some() {
+        description += " Calls are sent as they were captured.";
+    }
+    // Beside calls, transfers begin when they did; alone, the first begins at once.
+    let first = if calls.is_some() { transfers.first } else { Time::ZERO };
+    let talked = calls.as_ref().and_then(|it| it.packets.last()).map_or(Time::ZERO, |it| it.at);
+    let duration = Span((first.0 + last.0 + TRANSFERS_TAIL.0).max(talked.0));
+    let start = format!("start = \"{} ns\"\n", first.0);
     let source = |name: &str, from: &str, to: &str, request: &str| {
         format!(
-            "[[traffic.transfers]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{request}"
+            "[[traffic.transfers]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             {start}{request}"
         )
     };
     let log = format!("log = {}\n{}\n", quoted(name), local(arguments));
@@ -221,11 +237,20 @@ fn transfers(
     if !transfers.up.is_empty() {
         let _ = write!(sources, "{}{log}", source("uploads", "hosts", "servers", ""));
     }
+    if calls.is_some() {
+        let _ = write!(
+            sources,
+            "[[traffic.packets]]\nname = \"calls\"\ninside = \"hosts\"\noutside = \"servers\"\n\
+             divide = \"calls\"\ncapture = {}\n{}\n",
+            quoted(name),
+            local(arguments)
+        );
+    }
     let text = format!(
         "{}\
          [access]\nhosts = 1\ndown = {}\nup = {}\nbuffer = {}\ndelay = \"0 s\"\n\
          lan_delay = \"0 s\"\nservers = [\"{} ns\"]\n\n{sources}",
-        head(arguments, name, &description, Span(last.0) + TRANSFERS_TAIL),
+        head(arguments, name, &description, duration),
         bits(arguments.rate.0),
         bits(arguments.up_rate.unwrap_or(arguments.rate).0),
         quoted(&buffer(arguments)),

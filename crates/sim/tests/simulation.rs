@@ -153,6 +153,55 @@ fn a_transfer_of_no_bytes_ends_with_its_handshakes() {
 }
 
 #[test]
+fn the_parts_of_a_recording_are_the_whole_and_other_scenarios_have_none() {
+    let log = |seeds: &str| {
+        let text = format!(
+            r#"
+            title = "log"
+            duration = "40 s"
+            warm_up = "10 s"
+            seeds = {seeds}
+            disciplines = ["fifo"]
+            dumbbell = {{ pairs = 1, rate = "2 Mbit/s", delay = "1 ms", buffer = "20 packets" }}
+            [[traffic.transfers]]
+            name = "one"
+            from = "senders"
+            to = "receivers"
+            count = 1
+            sizes = "1460 B"
+            "#
+        );
+        let mut scenario = scenario(&text);
+        assert_eq!(scenario.part(), None, "one transfer at once is no recording");
+        let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[0].kind else {
+            unreachable!("it is written so")
+        };
+        let entry = |number: u64| (Time(number * 100_000_000), Bytes(20_000 + number * 10));
+        *arrivals = Arrivals::Log(Arc::new((0..390).map(entry).collect()));
+        scenario
+    };
+    assert_eq!(log("3").part(), None, "seeds are better than parts");
+    let scenario = log("1");
+    assert_eq!(scenario.part(), Some(Span::seconds(3)));
+    let (_, run) = run(&scenario, "fifo", 1);
+    assert_eq!(
+        run.parts.iter().map(|it| it.seed).collect::<Vec<_>>(),
+        (1..=10).collect::<Vec<_>>()
+    );
+    let completed = run.parts.iter().map(|it| it.all.completed);
+    assert_eq!(completed.clone().sum::<u64>(), run.all.completed);
+    assert!(
+        completed.clone().take(9).all(|count| count == 30),
+        "{:?}",
+        completed.collect::<Vec<_>>()
+    );
+    let whole = run.all.response.mean().unwrap() * run.all.completed as f64;
+    let sum: f64 =
+        run.parts.iter().map(|it| it.all.response.mean().unwrap() * it.all.completed as f64).sum();
+    assert!((whole - sum).abs() < 1e-9);
+}
+
+#[test]
 fn a_lone_transfer_takes_what_arithmetic_says() {
     // One segment each way over three links: SYN, SYN-ACK, then the data with
     // its last bit. 40 and 1 500 bytes at 100, 10 and 100 Mbit/s, 1 ms each.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::Bytes;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::metrics::run_summary::{Times, bin_start};
-use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 
 use crate::measure::{Better, Measure, Quantity, Value};
 use crate::{Centre, Estimate, Sample};
@@ -57,6 +57,10 @@ pub struct Comparison {
     /// What was measured on the link, beside the first discipline; not written if nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
+    /// Of a recording, the disciplines over its parts instead of seeds: what the verdict
+    /// compares. Not written; empty for others.
+    #[serde(skip)]
+    pub parts: Vec<DisciplineResult>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
@@ -142,19 +146,23 @@ impl RatioResult {
 impl Comparison {
     /// Condenses `runs`: labels identify the runs of one discipline.
     #[must_use]
-    pub fn of(scenario: &Scenario, runs: &[RunSummary]) -> Comparison {
-        let of_label = |label: &str| -> Vec<&RunSummary> {
+    pub fn of<'r>(scenario: &Scenario, runs: &'r [RunSummary]) -> Comparison {
+        let of_label = |label: &str| -> Vec<&'r RunSummary> {
             runs.iter().filter(|run| run.discipline == label).collect()
         };
-        let disciplines: Vec<_> = scenario
-            .disciplines
-            .iter()
-            .map(|choice| (choice, of_label(&choice.label)))
-            .filter(|(_, runs)| !runs.is_empty())
-            .map(|(choice, runs)| {
-                DisciplineResult::of(scenario, &choice.label, choice.entry.name, &runs)
-            })
-            .collect();
+        let by_choice = scenario.disciplines.iter().map(|it| (it, of_label(&it.label)));
+        let by_choice: Vec<_> = by_choice.filter(|(_, runs)| !runs.is_empty()).collect();
+        let results = |runs: &dyn Fn(&[&'r RunSummary]) -> Vec<&'r RunSummary>| {
+            let of = |(choice, all): &(&DisciplineChoice, Vec<&'r RunSummary>)| {
+                DisciplineResult::of(scenario, &choice.label, choice.entry.name, &runs(all))
+            };
+            by_choice.iter().map(of).collect::<Vec<_>>()
+        };
+        let disciplines = results(&<[_]>::to_vec);
+        let has_parts =
+            scenario.part().is_some() && by_choice.iter().all(|(_, runs)| runs.len() == 1);
+        let parts =
+            if has_parts { results(&|runs| runs[0].parts.iter().collect()) } else { Vec::new() };
         let expected = scenario.disciplines.len() * scenario.seeds.len();
         let cut_short = runs.iter().any(|run| run.reached.0 < scenario.duration.0);
         Comparison {
@@ -169,6 +177,7 @@ impl Comparison {
             long_flow_bytes: scenario.long_flow.0,
             beside: beside::of(scenario, &disciplines),
             disciplines,
+            parts,
         }
     }
 }

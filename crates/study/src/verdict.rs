@@ -71,6 +71,9 @@ pub struct Verdict {
     pub latency: Vec<Latency>,
     /// Who wins what, most urgent need first.
     pub contests: Vec<Contest>,
+    /// The parts of a recording that were compared in place of seeds; 0 for others.
+    #[serde(default)]
+    pub parts: usize,
 }
 
 /// What each discipline makes of a need.
@@ -113,6 +116,9 @@ pub enum Answer {
     TooFewRuns,
     /// There is one discipline, and nothing to compare it with.
     OneOnly,
+    /// There are only recorded packets, which do not react to what becomes of them, and none
+    /// of a call.
+    DoesNotReact,
     /// Nothing was measured that anybody waits for.
     NothingMeasured,
 }
@@ -210,10 +216,21 @@ impl Verdict {
             utilisation,
             latency,
             contests: Vec::new(),
+            parts: comparison.parts.first().map_or(0, |it| it.runs),
         };
         let needs = need::all(comparison);
         verdict.contests = needs.iter().map(|it| contest(it, disciplines)).collect();
         if needs.is_empty() {
+            let mut sources = disciplines.iter().flat_map(|it| &it.traffic);
+            if sources.any(|it| it.replayed) {
+                // Where hardly anything waits, there is nothing to react to.
+                let waits = verdict.latency.first().and_then(|it| it.grade) > Some(Grade::APlus);
+                verdict.answer = if verdict.has_room() && !waits {
+                    Answer::NotTheBottleneck
+                } else {
+                    Answer::DoesNotReact
+                };
+            }
             return verdict;
         }
         if disciplines.len() < 2 {
@@ -255,10 +272,7 @@ impl Verdict {
             })
             .collect();
         if stays {
-            let grade = verdict.latency.first().and_then(|it| it.grade);
-            let has_room = grade.is_some_and(|it| it <= Grade::A)
-                && utilisation.is_some_and(|used| used < FULL)
-                && best_of_all.contains(&0);
+            let has_room = verdict.has_room() && best_of_all.contains(&0);
             let promising: Vec<_> = (1..disciplines.len())
                 .filter(|it| can_run(it) && needs.iter().any(|need| need.may_beat(*it, 0)))
                 .collect();
@@ -273,6 +287,12 @@ impl Verdict {
             }
         }
         verdict
+    }
+
+    /// Whether nobody waits long for what there is now, and the links are not full.
+    fn has_room(&self) -> bool {
+        let grade = self.latency.first().and_then(|it| it.grade);
+        grade.is_some_and(|it| it <= Grade::A) && self.utilisation.is_some_and(|used| used < FULL)
     }
 
     /// The latency of the discipline with this label.

@@ -148,6 +148,11 @@ fn headline(verdict: &Verdict) -> String {
     let baseline = verdict.baseline.as_deref().unwrap_or("nothing");
     match verdict.answer {
         Answer::Run => format!("Run {} instead of {baseline}.", either(&verdict.run)),
+        Answer::Unclear if verdict.parts > 0 => format!(
+            "This recording does not say: {} may be better than {baseline}, but what differs is \
+             within the noise of its parts. A longer one may say.",
+            either(&verdict.run)
+        ),
         Answer::Unclear => format!(
             "The runs do not say: {} may be better than {baseline}, but what differs is within \
              the noise. Run more seeds.",
@@ -167,13 +172,17 @@ fn headline(verdict: &Verdict) -> String {
             format!("This link is not the bottleneck.{used} what its users notice.")
         }
         Answer::TooFewRuns => "One run of each does not say what is better: with other arrivals \
-                               it may be the other way round. A scenario, unlike a recording, \
-                               can be run with several seeds, for example --seeds 6."
+                               it may be the other way round. A scenario can be run with \
+                               several seeds, for example --seeds 6; a recording has to be \
+                               longer."
             .into(),
         Answer::OneOnly => format!(
             "There is only {baseline}, so there is nothing to choose. Add others with \
              --disciplines."
         ),
+        Answer::DoesNotReact => "Recorded packets do not react to what becomes of them, and so do \
+                                 not say what to run. With --as-transfers, TCP does."
+            .into(),
         Answer::NothingMeasured => "Nothing was measured that anybody waits for.".into(),
     }
 }

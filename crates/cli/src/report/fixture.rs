@@ -83,6 +83,7 @@ const DURATION: f64 = 120.0;
 pub(crate) fn comparison(disciplines: usize, runs: usize) -> Comparison {
     Comparison {
         beside: Vec::new(),
+        parts: Vec::new(),
         title: "A household at 16 Mbit/s".into(),
         description: "Web pages, a call and two backups share a link in the evening.".into(),
         duration_s: DURATION,
@@ -218,6 +219,7 @@ fn distribution(least: f64, scale: f64) -> Vec<DistributionPoint> {
 fn silent(name: &str) -> TrafficResult {
     TrafficResult {
         name: name.into(),
+        replayed: false,
         datagrams: false,
         started: 0,
         completed: 0,

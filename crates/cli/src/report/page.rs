@@ -43,6 +43,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
             comparison.seeds.len(),
             comparison.disciplines.len(),
             "disciplines",
+            verdict.parts > 0,
         )
         .chain(crowded(comparison.waited)),
         &contents,
@@ -166,12 +167,14 @@ fn crowded(waited: u64) -> Option<Element> {
 }
 
 /// What to know before reading on: how many runs of a `partial` comparison have
-/// results, and what a single seed and more lines than colours mean.
+/// results, and what a single seed, or a recording in parts, and more lines than colours
+/// mean.
 pub(super) fn notices(
     partial: Option<usize>,
     seeds: usize,
     lines: usize,
     compared: &str,
+    in_parts: bool,
 ) -> impl Iterator<Item = Element> {
     let incomplete = partial.map(|runs| {
         let text = format!(
@@ -182,7 +185,13 @@ pub(super) fn notices(
         );
         notice("Incomplete. ", text)
     });
-    let single = (seeds == 1).then(|| {
+    let recording = in_parts.then(|| {
+        let text = "It runs once, so that figures and tables have no intervals. The verdict \
+                    compares equal parts of it: it is about this traffic, and about other hours \
+                    as far as they are like these.";
+        notice("One recording. ", text.into())
+    });
+    let single = (seeds == 1 && !in_parts).then(|| {
         let text = "There are no confidence intervals, so nothing below says whether a difference \
                     would persist with other arrivals.";
         notice("One run of each. ", text.into())
@@ -194,7 +203,7 @@ pub(super) fn notices(
         );
         notice("Crowded. ", text)
     });
-    incomplete.into_iter().chain(single).chain(crowded)
+    incomplete.into_iter().chain(recording).chain(single).chain(crowded)
 }
 
 /// The links and the traffic, in a line.

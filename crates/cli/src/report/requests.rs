@@ -95,6 +95,7 @@ fn html(results: Results, figures: &[Figure]) -> String {
             summary.seeds.len(),
             labels.len(),
             "ways",
+            false,
         ),
         &[
             ("summary", "Summary"),

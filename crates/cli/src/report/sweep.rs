@@ -104,6 +104,7 @@ fn html(
             sweep.seeds.len(),
             sweep.disciplines.len(),
             "disciplines",
+            false,
         )),
         &[
             ("verdict", "What to run"),
@@ -232,6 +233,7 @@ impl Advice {
             Answer::Unclear => plain("?", "the runs do not say".into()),
             Answer::TooFewRuns => plain("?", "one seed does not say".into()),
             Answer::OneOnly => plain("1", "there is one discipline only".into()),
+            Answer::DoesNotReact => plain("×", "recorded packets do not react".into()),
             Answer::NothingMeasured => {
                 plain("×", "nothing was measured that anybody waits for".into())
             }

@@ -85,12 +85,16 @@ fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
     });
     let scale: Vec<_> = scale.collect();
     let baseline = verdict.baseline.as_deref().unwrap_or(NOTHING);
+    let over = match verdict.parts {
+        0 => "seed by seed".into(),
+        parts => format!("over {parts} equal parts of the recording"),
+    };
     Table {
         id: "table-verdict",
         name: "Who wins what",
         note: format!(
-            "Who wins what, beside {baseline}. ▲ better, ▼ worse and = alike are certain seed by \
-             seed (95% intervals of the differences), ? is not. ★ marks those that nobody beats \
+            "Who wins what, beside {baseline}. ▲ better, ▼ worse and = alike are certain {over} \
+             (95% intervals of the differences), ? is not. ★ marks those that nobody beats \
              by as much as anybody notices: 2 points of a call’s rating, a tenth of a time or \
              speed. Grades are of the delay that load adds: {}.",
             scale.join(", ")

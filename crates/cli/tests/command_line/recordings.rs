@@ -207,41 +207,70 @@ fn the_doctor_says_what_works_and_what_helps() {
     }
 }
 
-/// A capture of which each frame keeps 54 bytes: a call of G.711 in RTP from a user, 50
-/// packets a second for 8 s of which one is missing, and beside it a steady stream of
-/// datagrams to the user that are none of RTP.
-fn call() -> Vec<u8> {
+/// A capture of which each frame keeps 54 bytes: for so many seconds a call of G.711 in RTP
+/// from a user, 50 packets a second of which one is missing, and beside it a steady stream of
+/// datagrams to the user that are none of RTP; and if asked for, an upload of 560 kbit/s.
+fn call(seconds: u16, with_upload: bool) -> Vec<u8> {
     let mut capture = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 54, 1] {
         capture.extend(word.to_le_bytes());
     }
-    let mut frame = |at_us: u32, ends: [[u8; 4]; 2], payload: &[u8]| {
-        let length = 28 + 172;
-        for word in [at_us / 1_000_000, at_us % 1_000_000, 54, 14 + length] {
+    let mut frame = |at_us: u32, ends: [[u8; 4]; 2], protocol: u8, length: u16, behind: &[u8]| {
+        for word in [at_us / 1_000_000, at_us % 1_000_000, 54, 14 + u32::from(length)] {
             capture.extend(word.to_le_bytes());
         }
         let mut bytes = vec![2; 12];
-        bytes.extend([8, 0, 0x45, 0, 0, length as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+        let [high, low] = length.to_be_bytes();
+        bytes.extend([8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, protocol, 0, 0]);
         ends.iter().for_each(|end| bytes.extend(end));
-        bytes.extend([0x13, 0x88, 0x17, 0x70, 0, 180, 0, 0]);
-        bytes.extend(payload);
+        bytes.extend(behind);
+        assert_eq!(bytes.len(), 54);
         capture.extend(bytes);
     };
     let (user, other) = ([192, 168, 1, 2], [198, 51, 100, 7]);
-    for number in (0..400_u16).filter(|number| *number != 100) {
-        let mut header = vec![0x80, 8];
-        header.extend(number.to_be_bytes());
-        header.extend([0, 0, 0, 0, 1, 2, 3, 4]);
-        frame(u32::from(number) * 20_000, [user, other], &header);
-        frame(u32::from(number) * 20_000 + 5_000, [other, user], &[0xdc; 12]);
+    let udp = [0x13, 0x88, 0x17, 0x70, 0, 180, 0, 0];
+    for number in (0..seconds * 50).filter(|number| *number != 100) {
+        let at_us = u32::from(number) * 20_000;
+        let mut rtp = vec![0x80, 8];
+        rtp.extend(number.to_be_bytes());
+        rtp.extend([0, 0, 0, 0, 1, 2, 3, 4]);
+        frame(at_us, [user, other], 17, 200, &[&udp[..], &rtp].concat());
+        frame(at_us + 5_000, [other, user], 17, 200, &[&udp[..], &[0xdc; 12]].concat());
+        if with_upload {
+            let sequence = (u32::from(number) * 1_400).to_be_bytes();
+            let ports = [0x9c, 0x40, 1, 0xbb];
+            let rest = [0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0];
+            frame(at_us + 7_000, [user, other], 6, 1_440, &[&ports[..], &sequence, &rest].concat());
+        }
     }
     capture
 }
 
 #[test]
+fn a_recording_has_a_verdict_over_its_parts_and_its_calls_stay_beside_tcp() {
+    let bench = Bench::new("verdict-of-a-recording");
+    fs::write(bench.0.join("call.pcap"), call(60, true)).unwrap();
+    let replay = ["replay", "call.pcap", "--rate", "500 kbit/s", "--delay", "20 ms"];
+    let disciplines = ["--disciplines", "fifo,fq-codel,efd", "--out", "o"];
+    let text = bench.good(&[&replay[..], &disciplines, &["--as-transfers"]].concat());
+    for part in ["one upload of", "Calls are sent as they were", "Run fq-codel instead of fifo"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let summary = summary(&bench, "o");
+    assert_eq!(summary["verdict"]["parts"], 10);
+    let names = summary["disciplines"][0]["traffic"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let report = String::from_utf8(bench.bytes("o/report.html")).unwrap();
+    assert!(report.contains("One recording. ") && report.contains("10 equal parts"));
+    let still = ["compare", "--from", "o/manifest.json", "--out", "again"];
+    assert!(bench.good(&still).contains("Run fq-codel instead of fifo"));
+}
+
+#[test]
 fn calls_of_a_capture_are_rated_under_each_discipline() {
     let bench = Bench::new("calls-in-a-capture");
-    fs::write(bench.0.join("call.pcap"), call()).unwrap();
+    fs::write(bench.0.join("call.pcap"), call(8, false)).unwrap();
     let text = bench.good(&[
         "replay",
         "call.pcap",
@@ -270,7 +299,7 @@ fn calls_of_a_capture_are_rated_under_each_discipline() {
     }
     assert!(String::from_utf8(bench.bytes("o/report.html")).unwrap().contains("table-calls"));
     let calls = String::from_utf8(bench.bytes("o/calls.csv")).unwrap();
-    assert_eq!(calls.lines().count(), 1 + 2 * 2, "{calls}");
+    assert_eq!(calls.lines().count(), 1 + 2 * 4, "{calls}");
     assert!(calls.contains(" up,rtp,8,G.711 A-law,399,1,"), "{calls}");
     bench.good(&["compare", "--from", "o/manifest.json", "--out", "again"]);
 }

@@ -262,6 +262,12 @@ pub struct RunSummary {
     pub links: Vec<Option<LinkSummary>>,
     /// Samples of the followed flows.
     pub progress: Vec<ProgressSample>,
+    /// The traffic of each part of a recording ([`Scenario::part`]) by itself, by the time at
+    /// which it began; the number of the part is the seed. Empty for others.
+    pub parts: Vec<RunSummary>,
+    /// The length of a part, and where the first one begins.
+    part: Span,
+    since: Time,
 }
 
 impl RunSummary {
@@ -281,11 +287,35 @@ impl RunSummary {
             traffic: vec![TrafficSummary::default(); scenario.traffic.len()],
             links: vec![None; scenario.links.len()],
             progress: Vec::new(),
+            parts: Vec::new(),
+            part: scenario.part().unwrap_or_default(),
+            since: Time(scenario.warm_up.0),
         }
+    }
+
+    /// Cuts what is to come into the parts of the scenario.
+    #[must_use]
+    pub fn in_parts(mut self, scenario: &Scenario) -> RunSummary {
+        let count = (scenario.duration.0 - self.since.0).checked_div(self.part.0);
+        let part = |number| RunSummary::new(scenario, &self.discipline, number);
+        self.parts = (1..=count.unwrap_or(0)).map(part).collect();
+        self
+    }
+
+    /// Notes what began at `start`: in the whole, and in its part if there are any.
+    pub fn note(&mut self, start: Time, what: impl Fn(&mut RunSummary)) {
+        what(self);
+        let Some(last) = self.parts.len().checked_sub(1) else { return };
+        let place = start.0.saturating_sub(self.since.0) / self.part.0;
+        what(&mut self.parts[(place as usize).min(last)]);
     }
 
     /// Adds a flow that has ended or was cut off at `now`.
     pub fn add_flow(&mut self, scenario: &Scenario, row: &FlowRecord, now: Time) {
+        self.note(row.start, |it| it.add_to_books(scenario, row, now));
+    }
+
+    fn add_to_books(&mut self, scenario: &Scenario, row: &FlowRecord, now: Time) {
         let source = &mut self.traffic[row.traffic];
         source.started += 1;
         source.completed += u64::from(row.end.is_some());

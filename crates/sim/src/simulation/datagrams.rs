@@ -13,7 +13,7 @@ impl World<'_> {
         let lot = Lot::new((traffic as u64) << 32 | u64::from(datagram.flow), number);
         let class = self.scenario.traffic[traffic].class;
         if now >= Time(self.scenario.warm_up.0) {
-            self.summary.traffic[traffic].datagrams += 1;
+            self.summary.note(now, |it| it.traffic[traffic].datagrams += 1);
         }
         if self.due(traffic, now).is_some() {
             self.summary.traffic[traffic].due += 1;
@@ -52,11 +52,10 @@ impl World<'_> {
     ) {
         let now = self.kernel.now();
         if sent >= Time(self.scenario.warm_up.0) {
-            let summary = &mut self.summary.traffic[traffic];
-            match arrived {
-                Some(_) => summary.delay.record(now.since(sent)),
-                None => summary.datagrams_lost += 1,
-            }
+            self.summary.note(sent, |it| match arrived {
+                Some(_) => it.traffic[traffic].delay.record(now.since(sent)),
+                None => it.traffic[traffic].datagrams_lost += 1,
+            });
         }
         let is_late = |due: Time| arrived.is_none() || now > due;
         if self.due(traffic, sent).is_some_and(is_late) {

@@ -118,7 +118,7 @@ impl<'a> World<'a> {
             datagrams,
             over: VecDeque::new(),
             seed,
-            summary: RunSummary::new(scenario, &tested.label, seed),
+            summary: RunSummary::new(scenario, &tested.label, seed).in_parts(scenario),
             unloaded,
             tally: Tally::default(),
             headers: Vec::new(),

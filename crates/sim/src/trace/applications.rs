@@ -40,6 +40,8 @@ pub enum Division {
     Application,
     /// By the users' addresses.
     Host,
+    /// Calls apart, and nothing else.
+    Calls,
 }
 
 /// A part of a capture, in one direction.
@@ -78,7 +80,7 @@ impl Capture {
     #[must_use]
     pub fn divided(&self, hosts: &Hosts, division: Division) -> Vec<Part> {
         let calls = match division {
-            Division::Application => self.calls(hosts),
+            Division::Application | Division::Calls => self.calls(hosts),
             Division::Host => BTreeMap::new(),
         };
         let mut gathered: BTreeMap<String, Gathered> = BTreeMap::new();
@@ -91,6 +93,7 @@ impl Capture {
             let call = calls.get(&outward);
             let name = match (call, division) {
                 (Some(name), _) => name.clone(),
+                (None, Division::Calls) => continue,
                 (None, Division::Application) => self.application(outward),
                 (None, Division::Host) => outward.source().ip().to_string(),
             };

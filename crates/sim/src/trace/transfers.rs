@@ -31,6 +31,8 @@ pub struct Transfers {
     /// Records that became no transfer: without a size, without a byte, or packets that
     /// are neither TCP nor QUIC or do not cross the link.
     pub left_out: u64,
+    /// When the first of them began in the recording.
+    pub first: Time,
 }
 
 impl Transfers {
@@ -140,6 +142,7 @@ impl Transfers {
         for flow in self.down.iter_mut().chain(&mut self.up) {
             flow.start = Time::ZERO + flow.start.since(first);
         }
+        self.first = first;
         self
     }
 

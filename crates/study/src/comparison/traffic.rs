@@ -20,6 +20,10 @@ pub struct TrafficResult {
     pub name: String,
     /// Whether it sends datagrams (a call, a replay) instead of transfers.
     pub datagrams: bool,
+    /// Whether its packets are sent as they were recorded, whatever becomes of them; not
+    /// written of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     /// Flows that began, all runs together.
     pub started: u64,
     /// Flows that finished, all runs together.
@@ -369,6 +373,7 @@ impl TrafficResult {
         TrafficResult {
             name: scenario.traffic[index].name.clone(),
             datagrams: sources().any(|source| source.datagrams > 0),
+            replayed: matches!(scenario.traffic[index].kind, TrafficKind::Packets { .. }),
             started: sources().map(|source| source.started).sum(),
             completed: sources().map(|source| source.completed).sum(),
             throughput_bps: sample(Centre::Mean, runs, rate),

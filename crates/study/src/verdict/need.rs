@@ -1,5 +1,7 @@
 //! What people need of a link, most urgent first, and what of it they notice.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Effect};
@@ -74,7 +76,10 @@ impl Need {
 pub(super) struct Wanted {
     pub(super) need: Need,
     pub(super) source: String,
+    /// What the tables have.
     samples: Vec<Option<Sample>>,
+    /// What is compared: the same, or the parts of a recording.
+    compared: Vec<Option<Sample>>,
 }
 
 /// The needs of those whose traffic was compared, most urgent first.
@@ -82,8 +87,11 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
     let disciplines = &comparison.disciplines;
     let Some(first) = disciplines.first() else { return Vec::new() };
     let wanted = |need, source: &str, of: &dyn Fn(&DisciplineResult) -> Option<Sample>| {
-        let samples = disciplines.iter().map(of).collect();
-        Wanted { need, source: source.into(), samples }
+        let samples: Vec<_> = disciplines.iter().map(of).collect();
+        let parts = &comparison.parts;
+        let compared =
+            if parts.is_empty() { samples.clone() } else { parts.iter().map(of).collect() };
+        Wanted { need, source: source.into(), samples, compared }
     };
     let mut needs = vec![wanted(Need::Call, "", &worst_call), wanted(Need::Reaction, "", &slowest)];
     let mut pages = false;
@@ -93,7 +101,13 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
             needs.push(wanted(need, &source.name, &of));
         };
         if source.datagrams {
-            add(Need::Delay, |it| it.delay.mean_s.as_ref().filter(|_| it.call_rating.is_none()));
+            // Recorded packets do not react: the more a discipline drops of them, the sooner
+            // the others arrive, and nobody would be the better off.
+            if !source.replayed {
+                add(Need::Delay, |it| {
+                    it.delay.mean_s.as_ref().filter(|_| it.call_rating.is_none())
+                });
+            }
             continue;
         }
         if source.pages.is_some() {
@@ -136,7 +150,7 @@ impl Wanted {
     /// Whether any two disciplines can be told apart by it.
     pub(super) fn is_decided(&self) -> bool {
         let with_interval =
-            self.samples.iter().flatten().filter(|it| it.estimate().interval.is_some());
+            self.compared.iter().flatten().filter(|it| it.estimate().interval.is_some());
         with_interval.count() > 1
     }
 
@@ -156,7 +170,7 @@ impl Wanted {
 
     /// Which of `places` nobody among them beats noticeably.
     pub(super) fn best_among(&self, places: &[usize]) -> Vec<bool> {
-        let samples: Vec<_> = places.iter().map(|it| self.samples[*it].as_ref()).collect();
+        let samples: Vec<_> = places.iter().map(|it| self.compared[*it].as_ref()).collect();
         ranking::best(&samples, self.need.better(), self.noticed(places))
     }
 
@@ -199,7 +213,7 @@ impl Wanted {
     }
 
     pub(super) fn effect(&self, place: usize, baseline: usize) -> Effect {
-        let difference = match (&self.samples[place], &self.samples[baseline]) {
+        let difference = match (&self.compared[place], &self.compared[baseline]) {
             (Some(one), Some(other)) => one.less(other),
             _ => None,
         };
@@ -219,13 +233,16 @@ impl Wanted {
     /// Whether the one at `place` is better than the one at `baseline`; `None` where the
     /// interval of the difference has zero in it.
     fn sign(&self, place: usize, baseline: usize) -> Option<bool> {
-        let difference = self.samples[place].as_ref()?.less(self.samples[baseline].as_ref()?)?;
+        let difference = self.compared[place].as_ref()?.less(self.compared[baseline].as_ref()?)?;
         let (low, high) = difference.interval?;
-        let is_more = match (low > 0.0, high < 0.0) {
-            (true, _) => true,
-            (_, true) => false,
-            _ => return None,
-        };
+        // The parts of a recording weigh the same, however much traffic they have: where the
+        // whole says something else, nothing is certain.
+        let is_more =
+            match (low > 0.0, high < 0.0, self.value(place)?.total_cmp(&self.value(baseline)?)) {
+                (true, _, Ordering::Greater) => true,
+                (_, true, Ordering::Less) => false,
+                _ => return None,
+            };
         Some(is_more == (self.need.better() == Better::More))
     }
 }

@@ -54,6 +54,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         recorded_call: None,
         name: String::new(),
         datagrams: false,
+        replayed: false,
         started: 1,
         completed: 1,
         throughput_bps: None,
@@ -125,8 +126,13 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
 }
 
 fn verdict(treatments: &[Treats], seeds: u64, own: f64) -> Verdict {
-    Verdict::of(&Comparison {
+    Verdict::of(&comparison(treatments, seeds, own))
+}
+
+fn comparison(treatments: &[Treats], seeds: u64, own: f64) -> Comparison {
+    Comparison {
         beside: Vec::new(),
+        parts: Vec::new(),
         title: String::new(),
         description: String::new(),
         duration_s: 60.0,
@@ -137,7 +143,13 @@ fn verdict(treatments: &[Treats], seeds: u64, own: f64) -> Verdict {
         short_flow_bytes: 30_000,
         long_flow_bytes: 1_000_000,
         disciplines: treatments.iter().map(|it| discipline(*it, seeds, own)).collect(),
-    })
+    }
+}
+
+/// A recording that runs once, in so many parts.
+fn recording(treatments: &[Treats], parts: u64, own: f64) -> Comparison {
+    let in_parts = comparison(treatments, parts, own).disciplines;
+    Comparison { parts: in_parts, ..comparison(treatments, 1, 0.0) }
 }
 
 #[test]
@@ -223,4 +235,40 @@ fn too_little_to_decide_decides_nothing() {
     assert_eq!(verdict(&[FIFO], 6, 0.0).answer, Answer::OneOnly);
     let verdict = verdict(&[], 6, 0.0);
     assert_eq!((verdict.answer, verdict.baseline), (Answer::NothingMeasured, None));
+}
+
+#[test]
+fn the_parts_of_a_recording_decide_where_there_are_no_seeds() {
+    let clear = Verdict::of(&recording(&[FIFO, CAKE], 10, 0.005));
+    assert_eq!((clear.answer, clear.parts), (Answer::Run, 10));
+    let noise = Verdict::of(&recording(&[FIFO, Treats { page_s: 9.9, ..FIFO }], 10, 0.3));
+    assert_ne!(noise.answer, Answer::Run);
+    assert_eq!(verdict(&[FIFO, CAKE], 6, 0.005).parts, 0);
+}
+
+#[test]
+fn parts_that_say_the_opposite_of_the_whole_decide_nothing() {
+    let mut opposite = recording(&[FIFO, CAKE], 10, 0.005);
+    opposite.parts.reverse();
+    let pages = Verdict::of(&opposite);
+    let changes = || pages.contests.iter().flat_map(|it| &it.results).filter_map(|it| it.effect);
+    assert!(changes().all(|it| matches!(it, Effect::Unclear | Effect::Same)), "{pages:?}");
+}
+
+#[test]
+fn recorded_packets_that_do_not_react_say_nothing_unless_they_are_calls() {
+    let of = |treatments: [Treats; 2], is_call: bool| {
+        let mut recorded = recording(&treatments, 10, 0.005);
+        for discipline in recorded.disciplines.iter_mut().chain(&mut recorded.parts) {
+            discipline.traffic.retain(|it| it.datagrams);
+            for source in &mut discipline.traffic {
+                source.replayed = true;
+                source.call_rating = source.call_rating.take().filter(|_| is_call);
+            }
+        }
+        Verdict::of(&recorded).answer
+    };
+    // CAKE's delay is lower, and part of why is what it drops.
+    assert_eq!(of([FIFO, CAKE], false), Answer::DoesNotReact);
+    assert_eq!(of([FIFO, CAKE], true), Answer::Run);
 }

@@ -293,4 +293,6 @@ pub(in crate::scenario::file) enum Divide {
     Application,
     /// By the addresses of the user's side.
     Host,
+    /// Into calls; all other packets are left out.
+    Calls,
 }

@@ -149,8 +149,14 @@ impl Reader<'_> {
                     let division = match divide {
                         Divide::Application => Division::Application,
                         Divide::Host => Division::Host,
+                        Divide::Calls => Division::Calls,
                     };
-                    let parts = capture.divided(&hosts, division).into_iter();
+                    let parts = capture.divided(&hosts, division);
+                    if parts.is_empty() {
+                        let expected = "streams of datagrams with the rate of a call";
+                        return Err(Mistake::at(&source.capture.place, "no call", expected));
+                    }
+                    let parts = parts.into_iter();
                     parts.map(|part| (part.name, Some(part.flows), part.call)).collect()
                 }
             };

@@ -420,7 +420,7 @@ fn recorded_traffic_goes_through_disciplines() {
     bench.write("log.csv", "start_s,size_bytes\n100,20000\n100.5,300000\n101,5000\n");
     let arguments = ["replay", "log.csv", "--rate", "2 Mbit/s", "--out", "log", "--json"];
     let summary = json(&bench.good(&arguments));
-    assert_eq!(summary["disciplines"].as_array().unwrap().len(), 2);
+    assert_eq!(summary["disciplines"].as_array().unwrap().len(), 4);
     assert_eq!(summary["disciplines"][0]["all"]["completed"], 3);
     // More at once than a run has open: the table says so.
     bench.write("crowd.csv", &format!("start_s,size_bytes\n{}", "0,1000\n".repeat(28_242)));

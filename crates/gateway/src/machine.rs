@@ -8,10 +8,12 @@ use ipnet::IpNet;
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use tidegate_core::{Rate, Span};
+use tokio::net::TcpSocket;
 
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::intercept::Quic;
+use crate::servers;
 
 /// A round trip to a server that is far away, over which a connection should still be able
 /// to fill the link.
@@ -134,6 +136,22 @@ fn clients(config: &Config, all: &mut Vec<Finding>) {
     }
 }
 
+/// Whether new connections to servers can offer less than the kernel would by itself.
+fn first_offers(all: &mut Vec<Finding>) {
+    let offers = TcpSocket::new_v4().is_ok_and(|socket| servers::offers_little(&socket));
+    if offers {
+        tell(all, Kind::Fine, "first offers: a server may send 24 kB at once, and no more");
+    } else {
+        tell(
+            all,
+            Kind::Warning,
+            "first offers: this kernel has servers send 64 kB at once, which hundreds of \
+             connections make seconds of a slow link; Linux 5.15, or 'ip route change' of the \
+             route to the servers with 'initrwnd 16', has them send less",
+        );
+    }
+}
+
 fn limits(config: &Config, all: &mut Vec<Finding>) {
     let connections = config.limits.connections;
     let needed = descriptors(config);
@@ -158,6 +176,7 @@ fn limits(config: &Config, all: &mut Vec<Finding>) {
     if config.settings.read_gate.is_none() {
         return;
     }
+    first_offers(all);
     let Some(most) = number("net/core/rmem_max") else { return };
     let wanted = config.rate.volume(FAR).0;
     if most < wanted {
@@ -281,6 +300,7 @@ mod tests {
         assert!(has(&later, Kind::Fine, &format!("listen {address}: ")), "{later:?}");
         assert!(has(&later, Kind::Warning, "class a: clients of 10.0.0.0/8 cannot"), "{later:?}");
         assert!(has(&later, Kind::Warning, "link.interface: none is named"), "{later:?}");
+        assert!(has(&later, Kind::Fine, "first offers: "), "this takes Linux 5.15: {later:?}");
         let foreign = "listen = [\"192.0.2.1:1\"]\nlink = { rate = \"1 Mbit/s\" }";
         let foreign = found(foreign, false);
         assert!(has(&foreign, Kind::Problem, "listen 192.0.2.1:1: this machine does not"));

@@ -120,32 +120,37 @@ fn one_flow_fills_a_link_that_buffers_its_bandwidth_delay_product() {
     );
 }
 
+/// Transfers from a log over a link of 2 Mbit/s.
+fn logged(head: &str, log: Vec<(Time, Bytes)>) -> Scenario {
+    let text = format!(
+        r#"
+        title = "log"
+        disciplines = ["fifo"]
+        dumbbell = {{ pairs = 1, rate = "2 Mbit/s", delay = "1 ms", buffer = "20 packets" }}
+        {head}
+        [[traffic.transfers]]
+        name = "one"
+        from = "senders"
+        to = "receivers"
+        count = 1
+        sizes = "1460 B"
+        "#
+    );
+    let mut scenario = scenario(&text);
+    assert_eq!(scenario.part(), None, "what the file itself says is no recording");
+    let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[0].kind else {
+        unreachable!("it is written so")
+    };
+    *arrivals = Arrivals::Log(Arc::new(log));
+    scenario
+}
+
 #[test]
 fn a_transfer_of_no_bytes_ends_with_its_handshakes() {
     for profile in ["papers", "today"] {
-        let text = format!(
-            r#"
-            title = "empty"
-            duration = "2 s"
-            disciplines = ["fifo"]
-            dumbbell = {{ pairs = 1, rate = "10 Mbit/s", delay = "1 ms" }}
-            [tcp]
-            profile = "{profile}"
-            [[traffic.transfers]]
-            name = "one"
-            from = "senders"
-            to = "receivers"
-            count = 1
-            sizes = "1460 B"
-            "#
-        );
-        let mut scenario = scenario(&text);
-        let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[0].kind else {
-            unreachable!("it is written so")
-        };
-        let log = [(Time(0), Bytes(0)), (Time(500_000_000), Bytes(1_460))];
-        *arrivals = Arrivals::Log(Arc::new(log.to_vec()));
-        let (flows, _) = run(&scenario, "fifo", 1);
+        let head = format!("duration = \"2 s\"\ntcp.profile = \"{profile}\"");
+        let log = vec![(Time(0), Bytes(0)), (Time(500_000_000), Bytes(1_460))];
+        let (flows, _) = run(&logged(&head, log), "fifo", 1);
         assert_eq!(flows.len(), 2, "{profile}");
         assert!(flows.iter().all(|it| it.end.is_some()), "{profile}: {flows:?}");
         assert!(flows[0].response < flows[1].response, "{profile}: {flows:?}");
@@ -154,51 +159,21 @@ fn a_transfer_of_no_bytes_ends_with_its_handshakes() {
 
 #[test]
 fn the_parts_of_a_recording_are_the_whole_and_other_scenarios_have_none() {
-    let log = |seeds: &str| {
-        let text = format!(
-            r#"
-            title = "log"
-            duration = "40 s"
-            warm_up = "10 s"
-            seeds = {seeds}
-            disciplines = ["fifo"]
-            dumbbell = {{ pairs = 1, rate = "2 Mbit/s", delay = "1 ms", buffer = "20 packets" }}
-            [[traffic.transfers]]
-            name = "one"
-            from = "senders"
-            to = "receivers"
-            count = 1
-            sizes = "1460 B"
-            "#
-        );
-        let mut scenario = scenario(&text);
-        assert_eq!(scenario.part(), None, "one transfer at once is no recording");
-        let TrafficKind::Transfers { arrivals, .. } = &mut scenario.traffic[0].kind else {
-            unreachable!("it is written so")
-        };
+    let of_seeds = |seeds: u64| {
+        let head = format!("duration = \"40 s\"\nwarm_up = \"10 s\"\nseeds = {seeds}");
         let entry = |number: u64| (Time(number * 100_000_000), Bytes(20_000 + number * 10));
-        *arrivals = Arrivals::Log(Arc::new((0..390).map(entry).collect()));
-        scenario
+        logged(&head, (0..390).map(entry).collect())
     };
-    assert_eq!(log("3").part(), None, "seeds are better than parts");
-    let scenario = log("1");
+    assert_eq!(of_seeds(3).part(), None, "seeds are better than parts");
+    let scenario = of_seeds(1);
     assert_eq!(scenario.part(), Some(Span::seconds(3)));
     let (_, run) = run(&scenario, "fifo", 1);
-    assert_eq!(
-        run.parts.iter().map(|it| it.seed).collect::<Vec<_>>(),
-        (1..=10).collect::<Vec<_>>()
-    );
-    let completed = run.parts.iter().map(|it| it.all.completed);
-    assert_eq!(completed.clone().sum::<u64>(), run.all.completed);
-    assert!(
-        completed.clone().take(9).all(|count| count == 30),
-        "{:?}",
-        completed.collect::<Vec<_>>()
-    );
-    let whole = run.all.response.mean().unwrap() * run.all.completed as f64;
-    let sum: f64 =
-        run.parts.iter().map(|it| it.all.response.mean().unwrap() * it.all.completed as f64).sum();
-    assert!((whole - sum).abs() < 1e-9);
+    assert!(run.parts.iter().map(|it| it.seed).eq(1..=10));
+    let completed: Vec<u64> = run.parts.iter().map(|it| it.all.completed).collect();
+    assert_eq!(completed.iter().sum::<u64>(), run.all.completed);
+    assert!(completed[..9].iter().all(|count| *count == 30), "{completed:?}");
+    let total = |it: &RunSummary| it.all.response.mean().unwrap() * it.all.completed as f64;
+    assert!((total(&run) - run.parts.iter().map(total).sum::<f64>()).abs() < 1e-9);
 }
 
 #[test]

@@ -274,8 +274,11 @@ impl Verdict {
         if stays {
             let has_room = verdict.has_room() && best_of_all.contains(&0);
             let promising: Vec<_> = (1..disciplines.len())
-                .filter(|it| can_run(it) && needs.iter().any(|need| need.may_beat(*it, 0)))
+                .filter(|it| needs.iter().any(|need| need.may_beat(*it, 0)))
                 .collect();
+            // What can be run comes first here too.
+            let (first, others): (Vec<_>, Vec<_>) = promising.into_iter().partition(can_run);
+            let promising = if first.is_empty() { others } else { first };
             verdict.answer = match (has_room, promising.is_empty()) {
                 (true, _) => Answer::NotTheBottleneck,
                 (false, true) => Answer::Alike,

@@ -33,6 +33,7 @@ pub mod others;
 mod overview;
 mod passwords;
 mod paths;
+mod pipe;
 mod quic;
 mod records;
 mod relay;

@@ -1,0 +1,106 @@
+//! Bytes from one connection to another that stay in the kernel.
+//!
+//! Reading and writing copies each byte twice. What nobody looks at can be spliced: the
+//! kernel passes its pages through a pipe. A pipe takes two descriptors and, for each piece
+//! of what it holds, a slot; so only directions that carry much have one, and only while
+//! they do.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::pipe::{
+    PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
+};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What is asked for: the kernel counts a slot of a page for each piece, and a piece that has
+/// come over a network is a packet.
+const SIZE: usize = 256 << 10;
+/// With fewer slots, each call moves less than a copy would. The kernel gives fewer to a user
+/// who has many pipes.
+const LEAST: usize = 64 << 10;
+/// What is taken at a time, at most: what a scheduler counts on, and a client can lose.
+pub(crate) const MOST: u64 = 256 << 10;
+
+/// More directions than these copy: whoever keeps pipes and uses them no more takes nothing
+/// else from others.
+pub(crate) const MOST_PIPES: u32 = 64;
+/// How many there are.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+
+/// A pipe with what has been taken of one connection and not yet given to the other.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    output: OwnedFd,
+    input: OwnedFd,
+    held: usize,
+}
+
+impl Pipe {
+    /// A pipe; `None` where it would be none of use.
+    pub(crate) fn new() -> Option<Pipe> {
+        if OPEN.load(Relaxed) >= MOST_PIPES {
+            return None;
+        }
+        let (output, input) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+        // The kernel gives what its administrator permits.
+        let _ = fcntl_setpipe_size(&input, SIZE);
+        let is_of_use = fcntl_getpipe_size(&input).is_ok_and(|size| size >= LEAST);
+        is_of_use.then(|| {
+            OPEN.fetch_add(1, Relaxed);
+            Pipe { output, input, held: 0 }
+        })
+    }
+
+    /// Waits for bytes, and takes at most this many or fewer; 0 at the end of the stream. The
+    /// pipe has to be empty.
+    pub(crate) async fn fill(&mut self, from: &TcpStream, most: u64) -> io::Result<usize> {
+        debug_assert_eq!(self.held, 0, "a full pipe looks like a silent connection");
+        let most = most.min(MOST) as usize;
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        loop {
+            from.readable().await?;
+            let taken = from.try_io(Interest::READABLE, || {
+                Ok(splice(from, None, &self.input, None, most, flags)?)
+            });
+            match taken {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(size) => {
+                    self.held = size;
+                    return Ok(size);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Gives all that is held to the other connection; an error of kind `TimedOut` if for so
+    /// long it takes nothing.
+    pub(crate) async fn empty(&mut self, to: &TcpStream, patience: Duration) -> io::Result<()> {
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        while self.held > 0 {
+            let given = to.try_io(Interest::WRITABLE, || {
+                Ok(splice(&self.output, None, to, None, self.held, flags)?)
+            });
+            match given {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(size) => self.held -= size,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    timeout(patience, to.writable()).await??;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Relaxed);
+    }
+}

@@ -104,3 +104,71 @@ impl Drop for Pipe {
         OPEN.fetch_sub(1, Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// One, as soon as another test lets go of all.
+    async fn pipe() -> Pipe {
+        loop {
+            match Pipe::new() {
+                Some(pipe) => return pipe,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    }
+
+    async fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (one, other) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (one.unwrap(), other.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_of_one_connection_comes_out_of_the_other() {
+        let ((mut server, from), (to, mut client)) = (connection().await, connection().await);
+        let sent: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 249) as u8).collect();
+        let expected = sent.clone();
+        let sending = tokio::spawn(async move { server.write_all(&sent).await });
+        let passing = tokio::spawn(async move {
+            let mut pipe = pipe().await;
+            while pipe.fill(&from, 100_000).await.unwrap() > 0 {
+                pipe.empty(&to, Duration::from_secs(9)).await.unwrap();
+            }
+        });
+        let mut came = Vec::new();
+        client.read_to_end(&mut came).await.unwrap();
+        assert!(came == expected);
+        sending.await.unwrap().unwrap();
+        passing.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_is_given_up() {
+        let ((mut server, from), (to, _client)) = (connection().await, connection().await);
+        let _sending = tokio::spawn(async move { server.write_all(&vec![0; 30_000_000]).await });
+        let mut pipe = pipe().await;
+        let given_up = loop {
+            pipe.fill(&from, MOST).await.unwrap();
+            if let Err(error) = pipe.empty(&to, Duration::from_millis(50)).await {
+                break error;
+            }
+        };
+        assert_eq!(given_up.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn there_are_only_so_many_and_those_that_go_make_room() {
+        // Other tests have some of their own meanwhile.
+        let pipes: Vec<_> = std::iter::from_fn(Pipe::new).take(200).collect();
+        assert!(pipes.len() <= MOST_PIPES as usize);
+        assert!(pipes.is_empty() || Pipe::new().is_none());
+        drop(pipes);
+        assert!(OPEN.load(Relaxed) < MOST_PIPES);
+    }
+}

@@ -81,6 +81,38 @@ async fn bytes_pass_both_ways_and_either_end_may_finish_first() {
     .await;
 }
 
+/// Reads of much and of little in turn, and a client that does not read for a while: whatever
+/// the gateway keeps bytes in meanwhile, they come whole and in order.
+#[tokio::test]
+async fn bulk_and_single_bytes_in_turn_come_whole_and_in_order() {
+    fn pattern(from: usize, count: usize) -> Vec<u8> {
+        (from..from + count).map(|at| (at % 251) as u8).collect()
+    }
+    const PARTS: [(usize, usize); 4] = [(1, 12_000_000), (40, 1), (1, 6_000_000), (3, 7)];
+    let server = Server::that(|mut end| async move {
+        end.exactly(1).await;
+        let mut at = 0;
+        for (times, size) in PARTS {
+            for _ in 0..times {
+                end.send(pattern(at, size)).await;
+                at += size;
+                sleep(Duration::from_millis(2)).await;
+            }
+        }
+    })
+    .await;
+    beside(config("fifo", &[]), async |gateway| {
+        let mut client = tunnel(gateway, server.address).await;
+        client.send("?").await;
+        sleep(Duration::from_millis(200)).await;
+        let all = PARTS.iter().map(|(times, size)| times * size).sum();
+        let came = client.rest().await.expect("it ends in order");
+        assert_eq!(came.len(), all);
+        assert!(came == pattern(0, all), "bytes are changed or out of order");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_request_is_held_until_it_is_released_and_the_handshake_is_not() {
     let (server, silent) = (Server::that(echo).await, silent().await);

@@ -250,16 +250,10 @@ impl Servers {
     }
 }
 
-/// Has the handshake of `socket` offer as little as a connection may have, and returns
-/// whether the kernel can do that.
-pub(crate) fn offers_little(socket: &TcpSocket) -> bool {
-    socket::offer(socket, LEAST_BUFFER.0 as u32)
-}
-
 /// Has the handshake of a connection that is held back offer little, and returns the size
 /// of its buffer then and what is offered.
 fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
-    if offers_little(socket) {
+    if socket::offer_little(socket) {
         return (LEAST_BUFFER.0, LEAST_BUFFER.0);
     }
     // Before Linux 5.15, the handshake fixes the scale of the window by this.

@@ -13,6 +13,8 @@ use tokio::io::Interest;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
+use crate::config::LEAST_BUFFER;
+
 /// What is read at a time, at most. On a fast link the system calls count; a connection has
 /// this much memory only while something is in it.
 pub(crate) const AT_ONCE: usize = 65_536;
@@ -173,12 +175,13 @@ mod option {
     );
 }
 
-/// Has the handshake to come offer so much, and returns whether it will.
+/// Has the handshake to come offer as little as a connection may have, and returns whether
+/// it will.
 ///
 /// A buffer whose size is fixed also fixes the scale of the window, which would then never
 /// be larger. So the size is set, and then no longer fixed.
-pub(crate) fn offer(socket: &TcpSocket, size: u32) -> bool {
-    let is_set = socket.set_recv_buffer_size(size).is_ok();
+pub(crate) fn offer_little(socket: &TcpSocket) -> bool {
+    let is_set = socket.set_recv_buffer_size(LEAST_BUFFER.0 as u32).is_ok();
     is_set && setsockopt(socket, option::BufferLock, &0).is_ok()
 }
 
@@ -232,7 +235,7 @@ mod tests {
     async fn a_handshake_offers_little_and_fixes_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let socket = TcpSocket::new_v4().unwrap();
-        assert!(offer(&socket, 24_000), "this takes Linux 5.15");
+        assert!(offer_little(&socket), "this takes Linux 5.15");
         let client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         set_buffer(&client, 24_000);
         let (server, _) = listener.accept().await.unwrap();

@@ -34,6 +34,7 @@ from selenium.webdriver.common.keys import Keys
 AXE = (Path(__file__).parent / "axe-core" / "axe.min.js").read_text()
 WIDTHS = [1280, 768, 390]
 HEIGHT = 900
+# Pages that are read at the same time.
 AT_ONCE = 3
 
 # What the Tab key should reach, in the order of the page.
@@ -257,8 +258,7 @@ class Page:
         self.check(said["headline"] in first, f"the second heading is: {first}")
         for sentence in [point["text"] for point in said["points"]] + said["asides"]:
             # Claims and numbers are elements of their own.
-            parts = [part for part in sentence.replace(" (", "\0(").split("\0")]
-            for part in parts:
+            for part in sentence.replace(" (", "\0(").split("\0"):
                 self.check(part in plain, f"not in the tree: {part}")
 
 

@@ -5,6 +5,7 @@
 //! the recording stands in the scenario's description, and so above every result: who
 //! are the users, what was left out, and whether senders react.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use tidegate_core::{Bytes, Span, Time};
@@ -167,12 +168,16 @@ fn transfers(
     recording: Recording,
 ) -> Result<Made, Failure> {
     let format = recording.format();
-    let mut captured = None;
+    // Calls do not react, and are what TCP is to leave room for: their packets, and the last.
+    let mut calls = None;
     let (transfers, who) = match recording {
         Recording::Capture(capture) => {
             let who = users(arguments, &capture)?;
             let transfers = Transfers::of_capture(&capture, &hosts(arguments, &capture));
-            captured = Some(capture);
+            let parts = capture.divided(&hosts(arguments, &capture), Division::Calls);
+            let flows: BTreeSet<_> = parts.iter().flat_map(|part| &part.flows).collect();
+            let packets = || capture.packets.iter().filter(|it| flows.contains(&it.flow));
+            calls = packets().last().map(|last| (packets().count() as u64, last.at));
             (transfers, who)
         }
         _ if !arguments.local.is_empty() => {
@@ -195,8 +200,9 @@ fn transfers(
         amount(&transfers.down, "download"),
         amount(&transfers.up, "upload")
     );
+    let others = transfers.left_out.saturating_sub(calls.map_or(0, |(packets, _)| packets));
     let left_out = [
-        (transfers.left_out > 0).then(|| format!("{} records or packets", transfers.left_out)),
+        (others > 0).then(|| format!("{others} records or packets")),
         (transfers.other_way > Bytes::ZERO)
             .then(|| format!("{} that went the other way", transfers.other_way)),
     ];
@@ -208,15 +214,12 @@ fn transfers(
         let _ = write!(description, " {who}");
     }
     description += " Each transfer is simulated with TCP over a connection of its own.";
-    // Calls do not react, and are what TCP is to leave room for.
-    let calls =
-        captured.filter(|it| !it.divided(&hosts(arguments, it), Division::Calls).is_empty());
-    if calls.is_some() {
-        description += " Calls are sent as they were captured.";
+    if let Some((packets, _)) = calls {
+        let _ = write!(description, " Calls are sent as they were captured, {packets} packets.");
     }
     // Beside calls, transfers begin when they did; alone, the first begins at once.
     let first = if calls.is_some() { transfers.first } else { Time::ZERO };
-    let talked = calls.as_ref().and_then(|it| it.packets.last()).map_or(Time::ZERO, |it| it.at);
+    let talked = calls.map_or(Time::ZERO, |(_, last)| last);
     let duration = Span((first.0 + last.0 + TRANSFERS_TAIL.0).max(talked.0));
     let start = format!("start = \"{} ns\"\n", first.0);
     let source = |name: &str, from: &str, to: &str, request: &str| {

@@ -177,7 +177,7 @@ fn transfers(
             let parts = capture.divided(&hosts(arguments, &capture), Division::Calls);
             let flows: BTreeSet<_> = parts.iter().flat_map(|part| &part.flows).collect();
             let packets = || capture.packets.iter().filter(|it| flows.contains(&it.flow));
-            calls = packets().last().map(|last| (packets().count() as u64, last.at));
+            calls = packets().next_back().map(|last| (packets().count() as u64, last.at));
             (transfers, who)
         }
         _ if !arguments.local.is_empty() => {

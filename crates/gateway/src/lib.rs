@@ -33,7 +33,6 @@ pub mod others;
 mod overview;
 mod passwords;
 mod paths;
-mod pipe;
 mod quic;
 mod records;
 mod relay;

@@ -13,7 +13,6 @@ use tokio::net::TcpSocket;
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::intercept::Quic;
-use crate::pipe::MOST_PIPES;
 use crate::socket;
 
 /// A round trip to a server that is far away, over which a connection should still be able
@@ -21,9 +20,8 @@ use crate::socket;
 const FAR: Span = Span::millis(100);
 /// A client's connection and one to its server.
 const OF_A_CONNECTION: u64 = 2;
-/// Listeners, timers, logs, questions for names, the connections of the admin port, and
-/// pipes.
-const OTHERS: u64 = 200 + 2 * MOST_PIPES as u64;
+/// Listeners, timers, logs, questions for names, and the connections of the admin port.
+const OTHERS: u64 = 200;
 /// The capability to answer for servers at ports below 1024: its number in capabilities(7).
 const CAP_NET_BIND_SERVICE: u32 = 10;
 /// The capability to change networks.

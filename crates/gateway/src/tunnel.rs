@@ -16,7 +16,6 @@ use tokio::time::{sleep, timeout};
 use crate::books::Stage;
 use crate::client::Client;
 use crate::gate::{Tunnel, duration};
-use crate::pipe::Pipe;
 use crate::records::{Records, is_ssh};
 use crate::relay::Next;
 use crate::servers::Server;
@@ -24,11 +23,6 @@ use crate::socket::{self, AT_ONCE, Inbox};
 
 /// What of a held request is taken from the client before its turn.
 const MOST_HELD: usize = 65_536;
-
-/// From this size on a read has found much.
-const MUCH: usize = 16_384;
-/// So many reads in a row, and a direction carries much.
-const PERSISTS: u32 = 8;
 
 /// How a direction ended.
 enum Over {
@@ -144,30 +138,6 @@ async fn up(
     }
 }
 
-/// A direction that carries much has a pipe, so that its bytes are not copied.
-#[derive(Default)]
-struct Bulk {
-    pipe: Option<Pipe>,
-    /// Reads in a row that found much without a pipe, or little with one.
-    alike: u32,
-}
-
-impl Bulk {
-    /// A read has found so much.
-    fn came(&mut self, size: usize) {
-        let fits = (size >= MUCH) == self.pipe.is_some();
-        self.alike = if fits { 0 } else { self.alike + 1 };
-    }
-
-    /// Nothing is held: a pipe may come or go.
-    fn settle(&mut self) {
-        if self.alike == PERSISTS {
-            self.alike = 0;
-            self.pipe = if self.pipe.is_some() { None } else { Pipe::new() };
-        }
-    }
-}
-
 /// From the server to the client, first what came before the tunnel was one.
 async fn down(
     tunnel: &Tunnel,
@@ -179,18 +149,12 @@ async fn down(
     took: &impl Fn(Stage, Span),
 ) -> Over {
     let mut is_first = true;
-    let mut bulk = Bulk::default();
     loop {
-        let written = match &mut bulk.pipe {
-            Some(pipe) => pipe.empty(client, patience).await,
-            None => socket::write_all(client, inbox.data(), patience).await,
-        };
-        if written.is_err() {
+        if socket::write_all(client, inbox.data(), patience).await.is_err() {
             return Over::Broken;
         }
         inbox.consume(inbox.data().len());
         inbox.rest();
-        bulk.settle();
         let may = loop {
             match tunnel.may_read() {
                 0 => tunnel.came(socket::unread(&server.stream)),
@@ -202,14 +166,9 @@ async fn down(
                 () = sleep(duration(REPORT_EVERY)) => {}
             }
         };
-        let read = match &mut bulk.pipe {
-            Some(pipe) => pipe.fill(&server.stream, may).await,
-            None => inbox.fill(&server.stream, may).await,
-        };
-        match read {
+        match inbox.fill(&server.stream, may).await {
             Ok(0) => break,
             Ok(size) => {
-                bulk.came(size);
                 if std::mem::take(&mut is_first) && is_ssh(inbox.data()) {
                     tunnel.exempt();
                 }

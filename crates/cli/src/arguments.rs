@@ -303,7 +303,7 @@ Examples:
 The packets of a capture are sent at the times at which they were captured: a replay shows delay
 and loss, not how TCP would have reacted. Transfers, those of a capture too with --as-transfers,
 are simulated with TCP, beside the capture's calls as they were. A recording runs once: the verdict
-compares ten equal parts of it.";
+compares ten equal parts of it, if it lasts 20 s or more.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CURVES_HELP, args_conflicts_with_subcommands = true)]

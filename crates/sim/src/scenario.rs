@@ -81,27 +81,19 @@ impl Scenario {
     pub const LONG_FLOW: Bytes = Bytes(1_000_000);
 
     /// Parts into which a recording is cut: enough for an interval of their mean.
-    const PARTS: u64 = 10;
+    pub const PARTS: u64 = 10;
     /// The shortest of them. Queues are full and empty again within seconds, so that one part
     /// says little of the next.
-    const LEAST_PART: Span = Span::seconds(2);
+    pub const LEAST_PART: Span = Span::seconds(2);
 
     /// The length of the parts of what is measured that stand for seeds; `None` where more
     /// seeds can be had, because not all traffic is recorded, and for short recordings.
     #[must_use]
     pub fn part(&self) -> Option<Span> {
-        let is_recorded = |source: &TrafficSpec| {
-            let transfers = |arrivals: &Arrivals| matches!(arrivals, Arrivals::Log(_));
-            match &source.kind {
-                TrafficKind::Packets { .. } => true,
-                TrafficKind::Transfers { arrivals, .. } => transfers(arrivals),
-                _ => false,
-            }
-        };
         let part = Span(self.duration.0.saturating_sub(self.warm_up.0) / Self::PARTS);
         let is_cut = self.seeds.len() == 1
             && !self.traffic.is_empty()
-            && self.traffic.iter().all(is_recorded)
+            && self.traffic.iter().all(|source| source.kind.has_recorded_arrivals())
             && part >= Self::LEAST_PART;
         is_cut.then_some(part)
     }

@@ -159,8 +159,8 @@ impl Comparison {
             by_choice.iter().map(of).collect::<Vec<_>>()
         };
         let disciplines = results(&<[_]>::to_vec);
-        let has_parts =
-            scenario.part().is_some() && by_choice.iter().all(|(_, runs)| runs.len() == 1);
+        let is_cut = |runs: &[&RunSummary]| matches!(runs, [run] if !run.parts.is_empty());
+        let has_parts = by_choice.iter().all(|(_, runs)| is_cut(runs));
         let parts =
             if has_parts { results(&|runs| runs[0].parts.iter().collect()) } else { Vec::new() };
         let expected = scenario.disciplines.len() * scenario.seeds.len();

@@ -4,6 +4,7 @@
 //! ([`tidegate_study::verdict`]), and no sentence claims a difference that it does not.
 
 use serde::{Serialize, Serializer};
+use tidegate_sim::scenario::Scenario;
 use tidegate_study::measure::Quantity;
 use tidegate_study::verdict::{Answer, Call, Change, Effect, Latency, Need, Verdict};
 
@@ -171,11 +172,12 @@ fn headline(verdict: &Verdict) -> String {
             });
             format!("This link is not the bottleneck.{used} what its users notice.")
         }
-        Answer::TooFewRuns => "One run of each does not say what is better: with other arrivals \
-                               it may be the other way round. A scenario can be run with \
-                               several seeds, for example --seeds 6; a recording has to be \
-                               longer."
-            .into(),
+        Answer::TooFewRuns => format!(
+            "One run of each does not say what is better: with other arrivals it may be the other \
+             way round. A scenario can be run with several seeds, for example --seeds 6; a \
+             recording has to last {}.",
+            short(Quantity::Time, (Scenario::LEAST_PART * Scenario::PARTS).as_seconds())
+        ),
         Answer::OneOnly => format!(
             "There is only {baseline}, so there is nothing to choose. Add others with \
              --disciplines."

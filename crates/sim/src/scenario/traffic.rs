@@ -109,6 +109,16 @@ pub enum TrafficKind {
 }
 
 impl TrafficKind {
+    /// Whether what begins, and when, comes from a recording: it is the same under every seed.
+    #[must_use]
+    pub fn has_recorded_arrivals(&self) -> bool {
+        match self {
+            TrafficKind::Packets { .. } => true,
+            TrafficKind::Transfers { arrivals, .. } => matches!(arrivals, Arrivals::Log(_)),
+            _ => false,
+        }
+    }
+
     /// Whether it opens TCP connections; the others send datagrams.
     #[must_use]
     pub fn is_transfers(&self) -> bool {

@@ -122,6 +122,11 @@ fn not_drawn(lines: &[Line]) -> String {
     format!(" Not drawn, because there are no data: {}.", empty.join(", "))
 }
 
+/// `text`, where there are several seeds that it can speak of.
+pub(super) fn over_seeds<'a>(comparison: &Comparison, text: &'a str) -> &'a str {
+    if comparison.seeds.len() > 1 { text } else { "" }
+}
+
 /// `fifo, las and efd`.
 pub(super) fn listed<T: AsRef<str>>(words: &[T]) -> String {
     match words {

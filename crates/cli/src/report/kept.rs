@@ -88,7 +88,7 @@ fn row(kept: &Kept, now: SystemTime) -> Vec<Element> {
     let runs = format!(
         "{}, {} of {}{incomplete}",
         kept.contenders.join(", "),
-        counted(kept.seeds as u64, "seed", "seeds"),
+        counted(kept.seeds as u64, "run", "runs"),
         short(Quantity::Time, kept.duration_s),
     );
     let words = |text: String| element("td").class("words").text(text);

@@ -53,7 +53,11 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
         text.replace("SHORT", &size(comparison.short_flow_bytes))
             .replace("LONG", &size(comparison.long_flow_bytes))
     };
-    let definitions = DEFINITIONS.iter().map(|(word, meaning)| (word.to_string(), sizes(meaning)));
+    let definitions = DEFINITIONS.iter().filter(|(word, _)| {
+        // One run has none.
+        *word != INTERVAL || comparison.seeds.len() > 1
+    });
+    let definitions = definitions.map(|(word, meaning)| (word.to_string(), sizes(meaning)));
     let (verdict, mentions) = verdict::verdict(said, verdict, live_forms, figures);
     let ran = [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran"));
     let main = element("main")
@@ -259,7 +263,13 @@ fn summary(comparison: &Comparison) -> Element {
     let Some(baseline) = summaries.first() else {
         return section("summary", "In words").child(paragraph("No run finished."));
     };
-    let intro = if summaries.len() > 1 {
+    let intro = if summaries.len() > 1 && comparison.seeds.len() == 1 {
+        format!(
+            "What users see beside {}, in one run: numbers without a claim, since the next run \
+             may turn them round.",
+            baseline.label
+        )
+    } else if summaries.len() > 1 {
         format!(
             "What users gain and lose against {}. A gain or loss is stated only where the 95% \
              confidence interval of the difference, seed by seed, lies on one side of zero. \
@@ -408,6 +418,9 @@ pub(super) fn all_tables(heading: &str, tables: Vec<tables::Table>) -> Element {
     section("tables", heading).children(tables.into_iter().map(fold))
 }
 
+/// What only several runs have.
+const INTERVAL: &str = "Interval";
+
 /// What the words of this report mean.
 const DEFINITIONS: [(&str, &str); 13] = [
     (
@@ -467,7 +480,7 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
     ("Flows tracked", "Flows for which the discipline keeps state at a given moment."),
     (
-        "Interval",
+        INTERVAL,
         "95% confidence interval over seeds: of a mean by Student's distribution; of a median \
          between two values of runs, which holds whatever their distribution and needs six seeds. \
          Quantiles, largest values and ratios have medians, since one run can carry their mean \
@@ -483,7 +496,8 @@ pub(super) fn reproduction(
     file: &str,
     definitions: impl IntoIterator<Item = (String, String)>,
 ) -> Element {
-    let seeds: Vec<_> = seeds.iter().map(u64::to_string).collect();
+    let several = seeds.len() > 1;
+    let seeds: Vec<_> = seeds.iter().filter(|_| several).map(u64::to_string).collect();
     let mut facts = vec![
         ("Program".to_string(), provenance.version.clone()),
         ("Seeds".into(), seeds.join(", ")),
@@ -508,7 +522,11 @@ pub(super) fn reproduction(
             .child(listing(file, &provenance.scenario))
     });
     section("reproduce", "How to reproduce")
-        .child(paragraph("The same version, file and seeds give the same numbers on any machine."))
+        .child(paragraph(if several {
+            "The same version, file and seeds give the same numbers on any machine."
+        } else {
+            "The same version and file give the same numbers on any machine."
+        }))
         .children(command)
         .child(list(facts))
         .children(scenario)

@@ -8,7 +8,7 @@ use tidegate_study::measure::{self, Better, Measure, Row, Value};
 use tidegate_study::{Centre, Estimate, Sample, ranking};
 
 use super::figures::distributions::is_known;
-use super::figures::{shown_links, sources};
+use super::figures::{over_seeds, shown_links, sources};
 use super::markup::{Element, element};
 use super::number::{
     Quantity, Units, count, counted, estimate, short, significant, value_and_interval,
@@ -169,14 +169,18 @@ pub(super) fn side_by_side(
     Table {
         id: "table-main",
         name: "Numbers",
-        note: format!(
-            "Over {}: means ± half the width of the 95% confidence interval; of quantiles, \
+        note: if seeds == 1 {
+            "One run of each: values without intervals, and so without stars.".into()
+        } else {
+            format!(
+                "Over {}: means ± half the width of the 95% confidence interval; of quantiles, \
              largest values and ratios of two sources, medians with the ends of theirs. ★ marks \
              the best values of a row, those that no other beats. One beats another where the \
              95% interval of their difference, seed by seed, lies on one side of zero; rows \
              without a star have no winner.{few}",
-            counted(seeds as u64, "seed", "seeds")
-        ),
+                counted(seeds as u64, "seed", "seeds")
+            )
+        },
         columns: std::iter::once(column("")).chain(names).collect(),
         groups: groups.collect(),
     }
@@ -313,10 +317,14 @@ fn classes(comparison: &Comparison) -> Table {
     Table {
         id: "table-classes",
         name: ClassResult::CLASSES,
-        note: "By size of the transfer. Counts cover all seeds together; times are those of \
-               finished transfers, over seeds, as means ± half the width of the 95% confidence \
-               interval, and medians with the ends of theirs."
-            .into(),
+        note: format!(
+            "By size of the transfer; times are those of finished transfers.{}",
+            over_seeds(
+                comparison,
+                " Counts cover all seeds together; times are means over seeds ± half the width of \
+                 the 95% confidence interval, and medians with the ends of theirs."
+            )
+        ),
         columns,
         groups,
     }
@@ -346,9 +354,10 @@ fn sizes(comparison: &Comparison) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         id: "table-sizes",
         name: "Response times by size, finer",
-        note: "Mean response time of finished transfers, and their number in all seeds \
-                  together."
-            .into(),
+        note: format!(
+            "Mean response time of finished transfers, and their number{}.",
+            over_seeds(comparison, " in all seeds together")
+        ),
         columns: discipline_columns(comparison, "Size"),
         groups: vec![(String::new(), rows)],
     })
@@ -401,8 +410,9 @@ fn quantiles(comparison: &Comparison) -> Table {
         id: "table-quantiles",
         name: "Quantiles of the distributions",
         note: format!(
-            "The time within which this part had arrived, all seeds together. {NOTHING} marks \
-             what fewer than ten values lie beyond: too few to tell."
+            "The time within which this part had arrived{}. {NOTHING} marks what fewer than ten \
+             values lie beyond: too few to tell.",
+            over_seeds(comparison, ", all seeds together")
         ),
         columns: discipline_columns(comparison, "Part"),
         groups,
@@ -514,7 +524,13 @@ fn links(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-links",
         name: LinkResult::PACKETS,
-        note: "Packet counts cover all seeds together; ratios are means over seeds.".into(),
+        note: format!(
+            "Ratios are of the packets that arrived at the link.{}",
+            over_seeds(
+                comparison,
+                " Packet counts cover all seeds together; ratios are means over seeds."
+            )
+        ),
         columns: headings(LinkResult::MEASURES, LinkResult::PACKETS),
         groups,
     })
@@ -526,10 +542,15 @@ fn queues(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-queues",
         name: LinkResult::QUEUES,
-        note: "The time that packets wait in front of the link, and what is kept there, as means \
-               over time: means over seeds, and of quantiles and the longest wait medians over \
-               seeds. The peak is the largest of all seeds."
-            .into(),
+        note: format!(
+            "The time that packets wait in front of the link, and what is kept there, as means \
+             over time.{}",
+            over_seeds(
+                comparison,
+                " Over seeds, quantiles and the longest wait are medians, all else are means. The \
+                 peak is the largest of all seeds."
+            )
+        ),
         columns: headings(LinkResult::MEASURES, LinkResult::QUEUES),
         groups,
     })

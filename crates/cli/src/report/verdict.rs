@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use tidegate_study::measure::Quantity;
-use tidegate_study::verdict::{Contest, ContestResult, Effect, Grade, Latency, Need, Verdict};
+use tidegate_study::verdict::{
+    Answer, Contest, ContestResult, Effect, Grade, Latency, Need, Verdict,
+};
 
 use super::answer::{self, Words};
 use super::figures::Figure;
@@ -86,6 +88,7 @@ fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
     let scale: Vec<_> = scale.collect();
     let baseline = verdict.baseline.as_deref().unwrap_or(NOTHING);
     let over = match verdict.parts {
+        0 if verdict.answer == Answer::TooFewRuns => "over several runs".into(),
         0 => "seed by seed".into(),
         parts => format!("over {parts} equal parts of the recording"),
     };

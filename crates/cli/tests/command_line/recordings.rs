@@ -263,6 +263,13 @@ fn a_recording_has_a_verdict_over_its_parts_and_its_calls_stay_beside_tcp() {
     assert_eq!(names.len(), 3, "{names:?}");
     let report = String::from_utf8(bench.bytes("o/report.html")).unwrap();
     assert!(report.contains("One recording. ") && report.contains("10 equal parts"));
+    // The file of the scenario says 'seeds = 1'; nothing else speaks of what there is not.
+    let (before, file) = report.split_once("<summary>Scenario file</summary>").unwrap();
+    let (_, behind) = file.split_once("</pre>").unwrap();
+    for part in [before, behind] {
+        let place = part.find("seed").map(|at| &part[at.saturating_sub(80)..]);
+        assert_eq!(place.map(|it| it.chars().take(120).collect::<String>()), None);
+    }
     let still = ["compare", "--from", "o/manifest.json", "--out", "again"];
     assert!(bench.good(&still).contains("Run fq-codel instead of fifo"));
 }

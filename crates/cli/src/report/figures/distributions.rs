@@ -3,7 +3,7 @@
 use tidegate_study::comparison::{Comparison, DisciplineResult, DistributionPoint};
 use tidegate_study::{Estimate, Sample};
 
-use super::{Figure, id, not_drawn, sources};
+use super::{Figure, id, not_drawn, over_seeds, sources};
 use crate::report::number::{Quantity, Units, count, estimate, short, significant};
 use crate::report::plot::{Axis, Below, Dot, Key, Line, LineChart, Row, RowChart};
 
@@ -23,6 +23,8 @@ pub(in crate::report) fn is_known(fraction: f64, values: u64) -> bool {
 /// A distribution, and the number of values in it.
 type Counted<'a> = (&'a [DistributionPoint], u64);
 
+/// What a distribution is of, where there are several runs.
+const TOGETHER: &str = ", all seeds together";
 /// The quantiles that are told to readers who cannot see the plot.
 const TOLD: [(f64, &str); 3] = [(0.5, "half"), (0.9, "90%"), (0.99, "99%")];
 
@@ -47,7 +49,8 @@ pub(super) fn short_transfers(comparison: &Comparison) -> Figure {
     let title = "Response times of short transfers";
     let caption = format!(
         "The part of the finished transfers of at most {largest} that took no longer than the \
-         time below; all seeds together. Further left is better. {}{}",
+         time below{}. Further left is better. {}{}",
+        over_seeds(comparison, TOGETHER),
         drawn.tails,
         not_drawn(&drawn.chart.lines)
     );
@@ -68,9 +71,10 @@ pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
         });
         let caption = format!(
             "The part of the loaded pages of ‘{name}’ that took no longer than the time below, \
-             from their start to the last byte of their last object; all seeds together. Further \
-             left is better. {} Pages that were not complete at the end are not in it; the \
+             from their start to the last byte of their last object{}. Further left is better. {} \
+             Pages that were not complete at the end are not in it; the \
              table of pages has their part.{}",
+            over_seeds(comparison, TOGETHER),
             drawn.tails,
             not_drawn(&drawn.chart.lines)
         );
@@ -96,8 +100,9 @@ pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
             source.map_or((&[], 0), |source| (&source.delay_distribution, source.arrived))
         });
         let caption = format!(
-            "The part of the packets of ‘{name}’ that arrived within the time below; all seeds \
-             together, lost packets not counted. Further left is better. {}{}",
+            "The part of the packets of ‘{name}’ that arrived within the time below{}; lost \
+             packets not counted. Further left is better. {}{}",
+            over_seeds(comparison, TOGETHER),
             drawn.tails,
             not_drawn(&drawn.chart.lines)
         );
@@ -270,10 +275,11 @@ pub(super) fn delay_percentiles(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "delay-percentiles".into(),
         title: format!("Percentiles of the delay of {}", super::listed(&names)),
-        caption: "Half of the packets arrive within the median, 95 and 99 of 100 within the \
-                  percentiles; medians over seeds with 95% confidence intervals. Further left is \
-                  better."
-            .into(),
+        caption: format!(
+            "Half of the packets arrive within the median, 95 and 99 of 100 within the \
+             percentiles{}. Further left is better.",
+            over_seeds(comparison, "; medians over seeds with 95% confidence intervals")
+        ),
         description: chart.in_words(),
         table: Some("table-datagrams"),
         plot: if empty { Err("No packet arrived.".into()) } else { Ok(chart.draw()) },

@@ -52,7 +52,7 @@ pub(super) fn queues(comparison: &Comparison) -> Vec<Figure> {
         };
         let title = format!("Queue over time{}", of_which("at", &link.name, links.len()));
         let last = if is_timed { " A packet waits that long if it has to leave last." } else { "" };
-        let caption = format!("{what}, sampled in the run with {}.{last}", first_seed(comparison));
+        let caption = format!("{what}, sampled{}.{last}", in_first_run(comparison));
         figure(id("queue", &link.name), title, caption, &chart)
     };
     links.iter().map(figure).collect()
@@ -95,11 +95,11 @@ pub(super) fn carried(comparison: &Comparison) -> Vec<Figure> {
             reference,
         };
         let caption = format!(
-            "What ‘{}’ carried, with all headers, averaged over windows of about {}, in the run \
-             with {}. {beside}",
+            "What ‘{}’ carried, with all headers, averaged over windows of about {}{}. \
+             {beside}",
             link.name,
             short(Quantity::Time, window),
-            first_seed(comparison)
+            in_first_run(comparison)
         );
         let title = format!("Throughput over time{}", of_which("at", &link.name, links.len()));
         Figure {
@@ -140,10 +140,10 @@ pub(super) fn flow_tables(comparison: &Comparison) -> Vec<Figure> {
         });
         let title = format!("Flow table over time{}", of_which("at", &link.name, links.len()));
         let caption = format!(
-            "Flows that the discipline at ‘{}’ keeps state for, sampled in the run with {}. They \
-             are what the discipline costs in memory.",
+            "Flows that the discipline at ‘{}’ keeps state for, sampled{}. They are \
+             what the discipline costs in memory.",
             link.name,
-            first_seed(comparison)
+            in_first_run(comparison)
         );
         figure(id("flow-table", &link.name), title, caption, &chart)
     };
@@ -159,8 +159,12 @@ fn points(comparison: &Comparison, link: usize) -> impl Iterator<Item = &LinkPoi
         .flat_map(|link| &link.over_time)
 }
 
-fn first_seed(comparison: &Comparison) -> String {
-    comparison.seeds.first().map_or("the first seed".into(), |seed| format!("seed {seed}"))
+/// Of which run something is, where there are several.
+fn in_first_run(comparison: &Comparison) -> String {
+    match comparison.seeds[..] {
+        [first, _, ..] => format!(" in the run with seed {first}"),
+        _ => String::new(),
+    }
 }
 
 fn figure(id: String, title: String, caption: String, chart: &PanelChart) -> Figure {
@@ -242,10 +246,9 @@ pub(super) fn followed(comparison: &Comparison) -> Vec<Figure> {
         };
         let caption = format!(
             "Payload of ‘{name}’, counted when it reaches the receiver, in order or not, and \
-             averaged over windows of about {}; one line for each flow ({which}), in the run \
-             with {}.",
+             averaged over windows of about {}{}; one line for each flow ({which}).",
             short(Quantity::Time, window),
-            first_seed(comparison)
+            in_first_run(comparison)
         );
         let title = format!("Throughput of ‘{name}’ over time");
         Figure {

@@ -3,9 +3,12 @@
 use tidegate_study::Sample;
 use tidegate_study::comparison::{Comparison, DisciplineResult};
 
-use super::{Figure, shown_links, sources};
+use super::{Figure, over_seeds, shown_links, sources};
 use crate::report::number::{Quantity, count, counted, estimate};
 use crate::report::plot::{Axis, Bar, Row, RowChart};
+
+/// What bars and whiskers are, where there are several runs.
+const BARS: &str = " The bars are means over seeds, the whiskers their 95% confidence intervals.";
 
 /// Packets lost at each link, by reason.
 pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
@@ -54,12 +57,13 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "loss".into(),
         title: "Loss by reason".into(),
-        caption: "Packets lost at the link, divided by packets that arrived there. Refused: lost \
-                  on arrival at a full buffer. Other: pushed out to make room for another, or \
-                  dropped early to tell its sender of congestion; the table says which. The bars \
-                  are means over seeds, the whiskers their 95% confidence intervals. A packet that \
-                  is sent again counts again."
-            .into(),
+        caption: format!(
+            "Packets lost at the link, divided by packets that arrived there. Refused: lost on \
+             arrival at a full buffer. Other: pushed out to make room for another, or dropped \
+             early to tell its sender of congestion; the table says which. A packet that is sent \
+             again counts again.{}",
+            over_seeds(comparison, BARS)
+        ),
         table: Some("table-links"),
         ..figure
     })
@@ -83,9 +87,10 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "throughput".into(),
         title: "What each source carries".into(),
-        caption: "Payload of all transfers of a source, divided by the time of the run. The \
-                  whiskers are 95% confidence intervals over seeds."
-            .into(),
+        caption: format!(
+            "Payload of all transfers of a source, divided by the time of the run.{}",
+            over_seeds(comparison, BARS)
+        ),
         table: Some("table-transfers"),
         ..figure
     })
@@ -105,10 +110,11 @@ pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "fairness".into(),
         title: "Fairness among long flows".into(),
-        caption: "Jain's index over the goodputs of the long flows of a source: 1 when all get \
-                  the same, 1/n when one of n gets everything. The whiskers are 95% confidence \
-                  intervals over seeds."
-            .into(),
+        caption: format!(
+            "Jain's index over the goodputs of the long flows of a source: 1 when all get the \
+             same, 1/n when one of n gets everything.{}",
+            over_seeds(comparison, BARS)
+        ),
         table: Some("table-transfers"),
         ..figure
     })
@@ -127,10 +133,10 @@ pub(super) fn utilisation(comparison: &Comparison) -> Option<Figure> {
     Some(Figure {
         id: "utilisation".into(),
         title: "Utilisation of the links".into(),
-        caption:
-            "Bytes sent, divided by the bytes that the link could have sent. The whiskers are \
-                  95% confidence intervals over seeds."
-                .into(),
+        caption: format!(
+            "Bytes sent, divided by the bytes that the link could have sent.{}",
+            over_seeds(comparison, BARS)
+        ),
         table: Some("table-links"),
         ..figure
     })

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use csv::Writer;
 use tidegate_core::Rate;
-use tidegate_study::comparison::{Comparison, RecordedCall, RecordedStream};
+use tidegate_study::comparison::{Comparison, RecordedCall, RecordedStream, TrafficResult};
 use tidegate_study::{Sample, e_model};
 
 use crate::output;
@@ -17,6 +17,30 @@ pub(crate) const FILE: &str = "calls.csv";
 const WIDTH: usize = 100;
 /// Longer labels are cut off.
 const LABEL: usize = 48;
+
+/// What a discipline makes of one direction of a call.
+pub(crate) struct Quality {
+    pub(crate) delay_median_s: Option<f64>,
+    pub(crate) delay_p95_s: Option<f64>,
+    pub(crate) loss_ratio: Option<f64>,
+    /// R of the E-model, from 0 to 100, and the mean opinion score of that.
+    pub(crate) rating: Option<f64>,
+    pub(crate) mos: Option<f64>,
+}
+
+impl Quality {
+    pub(crate) fn of(part: &TrafficResult) -> Quality {
+        let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
+        let rating = value(&part.call_rating);
+        Quality {
+            delay_median_s: value(&part.delay.median_s),
+            delay_p95_s: value(&part.delay.p95_s),
+            loss_ratio: value(&part.loss_ratio),
+            rating,
+            mos: rating.map(e_model::mos),
+        }
+    }
+}
 
 /// The calls of a capture: what it shows of each direction, and what each discipline makes
 /// of it; empty without any.
@@ -36,19 +60,18 @@ pub(crate) fn text(comparison: &Comparison) -> String {
             );
         }
         for discipline in &comparison.disciplines {
-            let part = &discipline.traffic[index];
-            let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
-            let millis = |sample| value(sample).map_or("-".into(), |it| number(it * 1e3));
+            let quality = Quality::of(&discipline.traffic[index]);
+            let millis = |value: Option<f64>| value.map_or("-".into(), |it| number(it * 1e3));
+            let tenths = |value: Option<f64>| value.map_or("-".into(), |it| format!("{it:.1}"));
             let label: String = discipline.label.chars().take(label_width).collect();
-            let lost = value(&part.loss_ratio).map_or("-".into(), |it| format!("{:.2}", it * 1e2));
-            let rating = value(&part.call_rating);
+            let lost = quality.loss_ratio.map_or("-".into(), |it| format!("{:.2}", it * 1e2));
             let _ = writeln!(
                 text,
                 "  {label:label_width$} {:>9} {:>9} {lost:>7} {:>6} {:>5}",
-                millis(&part.delay.median_s),
-                millis(&part.delay.p95_s),
-                rating.map_or("-".into(), |it| format!("{it:.1}")),
-                rating.map_or("-".into(), |it| format!("{:.1}", e_model::mos(it))),
+                millis(quality.delay_median_s),
+                millis(quality.delay_p95_s),
+                tenths(quality.rating),
+                tenths(quality.mos),
             );
         }
     }
@@ -87,11 +110,10 @@ pub(crate) fn csv(comparison: &Comparison) -> Option<Vec<u8>> {
     for discipline in &comparison.disciplines {
         for part in &discipline.traffic {
             let Some(call) = &part.recorded_call else { continue };
-            let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
             let written = |value: Option<f64>| value.map(|it| it.to_string()).unwrap_or_default();
             let largest = call.rtp.first();
             let missing: u64 = call.rtp.iter().map(|stream| stream.missing).sum();
-            let rating = value(&part.call_rating);
+            let quality = Quality::of(part);
             let row = [
                 discipline.label.clone(),
                 part.name.clone(),
@@ -101,11 +123,11 @@ pub(crate) fn csv(comparison: &Comparison) -> Option<Vec<u8>> {
                 call.packets.to_string(),
                 largest.map(|_| missing.to_string()).unwrap_or_default(),
                 call.rate_bps.to_string(),
-                written(value(&part.delay.median_s)),
-                written(value(&part.delay.p95_s)),
-                written(value(&part.loss_ratio)),
-                written(rating),
-                written(rating.map(e_model::mos)),
+                written(quality.delay_median_s),
+                written(quality.delay_p95_s),
+                written(quality.loss_ratio),
+                written(quality.rating),
+                written(quality.mos),
             ];
             rows.write_record(row).expect("memory can be written to");
             any = true;

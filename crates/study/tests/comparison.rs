@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::sync::atomic::AtomicBool;
 
+use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, DataFiles};
 use tidegate_study::comparison::{Comparison, TrafficResult};
@@ -83,4 +84,18 @@ fn datagrams_are_late_only_where_the_scenario_sets_a_deadline() {
     assert_eq!(with.late_ratio.as_ref().map(|ratio| ratio.estimate().value), Some(0.6));
     let without = ten("");
     assert_eq!((without.deadline_s, without.late_ratio), (None, None));
+}
+
+/// A run may have been kept from a comparison of several seeds, which has no parts.
+#[test]
+fn a_recording_whose_run_is_not_cut_has_no_parts() {
+    let text = "title = \"t\"\nduration = \"30 s\"\nseeds = 1\ndisciplines = [\"fifo\"]\n[dumbbell]\n\
+                [[traffic.transfers]]\nname = \"log\"\nfrom = \"senders\"\nto = \"receivers\"\n\
+                log = \"log.csv\"\n";
+    let scenario = scenario(text, "start_s,size_bytes\n0,1000\n9,2000\n");
+    assert_eq!(scenario.part(), Some(tidegate_core::Span::seconds(3)));
+    let run = RunSummary::new(&scenario, "fifo", 1);
+    assert!(Comparison::of(&scenario, std::slice::from_ref(&run)).parts.is_empty());
+    let cut = Comparison::of(&scenario, &[run.in_parts(&scenario)]);
+    assert_eq!(cut.parts[0].runs, 10);
 }

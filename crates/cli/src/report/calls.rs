@@ -3,13 +3,12 @@
 
 use tidegate_study::comparison::{Comparison, DisciplineResult};
 use tidegate_study::measure::Quantity;
-use tidegate_study::{Sample, e_model};
 
 use super::markup::Element;
 use super::number::short;
 use super::page::section;
 use super::tables::{Table, cell, column, row_name};
-use crate::calls::shown;
+use crate::calls::{Quality, shown};
 
 /// Shown where nothing arrived.
 const NOTHING: &str = "–";
@@ -20,17 +19,15 @@ pub(super) fn calls(comparison: &Comparison) -> Option<Element> {
     let groups = first.traffic.iter().enumerate().filter_map(|(index, source)| {
         let call = source.recorded_call.as_ref()?;
         let row = |(style, discipline): (usize, &DisciplineResult)| {
-            let part = &discipline.traffic[index];
-            let value = |sample: &Option<Sample>| sample.as_ref().map(|it| it.estimate().value);
-            let time = |sample| value(sample).map(|it| short(Quantity::Time, it));
-            let loss = value(&part.loss_ratio).map(|it| short(Quantity::Share, it));
-            let rating = value(&part.call_rating);
+            let quality = Quality::of(&discipline.traffic[index]);
+            let time = |value: Option<f64>| value.map(|it| short(Quantity::Time, it));
+            let tenths = |value: Option<f64>| value.map(|it| format!("{it:.1}"));
             let cells = [
-                time(&part.delay.median_s),
-                time(&part.delay.p95_s),
-                loss,
-                rating.map(|it| format!("{it:.1}")),
-                rating.map(|it| format!("{:.1}", e_model::mos(it))),
+                time(quality.delay_median_s),
+                time(quality.delay_p95_s),
+                quality.loss_ratio.map(|it| short(Quantity::Share, it)),
+                tenths(quality.rating),
+                tenths(quality.mos),
             ];
             let cells = cells.into_iter().map(|text| cell(text.unwrap_or_else(|| NOTHING.into())));
             std::iter::once(row_name(style, &discipline.label)).chain(cells).collect()

@@ -11,6 +11,7 @@
 //! | [`packet`] | what a discipline sees of a packet |
 //! | [`flow_table`] | state per flow, hashed with a seed |
 //! | [`buffer`] | how much a queue may hold |
+//! | [`framing`] | what a packet costs on the link behind |
 //! | [`contract`] | what real-time flows send at most and were promised, and the policer |
 //! | [`curve`] | arrival curves of real-time flows, and what can be done with them |
 //! | [`residual`] | whether all deadlines can be met, and what is left for best-effort packets |
@@ -47,6 +48,7 @@ mod double_ended_heap;
 pub mod egress;
 pub mod entry;
 pub mod flow_table;
+pub mod framing;
 mod pace;
 pub mod packet;
 pub mod port;

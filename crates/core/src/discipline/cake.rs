@@ -4,7 +4,7 @@
 //! Linux's home gateway (`CAKE`, `tc-cake(8)`; where the two leave something open, Linux
 //! 7.3, `sch_cake.c`). It consists of
 //! - a shaper without a burst: with a `bandwidth`, a packet leaves when the one before
-//!   has been sent at that rate, counted as the link behind counts it (`framing.rs`);
+//!   has been sent at that rate, counted as the link behind counts it ([`framing`](crate::framing));
 //! - tins, each of which goes first up to a share of the rate (`tins.rs`);
 //! - in each tin, 1 024 queues in sets of eight: a flow may take any free queue of the
 //!   set that it hashes to, so that two flows share one only when all eight are taken;
@@ -35,6 +35,7 @@ use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
+use crate::framing::{Carrier, Framing};
 use crate::pace::Pace;
 use crate::packet::{FlowKey, Packet};
 use crate::random::Stream;
@@ -44,7 +45,6 @@ use crate::units::{Bytes, Rate, Span, Time};
 mod ack_filter;
 mod cobalt;
 mod flows;
-mod framing;
 mod hosts;
 #[cfg(test)]
 mod tests;
@@ -53,7 +53,6 @@ mod tins;
 use ack_filter::AckFilter;
 use cobalt::Cobalt;
 use flows::Standing;
-use framing::{Carrier, Framing};
 use hosts::{ISOLATIONS, Isolation, Sides};
 use tins::{SCHEMES, Tins};
 

@@ -1,0 +1,24 @@
+//! A live link in user space: any queue discipline between two network interfaces.
+//!
+//! A link stands where the queue should be, in front of the bottleneck: between the
+//! users' interface and the provider's. It takes all frames of one and sends them at
+//! the other, both ways, and each way has a queue: a discipline of
+//! [`registry`](tidegate_core::registry) in front of a rate, the same
+//! [`Egress`](tidegate_core::Egress) that the simulator drives.
+//!
+//! - [`lane`] is all that is decided, without a socket or clock: bytes and times go in,
+//!   frames to send come out.
+//! - [`segment`] cuts the super-packets that Linux hands over into packets of the link,
+//!   because a queue of 64 kB pieces is no queue of packets.
+//! - `packet_socket` is the one place that talks to the kernel.
+//! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
+
+pub mod lane;
+pub mod segment;
+mod settings;
+mod status;
+
+pub use settings::{Direction, Queue};
+pub use status::{
+    Counts, Delay, Failures, FlowStatus, LevelStatus, Lost, QueueStatus, Second, Status,
+};

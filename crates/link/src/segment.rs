@@ -1,0 +1,1 @@
+//! Super-packets, cut into packets of the link.

@@ -1,0 +1,73 @@
+//! What a link is told: two interfaces, and a queue for each direction.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tidegate_core::buffer::Limit;
+use tidegate_core::entry::Entry;
+use tidegate_core::framing::Framing;
+use tidegate_core::setting::{SettingError, Settings};
+use tidegate_core::{Buffer, Rate};
+
+/// One of the two ways through a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the provider to the users.
+    Down,
+    /// From the users to the provider.
+    Up,
+}
+
+impl Direction {
+    /// Both, in the order in which they are shown.
+    pub const BOTH: [Direction; 2] = [Direction::Down, Direction::Up];
+
+    /// Its name, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The queue of one direction: a discipline in front of a rate.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// The discipline.
+    pub entry: &'static Entry,
+    /// Its settings.
+    pub settings: Settings,
+    /// How much it may hold.
+    pub limit: Limit,
+    /// The rate to which packets are held back.
+    pub rate: Rate,
+    /// What a packet takes of the link behind.
+    pub framing: Framing,
+}
+
+impl Queue {
+    /// The limit at the rate.
+    #[must_use]
+    pub fn buffer(&self) -> Buffer {
+        self.limit.at(self.rate)
+    }
+
+    /// This queue with other values of its parameters, as in files; what is not given
+    /// stays.
+    ///
+    /// # Errors
+    /// As [`Entry::change`].
+    pub fn with(&self, given: &[(&str, &str)]) -> Result<Queue, SettingError> {
+        let settings = self.entry.change(&self.settings, given)?;
+        Ok(Queue { settings, ..self.clone() })
+    }
+}

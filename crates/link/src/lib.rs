@@ -13,12 +13,22 @@
 //! - `packet_socket` is the one place that talks to the kernel.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
+mod books;
+pub mod bridge;
+mod frames;
 pub mod lane;
+mod link;
+pub mod offload;
+mod packet_socket;
 pub mod segment;
 mod settings;
 mod status;
+mod worker;
 
+pub use link::{Change, ChangeError, Config, Link, Running};
+pub use packet_socket::OpenError;
 pub use settings::{Direction, Queue};
 pub use status::{
     Counts, Delay, Failures, FlowStatus, LevelStatus, Lost, QueueStatus, Second, Status,
 };
+pub use worker::Failure;

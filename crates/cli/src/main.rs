@@ -6,6 +6,7 @@
 
 mod answered;
 mod arguments;
+mod asked;
 mod beside;
 mod builtin;
 mod calls;
@@ -26,15 +27,18 @@ mod interrupt;
 mod kept;
 mod live_form;
 mod measured;
+mod moments;
 mod output;
 mod parts;
 mod progress;
 mod replay;
 mod report;
 mod reproduce;
+mod rights;
 mod rows;
 mod scenarios;
 mod serve;
+mod service;
 mod sizes;
 mod summary_csv;
 mod sweep;

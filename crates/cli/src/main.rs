@@ -25,6 +25,7 @@ mod home;
 mod inputs;
 mod interrupt;
 mod kept;
+mod link;
 mod live_form;
 mod measured;
 mod moments;
@@ -48,7 +49,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, GatewayCommand, RequestsCommand};
+use arguments::{Arguments, Command, GatewayCommand, LinkCommand, RequestsCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -84,6 +85,15 @@ fn run(command: Command) -> Result<(), Failure> {
                 gateway::run(&file, rules, user.as_deref())
             }
             GatewayCommand::Rules { what } => gateway::rules(&what),
+        },
+        Command::Link { command } => match command {
+            LinkCommand::Plan(arguments) => link::plan(&arguments),
+            LinkCommand::Run(arguments) => link::run(&arguments),
+            LinkCommand::Set(arguments) => link::set(&arguments),
+            LinkCommand::Status(arguments) => link::status(&arguments),
+            LinkCommand::Top(arguments) => link::top(&arguments),
+            LinkCommand::Stop(arguments) => link::stop(&arguments),
+            LinkCommand::Bypass(arguments) => link::bypass(&arguments),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

@@ -10,7 +10,8 @@
 //!   frames to send come out.
 //! - [`segment`] cuts the super-packets that Linux hands over into packets of the link,
 //!   because a queue of 64 kB pieces is no queue of packets.
-//! - `packet_socket` is the one place that talks to the kernel.
+//! - `packet_socket` takes frames from the kernel and gives them back.
+//! - [`priority`] has the threads that send go before others.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
 mod books;
@@ -20,6 +21,7 @@ pub mod lane;
 mod link;
 pub mod offload;
 mod packet_socket;
+pub mod priority;
 pub mod segment;
 mod settings;
 mod status;

@@ -152,22 +152,18 @@ impl Running {
 
     /// The whole seconds that ended after this one, at most ten minutes.
     #[must_use]
-    pub fn history(&self, direction: Direction, since_s: u64) -> Vec<Second> {
-        self.desk(direction).ask(|answer| Order::History(since_s, answer)).unwrap_or_default()
-    }
-
-    /// What a change would make of a queue, if it can be.
-    ///
-    /// # Errors
-    /// The discipline does not take it, or not while it runs.
-    pub fn with(&self, direction: Direction, change: &Change) -> Result<Queue, ChangeError> {
-        self.desk(direction).now().changed(change)
+    pub fn history(&self, since_s: u64) -> Vec<(Direction, Vec<Second>)> {
+        let of = |direction| {
+            let order = |answer| Order::History(since_s, answer);
+            (direction, self.desk(direction).ask(order).unwrap_or_default())
+        };
+        Direction::BOTH.map(of).into()
     }
 
     /// Changes a queue while it works: no packet is lost by that, and each keeps its place.
     ///
     /// # Errors
-    /// As [`Running::with`]; nothing has changed then.
+    /// The discipline does not take it, or not while it runs; nothing has changed then.
     pub fn change(&self, direction: Direction, change: &Change) -> Result<(), ChangeError> {
         let desk = self.desk(direction);
         let mut queue = desk.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,10 +207,6 @@ impl Desk {
         answered.recv().ok()
     }
 
-    fn now(&self) -> Queue {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     fn end(&mut self) -> Option<QueueStatus> {
         let _ = self.orders.send(Order::Stop);
         self.bell.ring();
@@ -229,16 +221,14 @@ impl Drop for Desk {
 }
 
 impl Queue {
-    /// This queue with a change.
     fn changed(&self, change: &Change) -> Result<Queue, ChangeError> {
-        let given: Vec<_> =
-            change.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let pairs = change.parameters.iter();
+        let given: Vec<_> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         Ok(Queue {
-            entry: self.entry,
-            settings: self.entry.change(&self.settings, &given)?,
             limit: change.limit.unwrap_or(self.limit),
             rate: change.rate.unwrap_or(self.rate),
             framing: change.framing.unwrap_or(self.framing),
+            ..self.with(&given)?
         })
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! The socket takes every frame that the interface receives, with the header of
 //! [`offload`](crate::offload) in front, and none that leaves it: otherwise a link would
-//! hear itself. Frames come and go in batches, one system call for each. This file is the
-//! only one with `unsafe` code: the kernel's structures hold pointers into buffers, which
-//! are all borrowed from [`Arrivals`] or from the caller for as long as a call takes.
+//! hear itself. Frames come and go in batches, one system call for each. The calls are
+//! `unsafe`: the kernel's structures hold pointers into buffers, which are all borrowed
+//! from [`Arrivals`] or from the caller for as long as a call takes.
 //!
 //! The interface is made promiscuous by the socket and stays so as long as the socket is
 //! open. So whatever ends the process leaves the interface as it was.

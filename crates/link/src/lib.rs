@@ -11,9 +11,11 @@
 //! - [`segment`] cuts the super-packets that Linux hands over into packets of the link,
 //!   because a queue of 64 kB pieces is no queue of packets.
 //! - `packet_socket` is the one place that talks to the kernel.
+//! - [`nfqueue`] has a router hold its packets instead, and lets them go in our order.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
 pub mod lane;
+pub mod nfqueue;
 pub mod segment;
 mod settings;
 mod status;

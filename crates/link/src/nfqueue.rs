@@ -1,6 +1,6 @@
 //! A queue of packets that a router holds until their verdicts come: NFQUEUE.
 //!
-//! On a router, the link need not carry packets itself. A rule of its packet
+//! On a router, the link need not carry packets itself. A [rule](rules) of its packet
 //! filter has the kernel hold them, and send their headers here; a verdict lets one go or
 //! drops it. Routing, address translation and connection tracking remain the router's, and
 //! a packet that waits in a queue waits in the kernel.
@@ -23,7 +23,9 @@
 //! own until the first leaves, and then drop the others. It is not so for TCP, whose first
 //! packet is alone.
 
+pub mod filter;
 mod message;
+pub mod rules;
 
 use std::fs;
 use std::io;

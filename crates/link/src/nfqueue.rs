@@ -10,18 +10,13 @@
 //!   the longer, the more older ones wait.
 //! - **Sizes.** The kernel splits super-packets before it holds them, and fills in their
 //!   checksums: what comes here is what a link carries.
-//! - **Losses.** [`Drops`] counts packets that the kernel lost because nobody took them. Whoever
-//!   closes a queue loses all that it holds; packets that come later wait for nobody where the
-//!   rules say `bypass`, and are dropped where they do not.
+//! - **Losses.** [`Drops`] counts packets that the kernel lost because nobody took them.
+//!   Whoever closes a queue loses all that it holds; packets that come later wait for nobody
+//!   where the rules say `bypass`, and are dropped where they do not.
 //! - **Cost.** A packet takes one system call to read, and [`Queue::flush`] sends the
 //!   verdicts of up to 111 packets in one. Nothing is allocated for a packet.
 //! - **Who may.** It takes the capability `CAP_NET_ADMIN`, in the network namespace of the
 //!   thread that opens the queue.
-//!
-//! Where a flow of UDP begins with several packets that are held at once, and the router
-//! translates their address, connection tracking may know each of them as a flow of its
-//! own until the first leaves, and then drop the others. It is not so for TCP, whose first
-//! packet is alone.
 
 pub mod filter;
 mod message;
@@ -131,7 +126,7 @@ pub struct Drops {
 /// let mut queue = Queue::open(&settings)?;
 /// let mut waiting = Vec::new();
 /// loop {
-///     // Here goes: wait until the queue can be read, as `poll` tells of its descriptor.
+///     // Before this, wait with `poll` until the queue can be read.
 ///     queue.receive(|held| waiting.push((held.length, held.id)))?;
 ///     // Short ones first.
 ///     waiting.sort_unstable();
@@ -283,8 +278,8 @@ impl Queue {
         self.refused
     }
 
-    /// Packets that the kernel lost. It takes some 10 µs, and has to be asked by a thread in the network
-    /// namespace of the queue.
+    /// Packets that the kernel lost. It reads a file of the kernel's, and has to be asked by
+    /// a thread in the network namespace of the queue.
     ///
     /// # Errors
     /// The kernel's list of queues cannot be read, or lacks this one.
@@ -293,6 +288,15 @@ impl Queue {
             let missing = format!("found no queue {} in {LIST}, expected it", self.number);
             io::Error::new(io::ErrorKind::NotFound, missing)
         })
+    }
+}
+
+impl Drop for Queue {
+    /// Gives the verdicts that wait, and leaves the queue. Closing the socket would do, but
+    /// not while a program that another thread starts has it too.
+    fn drop(&mut self) {
+        let _ = self.flush();
+        let _ = self.socket.send(&message::unbind(self.number), 0);
     }
 }
 

@@ -69,12 +69,21 @@ impl fmt::Display for Filter {
 /// Why rules are not set.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// Earlier rules of this name may still be there.
-    #[error(transparent)]
-    Earlier(#[from] RemoveError),
+    /// Earlier rules of this name are not removed.
+    #[error("earlier rules are not removed: {0}")]
+    Earlier(String),
     /// No packet filter takes them; none of them is set.
     #[error("found no packet filter that holds packets, expected one: {}", .0.join("; "))]
     None(Vec<String>),
+}
+
+impl From<RemoveError> for SetError {
+    fn from(error: RemoveError) -> SetError {
+        match error {
+            RemoveError::Refused(complaint) => SetError::Earlier(complaint),
+            RemoveError::None(complaints) => SetError::None(complaints),
+        }
+    }
 }
 
 /// Why rules may still be there.

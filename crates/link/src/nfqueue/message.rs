@@ -29,7 +29,8 @@ pub struct Held<'a> {
     pub id: u32,
     /// Its EtherType: 0x0800 for IPv4, 0x86dd for IPv6.
     pub protocol: u16,
-    /// The packet from its IP header on, or as much of its start as is copied.
+    /// The packet from its IP header on, or as much of its start as is copied:
+    /// [`Headers::read_captured`](tidegate_wire::Headers::read_captured) reads it.
     pub payload: &'a [u8],
     /// Its bytes from its IP header on, those that are not copied too.
     pub length: u32,
@@ -143,6 +144,7 @@ const NFQA_CFG_MASK: u16 = 4;
 const NFQA_CFG_FLAGS: u16 = 5;
 
 const NFQNL_CFG_CMD_BIND: u8 = 1;
+const NFQNL_CFG_CMD_UNBIND: u8 = 2;
 const NFQNL_COPY_PACKET: u8 = 2;
 const NFQA_CFG_F_FAIL_OPEN: u32 = 1;
 const NFQA_CFG_F_GSO: u32 = 4;
@@ -261,6 +263,15 @@ pub(super) fn bind(number: u16, copy_bytes: u32, longest: u32, fail_open: bool) 
     attribute(&mut bytes, NFQA_CFG_FLAGS, &flags.to_be_bytes());
     let mask = NFQA_CFG_F_FAIL_OPEN | NFQA_CFG_F_GSO;
     attribute(&mut bytes, NFQA_CFG_MASK, &mask.to_be_bytes());
+    end(&mut bytes, start);
+    bytes
+}
+
+/// The message that gives a queue back.
+pub(super) fn unbind(number: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let start = begin(&mut bytes, CONFIG, NLM_F_REQUEST, number);
+    attribute(&mut bytes, NFQA_CFG_CMD, &[NFQNL_CFG_CMD_UNBIND, 0, 0, 0]);
     end(&mut bytes, start);
     bytes
 }
@@ -442,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_bound_by_one_message() {
+    fn a_queue_is_bound_and_left_by_one_message() {
         let attributes = [
             vec![0, 0, 0, 5],
             put(1, &[1, 0, 0, 0]),
@@ -454,6 +465,8 @@ mod tests {
         ];
         let expected = request(0x0302, 1 | 4, &attributes.concat());
         assert_eq!(bind(5, 128, 1_024, true), expected);
+        let attributes = [vec![0, 0, 0, 5], put(1, &[2, 0, 0, 0])];
+        assert_eq!(unbind(5), request(0x0302, 1, &attributes.concat()));
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 //! are routed and those of the router itself. The router's own have to wait as well,
 //! because what passes the queue by would fill the one behind it, which nobody keeps
 //! short; a proxy or a tunnel on the router may even be most of what the link carries.
+//! Neighbour discovery of IPv6 waits too, as it does in a queue of the kernel's own.
 //! Nothing between the router and its users is held, and so the router can be reached from
 //! inside, whatever becomes of the queues.
 //!

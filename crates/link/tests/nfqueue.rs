@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_recv_buffer_size_force};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use tidegate_judge::host::{Host, Missing};
 use tidegate_link::nfqueue::rules::{Name, Rules};
 use tidegate_link::nfqueue::{Drops, HEADERS, OpenError, Queue, Settings, Verdict, WHOLE, filter};
@@ -505,6 +506,13 @@ fn what_the_kernel_refuses_is_said() {
     assert!(matches!(error, OpenError::Taken { number: DOWN, .. }), "{error}");
     // Another network has queues of its own.
     drop(bed.user.run(|| Queue::open(&settings(DOWN, HEADERS))).expect("it is free"));
+    let error = bed.provider.run(|| {
+        let mut ours = capabilities(None).expect("all threads have them");
+        ours.effective.remove(CapabilitySet::NET_ADMIN);
+        set_capabilities(None, ours).expect("all may have fewer");
+        Queue::open(&settings(DOWN, HEADERS)).unwrap_err()
+    });
+    assert!(matches!(error, OpenError::NotPermitted { number: DOWN }), "{error}");
     // There is no such packet.
     queue.verdict(77, Verdict::Drop).unwrap();
     queue.verdict(78, Verdict::Replace(&[0; 20])).unwrap();

@@ -11,6 +11,7 @@
 //! - [`segment`] cuts the super-packets that Linux hands over into packets of the link,
 //!   because a queue of 64 kB pieces is no queue of packets.
 //! - `packet_socket` takes frames from the kernel and gives them back.
+//! - [`nfqueue`] has a router hold its packets instead, and lets them go in our order.
 //! - [`priority`] has the threads that send go before others.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
@@ -19,6 +20,7 @@ pub mod bridge;
 mod frames;
 pub mod lane;
 mod link;
+pub mod nfqueue;
 pub mod offload;
 mod packet_socket;
 pub mod priority;

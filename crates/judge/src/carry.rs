@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Bytes, Rate, registry};
-use tidegate_link::{Config, Link, Queue, Running};
+use tidegate_link::{Config, Form, Link, Queue, Running};
 
 pub use self::traffic::{Delays, Flood};
 use crate::host::{Host, Missing, hurry, on_ethernet};
@@ -115,8 +115,7 @@ impl Bed {
     /// This machine does not permit it.
     pub fn link(&self, down: Queue, up: Queue) -> Result<Running, Missing> {
         let config = Config {
-            inside: "inside".into(),
-            outside: "outside".into(),
+            form: Form::Between { inside: "inside".into(), outside: "outside".into() },
             down,
             up,
             memory: Bytes(32_000_000),
@@ -148,7 +147,9 @@ impl Bed {
         let text = self.user.run(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
         let line = text.lines().find_map(|line| line.trim().strip_prefix("lan:"));
         let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-        number.ok_or_else(|| io::Error::other("there is no interface 'lan' in /proc/thread-self/net/dev"))
+        number.ok_or_else(|| {
+            io::Error::other("there is no interface 'lan' in /proc/thread-self/net/dev")
+        })
     }
 }
 

@@ -15,6 +15,7 @@
 //! - [`priority`] has the threads that send go before others.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
+mod between;
 mod books;
 pub mod bridge;
 mod frames;
@@ -24,12 +25,13 @@ pub mod nfqueue;
 pub mod offload;
 mod packet_socket;
 pub mod priority;
+mod router;
 pub mod segment;
 mod settings;
 mod status;
 mod worker;
 
-pub use link::{Change, ChangeError, Config, Link, Running};
+pub use link::{Change, ChangeError, Config, Form, Link, LinkError, Running};
 pub use packet_socket::OpenError;
 pub use settings::{Direction, Queue};
 pub use status::{

@@ -63,13 +63,7 @@ pub(crate) struct PacketSocket {
 
 impl PacketSocket {
     pub(crate) fn open(interface: &str) -> Result<PacketSocket, OpenError> {
-        let none = || OpenError::NoInterface(interface.into());
-        let name = CString::new(interface).map_err(|_| none())?;
-        // SAFETY: `name` is a string that ends with zero and outlives the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(none());
-        }
+        let (index, name) = index(interface)?;
         let opened = PacketSocket::with_index(index, name);
         opened.map_err(|reason| match reason.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => OpenError::NotPermitted(interface.into()),
@@ -225,6 +219,17 @@ impl PacketSocket {
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// The number by which the kernel knows an interface, and its name as the kernel takes it.
+pub(crate) fn index(interface: &str) -> Result<(u32, CString), OpenError> {
+    let none = || OpenError::NoInterface(interface.into());
+    let name = CString::new(interface).map_err(|_| none())?;
+    // SAFETY: `name` is a string that ends with zero and outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(none()),
+        index => Ok((index, name)),
     }
 }
 

@@ -23,7 +23,7 @@ use tidegate_core::{Buffer, Bytes, Rate, registry};
 use tidegate_link::{Config, Form, Link, Queue, Running};
 
 pub use self::traffic::{Delays, Flood};
-use crate::host::{Host, Missing, hurry, on_ethernet};
+use crate::host::{BedError, Host, Missing, hurry, on_ethernet};
 
 /// The addresses of the two ends, and one that nobody has.
 pub(crate) const PROVIDER: &str = "192.0.2.1";
@@ -80,9 +80,6 @@ impl Bed {
             host.words("ip", "link set lan up")?;
             host.words("ip", &format!("neigh add {NOBODY} lladdr 02:00:00:00:00:77 dev lan"))?;
             middle.words("ip", &format!("link set {name} up"))?;
-        }
-        for host in [&provider, &user] {
-            host.run(hurry);
         }
         Ok(Bed { provider, user, middle })
     }
@@ -182,7 +179,7 @@ pub struct RateFound {
 ///
 /// # Errors
 /// This machine lacks something, or a socket fails.
-pub fn rate(way: Way, rate: Rate, time: Duration) -> Result<RateFound, crate::host::BedError> {
+pub fn rate(way: Way, rate: Rate, time: Duration) -> Result<RateFound, BedError> {
     let bed = Bed::new()?;
     let _carrying = bed.put(way)?;
     let found_bps = traffic::flood_at(&bed, rate.0 as f64 * 1.25, time)?;
@@ -193,8 +190,12 @@ pub fn rate(way: Way, rate: Rate, time: Duration) -> Result<RateFound, crate::ho
 ///
 /// # Errors
 /// This machine lacks something, or a socket fails.
-pub fn delays(way: Way, time: Duration) -> Result<[Delays; 2], crate::host::BedError> {
+pub fn delays(way: Way, time: Duration) -> Result<[Delays; 2], BedError> {
     let bed = Bed::new()?;
+    // Probes sleep most of the time; programs that flood would keep the link from its core.
+    for host in [&bed.provider, &bed.user] {
+        host.run(hurry);
+    }
     let _carrying = bed.put(way)?;
     let idle = traffic::probe(&bed, time)?;
     let loaded = traffic::beside_a_download(&bed, time, || traffic::probe(&bed, time))?;
@@ -205,7 +206,7 @@ pub fn delays(way: Way, time: Duration) -> Result<[Delays; 2], crate::host::BedE
 ///
 /// # Errors
 /// This machine lacks something, or a socket fails.
-pub fn speed(way: Way, time: Duration) -> Result<Flood, crate::host::BedError> {
+pub fn speed(way: Way, time: Duration) -> Result<Flood, BedError> {
     let bed = Bed::new()?;
     let carrying = bed.put(way)?;
     let before = cpu_of_the_link();

@@ -27,6 +27,8 @@ const PROBE: usize = 100;
 const BETWEEN_PROBES: Duration = Duration::from_millis(5);
 /// What has not come after this is lost.
 const LOST: Duration = Duration::from_millis(500);
+/// A machine that is busy may leave a program without a core for so long.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections are made and windows opened in this time; then it counts.
 const WARM_UP: Duration = Duration::from_millis(700);
 
@@ -64,7 +66,7 @@ pub struct Flood {
 pub(super) fn flood_at(bed: &Bed, bps: f64, time: Duration) -> Result<f64, BedError> {
     let socket = bed.user.run(|| UdpSocket::bind((USER, 0)))?;
     let to = socket.local_addr()?;
-    socket.set_read_timeout(Some(LOST))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
     let sent = bed.provider.begin(move || -> io::Result<()> {
         let socket = UdpSocket::bind((PROVIDER, 0))?;
         let begun = Instant::now();

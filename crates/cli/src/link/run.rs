@@ -165,6 +165,7 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
     } else {
         print(&text::last(&state))?
     }
+    ended.map_err(|reason| Failure::Other(format!("--fail open: {reason}")))?;
     served
 }
 

@@ -58,7 +58,7 @@ fn of_interface(name: &str, bridge: &Bridge, tell: &mut impl FnMut(Kind, String)
     let interface = Interface::of(name.into());
     match fact(name, "carrier").as_deref() {
         Some("0") => tell(Kind::Warning, format!("{name}: it is up, but nothing is connected")),
-        _ => tell(Kind::Fine, format!("{}", interface.text())),
+        _ => tell(Kind::Fine, interface.text()),
     }
     let master = fs::read_link(format!("/sys/class/net/{name}/master")).ok();
     let master = master.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));

@@ -131,9 +131,9 @@ fn sentences(arguments: &LinkRunArguments, name: &str, config: &Config) -> Vec<S
 pub(crate) fn plan(arguments: &LinkRunArguments) -> Result<(), Failure> {
     let plan = Plan::of(arguments)?;
     if arguments.json {
-        print_json(&plan)?
+        print_json(&plan)?;
     } else {
-        print(&plan.text())?
+        print(&plan.text())?;
     }
     findings::verdict(&plan.findings, "the link")
 }

@@ -161,9 +161,9 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
     };
     drop(held);
     if arguments.json {
-        print_json(&state)?
+        print_json(&state)?;
     } else {
-        print(&text::last(&state))?
+        print(&text::last(&state))?;
     }
     ended.map_err(|reason| Failure::Other(format!("--fail open: {reason}")))?;
     served

@@ -77,16 +77,17 @@ impl Diagnosis {
             ("ethtool", "ethtool"),
             ("tcpdump", "tcpdump"),
         ];
+        let interfaces = interface::all();
         Diagnosis {
             tidegate: env!("CARGO_PKG_VERSION"),
             machine: Machine::this(),
             memory_bytes: memory(),
-            forms: forms(&capabilities),
+            forms: forms(&capabilities, interfaces.len()),
             capabilities,
             programs: programs
                 .map(|(name, package)| Program { name, package, found: is_there(name) })
                 .into(),
-            interfaces: interface::all(),
+            interfaces,
         }
     }
 
@@ -141,7 +142,7 @@ impl Diagnosis {
 }
 
 /// What can be run here.
-fn forms(capabilities: &Capabilities) -> Vec<Form> {
+fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
     let rights = |has: bool, name: &str| {
         (!has).then(|| format!("This process lacks {name}: run it as root, for example with sudo."))
     };
@@ -169,6 +170,41 @@ fn forms(capabilities: &Capabilities) -> Vec<Form> {
                 linux.clone(),
                 rights(capabilities.net_admin, "CAP_NET_ADMIN"),
                 program("nft", "nftables"),
+            ],
+        ),
+        form(
+            "link, between two interfaces",
+            "tidegate link run INSIDE OUTSIDE",
+            vec![
+                linux.clone(),
+                rights(capabilities.net_raw, "CAP_NET_RAW"),
+                (!Path::new("/proc/net/packet").exists())
+                    .then(|| "This kernel has no packet sockets (CONFIG_PACKET).".into()),
+                (interfaces < 2).then(|| {
+                    "It takes two interfaces, one on the users' side and one on the provider's."
+                        .into()
+                }),
+            ],
+        ),
+        form(
+            "link that fails open",
+            "tidegate link run INSIDE OUTSIDE --fail open",
+            vec![
+                linux.clone(),
+                rights(
+                    capabilities.net_raw && capabilities.net_admin,
+                    "CAP_NET_RAW and CAP_NET_ADMIN",
+                ),
+                program("ip", "iproute2"),
+                module("bridge", "CONFIG_BRIDGE"),
+            ],
+        ),
+        form(
+            "link as keeper of a router's queue (NFQUEUE)",
+            "not in this version",
+            vec![
+                Some("This version of the link stands between two interfaces only.".into()),
+                module("nfnetlink_queue", "CONFIG_NETFILTER_NETLINK_QUEUE"),
             ],
         ),
         form(
@@ -202,6 +238,21 @@ fn forms(capabilities: &Capabilities) -> Vec<Form> {
     ]
 }
 
+/// What to do where the kernel has no module of this name; nothing where it has one, or
+/// does not say what it has.
+fn module(name: &str, option: &str) -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let lists = ["modules.builtin", "modules.dep"].map(|list| {
+        fs::read_to_string(format!("/lib/modules/{}/{list}", release.trim())).unwrap_or_default()
+    });
+    let is_known = lists.iter().any(|list| !list.is_empty());
+    let is_there = Path::new("/sys/module").join(name).exists()
+        || lists.iter().any(|list| list.contains(&format!("/{name}.ko")));
+    (is_known && !is_there).then(|| {
+        format!("This kernel has no module {name} ({option}): install the kernel of your system.")
+    })
+}
+
 fn memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -216,10 +267,12 @@ mod tests {
     #[test]
     fn what_is_missing_comes_with_what_helps() {
         let none = Capabilities { net_admin: false, net_raw: false, sys_admin: false };
-        let forms = forms(&none);
+        let forms = forms(&none, 2);
         assert!(forms[0].works && forms[0].missing.is_empty());
         let rules = forms.iter().find(|form| form.command.contains("--rules")).unwrap();
         assert!(!rules.works && rules.missing[0].contains("CAP_NET_ADMIN: run it as root"));
+        let link = forms.iter().find(|form| form.command == "tidegate link run INSIDE OUTSIDE");
+        assert!(link.unwrap().missing[0].contains("CAP_NET_RAW: run it as root"));
         assert!(forms.iter().all(|form| form.works == form.missing.is_empty()));
     }
 }

@@ -60,7 +60,6 @@ impl Queue {
     pub fn buffer(&self) -> Buffer {
         self.limit.at(self.rate)
     }
-
     /// This queue with other values of its parameters, as in files; what is not given
     /// stays.
     ///

@@ -148,7 +148,9 @@ impl Bed {
         let text = self.user.run(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
         let line = text.lines().find_map(|line| line.trim().strip_prefix("lan:"));
         let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-        number.ok_or_else(|| io::Error::other("there is no interface 'lan' in /proc/thread-self/net/dev"))
+        number.ok_or_else(|| {
+            io::Error::other("there is no interface 'lan' in /proc/thread-self/net/dev")
+        })
     }
 }
 

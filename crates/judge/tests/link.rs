@@ -222,7 +222,8 @@ fn an_interface_that_vanishes_ends_the_link_and_one_that_is_down_does_not() {
 #[test]
 fn nothing_is_left_of_a_link_that_has_ended() {
     let Some(bed) = bed() else { return };
-    let state = || bed.middle.run(|| std::fs::read_to_string("/proc/thread-self/net/packet").unwrap());
+    let state =
+        || bed.middle.run(|| std::fs::read_to_string("/proc/thread-self/net/packet").unwrap());
     let flags = || {
         let flags = ["inside", "outside"].map(|name| {
             // The namespace's own /sys is not mounted: ask the kernel.

@@ -46,32 +46,57 @@ pub(super) fn findings(arguments: &LinkRunArguments, name: &str, config: &Config
     all
 }
 
-fn of_interface(name: &str, bridge: &Bridge, tell: &mut impl FnMut(Kind, String)) {
+/// Why a link cannot be at these interfaces, if it cannot: what `run` looks at as well.
+pub(super) fn obstacle(name: &str, config: &Config) -> Option<String> {
+    let mut found = None;
+    let mut tell = |kind, text| {
+        if kind == Kind::Problem {
+            found.get_or_insert(text);
+        }
+    };
+    let bridge = Bridge::of(name);
+    for interface in [&config.inside, &config.outside] {
+        is_free(interface, &bridge, &mut tell);
+    }
+    of_others(name, config, &mut tell);
+    found
+}
+
+/// Whether an interface is there, is up, and belongs to nothing else.
+fn is_free(name: &str, bridge: &Bridge, tell: &mut impl FnMut(Kind, String)) -> bool {
     let Some(flags) = fact(name, "flags") else {
-        return tell(Kind::Problem, format!("{name}: there is no such interface"));
+        tell(Kind::Problem, format!("{name}: there is no such interface"));
+        return false;
     };
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or_default();
     if flags & IFF_UP == 0 {
         let help = format!("it is down, and carries nothing; 'ip link set dev {name} up'");
-        return tell(Kind::Problem, format!("{name}: {help}"));
-    }
-    let interface = Interface::of(name.into());
-    match fact(name, "carrier").as_deref() {
-        Some("0") => tell(Kind::Warning, format!("{name}: it is up, but nothing is connected")),
-        _ => tell(Kind::Fine, interface.text()),
+        tell(Kind::Problem, format!("{name}: {help}"));
+        return false;
     }
     let master = fs::read_link(format!("/sys/class/net/{name}/master")).ok();
     let master = master.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let Some(master) = master else { return true };
     if bridge.has(name) {
-        let left =
-            format!("a link that died has left it in {}, which 'run' takes away", bridge.name);
+        let left = format!("a link that died has left it in {master}, which 'run' takes away");
         tell(Kind::Fine, format!("{name}: {left}"));
-    } else if let Some(master) = master {
-        let help = format!("'ip link set dev {name} nomaster' takes it out");
-        tell(
-            Kind::Problem,
-            format!("{name}: it belongs to {master}, which takes the same frames; {help}"),
-        );
+        return true;
+    }
+    let help = format!("'ip link set dev {name} nomaster' takes it out");
+    let text = format!("{name}: it belongs to {master}, which takes the same frames; {help}");
+    tell(Kind::Problem, text);
+    true
+}
+
+fn of_interface(name: &str, bridge: &Bridge, tell: &mut impl FnMut(Kind, String)) {
+    if !is_free(name, bridge, tell) {
+        return;
+    }
+    // What the kernel calls its state follows a little later.
+    let interface = Interface { state: "up".into(), ..Interface::of(name.into()) };
+    match fact(name, "carrier").as_deref() {
+        Some("0") => tell(Kind::Warning, format!("{name}: it is up, but nothing is connected")),
+        _ => tell(Kind::Fine, interface.text()),
     }
     let addresses = addresses(name);
     if !addresses.is_empty() {
@@ -161,8 +186,7 @@ fn of_both(config: &Config, tell: &mut impl FnMut(Kind, String)) {
 fn of_others(name: &str, config: &Config, tell: &mut impl FnMut(Kind, String)) {
     for other in socket::running(&socket::folder()) {
         if other == name {
-            let help = format!("'tidegate link stop --name {name}' ends it");
-            tell(Kind::Problem, format!("a link called '{name}' runs already; {help}"));
+            tell(Kind::Problem, socket::runs_already(name));
             continue;
         }
         // Those of others cannot be asked.

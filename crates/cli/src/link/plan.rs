@@ -96,9 +96,10 @@ fn sentences(arguments: &LinkRunArguments, name: &str, config: &Config) -> Vec<S
         };
         all.push(format!(
             "Whatever comes from {from} goes to {to} at {rate} at most, through {} with a buffer of \
-             {buffer}. A packet of {PACKET} takes {} of the link ({framing}).",
+             {buffer}. A packet of {} B takes {} B of the link ({framing}).",
             entry.name,
-            framing.charge(PACKET),
+            PACKET.0,
+            framing.charge(PACKET).0,
         ));
     }
     all.push(format!(

@@ -21,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::bypass::{Bridge, Bypass};
 use super::changes;
 use super::control::{self, Control, From};
+use super::machine;
 use super::socket::{self, Held};
 use super::state::State;
 use super::text;
@@ -96,6 +97,9 @@ struct Opened {
 }
 
 fn open(arguments: &LinkRunArguments, name: &str, config: Config) -> Result<Opened, Failure> {
+    if let Some(obstacle) = machine::obstacle(name, &config) {
+        return Err(Failure::Other(obstacle));
+    }
     let control = socket::take(&socket::folder(), name)?;
     let page = arguments.page.map(|address| {
         let listener = TcpListener::bind(address)?;

@@ -2,6 +2,7 @@
 //! network of its own.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -145,9 +146,15 @@ impl Network {
 
     /// A link that carries frames.
     fn run(&self, more: &[&str]) -> Child {
+        self.run_under(more, &[])
+    }
+
+    /// The same with more in its environment.
+    fn run_under(&self, more: &[&str], variables: &[(&str, &str)]) -> Child {
         let words = [&["link", "run", "lan0", "wan0"][..], &RATES, more].concat();
         let mut command = self.command(env!("CARGO_BIN_EXE_tidegate"), &words);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("carries frames between lan0 and wan0") {
@@ -193,7 +200,7 @@ fn a_plan_finds_what_stands_in_the_way_of_a_link() {
     assert_eq!(code, Some(0), "{text}");
     for expected in [
         "Whatever comes from wan0 goes to lan0 at 18 Mbit/s at most, through fq-codel with a \
-         buffer of 100 ms (225 kB). A packet of 1.5 kB takes 1.538 kB of the link (ethernet).",
+         buffer of 100 ms (225 kB). A packet of 1500 B takes 1538 B of the link (ethernet).",
         "If the link dies, nothing passes between lan0 and wan0",
         "fine lan0: up, ",
         "fine CAP_NET_RAW: ",
@@ -218,6 +225,9 @@ fn a_plan_finds_what_stands_in_the_way_of_a_link() {
     network.ip("link set dev wan0 down");
     let (code, text) = one_line(network.link(&plan));
     assert!(code == Some(1) && text.contains("PROBLEM wan0: it is down"), "{text}");
+    let refused = network.link(&[&["run", "lan0", "wan0"][..], &RATES].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("wan0: it is down, and carries nothing; 'ip link set dev"));
 }
 
 #[test]
@@ -247,6 +257,14 @@ fn a_link_is_watched_changed_and_stopped_by_name_and_without() {
     let refused = network.link(&second);
     assert_eq!(refused.status.code(), Some(1));
     assert!(stderr(&refused).contains("a link called 'lan0-wan0' runs already"));
+    // Nor is there a second one at an interface of the first, whatever it is called.
+    network.ip("link add lan1 type veth peer name others");
+    network.ip("link set dev lan1 up");
+    let other = [&["run", "lan1", "wan0"][..], &RATES].concat();
+    let refused = network.link(&other);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = "tidegate: wan0: the link 'lan0-wan0' carries its frames already\n";
+    assert_eq!(stderr(&refused), message);
     let lines = network.good(&["top", "--every", "100 ms", "--times", "2", "--json"]);
     assert_eq!(lines.lines().map(json).filter(|state| state["name"] == "lan0-wan0").count(), 2);
 
@@ -302,4 +320,38 @@ fn a_link_keeps_no_rights() {
     // Its socket stays in a folder of root, and is taken away by who stops it.
     assert_eq!(std::fs::read_dir(network.bench.0.join("run")).unwrap().count(), 0);
     drop(link);
+}
+
+#[test]
+fn systemd_hears_when_a_link_is_ready_works_and_stops() {
+    let Some(network) = Network::new("link-notify") else { return };
+    let path = std::env::temp_dir().join(format!("tidegate-link-notify-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The next message with this in it, and what came before.
+    let hear = |state: &str| {
+        let mut all = String::new();
+        while !all.lines().any(|line| line == state) {
+            let mut message = [0; 4_096];
+            let size = manager.recv(&mut message).unwrap_or_else(|_| panic!("{state}: {all}"));
+            all += &format!("{}\n", String::from_utf8_lossy(&message[..size]));
+        }
+        all
+    };
+    let variables = [("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "3000000")];
+    let mut link = network.run_under(&[], &variables);
+    let ready = hear("READY=1");
+    assert!(ready.contains("STATUS=down fq-codel at 18 Mbit/s, sends 0.00 Mbit/s; up "), "{ready}");
+    // Its seconds go on, whether or not there are frames.
+    for _ in 0..3 {
+        hear("WATCHDOG=1");
+    }
+    let id = link.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    hear("STOPPING=1");
+    assert!(link.wait().unwrap().success());
+    let last = io::read_to_string(link.stdout.take().unwrap()).unwrap();
+    assert!(last.starts_with("'lan0-wan0' ran for ") && last.lines().count() == 1, "{last}");
+    let _ = std::fs::remove_file(&path);
 }

@@ -6,6 +6,7 @@ mod bypass;
 mod changes;
 mod client;
 mod control;
+mod machine;
 mod metrics;
 mod plan;
 mod run;

@@ -41,9 +41,13 @@ pub(crate) fn give_up(user: Option<&User>, needed: CapabilitySet) -> Result<(), 
     if let Some(user) = user.filter(|user| user.uid != unistd::geteuid()) {
         become_user(user).map_err(failed)?;
     }
-    let keep = needed & capabilities(None).map_err(failed_too)?.permitted;
+    let now = capabilities(None).map_err(failed_too)?;
+    let keep = needed & now.permitted;
     let kept = CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
-    set_capabilities(None, kept).map_err(failed_too)?;
+    // A service manager that gives no more than is needed may forbid the call.
+    if kept != now {
+        set_capabilities(None, kept).map_err(failed_too)?;
+    }
     clear_ambient_capability_set().map_err(failed_too)?;
     for capability in keep.iter() {
         configure_capability_in_ambient_set(capability, true).map_err(failed_too)?;

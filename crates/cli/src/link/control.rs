@@ -195,3 +195,171 @@ impl<Link: Live> Control<Link> {
         Ok(differences)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::mpsc;
+
+    use serde_json::Value;
+    use tidegate_core::Rate;
+    use tidegate_core::framing::Framing;
+    use tidegate_core::registry;
+    use tidegate_link::QueueStatus;
+    use tokio::net::{TcpListener, UnixListener};
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::asked::{self, Answer};
+    use crate::link::socket;
+
+    /// A link that carries nothing, and notes what it is told.
+    struct Fake(mpsc::Sender<(Direction, Change)>);
+
+    impl Live for Fake {
+        fn status(&self) -> Status {
+            let queue =
+                |direction| QueueStatus { direction: Some(direction), ..QueueStatus::default() };
+            Status { queues: Direction::BOTH.map(queue).into(), ..Status::default() }
+        }
+
+        fn history(&self, since_s: u64) -> Vec<(Direction, Vec<Second>)> {
+            vec![(Direction::Up, vec![Second { at_s: since_s, ..Second::default() }])]
+        }
+
+        fn change(&self, direction: Direction, change: &Change) -> Result<(), String> {
+            self.0.send((direction, change.clone())).map_err(|reason| reason.to_string())
+        }
+    }
+
+    /// Runs `test` beside a fake link, with its folder, the address of its page, and what it
+    /// is told.
+    fn beside(
+        name: &str,
+        test: impl FnOnce(&PathBuf, std::net::SocketAddr, &mpsc::Receiver<(Direction, Change)>)
+        + Send
+        + 'static,
+    ) {
+        let folder = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
+        let held = socket::take(&folder, "fake").unwrap();
+        let (told, heard) = mpsc::channel();
+        let entry = registry::find("efd").unwrap();
+        let settings = entry.settings(&[]).unwrap();
+        let limit = "100 ms".parse().unwrap();
+        let queue = Queue { entry, settings, limit, rate: Rate(1_000_000), framing: Framing::RAW };
+        let queues = Direction::BOTH.map(|direction| (direction, queue.clone())).into();
+        let control = Control {
+            name: "fake".into(),
+            fail: Fail::Open,
+            link: Fake(told),
+            queues,
+            stop: Notify::new(),
+        };
+        let control = Rc::new(control);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let page = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = page.local_addr().unwrap();
+            let owner = UnixListener::from_std(held.listener.try_clone().unwrap()).unwrap();
+            let inside = folder.clone();
+            let tested = tokio::task::spawn_blocking(move || test(&inside, address, &heard));
+            tokio::select! {
+                () = serve(control.clone(), owner, From::Owner) => {}
+                () = serve(control.clone(), page, From::Anybody) => {}
+                tested = tested => tested.unwrap(),
+            }
+        });
+        drop(held);
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    fn ask(folder: &std::path::Path, line: &str, body: &str) -> (u16, Value) {
+        let mut stream = socket::connect(folder, "fake").unwrap();
+        let Answer { status, body } =
+            asked::ask(&mut stream, line, "Host: localhost\r\n", body).unwrap();
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    #[test]
+    fn the_owner_reads_and_sets_all_or_nothing() {
+        beside("control-set", |folder, _, heard| {
+            let (status, state) = ask(folder, "GET /status", "");
+            assert_eq!(
+                (status, &state["name"], &state["fail"]),
+                (200, &"fake".into(), &"open".into())
+            );
+            assert_eq!(state["queues"][1]["direction"], "up");
+            let (_, history) = ask(folder, "GET /history?since=7", "");
+            assert_eq!(history["queues"][0]["seconds"][0]["at_s"], 7);
+            assert_eq!(ask(folder, "GET /history?before=7", "").0, 400);
+            let (status, metrics) = ask(folder, "GET /metrics", "");
+            assert!(status == 200 && metrics.as_str().unwrap().ends_with("# EOF\n"));
+
+            let wrong =
+                r#"{"down": {"rate": "2 Mbit/s"}, "up": {"parameters": {"threshold": "x"}}}"#;
+            let (status, answer) = ask(folder, "PUT /settings", wrong);
+            let error = answer["error"].as_str().unwrap();
+            assert!(status == 422 && error.starts_with("up.parameters: threshold of 'efd': 'x'"));
+            assert!(heard.try_recv().is_err(), "nothing holds of it");
+
+            let right =
+                r#"{"down": {"rate": "2 Mbit/s"}, "up": {"parameters": {"threshold": "9 kB"}}}"#;
+            for line in ["PUT /settings", "POST /settings"] {
+                let (status, answer) = ask(folder, line, right);
+                let changes = answer["changes"].as_array().unwrap();
+                assert_eq!(
+                    (status, changes.len()),
+                    (200, if line.starts_with("PUT") { 2 } else { 0 })
+                );
+                let (direction, change) = heard.recv().unwrap();
+                assert_eq!((direction, change.rate), (Direction::Down, Some(Rate(2_000_000))));
+                let (direction, change) = heard.recv().unwrap();
+                let threshold = ("threshold".to_string(), "9 kB".to_string());
+                assert_eq!((direction, change.parameters), (Direction::Up, vec![threshold]));
+            }
+            let long = format!("\"{}\"", "x".repeat(MOST_BYTES));
+            assert_eq!(ask(folder, "PUT /settings", &long).0, 413);
+        });
+    }
+
+    #[test]
+    fn methods_and_paths_that_are_not_there_are_refused() {
+        beside("control-paths", |folder, _, _| {
+            for (line, expected) in [
+                ("GET /stop", 405),
+                ("DELETE /settings", 405),
+                ("POST /status", 405),
+                ("GET /", 404),
+                ("POST /stop", 200),
+            ] {
+                assert_eq!(ask(folder, line, "").0, expected, "{line}");
+            }
+        });
+    }
+
+    #[test]
+    fn the_page_shows_all_and_changes_nothing() {
+        beside("control-page", |_, address, heard| {
+            let ask = |line: &str, host: &str| {
+                let mut stream = std::net::TcpStream::connect(address).unwrap();
+                let fields = format!("Host: {host}\r\n");
+                asked::ask(&mut stream, line, &fields, "{}").unwrap()
+            };
+            let page = ask("GET /", "localhost");
+            assert_eq!(page.status, 200);
+            // All that it loads is there, and nothing of it is elsewhere.
+            let loads = page.body.split(['"']).filter(|it| it.starts_with('/'));
+            let mut count = 0;
+            for path in loads {
+                assert_eq!(ask(&format!("GET {path}"), "127.0.0.1").status, 200, "{path}");
+                count += 1;
+            }
+            assert!(count >= 8 && !page.body.contains("http"), "{count}");
+            for line in ["POST /stop", "PUT /settings", "POST /settings"] {
+                assert_eq!(ask(line, "localhost").status, 403, "{line}");
+            }
+            assert_eq!(ask("GET /status", "example.org").status, 403);
+            assert!(heard.try_recv().is_err());
+        });
+    }
+}

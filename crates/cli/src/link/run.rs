@@ -21,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::bypass::{Bridge, Bypass};
 use super::changes;
 use super::control::{self, Control, From};
+use super::machine;
 use super::socket::{self, Held};
 use super::state::State;
 use super::text;
@@ -96,6 +97,9 @@ struct Opened {
 }
 
 fn open(arguments: &LinkRunArguments, name: &str, config: Config) -> Result<Opened, Failure> {
+    if let Some(obstacle) = machine::obstacle(name, &config) {
+        return Err(Failure::Other(obstacle));
+    }
     let control = socket::take(&socket::folder(), name)?;
     let page = arguments.page.map(|address| {
         let listener = TcpListener::bind(address)?;
@@ -161,10 +165,11 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
     };
     drop(held);
     if arguments.json {
-        print_json(&state)?
+        print_json(&state)?;
     } else {
-        print(&text::last(&state))?
+        print(&text::last(&state))?;
     }
+    ended.map_err(|reason| Failure::Other(format!("--fail open: {reason}")))?;
     served
 }
 

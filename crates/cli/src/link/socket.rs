@@ -43,6 +43,12 @@ impl Drop for Held {
     }
 }
 
+/// The refusal of a second link of a name.
+pub(super) fn runs_already(name: &str) -> String {
+    let help = format!("'tidegate link stop --name {name}' ends it");
+    format!("a link called '{name}' runs already; {help}, and --name gives another name")
+}
+
 /// Removes the socket of a link that has ended, if there still is one.
 pub(super) fn forget(folder: &Path, name: &str) {
     let _ = fs::remove_file(path(folder, name));
@@ -57,12 +63,7 @@ pub(super) fn take(folder: &Path, name: &str) -> Result<Held, Failure> {
     let lock = File::open(folder).map_err(failed)?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|reason| failed(reason.into()))?;
     match UnixStream::connect(&path) {
-        Ok(_) => {
-            return Err(Failure::Other(format!(
-                "a link called '{name}' runs already; end it with 'tidegate link stop --name \
-                 {name}', or choose another --name"
-            )));
-        }
+        Ok(_) => return Err(Failure::Other(runs_already(name))),
         Err(reason) if reason.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(&path).map_err(failed)?;
         }

@@ -2,6 +2,7 @@
 //!
 //! `run` starts one and answers for it; the other commands ask it by its [`socket`].
 
+mod bridge;
 mod bypass;
 mod changes;
 mod client;
@@ -9,6 +10,7 @@ mod control;
 mod machine;
 mod metrics;
 mod plan;
+mod rules;
 mod run;
 mod socket;
 mod state;
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use self::bypass::Bridge;
+use self::bridge::Bridge;
 use self::client::Client;
 use crate::arguments::{LinkDirection, LinkSetArguments, LinkStatusArguments, LinkStopArguments};
 use crate::failure::Failure;
@@ -93,15 +95,23 @@ pub(crate) fn stop(arguments: &LinkStopArguments) -> Result<(), Failure> {
     let running = client.as_ref().is_ok_and(Client::runs);
     // Without a link, what a dead one has left.
     if !running {
-        let left = Bridge::all().into_iter();
-        let left: Vec<_> = left.filter(|it| named.is_none_or(|name| name == it.link())).collect();
-        if left.is_empty() {
+        let bridges = Bridge::all().into_iter();
+        let bridges: Vec<_> =
+            bridges.filter(|it| named.is_none_or(|name| name == it.link())).collect();
+        let left = rules::left().into_iter();
+        let left: Vec<_> = left.filter(|it| named.is_none_or(|name| name == it)).collect();
+        if bridges.is_empty() && left.is_empty() {
             return client?.stop();
         }
-        for bridge in left {
+        for bridge in bridges {
             let failed = |reason| Failure::Other(format!("the bridge {}: {reason}", bridge.name));
             bridge.remove().map_err(failed)?;
             print(&format!("took the bridge {} of '{}' away\n", bridge.name, bridge.link()))?;
+        }
+        for link in left {
+            let failed = |reason| Failure::Other(format!("the rules of '{link}': {reason}"));
+            rules::remove(&link).map_err(failed)?;
+            print(&format!("took the rules of '{link}' away\n"))?;
         }
         return Ok(());
     }

@@ -18,9 +18,12 @@ pub(crate) enum LinkCommand {
     Plan(LinkRunArguments),
     /// Carry all frames between two interfaces, each way through a queue, until interrupted
     ///
-    /// The rates are to be a little below those of the link behind OUTSIDE, so that the queue
+    /// With one interface, this machine is a router: it goes on to route, and its kernel holds what
+    /// passes that interface until the link lets it go (NFQUEUE).
+    ///
+    /// The rates are to be a little below those of the link behind the outer interface, so that the queue
     /// is here, where it is ordered, and not in a modem or at the provider. When the link ends
-    /// by Ctrl-C, SIGTERM or `stop`, both interfaces are as they were.
+    /// by Ctrl-C, SIGTERM or `stop`, everything is as it was.
     Run(LinkRunArguments),
     /// Change rates, buffers, framing or parameters of a running link; no packet is lost by it
     Set(LinkSetArguments),
@@ -28,9 +31,9 @@ pub(crate) enum LinkCommand {
     Status(LinkStatusArguments),
     /// Show what a running link does, again and again, until interrupted
     Top(LinkTopArguments),
-    /// End a running link, and take away the bridge that one that died has left
+    /// End a running link, and take away the bridge or the rules that one that died has left
     Stop(LinkStopArguments),
-    /// Join both interfaces when the link dies; `run --fail open` starts it
+    /// Be the process beside a link; `run` starts it
     #[command(hide = true)]
     Bypass(LinkBypassArguments),
 }
@@ -40,6 +43,7 @@ Examples:
   tidegate link plan lan0 wan0 --down '47 Mbit/s' --up '9 Mbit/s'
   sudo tidegate link run lan0 wan0 --down '47 Mbit/s' --up '9 Mbit/s'
   sudo tidegate link run lan0 wan0 --down 47mbit --up 9mbit --discipline 'efd:threshold=30 kB'
+  sudo tidegate link run ppp0 --down 47mbit --up 9mbit       on a router, at its interface to the provider
   sudo tidegate link run lan0 wan0 --down 47mbit --up 9mbit --framing pppoe-ptm --user nobody
   sudo tidegate link set --up '7 Mbit/s'
   sudo tidegate link status
@@ -50,12 +54,10 @@ Exit code: 0 success, 1 failure, 2 wrong command line.";
 
 #[derive(Args, Debug)]
 pub(crate) struct LinkRunArguments {
-    /// The interface on the users' side
-    #[arg(value_name = "INSIDE", value_parser = interface)]
-    pub(crate) inside: String,
-    /// The interface on the provider's side
-    #[arg(value_name = "OUTSIDE", value_parser = interface)]
-    pub(crate) outside: String,
+    /// The interfaces on the users' side and on the provider's; on a router that on the provider's
+    /// side alone
+    #[arg(value_name = "INTERFACE", required = true, num_args = 1..=2, value_parser = interface)]
+    pub(crate) interfaces: Vec<String>,
     /// Rate towards the users, such as '47 Mbit/s' or 47mbit
     #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) down: Rate,
@@ -71,11 +73,11 @@ pub(crate) struct LinkRunArguments {
     /// What each queue may hold: packets, a size, or what the rate sends in a time
     #[arg(long, value_name = "BUFFER", default_value = "100 ms")]
     pub(crate) buffer: Limit,
-    /// What a packet takes of the link behind OUTSIDE: 'docsis', 'pppoe-ptm' and others as in
+    /// What a packet takes of the link behind the outer interface: 'docsis', 'pppoe-ptm' and others as in
     /// tc-cake(8), or words such as 'overhead 34 mpu 64 ptm'
     #[arg(long, value_name = "FRAMING", default_value = "ethernet")]
     pub(crate) framing: Framing,
-    /// Name of the link, for the other commands [default: INSIDE-OUTSIDE]
+    /// Name of the link, for the other commands [default: the names of the interfaces]
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) name: Option<String>,
     /// Show a live page at this address, which has to be of this machine or a private network
@@ -85,8 +87,8 @@ pub(crate) struct LinkRunArguments {
     /// without, no rights are kept
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// What becomes of frames if the link dies: 'open' joins both interfaces in a bridge of the
-    /// kernel, without a queue, and 'closed' carries nothing until a link runs again
+    /// What becomes of traffic if the link dies: 'open' lets it pass without a queue, between two
+    /// interfaces by a bridge of the kernel, and 'closed' carries nothing until a link runs again
     #[arg(long, value_enum, default_value_t = Fail::Closed)]
     pub(crate) fail: Fail,
     /// Print what is printed as JSON
@@ -177,15 +179,18 @@ pub(crate) struct LinkStopArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct LinkBypassArguments {
-    /// The interface on the users' side
-    #[arg(value_parser = interface)]
-    pub(crate) inside: String,
-    /// The interface on the provider's side
-    #[arg(value_parser = interface)]
-    pub(crate) outside: String,
+    /// The interfaces on the users' side and on the provider's, or the latter alone
+    #[arg(required = true, num_args = 1..=2, value_parser = interface)]
+    pub(crate) interfaces: Vec<String>,
     /// The name of the link
     #[arg(long, value_parser = name)]
     pub(crate) name: String,
+    /// What becomes of packets if the link dies
+    #[arg(long, value_enum, default_value_t = Fail::Closed)]
+    pub(crate) fail: Fail,
+    /// The kernel's queues for down and up, on a router
+    #[arg(long, value_delimiter = ',', num_args = 2)]
+    pub(crate) numbers: Vec<u16>,
     /// The user to become
     #[arg(long)]
     pub(crate) user: Option<String>,

@@ -12,13 +12,14 @@ use std::time::Duration;
 use rustix::thread::CapabilitySet;
 use tidegate_core::Bytes;
 use tidegate_core::units::Amount;
-use tidegate_link::{Config, Direction, Link, Queue, Running, priority};
+use tidegate_link::{Config, Direction, Form, Link, Queue, Running, priority};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::bypass::{Bridge, Bypass};
+use super::bridge::Bridge;
+use super::bypass::Bypass;
 use super::changes;
 use super::control::{self, Control, From};
 use super::machine;
@@ -41,17 +42,23 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What the arguments call a link.
 pub(super) fn name(arguments: &LinkRunArguments) -> String {
-    let LinkRunArguments { name, inside, outside, .. } = arguments;
-    name.clone().unwrap_or_else(|| format!("{inside}-{outside}"))
+    arguments.name.clone().unwrap_or_else(|| arguments.interfaces.join("-"))
 }
 
 /// What the arguments make of a link, if they fit each other.
 pub(super) fn config(arguments: &LinkRunArguments) -> Result<Config, Failure> {
-    let LinkRunArguments { inside, outside, discipline, up_discipline, .. } = arguments;
-    if inside == outside {
-        let found = format!("found '{inside}' as INSIDE and as OUTSIDE, expected two interfaces");
-        return Err(Failure::Input(found));
-    }
+    let LinkRunArguments { interfaces, discipline, up_discipline, .. } = arguments;
+    let form = match interfaces.as_slice() {
+        [inside, outside] if inside == outside => {
+            let found = format!("found '{inside}' twice, expected two interfaces");
+            return Err(Failure::Input(found));
+        }
+        [inside, outside] => Form::Between { inside: inside.clone(), outside: outside.clone() },
+        others => Form::Router {
+            outside: others.concat(),
+            fail_open: arguments.fail == Fail::Open,
+        },
+    };
     let queue = |choice: &tidegate_sim::scenario::DisciplineChoice, rate| Queue {
         entry: choice.entry,
         settings: choice.settings.clone(),
@@ -74,7 +81,7 @@ pub(super) fn config(arguments: &LinkRunArguments) -> Result<Config, Failure> {
         }
         memory = memory.max(most + most);
     }
-    Ok(Config { inside: inside.clone(), outside: outside.clone(), down, up, memory, seed: seed() })
+    Ok(Config { form, down, up, memory, seed: seed() })
 }
 
 /// Nobody can foresee where a discipline's table of flows has collisions.
@@ -109,12 +116,18 @@ fn open(arguments: &LinkRunArguments, name: &str, config: Config) -> Result<Open
     let page = page.transpose().map_err(|reason: io::Error| {
         Failure::Other(format!("--page {}: {reason}", arguments.page.expect("it was bound")))
     })?;
-    let interfaces = [config.inside.as_str(), config.outside.as_str()];
-    let bypass = match arguments.fail {
-        Fail::Open => Some(Bypass::start(name, interfaces, arguments.user.as_deref())?),
-        Fail::Closed => None,
-    };
+    let form = config.form.clone();
     let link = Link::open(config).map_err(|reason| Failure::Other(reason.to_string()))?;
+    let fail = arguments.fail;
+    // A router needs somebody who sets its rules, and a link in place of a cable somebody who
+    // replaces it.
+    let bypass = match (&form, fail) {
+        (Form::Between { .. }, Fail::Closed) => None,
+        _ => {
+            let user = arguments.user.as_deref();
+            Some(Bypass::start(name, &form, link.numbers(), fail, user)?)
+        }
+    };
     // What an earlier one with `--fail open` has left would carry all frames a second time.
     let left = Bridge::of(name);
     if arguments.fail == Fail::Closed && left.is_there() {

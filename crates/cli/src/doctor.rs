@@ -187,7 +187,7 @@ fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
             ],
         ),
         form(
-            "link that fails open",
+            "link between two interfaces that fails open",
             "tidegate link run INSIDE OUTSIDE --fail open",
             vec![
                 linux.clone(),
@@ -201,10 +201,16 @@ fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
         ),
         form(
             "link as keeper of a router's queue (NFQUEUE)",
-            "not in this version",
+            "tidegate link run OUTSIDE",
             vec![
-                Some("This version of the link stands between two interfaces only.".into()),
+                linux.clone(),
+                rights(capabilities.net_admin, "CAP_NET_ADMIN"),
                 module("nfnetlink_queue", "CONFIG_NETFILTER_NETLINK_QUEUE"),
+                (!["nft", "iptables", "iptables-legacy"].into_iter().any(is_there)).then(|| {
+                    "nft and iptables are missing; Debian has them in the packages nftables and \
+                     iptables."
+                        .into()
+                }),
             ],
         ),
         form(

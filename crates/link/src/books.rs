@@ -101,7 +101,7 @@ impl Books {
     }
 
     /// Ends the present second.
-    pub(crate) fn turn(&mut self, now: Time, counters: &Counters, backlog: Backlog) {
+    pub(crate) fn turn(&mut self, now: Time, rate: Rate, counters: &Counters, backlog: Backlog) {
         let elapsed = now.since(self.began).as_seconds().max(1e-9);
         let change = counters.since(&self.before);
         if self.history.len() == SECONDS {
@@ -109,6 +109,7 @@ impl Books {
         }
         self.history.push_back(Second {
             at_s: now.as_seconds().round() as u64,
+            rate_bps: rate.0,
             sent_bps: (change.delivered_bytes.0 as f64 * 8.0 / elapsed).round() as u64,
             sent_packets: change.delivered,
             lost_packets: change.lost(),
@@ -214,6 +215,8 @@ impl Samples {
 mod tests {
     use super::*;
 
+    const RATE: Rate = Rate(8_000_000);
+
     fn packet(flow: u16, size: u64, arrived: Time) -> Packet {
         let flow = FlowKey::v4([192, 0, 2, 1], flow, [198, 51, 100, 1], 443, FlowKey::TCP);
         Packet { arrived, ..Packet::new(0, flow, Bytes(size)) }
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_largest_flows_are_found_among_ten_thousand() {
-        let mut books = Books::new(0, Rate(8_000_000));
+        let mut books = Books::new(0, RATE);
         // A megabyte each second: half of one flow, a quarter of another, the rest of many.
         let mut now = Time::ZERO;
         for number in 0..10_000_u16 {
@@ -247,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_second_says_what_happened_in_it() {
-        let mut books = Books::new(2, Rate(8_000_000));
+        let mut books = Books::new(2, RATE);
         for number in 0..100 {
             let arrived = Time(number * 5_000_000);
             let level = (number % 2) as usize;
@@ -257,17 +260,17 @@ mod tests {
         (counters.delivered, counters.delivered_bytes) = (100, Bytes(100_000));
         let end = books.turns_at();
         assert_eq!(end, Time(1_000_000_000));
-        books.turn(end, &counters, Backlog::default());
+        books.turn(end, RATE, &counters, Backlog::default());
         let second = books.last_second();
         assert_eq!((second.at_s, second.sent_bps, second.sent_packets), (1, 800_000, 100));
         assert!((second.delay.p50_ms - 50.0).abs() < 1.0, "{second:?}");
         assert!((second.delay.max_ms - 100.0).abs() < 1.0, "{second:?}");
         assert_eq!(books.delay_of_level(0).count, 50);
-        books.turn(books.turns_at(), &counters, Backlog::default());
-        assert_eq!(books.last_second(), Second { at_s: 2, ..Second::default() });
+        books.turn(books.turns_at(), RATE, &counters, Backlog::default());
+        assert_eq!(books.last_second(), Second { at_s: 2, rate_bps: RATE.0, ..Second::default() });
         assert_eq!(books.history(1).count(), 1);
         for _ in 0..SECONDS {
-            books.turn(books.turns_at(), &counters, Backlog::default());
+            books.turn(books.turns_at(), RATE, &counters, Backlog::default());
         }
         assert_eq!(books.history(0).count(), SECONDS);
     }

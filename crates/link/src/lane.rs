@@ -142,7 +142,7 @@ impl Lane {
     pub fn poll(&mut self, now: Time, lost: &mut Vec<u64>) -> Step {
         if now >= self.books.turns_at() {
             let port = self.egress.port();
-            self.books.turn(now, port.counters(), port.backlog());
+            self.books.turn(now, self.queue.rate, port.counters(), port.backlog());
         }
         let step = self.egress.poll(now);
         self.collect(lost);

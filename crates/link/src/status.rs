@@ -1,5 +1,7 @@
 //! What a link says about itself, as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Direction;
@@ -30,7 +32,7 @@ pub struct QueueStatus {
     /// The discipline.
     pub discipline: String,
     /// Its parameters with their values, as in files.
-    pub parameters: Vec<(String, String)>,
+    pub parameters: BTreeMap<String, String>,
     /// The rate to which packets are held back.
     pub rate_bps: u64,
     /// How much it may hold, as in files.
@@ -163,6 +165,8 @@ pub struct LevelStatus {
 pub struct Second {
     /// Its end, in seconds since the start of the link.
     pub at_s: u64,
+    /// The rate to which packets were held back at its end.
+    pub rate_bps: u64,
     /// The rate at which packets were sent, counted as the link behind counts them.
     pub sent_bps: u64,
     /// Packets sent.

@@ -189,7 +189,7 @@ pub(crate) struct LinkBypassArguments {
     #[arg(long, value_enum, default_value_t = Fail::Closed)]
     pub(crate) fail: Fail,
     /// The kernel's queues for down and up, on a router
-    #[arg(long, value_delimiter = ',', num_args = 2)]
+    #[arg(long, value_delimiter = ',')]
     pub(crate) numbers: Vec<u16>,
     /// The user to become
     #[arg(long)]

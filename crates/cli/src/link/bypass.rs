@@ -96,6 +96,7 @@ impl Bypass {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(reason: io::Error) -> Failure {
     Failure::Other(reason.to_string())
 }

@@ -8,9 +8,9 @@ use nix::ifaddrs::getifaddrs;
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 use tidegate_gateway::machine::{CAP_NET_ADMIN, Finding, Kind, has_capability, is_there};
-use tidegate_link::Config;
+use tidegate_link::{Config, Form};
 
-use super::bypass::Bridge;
+use super::bridge::Bridge;
 use super::client::Client;
 use super::socket;
 use crate::arguments::{Fail, LinkRunArguments};
@@ -29,14 +29,18 @@ const IFF_UP: u32 = 1;
 pub(super) fn findings(arguments: &LinkRunArguments, name: &str, config: &Config) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut tell = |kind, text: String| all.push(Finding { kind, text });
-    let interfaces = [&config.inside, &config.outside];
-    let bridge = Bridge::of(name);
-    for interface in interfaces {
-        of_interface(interface, &bridge, &mut tell);
+    match &config.form {
+        Form::Between { inside, outside } => {
+            let bridge = Bridge::of(name);
+            for interface in [inside, outside] {
+                of_interface(interface, &bridge, &mut tell);
+            }
+            of_both([inside, outside], &mut tell);
+        }
+        Form::Router { outside, .. } => of_router(outside, &mut tell),
     }
-    of_both(config, &mut tell);
     of_others(name, config, &mut tell);
-    of_rights(arguments, &mut tell);
+    of_rights(arguments, config, &mut tell);
     if let Some(address) = arguments.page {
         match TcpListener::bind(address) {
             Ok(_) => tell(Kind::Fine, format!("--page {address}: the port is free")),
@@ -54,9 +58,14 @@ pub(super) fn obstacle(name: &str, config: &Config) -> Option<String> {
             found.get_or_insert(text);
         }
     };
-    let bridge = Bridge::of(name);
-    for interface in [&config.inside, &config.outside] {
-        is_free(interface, &bridge, &mut tell);
+    match &config.form {
+        Form::Between { inside, outside } => {
+            let bridge = Bridge::of(name);
+            for interface in [inside, outside] {
+                is_free(interface, &bridge, &mut tell);
+            }
+        }
+        Form::Router { outside, .. } => is_there_at_all(outside, &mut tell),
     }
     of_others(name, config, &mut tell);
     found
@@ -160,8 +169,39 @@ fn sizes(name: &str) -> Vec<(&'static str, u64)> {
     keys.into_iter().filter_map(|key| Some((key, listing[0][key].as_u64()?))).collect()
 }
 
-fn of_both(config: &Config, tell: &mut impl FnMut(Kind, String)) {
-    let both = [&config.inside, &config.outside];
+/// The interface of a router may be down: that of a provider comes and goes.
+fn is_there_at_all(name: &str, tell: &mut impl FnMut(Kind, String)) {
+    if fact(name, "flags").is_none() {
+        tell(Kind::Problem, format!("{name}: there is no such interface"));
+    }
+}
+
+fn of_router(name: &str, tell: &mut impl FnMut(Kind, String)) {
+    is_there_at_all(name, tell);
+    if fact(name, "flags").is_some() {
+        tell(Kind::Fine, Interface::of(name.into()).text());
+    }
+    let forwards = |family: &str, key| {
+        let path = format!("/proc/sys/net/{family}/{key}");
+        fs::read_to_string(path).is_ok_and(|it| it.trim() == "1")
+    };
+    if !forwards("ipv4", "ip_forward") && !forwards("ipv6", "conf/all/forwarding") {
+        let text = "this machine forwards nothing (net.ipv4.ip_forward 0): its queue has only what \
+                    it sends and gets itself";
+        tell(Kind::Warning, text.into());
+    }
+    let filters = ["nft", "iptables", "iptables-legacy"];
+    match filters.into_iter().find(|name| is_there(name)) {
+        Some(name) => tell(Kind::Fine, format!("{name}: it can be told what the kernel holds")),
+        None => {
+            let text = "nft, iptables: none is here; Debian has them in the packages nftables and \
+                        iptables";
+            tell(Kind::Problem, text.into());
+        }
+    }
+}
+
+fn of_both(both: [&String; 2], tell: &mut impl FnMut(Kind, String)) {
     let [Some(inside), Some(outside)] = both.map(|name| fact(name, "mtu")) else { return };
     if inside != outside {
         let [a, b] = both;
@@ -193,23 +233,30 @@ fn of_others(name: &str, config: &Config, tell: &mut impl FnMut(Kind, String)) {
         let Ok(state) = Client::of(Some(&other)).and_then(|client| client.state()) else {
             continue;
         };
-        let theirs = [&state.status.inside, &state.status.outside];
-        if let Some(shared) =
-            theirs.iter().find(|it| [&config.inside, &config.outside].contains(it))
-        {
-            tell(Kind::Problem, format!("{shared}: the link '{other}' carries its frames already"));
+        let ours = || config.form.inside().into_iter().chain([config.form.outside()]);
+        let theirs = [state.status.inside.as_deref(), Some(&*state.status.outside)];
+        if let Some(shared) = ours().find(|it| theirs.contains(&Some(it))) {
+            tell(Kind::Problem, format!("{shared}: the link '{other}' is there already"));
         }
     }
 }
 
-fn of_rights(arguments: &LinkRunArguments, tell: &mut impl FnMut(Kind, String)) {
+fn of_rights(arguments: &LinkRunArguments, config: &Config, tell: &mut impl FnMut(Kind, String)) {
     let help = "this user does not have it; run it as root, for example with sudo";
-    if has_capability(CAP_NET_RAW) {
+    let is_router = matches!(config.form, Form::Router { .. });
+    if is_router {
+        if has_capability(CAP_NET_ADMIN) {
+            tell(Kind::Fine, "CAP_NET_ADMIN: this user may hold packets".into());
+        } else {
+            let text = format!("CAP_NET_ADMIN: a router's queue takes it, and {help}");
+            tell(Kind::Problem, text);
+        }
+    } else if has_capability(CAP_NET_RAW) {
         tell(Kind::Fine, "CAP_NET_RAW: this user may open packet sockets".into());
     } else {
         tell(Kind::Problem, format!("CAP_NET_RAW: packets take it, and {help}"));
     }
-    if arguments.fail == Fail::Open {
+    if arguments.fail == Fail::Open && !is_router {
         if !has_capability(CAP_NET_ADMIN) {
             tell(Kind::Problem, format!("CAP_NET_ADMIN: --fail open takes it, and {help}"));
         }

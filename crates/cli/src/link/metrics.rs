@@ -105,7 +105,7 @@ impl Collector for Metrics {
         for queue in &status.queues {
             let labels = [
                 ("name", &*self.0.name),
-                ("inside", &status.inside),
+                ("inside", status.inside.as_deref().unwrap_or_default()),
                 ("outside", &status.outside),
                 ("discipline", &queue.discipline),
                 direction(queue),

@@ -1,15 +1,16 @@
 //! `tidegate link plan`: what `link run` would do on this machine, and for whom, before it
 //! does it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use tidegate_core::Bytes;
 use tidegate_core::units::Amount;
 use tidegate_gateway::machine::Finding;
-use tidegate_link::{Config, Queue};
+use tidegate_link::{Config, Form, Queue};
 
-use super::bypass::Bridge;
+use super::bridge::Bridge;
 use super::{machine, run};
 use crate::arguments::{Fail, LinkRunArguments};
 use crate::failure::Failure;
@@ -22,7 +23,8 @@ const PACKET: Bytes = Bytes(1_500);
 #[derive(Serialize)]
 struct Plan {
     name: String,
-    inside: String,
+    /// Nothing on a router.
+    inside: Option<String>,
     outside: String,
     fail: Fail,
     down: Way,
@@ -36,7 +38,7 @@ struct Plan {
 #[derive(Serialize)]
 struct Way {
     discipline: &'static str,
-    parameters: Vec<(&'static str, String)>,
+    parameters: BTreeMap<&'static str, String>,
     rate_bps: u64,
     buffer: String,
     framing: String,
@@ -63,8 +65,8 @@ impl Plan {
         let config = run::config(arguments)?;
         let name = run::name(arguments);
         Ok(Plan {
-            inside: config.inside.clone(),
-            outside: config.outside.clone(),
+            inside: config.form.inside().map(Into::into),
+            outside: config.form.outside().into(),
             fail: arguments.fail,
             down: Way::of(&config.down),
             up: Way::of(&config.up),
@@ -84,34 +86,51 @@ impl Plan {
 }
 
 fn sentences(arguments: &LinkRunArguments, name: &str, config: &Config) -> Vec<String> {
-    let Config { inside, outside, .. } = config;
-    let mut all = Vec::new();
-    for (queue, from, to) in [(&config.down, outside, inside), (&config.up, inside, outside)] {
-        let Queue { entry, limit, rate, framing, .. } = queue;
-        let buffer = match queue.buffer().amount() {
-            Amount::Bytes(bytes) if bytes.to_string() != limit.to_string() => {
-                format!("{limit} ({bytes})")
-            }
-            _ => limit.to_string(),
-        };
+    let mut all = match &config.form {
+        Form::Between { inside, outside } => {
+            let fail = arguments.fail;
+            let down = format!("Whatever comes from {outside} goes to {inside}");
+            let up = format!("Whatever comes from {inside} goes to {outside}");
+            let mut all = vec![through(&down, &config.down), through(&up, &config.up)];
+            all.extend(between(name, inside, outside, fail));
+            all
+        }
+        Form::Router { outside, .. } => {
+            let down = format!("Whatever comes from {outside} goes on");
+            let up = format!("Whatever is to leave by {outside} does so");
+            let mut all = vec![through(&down, &config.down), through(&up, &config.up)];
+            all.extend(router(name, outside, arguments.fail));
+            all
+        }
+    };
+    if let Some(address) = arguments.page {
         all.push(format!(
-            "Whatever comes from {from} goes to {to} at {rate} at most, through {} with a buffer of \
-             {buffer}. A packet of {} B takes {} B of the link ({framing}).",
-            entry.name,
-            PACKET.0,
-            framing.charge(PACKET).0,
+            "Whoever reaches http://{address}/ may see what the link does, and change nothing."
         ));
     }
-    all.push(format!(
-        "This is for everybody whose traffic crosses {inside} and {outside}. What this machine \
-         itself sends there passes the queues by."
-    ));
-    all.push(
-        "Both interfaces take all frames (promiscuous mode) while the link runs. Addresses, routes, \
-         queues, bridges and offloads stay as they are, during and after it."
-            .into(),
-    );
-    all.push(match arguments.fail {
+    all
+}
+
+/// What a queue does with what `moves`.
+fn through(moves: &str, queue: &Queue) -> String {
+    let Queue { entry, limit, rate, framing, .. } = queue;
+    let buffer = match queue.buffer().amount() {
+        Amount::Bytes(bytes) if bytes.to_string() != limit.to_string() => {
+            format!("{limit} ({bytes})")
+        }
+        _ => limit.to_string(),
+    };
+    format!(
+        "{moves} at {rate} at most, through {} with a buffer of {buffer}. A packet of {} B takes {} \
+         B of the link ({framing}).",
+        entry.name,
+        PACKET.0,
+        framing.charge(PACKET).0,
+    )
+}
+
+fn between(name: &str, inside: &str, outside: &str, fail: Fail) -> [String; 3] {
+    let dies = match fail {
         Fail::Closed => format!(
             "If the link dies, nothing passes between {inside} and {outside} until it runs again."
         ),
@@ -120,13 +139,37 @@ fn sentences(arguments: &LinkRunArguments, name: &str, config: &Config) -> Vec<S
              these queues until it runs again or 'tidegate link stop' takes the bridge away.",
             Bridge::of(name).name
         ),
-    });
-    if let Some(address) = arguments.page {
-        all.push(format!(
-            "Whoever reaches http://{address}/ may see what the link does, and change nothing."
-        ));
-    }
-    all
+    };
+    [
+        format!(
+            "This is for everybody whose traffic crosses {inside} and {outside}. What this machine \
+             itself sends there passes the queues by."
+        ),
+        "Both interfaces take all frames (promiscuous mode) while the link runs. Addresses, routes, \
+         queues, bridges and offloads stay as they are, during and after it."
+            .into(),
+        dies,
+    ]
+}
+
+fn router(name: &str, outside: &str, fail: Fail) -> [String; 3] {
+    let dies = match fail {
+        Fail::Closed => format!(
+            "If the link dies, what passes {outside} is dropped until it runs again or 'tidegate link \
+             stop --name {name}' takes the rules away."
+        ),
+        Fail::Open => "If the link dies, packets pass without these queues.".into(),
+    };
+    [
+        format!(
+            "This is for everybody who is reached by {outside}, and for what this machine itself \
+             sends and gets there. It goes on to route."
+        ),
+        "While the link runs, rules of the packet filter have the kernel hold these packets \
+         (NFQUEUE); other rules, addresses, routes and queues stay as they are."
+            .into(),
+        dies,
+    ]
 }
 
 pub(crate) fn plan(arguments: &LinkRunArguments) -> Result<(), Failure> {

@@ -37,9 +37,8 @@ impl Rules {
         [down, up]: [u16; 2],
         fail: Fail,
     ) -> Result<Rules, Failure> {
-        let wrong = |reason: tidegate_link::nfqueue::rules::RulesError| {
-            Failure::Input(reason.to_string())
-        };
+        let wrong =
+            |reason: tidegate_link::nfqueue::rules::RulesError| Failure::Input(reason.to_string());
         let name = name(link);
         let text = Text::new(name, outside, down, up, fail == Fail::Open).map_err(wrong)?;
         Ok(Rules { text, fail, note: note(&socket::folder(), link) })

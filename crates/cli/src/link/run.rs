@@ -1,8 +1,9 @@
 //! `tidegate link run`: from the command line to frames that flow, and back.
 //!
-//! The order matters. What may be refused comes first, while nothing has changed. The
-//! process of `--fail open` starts before all rights are given up, sockets are opened before
-//! that too, and the threads that send start after it, so that they have none.
+//! The order matters. What may be refused comes first, while nothing has changed. Sockets
+//! are opened, and the process beside the link starts, before rights are given up; the
+//! threads that send start after it, so that they have none that are not needed. A router's packets are held
+//! once somebody decides about them, and no longer before nobody does.
 
 use std::io::{self, Write as _};
 use std::net::TcpListener;
@@ -54,10 +55,9 @@ pub(super) fn config(arguments: &LinkRunArguments) -> Result<Config, Failure> {
             return Err(Failure::Input(found));
         }
         [inside, outside] => Form::Between { inside: inside.clone(), outside: outside.clone() },
-        others => Form::Router {
-            outside: others.concat(),
-            fail_open: arguments.fail == Fail::Open,
-        },
+        others => {
+            Form::Router { outside: others.concat(), fail_open: arguments.fail == Fail::Open }
+        }
     };
     let queue = |choice: &tidegate_sim::scenario::DisciplineChoice, rate| Queue {
         entry: choice.entry,
@@ -146,11 +146,17 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
     let Opened { control: held, page, mut bypass, link } = open(arguments, &name, config)?;
     // Threads that start from here on have the priority, and this one gives it back.
     let raised = priority::raise();
-    rights::give_up(user.as_ref(), CapabilitySet::empty())?;
-    if let Some(bypass) = &mut bypass {
+    let is_router = link.numbers().is_some();
+    // The kernel takes verdicts only from those who may change networks.
+    let kept = if is_router { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
+    rights::give_up(user.as_ref(), kept)?;
+    if let Some(bypass) = bypass.as_mut().filter(|_| !is_router) {
         bypass.stand_by()?;
     }
     let link = link.start().map_err(failed)?;
+    if let Some(bypass) = bypass.as_mut().filter(|_| is_router) {
+        bypass.stand_by()?;
+    }
     match raised {
         Ok(()) => priority::lower().map_err(failed)?,
         Err(reason) => {
@@ -170,19 +176,19 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
     service::stopping();
     let Control { name, fail, link, .. } =
         Rc::into_inner(control).expect("whoever was answered is gone with the tasks");
-    let state = State { name, fail, status: link.stop() };
     // Otherwise it takes over when this process has ended.
     let ended = match bypass {
         Some(bypass) if served.is_ok() => bypass.end(),
         _ => Ok(()),
     };
+    let state = State { name, fail, status: link.stop() };
     drop(held);
     if arguments.json {
         print_json(&state)?;
     } else {
         print(&text::last(&state))?;
     }
-    ended.map_err(|reason| Failure::Other(format!("--fail open: {reason}")))?;
+    ended.map_err(failed)?;
     served
 }
 
@@ -214,7 +220,7 @@ fn serve(
             }
         };
         let State { name, status, .. } = control.state();
-        say(&format!("'{name}' carries frames between {} and {}", status.inside, status.outside));
+        say(&format!("'{name}' carries {}", text::place(&status)));
         service::ready(&text::short(&control.state()));
         // The seconds of both directions, which stand still with their threads.
         let seconds = || {
@@ -230,7 +236,9 @@ fn serve(
                     return Failure::Other(reason.to_string());
                 }
                 if bypass.take_if(|bypass| !bypass.waits()).is_some() {
-                    say("the process of --fail open has ended: frames stop if this one dies");
+                    say(
+                        "the process beside this one has ended: nothing is undone if this one dies",
+                    );
                 }
             }
         };

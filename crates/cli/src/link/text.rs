@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tidegate_core::{Bytes, Rate};
-use tidegate_link::{Delay, QueueStatus};
+use tidegate_link::{Delay, QueueStatus, Status};
 
 use super::state::State;
 
@@ -42,12 +42,18 @@ pub(super) fn kilobytes(bytes: u64) -> String {
     format!("{:.1} kB", bytes as f64 / 1e3)
 }
 
+/// Where a link stands.
+pub(super) fn place(status: &Status) -> String {
+    let outside = &status.outside;
+    match &status.inside {
+        Some(inside) => format!("frames between {inside} (inside) and {outside} (outside)"),
+        None => format!("what passes {outside} of this router"),
+    }
+}
+
 pub(super) fn text(state: &State) -> String {
     let State { name, status, .. } = state;
-    let mut text = format!(
-        "{name}: between {} (inside) and {} (outside) for {:.0} s\n\n{:<16}",
-        status.inside, status.outside, status.uptime_s, ""
-    );
+    let mut text = format!("{name}: {} for {:.0} s\n\n{:<16}", place(status), status.uptime_s, "");
     for queue in &status.queues {
         let _ = write!(text, " {:>26}", queue.direction.map_or("", |direction| direction.name()));
     }

@@ -36,9 +36,7 @@ const last = (way) => seconds[way][seconds[way].length - 1]?.at_s ?? -1;
 
 function take(history, status) {
   for (const { direction, seconds: more } of history.queues) {
-    const { rate_bps } = status.queues.find((queue) => queue.direction === direction);
-    // The rate of the moment, since a second does not state it.
-    const known = more.filter((second) => second.at_s > last(direction)).map((second) => ({ rate_bps, ...second }));
+    const known = more.filter((second) => second.at_s > last(direction));
     seconds[direction] = seconds[direction].concat(known).slice(-MOST_SECONDS);
   }
   origin ??= Date.now() / 1000 - status.uptime_s;
@@ -143,9 +141,9 @@ function tell(status) {
     ["buffer", ...queues.map((queue) => queue.buffer)],
     ["framing", ...queues.map((queue) => queue.framing)],
   ];
-  const parameters = new Set(queues.flatMap((queue) => queue.parameters.map(([name]) => name)));
+  const parameters = new Set(queues.flatMap((queue) => Object.keys(queue.parameters)));
   for (const name of parameters) {
-    settings.push([name, ...queues.map((queue) => queue.parameters.find(([known]) => known === name)?.[1] ?? "–")]);
+    settings.push([name, ...queues.map((queue) => queue.parameters[name] ?? "–")]);
   }
   fill("setting-table", settings);
 }

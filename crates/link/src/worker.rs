@@ -3,8 +3,16 @@
 //! It waits for whatever comes first: a packet, the time at which the next packet may
 //! leave, an order. A late waking costs no rate, since the egress makes up for it, but it
 //! delays packets; so the thread asks for the finest timer, and whoever starts it may give
-//! it the priority of real time. Frames are taken and sent in batches. While the interface
-//! takes no more, packets stay with the discipline, which knows best which to give up.
+//! it the priority of real time. How packets come and go is a [`Carrier`]'s.
+//!
+//! A waking costs more than a packet. So nothing is woken for within [`SOON`] before a
+//! packet is due: what arrives in between could not leave earlier, and is taken in before
+//! the choice is made. And no wait is shorter than [`LEAST_WAIT`], after which several
+//! packets leave at once where the link is fast: at a gigabit eight of them.
+//!
+//! A thread that never comes to wait, because more arrives than it can carry, pauses for
+//! [`PAUSE`] after each [`BUSY`]: with the priority of real time, it would leave nothing to
+//! the rest of the machine.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -60,6 +68,16 @@ pub enum Failure {
     },
 }
 
+fn timespec(time: Span) -> Timespec {
+    let (seconds, nanos) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
+    Timespec { tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX), tv_nsec: nanos.cast_signed() }
+}
+
+fn sleep(time: Span) {
+    // An interrupted wait is a short one.
+    let _ = rustix::thread::nanosleep(&timespec(time));
+}
+
 /// Wakes a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Bell(Arc<OwnedFd>);
@@ -113,8 +131,13 @@ pub(crate) struct Worker {
     pub(crate) failure: Arc<Mutex<Option<Failure>>>,
 }
 
-/// The time from which on a wait is no wait: less than the call takes.
-const NO_WAIT: Span = Span::micros(1);
+/// The time before a packet is due in which arrivals can wait.
+const SOON: Span = Span::micros(200);
+/// The shortest wait.
+const LEAST_WAIT: Span = Span::micros(100);
+/// How long a thread may go on without a wait, and how long it then pauses.
+const BUSY: Span = Span::millis(9);
+const PAUSE: Span = Span::millis(1);
 
 impl Worker {
     /// Works until told to stop, or until something fails for good; returns the last state.
@@ -130,6 +153,8 @@ impl Worker {
 
     fn work(&mut self) -> Result<(), Failure> {
         let mut next_look = Time::ZERO;
+        // When the thread last waited.
+        let mut rested = self.clock.now();
         loop {
             let more = self.carrier.take(self.clock)?;
             let due = self.carrier.give(self.clock)?;
@@ -143,10 +168,16 @@ impl Worker {
                     return Ok(());
                 }
             }
-            if !more {
-                let until = due.unwrap_or(Time::FAR_FUTURE).min(next_look);
-                self.wait(until.since(self.clock.now()));
+            if more {
+                if now.since(rested) > BUSY {
+                    sleep(PAUSE);
+                    rested = self.clock.now();
+                }
+                continue;
             }
+            let until = due.unwrap_or(Time::FAR_FUTURE).min(next_look);
+            self.wait(until.since(self.clock.now()).max(LEAST_WAIT));
+            rested = self.clock.now();
         }
     }
 
@@ -154,8 +185,8 @@ impl Worker {
     fn wait(&self, time: Span) {
         let source = self.carrier.source();
         let full = self.carrier.full();
-        if full.is_none() && time < NO_WAIT {
-            return;
+        if time <= SOON && full.is_none() {
+            return sleep(time);
         }
         let mut events = [
             PollFd::new(&*self.bell.0, PollFlags::IN),
@@ -163,13 +194,8 @@ impl Worker {
             PollFd::from_borrowed_fd(full.unwrap_or(source), PollFlags::OUT),
         ];
         let watched = if full.is_some() { 3 } else { 2 };
-        let (seconds, nanos) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
-        let time = Timespec {
-            tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX),
-            tv_nsec: nanos.cast_signed(),
-        };
         // An interrupted wait is a short one.
-        let _ = poll(&mut events[..watched], Some(&time));
+        let _ = poll(&mut events[..watched], Some(&timespec(time)));
         if events[0].revents().contains(PollFlags::IN) {
             self.bell.silence();
         }

@@ -19,10 +19,14 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
     for (arguments, words) in [
         (vec!["link"], "a command is missing"),
         (link.to_vec(), "--down <RATE>"),
-        (vec!["link", "plan", "lan0", "--down", "1mbit", "--up", "1mbit"], "<OUTSIDE>"),
+        (vec!["link", "plan", "--down", "1mbit", "--up", "1mbit"], "<INTERFACE>"),
+        (
+            vec!["link", "plan", "a", "b", "c", "--down", "1mbit", "--up", "1mbit"],
+            "unexpected value 'c'",
+        ),
         (
             [&["link", "run", "lan0", "lan0"][..], &RATES].concat(),
-            "found 'lan0' as INSIDE and as OUTSIDE, expected two interfaces",
+            "found 'lan0' twice, expected two interfaces",
         ),
         (
             [&["link", "run", "lan0", "an interface"][..], &RATES].concat(),

@@ -38,3 +38,7 @@ pub use status::{
     Counts, Delay, Failures, FlowStatus, LevelStatus, Lost, QueueStatus, Second, Status,
 };
 pub use worker::Failure;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

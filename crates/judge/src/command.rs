@@ -1,6 +1,7 @@
 //! What the command line asks for.
 
 mod gateway;
+mod link;
 mod pages;
 mod results;
 mod speed;
@@ -62,6 +63,9 @@ enum Task {
         #[command(flatten)]
         which: Which,
     },
+    /// Measures the papers' disciplines on the live link of this machine, in real time,
+    /// and rewrites the kept figures.
+    Link(link::Arguments),
     /// Simulates what was measured and writes the pages that compare both.
     Page {
         /// The folder of the kept figures.
@@ -175,6 +179,7 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
     match task {
         Task::Guest { which, cache } => guest(&which, &cache)?,
         Task::Native { which } => native(&which)?,
+        Task::Link(arguments) => link::link(&arguments)?,
         Task::Page { kept, out } => {
             let folder = kept.join(GUEST);
             let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
@@ -268,14 +273,14 @@ fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), Native
             let logs = logs(cell, which.logs);
             let mut responses = Vec::new();
             for log in &logs {
-                let events = native::measure(cell, log, None, false)?;
-                responses.push(flow::responses(&events, log.len()));
+                let measured = native::measure(cell, log, None, false)?;
+                responses.push(flow::responses(&measured.events, log.len()));
             }
             keep(which, kept, cell, &logs, &responses)?;
         }
         Part::Flow(cell) => {
-            let events = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
-            kept.put_flow(cell.controller, Flow::of_events(&events, cell.link));
+            let measured = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
+            kept.put_flow(cell.controller, Flow::of_events(&measured.events, cell.link));
         }
     }
     Ok(())
@@ -335,5 +340,6 @@ fn write_transfers(
 fn manifest(kernel: &str, command: &str) -> io::Result<Manifest> {
     let date = Command::new("date").args(["-u", "+%F"]).output()?;
     let date = String::from_utf8_lossy(&date.stdout).trim().to_owned();
-    Ok(Manifest { kernel: kernel.into(), command: command.into(), date })
+    let (kernel, command) = (kernel.into(), command.into());
+    Ok(Manifest { kernel, command, date, machine: None, commit: None })
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::agent::Event;
-use crate::cell::Cell;
+use crate::cell::{Cell, Shaper};
 use crate::host::{BURST_BYTES, on_ethernet};
 use crate::workload::{self, PATIENCE_S, Transfer};
 
@@ -154,7 +154,7 @@ fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
     let mut file = File::create(folder.join("cell"))?;
     writeln!(file, "MODULES='{}'", modules.join(" "))?;
     writeln!(file, "QUEUE='{}'", queue_words(cell))?;
-    writeln!(file, "SHAPES={}", yes(cell.queue.shapes))?;
+    writeln!(file, "SHAPES={}", yes(cell.queue.shaper == Shaper::Itself))?;
     writeln!(file, "CONTROLLER={}", cell.controller)?;
     writeln!(file, "RATE={}", shaped_rate(cell))?;
     writeln!(file, "DELAY_US={}", cell.link.delay.0 / 1000)?;

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod agent;
+pub mod bed;
 pub mod cell;
 pub mod figures;
 pub mod flow;

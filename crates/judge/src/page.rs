@@ -59,7 +59,7 @@ pub fn write(
     let mut rest = second.map_or(String::new(), |second| two_kernels(kept, second));
     rest += &flows(kept, folder)?;
     fs::write(folder.join("README.md"), index(kept, &outcomes, &rest))?;
-    for question in Question::ALL {
+    for question in Question::OF_LINUX {
         let (file, _, _) = words(question);
         fs::write(folder.join(file), tables(question, &outcomes))?;
     }
@@ -86,6 +86,11 @@ fn words(question: Question) -> (&'static str, &'static str, &'static str) {
             "queues.md",
             "Queues",
             "Linux's queues with their defaults, on 10 Mbit/s and 40 ms, under senders with CUBIC.",
+        ),
+        Question::Papers => (
+            "cells.md",
+            "Cells",
+            "Disciplines on the live link under Linux's senders, on 10 Mbit/s and 40 ms.",
         ),
     }
 }
@@ -126,7 +131,7 @@ fn index(kept: &Kept, outcomes: &[Outcome], rest: &str) -> String {
          A cell is as good as its worst figure. The tolerances were stated before the first measurement.\n",
         manifest.kernel, manifest.command, manifest.date
     );
-    for question in Question::ALL {
+    for question in Question::OF_LINUX {
         let (file, title, about) = words(question);
         let of_it: Vec<&Outcome> =
             outcomes.iter().filter(|(cell, _)| cell.question == question).collect();
@@ -271,8 +276,8 @@ fn tables(question: Question, outcomes: &[Outcome]) -> String {
                     class.name,
                     done(class.kernel_count),
                     done(class.ours_count),
-                    figure.kernel_ms,
-                    figure.ours_ms,
+                    figure.kernel.value,
+                    figure.ours.value,
                     figure.verdict.map_or("not judged", Verdict::name),
                 );
             }

@@ -31,7 +31,7 @@ fn out(judged: &Judged) -> Vec<(&'static str, f64)> {
     let out = judged.classes.iter().filter_map(|class| {
         let mean = &class.figures[0];
         let is_out = mean.verdict == Some(Verdict::Out);
-        is_out.then(|| (class.name, mean.ours_ms / mean.kernel_ms))
+        is_out.then(|| (class.name, mean.ours.value / mean.kernel.value))
     });
     out.collect()
 }

@@ -108,8 +108,7 @@ fn bed() -> Option<Bed> {
 fn assert_conserved(status: &Status) {
     for queue in &status.queues {
         let counts = queue.counts;
-        let accounted =
-            counts.sent_packets + counts.lost.all() + u64::from(queue.queued_packets);
+        let accounted = counts.sent_packets + counts.lost.all() + u64::from(queue.queued_packets);
         assert_eq!(counts.arrived_packets, accounted, "{queue:?}");
         assert_eq!(queue.failures, tidegate_link::Failures::default(), "{queue:?}");
     }

@@ -24,16 +24,16 @@ fn response_times_are_the_kernels_in_the_median() {
         let cell = cells().into_iter().find(is_it).expect("it is in the list");
         let mut log: Vec<Transfer> = workload::transfers(cell.link.rate, cell.load(), 1);
         log.retain(|transfer| transfer.start_s < SECONDS);
-        let events = match native::measure(&cell, &log, Some(SECONDS + PATIENCE_S), false) {
+        let measured = match native::measure(&cell, &log, Some(SECONDS + PATIENCE_S), false) {
             Err(NativeError::Missing(reason)) => {
                 // Past the harness, which hides what a test that passes prints.
                 writeln!(io::stderr(), "SKIP {cell} on this machine's kernel: {reason}")
                     .expect("standard error is open");
                 continue;
             }
-            events => events.unwrap_or_else(|error| panic!("{error}")),
+            measured => measured.unwrap_or_else(|error| panic!("{error}")),
         };
-        let kernel = flow::responses(&events, log.len());
+        let kernel = flow::responses(&measured.events, log.len());
         let ours = simulated::responses(&cell, &log).expect("the simulator has this cell");
         let mut ratios: Vec<f64> =
             ours.iter().zip(&kernel).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();

@@ -128,7 +128,7 @@ impl FromStr for Event {
 }
 
 /// Microseconds on the monotonic clock.
-fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
     now.tv_sec() * 1_000_000 + now.tv_nsec() / 1000
 }

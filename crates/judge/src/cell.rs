@@ -210,7 +210,7 @@ const QUEUES: [Queue; 9] = [
 ];
 
 /// What the papers' queues hold: `EFD section 4.1`.
-const PAPERS_BUFFER: &str = "300 packets";
+pub(crate) const PAPERS_BUFFER: &str = "300 packets";
 
 /// A FIFO of Linux that holds as much: what the live link is to be compared with.
 const PEER: Queue = Queue {

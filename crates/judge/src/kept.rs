@@ -5,7 +5,7 @@
 //! seen of one long flow for each controller, ten times a second, and `waits.csv` how
 //! long its probes waited; `manifest.json` the kernel, the command and the day. Beds that
 //! have no long flows have no files of them; `health.csv` says how well a bed worked that
-//! knows it.
+//! knows it, and `promises.csv` what came of calls with a promise.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -16,6 +16,7 @@ use tidegate_link::{Failures, QueueStatus, Status};
 
 use crate::figures::{self, Row};
 use crate::flow::{Flow, Moment};
+use crate::promises::Outcome;
 
 /// Where the kept figures are, from the root of the repository.
 pub const FOLDER: &str = "benches/kernel";
@@ -129,6 +130,8 @@ pub struct Kept {
     pub flows: Vec<(String, Flow)>,
     /// How well the bed worked.
     pub health: Vec<Health>,
+    /// What came of promises.
+    pub promises: Vec<Outcome>,
 }
 
 impl Kept {
@@ -146,6 +149,7 @@ impl Kept {
         let steps: Vec<Step> = read_if_there(&folder.join("flows.csv"))?;
         let waits: Vec<Wait> = read_if_there(&folder.join("waits.csv"))?;
         let health = read_if_there(&folder.join("health.csv"))?;
+        let promises = read_if_there(&folder.join("promises.csv"))?;
         let flow = |wait: Wait| {
             let of_it = steps.iter().filter(|step| step.controller == wait.controller);
             let path = of_it.map(|step| Moment {
@@ -160,7 +164,7 @@ impl Kept {
             (wait.controller, flow)
         };
         let flows = waits.into_iter().map(flow).collect();
-        Ok(Some(Kept { folder, manifest, rows, flows, health }))
+        Ok(Some(Kept { folder, manifest, rows, flows, health, promises }))
     }
 
     /// The same, or nothing yet if there is none; from now on it says that its figures
@@ -179,6 +183,7 @@ impl Kept {
                 rows: Vec::new(),
                 flows: Vec::new(),
                 health: Vec::new(),
+                promises: Vec::new(),
             },
         })
     }
@@ -196,6 +201,14 @@ impl Kept {
         self.rows.extend(rows);
         self.health.retain(|row| (&row.cell, row.log) != (cell, *log));
         self.health.push(health);
+    }
+
+    /// Replaces what came of promises in one run of a discipline.
+    pub fn put_promises(&mut self, outcomes: Vec<Outcome>) {
+        let key = |outcome: &Outcome| (outcome.discipline.clone(), outcome.run);
+        let new: Vec<_> = outcomes.iter().map(key).collect();
+        self.promises.retain(|outcome| !new.contains(&key(outcome)));
+        self.promises.extend(outcomes);
     }
 
     /// Replaces the long flow of a controller.
@@ -237,6 +250,13 @@ impl Kept {
         if !self.health.is_empty() {
             self.health.sort_by(|a, b| (&a.cell, a.log).cmp(&(&b.cell, b.log)));
             figures::write(&self.health, create("health.csv")?)?;
+        }
+        if !self.promises.is_empty() {
+            let key = |outcome: &Outcome| {
+                (outcome.discipline.clone(), outcome.run, outcome.stream.clone())
+            };
+            self.promises.sort_by_key(key);
+            figures::write(&self.promises, create("promises.csv")?)?;
         }
         let manifest = serde_json::to_string_pretty(&self.manifest)?;
         fs::write(self.folder.join("manifest.json"), manifest + "\n")

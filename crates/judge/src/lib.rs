@@ -17,6 +17,7 @@ mod path;
 mod plot;
 mod pooled;
 mod program;
+pub mod promises;
 mod shaped;
 pub mod simulated;
 pub mod speed;

@@ -15,7 +15,7 @@ use crate::shaped;
 use crate::workload::{self, SEGMENT_BYTES, Transfer};
 
 /// The kernel's tick (`CONFIG_HZ=250`): all senders are on one host.
-const TIMER_TICK: &str = "4 ms";
+pub(crate) const TIMER_TICK: &str = "4 ms";
 
 /// Why the simulator has no answer.
 #[derive(Debug, thiserror::Error)]

@@ -17,8 +17,8 @@ use clap::Args;
 use tidegate_judge::cell::{Cell, papers_cells};
 use tidegate_judge::kept::{Health, Kept, Manifest};
 use tidegate_judge::native::{self, NativeError};
-use tidegate_judge::workload;
-use tidegate_judge::{figures, flow};
+use tidegate_judge::promises::{self, DISCIPLINES, Outcome};
+use tidegate_judge::{figures, flow, workload};
 
 /// The folder of the kept figures is this one, below that of all of them.
 const BED: &str = "link";
@@ -26,7 +26,7 @@ const BED: &str = "link";
 /// What is measured, and where the figures go.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Only cells whose names begin with this.
+    /// Only cells whose names begin with this; `promises-<discipline>` are the calls.
     #[arg(long, value_name = "TEXT", default_value = "")]
     cells: String,
     /// The number of logs for each cell.
@@ -40,17 +40,40 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-/// A log of a cell, with its number.
-type Job = (Cell, u64);
+/// What a bed does in one go; names of promises begin with `promises-`.
+#[derive(Clone, Copy)]
+enum Job {
+    /// A log of a cell.
+    Log(Cell, u64),
+    /// A run with promises under this discipline.
+    Promises(&'static str, u64),
+}
+
+/// What came of it.
+enum Find {
+    Log(Vec<figures::Row>, Health),
+    Promises(Vec<Outcome>),
+}
+
+/// How often promises are tried.
+const RUNS: u64 = 3;
+
+/// Everything whose name begins with `start`.
+fn jobs(start: &str, logs: u64) -> Vec<Job> {
+    let cells: Vec<Cell> =
+        papers_cells().into_iter().filter(|cell| cell.to_string().starts_with(start)).collect();
+    let of_cells = (1..=logs).flat_map(|log| cells.iter().map(move |cell| Job::Log(*cell, log)));
+    let promised =
+        DISCIPLINES.into_iter().filter(|name| format!("promises-{name}").starts_with(start));
+    let promised: Vec<_> = promised.collect();
+    let of_promises =
+        (1..=RUNS).flat_map(|run| promised.iter().map(move |name| Job::Promises(name, run)));
+    of_cells.chain(of_promises).collect()
+}
 
 pub(crate) fn link(arguments: &Arguments) -> Result<(), NativeError> {
     let mut kept = Kept::renew(&arguments.out, BED, manifest()?)?;
-    let cells: Vec<Cell> = papers_cells()
-        .into_iter()
-        .filter(|cell| cell.to_string().starts_with(&arguments.cells))
-        .collect();
-    let jobs: Vec<Job> =
-        (1..=arguments.logs).flat_map(|log| cells.iter().map(move |cell| (*cell, log))).collect();
+    let jobs = jobs(&arguments.cells, arguments.logs);
     let next = AtomicUsize::new(0);
     let (found, finds) = mpsc::channel();
     thread::scope(|scope| {
@@ -67,37 +90,57 @@ pub(crate) fn link(arguments: &Arguments) -> Result<(), NativeError> {
         }
         drop(found);
         for (number, (measured, took)) in (1..).zip(finds) {
-            let (rows, health) = match measured {
+            let find = match measured {
                 Err(NativeError::Missing(reason)) => {
                     println!("SKIP the live link: {reason}");
                     return Ok(());
                 }
                 measured => measured?,
             };
-            eprintln!(
-                "{number}/{} {} log {}: {} s, {} us late in the median, {} at p99",
-                jobs.len(),
-                health.cell,
-                health.log,
-                took.as_secs(),
-                health.late_median_us,
-                health.late_p99_us
-            );
-            kept.put_log(rows, health);
+            let text = match find {
+                Find::Log(rows, health) => {
+                    let Health { late_median_us, late_p99_us, .. } = health;
+                    let text = format!(
+                        "{} log {}: {late_median_us} us late in the median, {late_p99_us} at p99",
+                        health.cell, health.log
+                    );
+                    kept.put_log(rows, health);
+                    text
+                }
+                Find::Promises(outcomes) => {
+                    let late = outcomes.iter().map(|outcome| {
+                        format!("{}: {} of {} late", outcome.stream, outcome.late, outcome.sent)
+                    });
+                    let text = format!(
+                        "promises under {}: {}",
+                        outcomes[0].discipline,
+                        late.collect::<Vec<_>>().join(", ")
+                    );
+                    kept.put_promises(outcomes);
+                    text
+                }
+            };
+            eprintln!("{number}/{} {} s, {text}", jobs.len(), took.as_secs());
             kept.save()?;
         }
         Ok(())
     })
 }
 
-/// Sends a log, and condenses what came of it.
-fn measure((cell, number): &Job) -> Result<(Vec<figures::Row>, Health), NativeError> {
-    let log = workload::transfers(cell.link.rate, cell.load(), *number);
-    let measured = native::measure(cell, &log, None, false)?;
-    let name = cell.to_string();
-    let responses = flow::responses(&measured.events, log.len());
-    let rows = figures::condense(&name, *number, &log, &responses);
-    Ok((rows, Health::of(&name, *number, measured.late_us, measured.link.as_ref())))
+/// Does what a job says, and condenses what came of it.
+fn measure(job: &Job) -> Result<Find, NativeError> {
+    match *job {
+        Job::Promises(discipline, run) => promises::measure(discipline, run).map(Find::Promises),
+        Job::Log(cell, number) => {
+            let log = workload::transfers(cell.link.rate, cell.load(), number);
+            let measured = native::measure(&cell, &log, None, false)?;
+            let name = cell.to_string();
+            let responses = flow::responses(&measured.events, log.len());
+            let rows = figures::condense(&name, number, &log, &responses);
+            let health = Health::of(&name, number, measured.late_us, measured.link.as_ref());
+            Ok(Find::Log(rows, health))
+        }
+    }
 }
 
 /// How today's figures come about.

@@ -147,9 +147,6 @@ impl Bed {
         client: Host,
         access: &str,
     ) -> Result<Bed, NativeError> {
-        for host in [&sender, &provider, &client] {
-            host.run(hurry);
-        }
         for host in [&sender, &client] {
             for (setting, value) in SETTINGS {
                 host.set(setting, value)?;
@@ -167,6 +164,11 @@ impl Bed {
         }
         sender.words("ip", "route add default dev path")?;
         client.words("ip", "route add default via 192.0.2.1")?;
+        // Only now: while another bed is set up, writing a setting may wait for a lock of
+        // the kernel without sleeping, and its owner would never run.
+        for host in [&sender, &provider, &client] {
+            host.run(hurry);
+        }
         Ok(Bed { sender, client, link: None, late, between: vec![provider] })
     }
 
@@ -180,5 +182,14 @@ impl Bed {
     #[must_use]
     pub fn late_us(&self) -> Vec<u32> {
         self.late.iter().flat_map(|late| late.all_us()).collect()
+    }
+}
+
+impl Drop for Bed {
+    /// The threads of the path end with its devices; nothing can be done if that fails.
+    fn drop(&mut self) {
+        for host in [&self.sender, &self.between[0]] {
+            let _ = host.words("ip", &format!("link delete {}", path::DEVICE));
+        }
     }
 }

@@ -32,6 +32,8 @@ Examples:
   tidegate-judge guest                        measures every cell in a guest with Debian's kernel
   tidegate-judge guest --cells fq_codel       only the cells whose names begin so
   tidegate-judge page                         writes docs/kernel from the kept figures
+  tidegate-judge link                         the papers' disciplines on the live link
+  tidegate-judge link-page                    writes docs/link from the kept figures
   tidegate-judge gateway saturated-2          a gateway and its rivals, live and simulated
   tidegate-judge pages                        pages in a browser beside a user of everything
   tidegate-judge speed                        what a gateway and its rivals cost
@@ -66,7 +68,16 @@ enum Task {
     /// Measures the papers' disciplines on the live link of this machine, in real time,
     /// and rewrites the kept figures.
     Link(link::Arguments),
-    /// Simulates what was measured and writes the pages that compare both.
+    /// Simulates what was measured on the live link and writes the pages that compare both.
+    LinkPage {
+        /// The folder above that of the kept figures.
+        #[arg(long, value_name = "FOLDER", default_value = link::FOLDER)]
+        kept: PathBuf,
+        /// The folder of the pages.
+        #[arg(long, value_name = "FOLDER", default_value = "docs/link")]
+        out: PathBuf,
+    },
+    /// Simulates what was measured of Linux and writes the pages that compare both.
     Page {
         /// The folder of the kept figures.
         #[arg(long, value_name = "FOLDER", default_value = kept::FOLDER)]
@@ -180,6 +191,7 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
         Task::Guest { which, cache } => guest(&which, &cache)?,
         Task::Native { which } => native(&which)?,
         Task::Link(arguments) => link::link(&arguments)?,
+        Task::LinkPage { kept, out } => link::page(&kept, &out)?,
         Task::Page { kept, out } => {
             let folder = kept.join(GUEST);
             let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());

@@ -10,6 +10,7 @@ pub mod flow;
 pub mod guest;
 pub mod host;
 pub mod kept;
+pub mod link_page;
 pub mod live;
 pub mod native;
 pub mod page;

@@ -29,7 +29,7 @@ fn causes() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The cause for a cell, if one is known.
-fn cause(name: &str) -> Option<&'static str> {
+pub(crate) fn cause(name: &str) -> Option<&'static str> {
     causes().find(|(names, _)| name.starts_with(names)).map(|(_, cause)| cause)
 }
 
@@ -100,7 +100,7 @@ fn percent(part: f64) -> String {
 }
 
 /// What a question tolerates, in a sentence.
-fn tolerances(question: Question) -> String {
+pub(crate) fn tolerances(question: Question) -> String {
     let tolerance = question.tolerance();
     let each =
         [("mean", Measure::Mean), ("median", Measure::Median), ("95th percentile", Measure::P95)];
@@ -205,7 +205,7 @@ fn two_kernels(kept: &Kept, second: &Kept) -> String {
 }
 
 /// A cell's line in the index.
-fn line(cell: &Cell, outcome: &Result<Judged, String>) -> String {
+pub(crate) fn line(cell: &Cell, outcome: &Result<Judged, String>) -> String {
     let name = cell.to_string();
     let judged = match outcome {
         Ok(judged) => judged,
@@ -376,10 +376,12 @@ fn drawn(controller: &str, kernel: &Flow, ours: &Flow, folder: &Path) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::papers_cells;
 
     #[test]
     fn every_cause_is_for_a_cell() {
-        let names: Vec<String> = cells().iter().map(ToString::to_string).collect();
+        let all = cells().into_iter().chain(papers_cells());
+        let names: Vec<String> = all.map(|cell| cell.to_string()).collect();
         for (beginning, cause) in causes() {
             assert!(names.iter().any(|name| name.starts_with(beginning)), "{beginning}: {cause}");
         }

@@ -28,9 +28,13 @@ fn subject(cell: &Cell) -> String {
 /// A table of all that a question asks about; of each cell, the ratios of its logs for
 /// each of [`Measure::ALL`].
 pub(crate) fn table(question: Question, cells: &[(Cell, [Vec<f64>; 3])]) -> String {
-    let mut page = String::from(
+    let (ours, judge) = match question {
+        Question::Senders | Question::Queues => ("ours", "the kernel's"),
+        Question::Papers => ("the simulator's", "the live one"),
+    };
+    let mut page = format!(
         "\nAll size classes and loads together, where a fault to one side would add up: the \
-         ratio of ours to the kernel's, over all logs.\n\n\
+         ratio of {ours} to {judge}, over all logs.\n\n\
          | | logs | mean | median | p95 |\n| --- | --- | --- | --- | --- |\n",
     );
     for name in subjects(cells) {

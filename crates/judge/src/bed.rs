@@ -31,8 +31,7 @@ use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::cell::{Cell, Shaper};
 use crate::guest::{queue_words, shaped_rate};
-use crate::host::{BURST_BYTES, Host, Missing, hurry, hurry_programs};
-use crate::native::NativeError;
+use crate::host::{BURST_BYTES, BedError, Host, Missing, hurry, hurry_programs};
 use crate::path::{self, Lateness};
 
 /// The address of the host that sends.
@@ -73,7 +72,7 @@ impl Bed {
     ///
     /// # Panics
     /// When a live cell's discipline is not in the registry, or its buffer is none.
-    pub fn new(cell: &Cell) -> Result<Bed, NativeError> {
+    pub fn new(cell: &Cell) -> Result<Bed, BedError> {
         if cell.queue.shaper == Shaper::Link {
             let choice: DisciplineChoice = cell.queue.ours.parse().expect("it is in the registry");
             let buffer = cell.queue.buffer.expect("a live cell has one");
@@ -109,7 +108,7 @@ impl Bed {
     ///
     /// # Errors
     /// This machine lacks something.
-    pub fn with_link(cell: &Cell, down: Queue) -> Result<Bed, NativeError> {
+    pub fn with_link(cell: &Cell, down: Queue) -> Result<Bed, BedError> {
         let (sender, provider, client) = (Host::new()?, Host::new()?, Host::new()?);
         let middle = Host::new()?;
         for (host, name) in [(&provider, "outside"), (&client, "inside")] {
@@ -146,7 +145,7 @@ impl Bed {
         provider: Host,
         client: Host,
         access: &str,
-    ) -> Result<Bed, NativeError> {
+    ) -> Result<Bed, BedError> {
         for host in [&sender, &client] {
             for (setting, value) in SETTINGS {
                 host.set(setting, value)?;

@@ -7,8 +7,6 @@ use std::fmt;
 use tidegate_core::{Rate, Span};
 use tidegate_sim::tcp::congestion;
 
-use crate::workload::PATIENCE_S;
-
 /// What a cell asks about, and how closely the simulator has to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -50,7 +48,7 @@ impl Question {
     #[must_use]
     pub fn patience_s(self) -> f64 {
         match self {
-            Question::Senders | Question::Queues => PATIENCE_S,
+            Question::Senders | Question::Queues => 30.0,
             Question::Papers => 10.0,
         }
     }

@@ -18,8 +18,9 @@ use tidegate_judge::cell::{self, Cell, Question};
 use tidegate_judge::figures::{self, Row};
 use tidegate_judge::flow::{self, Flow};
 use tidegate_judge::guest::{Guest, GuestError, Job};
+use tidegate_judge::host::BedError;
 use tidegate_judge::kept::{self, Kept, Manifest};
-use tidegate_judge::native::{self, NativeError};
+use tidegate_judge::native;
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
 
@@ -260,7 +261,7 @@ fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
 }
 
 /// Measures on this machine, and keeps what was measured after each part.
-fn native(which: &Which) -> Result<(), NativeError> {
+fn native(which: &Which) -> Result<(), BedError> {
     let manifest = manifest(&native::release()?, "make kernel-native")?;
     let mut kept = Kept::renew(&which.out, NATIVE, manifest)?;
     let mut parts = Part::all(&which.cells);
@@ -268,7 +269,7 @@ fn native(which: &Which) -> Result<(), NativeError> {
     for (number, part) in parts.iter().enumerate() {
         let begun = Instant::now();
         if let Err(error) = native_part(which, &mut kept, part) {
-            let NativeError::Missing(reason) = error else { return Err(error) };
+            let BedError::Missing(reason) = error else { return Err(error) };
             println!("SKIP {} on this machine's kernel: {reason}", part.name());
             continue;
         }
@@ -279,7 +280,7 @@ fn native(which: &Which) -> Result<(), NativeError> {
 }
 
 /// Measures a part on this machine.
-fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), NativeError> {
+fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), BedError> {
     match part {
         Part::Transfers(cell) => {
             let logs = logs(cell, which.logs);

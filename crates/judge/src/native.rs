@@ -17,19 +17,8 @@ use tidegate_link::Status;
 use crate::agent::{self, Event, Order};
 use crate::bed::{Bed, CLIENT, SENDER};
 use crate::cell::Cell;
-use crate::host::Missing;
+use crate::host::{BedError, Missing};
 use crate::workload::{self, Transfer};
-
-/// Why there is no measurement.
-#[derive(Debug, thiserror::Error)]
-pub enum NativeError {
-    /// This machine lacks something.
-    #[error(transparent)]
-    Missing(#[from] Missing),
-    /// Something that should work did not.
-    #[error("the native bed: {0}")]
-    Io(#[from] io::Error),
-}
 
 /// What came of a log.
 #[derive(Clone, Debug)]
@@ -60,7 +49,7 @@ pub fn measure(
     log: &[Transfer],
     seconds: Option<f64>,
     watches: bool,
-) -> Result<Measured, NativeError> {
+) -> Result<Measured, BedError> {
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     if !known.split_whitespace().any(|name| name == cell.controller) {
         return Err(Missing(format!("this kernel has no {}", cell.controller)).into());

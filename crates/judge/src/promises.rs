@@ -36,8 +36,7 @@ use crate::bed::{Bed, CLIENT, SENDER};
 use crate::cell::{Cell, PAPERS_BUFFER, long_flow};
 use crate::figures::quantile;
 use crate::flow::ENDLESS;
-use crate::host::hurry;
-use crate::native::NativeError;
+use crate::host::{BedError, hurry};
 use crate::simulated::TIMER_TICK;
 use crate::workload::{self, Transfer};
 
@@ -178,7 +177,7 @@ impl Outcome {
 ///
 /// # Panics
 /// When a thread of the bed does.
-pub fn measure(discipline: &str, run: u64) -> Result<Vec<Outcome>, NativeError> {
+pub fn measure(discipline: &str, run: u64) -> Result<Vec<Outcome>, BedError> {
     let cell = cell();
     let choice = choice(discipline, |stream| format!("udp and port {}", stream.port));
     let queue = Queue {
@@ -274,7 +273,7 @@ fn downloads() -> Vec<Transfer> {
 
 /// The numbers of the packets that were sent after the warm-up.
 fn watched(sent: &[i64]) -> impl Iterator<Item = usize> + '_ {
-    let from = sent.first().copied().unwrap_or_default() + (WARM_UP.0 / 1000) as i64;
+    let from = sent.first().copied().unwrap_or_default() + (WARM_UP.0 / 1000).cast_signed();
     (0..sent.len()).filter(move |number| sent[*number] >= from)
 }
 
@@ -333,7 +332,7 @@ fn write(stream: &'static Stream) -> io::Result<JoinHandle<Vec<i64>>> {
         let every = stream.every.0 / 1000;
         let count = (WARM_UP + WATCHED).0 / 1000 / every;
         for burst in 0..count {
-            let due = begun + (burst * every) as i64;
+            let due = begun + (burst * every).cast_signed();
             thread::sleep(Duration::from_micros((due - now_us()).max(0) as u64));
             for _ in 0..stream.at_once {
                 datagram[..8].copy_from_slice(&(left.len() as u64).to_be_bytes());

@@ -20,7 +20,7 @@ use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, registry};
 use tidegate_judge::bed::{Bed, CLIENT};
 use tidegate_judge::cell::long_flow;
-use tidegate_judge::native::NativeError;
+use tidegate_judge::host::BedError;
 use tidegate_link::{Counts, Queue};
 
 /// How long it sends: ten times the time in which CoDel marks first.
@@ -50,7 +50,7 @@ fn send(discipline: &str, asks: bool) -> Option<Seen> {
         framing: Framing::RAW,
     };
     let bed = match Bed::with_link(&cell, queue) {
-        Err(NativeError::Missing(reason)) => {
+        Err(BedError::Missing(reason)) => {
             // Past the harness, which hides what a test that passes prints.
             writeln!(io::stderr(), "SKIP marks of the live link: {reason}")
                 .expect("standard error is open");

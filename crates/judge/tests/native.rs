@@ -10,7 +10,8 @@ use std::io::{self, Write};
 
 use tidegate_judge::cell::{Cell, cells, papers_cells};
 use tidegate_judge::figures::quantile;
-use tidegate_judge::native::{self, NativeError};
+use tidegate_judge::host::BedError;
+use tidegate_judge::native;
 use tidegate_judge::workload::Transfer;
 use tidegate_judge::{flow, simulated, workload};
 
@@ -39,7 +40,7 @@ fn assert_median(cells: &[Cell], name: &str) {
     let mut log: Vec<Transfer> = workload::transfers(cell.link.rate, cell.load(), 1);
     log.retain(|transfer| transfer.start_s < SECONDS);
     let measured = match native::measure(cell, &log, Some(SECONDS + PATIENCE_S), false) {
-        Err(NativeError::Missing(reason)) => {
+        Err(BedError::Missing(reason)) => {
             // Past the harness, which hides what a test that passes prints.
             writeln!(io::stderr(), "SKIP {cell} on this machine's kernel: {reason}")
                 .expect("standard error is open");

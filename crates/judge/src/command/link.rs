@@ -15,8 +15,9 @@ use std::time::Instant;
 
 use clap::Args;
 use tidegate_judge::cell::{Cell, papers_cells};
+use tidegate_judge::host::BedError;
 use tidegate_judge::kept::{Health, Kept, Manifest};
-use tidegate_judge::native::{self, NativeError};
+use tidegate_judge::native;
 use tidegate_judge::promises::{self, DISCIPLINES, Outcome};
 use tidegate_judge::{figures, flow, link_page, workload};
 
@@ -78,7 +79,7 @@ fn jobs(start: &str, logs: u64) -> Vec<Job> {
     of_cells.chain(of_promises).collect()
 }
 
-pub(crate) fn link(arguments: &Arguments) -> Result<(), NativeError> {
+pub(crate) fn link(arguments: &Arguments) -> Result<(), BedError> {
     let mut kept = Kept::renew(&arguments.out, BED, manifest()?)?;
     let jobs = jobs(&arguments.cells, arguments.logs);
     let next = AtomicUsize::new(0);
@@ -98,7 +99,7 @@ pub(crate) fn link(arguments: &Arguments) -> Result<(), NativeError> {
         drop(found);
         for (number, (measured, took)) in (1..).zip(finds) {
             let find = match measured {
-                Err(NativeError::Missing(reason)) => {
+                Err(BedError::Missing(reason)) => {
                     println!("SKIP the live link: {reason}");
                     return Ok(());
                 }
@@ -146,7 +147,7 @@ pub(crate) fn page(kept: &Path, out: &Path) -> io::Result<()> {
 }
 
 /// Does what a job says, and condenses what came of it.
-fn measure(job: &Job) -> Result<Find, NativeError> {
+fn measure(job: &Job) -> Result<Find, BedError> {
     match *job {
         Job::Promises(discipline, run) => promises::measure(discipline, run).map(Find::Promises),
         Job::Log(cell, number) => {

@@ -27,9 +27,11 @@ put() {
 
 put 755 "$binary" usr/bin/tidegate
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/tidegate"
-put 644 packaging/systemd/tidegate-gateway.service lib/systemd/system/tidegate-gateway.service
+for unit in tidegate-gateway.service tidegate-link@.service; do
+    put 644 "packaging/systemd/$unit" "lib/systemd/system/$unit"
+done
 put 644 packaging/examples/household.toml etc/tidegate/gateway.toml
-for example in packaging/examples/*.toml packaging/systemd/intercept.conf; do
+for example in packaging/examples/*.toml packaging/systemd/*.conf; do
     put 644 "$example" "usr/share/doc/tidegate/examples/$(basename "$example")"
 done
 "$binary" man "$manual"
@@ -39,8 +41,9 @@ for shell in bash:usr/share/bash-completion/completions/tidegate \
     "$binary" completions "${shell%%:*}" >"$scratch/completions"
     put 644 "$scratch/completions" "${shell#*:}"
 done
-put 644 docs/gateway.md usr/share/doc/tidegate/gateway.md
-put 644 docs/tutorial-gateway.md usr/share/doc/tidegate/tutorial-gateway.md
+for page in gateway link tutorial-gateway; do
+    put 644 "docs/$page.md" "usr/share/doc/tidegate/$page.md"
+done
 put 644 CHANGELOG.md usr/share/doc/tidegate/NEWS.md
 cat >"$documents/changelog" <<END
 tidegate ($version) unstable; urgency=medium

@@ -50,9 +50,13 @@ in_root dpkg --install /tmp/tidegate.deb >"$scratch/log" 2>&1 || fail "$(cat "$s
 [ -z "$(in_root dpkg --audit)" ] || fail "$(in_root dpkg --audit)"
 in_root tidegate --version
 in_root tidegate gateway check /etc/tidegate/gateway.toml
-for page in tidegate tidegate-gateway tidegate-gateway-run; do
+for page in tidegate tidegate-gateway tidegate-gateway-run tidegate-link tidegate-link-run; do
     in_root man --pager=cat "$page" 2>/dev/null | grep -q '^NAME' || fail "man $page shows nothing"
 done
+# What the example of a link says is understood: nothing but the interfaces is missing.
+in_root sh -c '. /usr/share/doc/tidegate/examples/link.conf
+    tidegate link plan $INSIDE $OUTSIDE --down $DOWN --up $UP --fail $FAIL $OPTIONS' >"$scratch/log" 2>&1 || true
+grep -q 'lan0: there is no such interface' "$scratch/log" || fail "$(cat "$scratch/log")"
 in_root sh -c '. /usr/share/bash-completion/completions/tidegate' 2>/dev/null || true
 in_root dpkg --verify tidegate | grep . && fail "what is installed differs from the package"
 

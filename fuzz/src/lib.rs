@@ -21,6 +21,7 @@
 pub mod curves;
 pub mod disciplines;
 pub mod http;
+pub mod link;
 pub mod proxy;
 pub mod requests;
 pub mod scenarios;
@@ -53,6 +54,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http_body", fuzz_one: http::body },
     Target { name: "http_head", fuzz_one: http::head },
     Target { name: "http_log", fuzz_one: traces::http_log },
+    Target { name: "link", fuzz_one: link::fuzz_one },
+    Target { name: "nfqueue", fuzz_one: link::nfqueue },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "page_table", fuzz_one: traces::page_table },
     Target { name: "proxy", fuzz_one: proxy::fuzz_one },

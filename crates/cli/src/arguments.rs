@@ -1,6 +1,7 @@
 //! The command line, defined once: help, manual pages and completions come from it.
 
 mod gateway;
+mod link;
 mod measured;
 mod serve;
 mod sweep;
@@ -20,6 +21,10 @@ use tidegate_sim::scenario::DisciplineChoice;
 pub(crate) use self::gateway::{
     GatewayCheckArguments, GatewayCommand, GatewayPlanArguments, GatewayReloadArguments,
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
+};
+pub(crate) use self::link::{
+    Fail, LinkBypassArguments, LinkCommand, LinkDirection, LinkRunArguments, LinkSetArguments,
+    LinkStatusArguments, LinkStopArguments, LinkTopArguments,
 };
 pub(crate) use self::measured::{MeasuredArguments, MeasuredLinkArguments};
 pub(crate) use self::serve::ServeArguments;
@@ -71,6 +76,11 @@ pub(crate) enum Command {
     Gateway {
         #[command(subcommand)]
         command: GatewayCommand,
+    },
+    /// Run a live link: a queue discipline between two network interfaces
+    Link {
+        #[command(subcommand)]
+        command: LinkCommand,
     },
     /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
     Sizes(SizesArguments),

@@ -7,7 +7,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde::Serialize;
 use tidegate_gateway::machine::{CAP_NET_ADMIN, has_capability, is_there};
@@ -15,21 +14,13 @@ use tidegate_study::machine::Machine;
 
 use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
+use crate::interface::{self, Interface};
 use crate::output::{print, print_json, wrapped};
 
 /// To make namespaces of networks (capabilities(7)).
 const CAP_SYS_ADMIN: u32 = 21;
 /// To read packets (capabilities(7)).
 const CAP_NET_RAW: u32 = 13;
-/// What the kernel or the card merges or cuts, by the names of ethtool(8): a queue then
-/// sees pieces of up to 64 kB where the link carries packets.
-const MERGING: [&str; 4] = [
-    "tcp-segmentation-offload",
-    "generic-segmentation-offload",
-    "generic-receive-offload",
-    "large-receive-offload",
-];
-
 #[derive(Serialize)]
 struct Diagnosis {
     tidegate: &'static str,
@@ -67,19 +58,6 @@ struct Form {
     missing: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Interface {
-    name: String,
-    state: String,
-    mtu: Option<u64>,
-    /// The rate of the port, if it has one.
-    rate_bps: Option<u64>,
-    /// The queue discipline in front of it, as `tc` names it.
-    qdisc: Option<String>,
-    /// What merges packets; `None` if that is not known.
-    merging: Option<Vec<String>>,
-}
-
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), Failure> {
     let diagnosis = Diagnosis::of_this_machine();
     if arguments.json { print_json(&diagnosis) } else { print(&diagnosis.text()) }
@@ -99,16 +77,17 @@ impl Diagnosis {
             ("ethtool", "ethtool"),
             ("tcpdump", "tcpdump"),
         ];
+        let interfaces = interface::all();
         Diagnosis {
             tidegate: env!("CARGO_PKG_VERSION"),
             machine: Machine::this(),
             memory_bytes: memory(),
-            forms: forms(&capabilities),
+            forms: forms(&capabilities, interfaces.len()),
             capabilities,
             programs: programs
                 .map(|(name, package)| Program { name, package, found: is_there(name) })
                 .into(),
-            interfaces: interfaces(),
+            interfaces,
         }
     }
 
@@ -163,7 +142,7 @@ impl Diagnosis {
 }
 
 /// What can be run here.
-fn forms(capabilities: &Capabilities) -> Vec<Form> {
+fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
     let rights = |has: bool, name: &str| {
         (!has).then(|| format!("This process lacks {name}: run it as root, for example with sudo."))
     };
@@ -191,6 +170,41 @@ fn forms(capabilities: &Capabilities) -> Vec<Form> {
                 linux.clone(),
                 rights(capabilities.net_admin, "CAP_NET_ADMIN"),
                 program("nft", "nftables"),
+            ],
+        ),
+        form(
+            "link, between two interfaces",
+            "tidegate link run INSIDE OUTSIDE",
+            vec![
+                linux.clone(),
+                rights(capabilities.net_raw, "CAP_NET_RAW"),
+                (!Path::new("/proc/net/packet").exists())
+                    .then(|| "This kernel has no packet sockets (CONFIG_PACKET).".into()),
+                (interfaces < 2).then(|| {
+                    "It takes two interfaces, one on the users' side and one on the provider's."
+                        .into()
+                }),
+            ],
+        ),
+        form(
+            "link that fails open",
+            "tidegate link run INSIDE OUTSIDE --fail open",
+            vec![
+                linux.clone(),
+                rights(
+                    capabilities.net_raw && capabilities.net_admin,
+                    "CAP_NET_RAW and CAP_NET_ADMIN",
+                ),
+                program("ip", "iproute2"),
+                module("bridge", "CONFIG_BRIDGE"),
+            ],
+        ),
+        form(
+            "link as keeper of a router's queue (NFQUEUE)",
+            "not in this version",
+            vec![
+                Some("This version of the link stands between two interfaces only.".into()),
+                module("nfnetlink_queue", "CONFIG_NETFILTER_NETLINK_QUEUE"),
             ],
         ),
         form(
@@ -224,6 +238,21 @@ fn forms(capabilities: &Capabilities) -> Vec<Form> {
     ]
 }
 
+/// What to do where the kernel has no module of this name; nothing where it has one, or
+/// does not say what it has.
+fn module(name: &str, option: &str) -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let lists = ["modules.builtin", "modules.dep"].map(|list| {
+        fs::read_to_string(format!("/lib/modules/{}/{list}", release.trim())).unwrap_or_default()
+    });
+    let is_known = lists.iter().any(|list| !list.is_empty());
+    let is_there = Path::new("/sys/module").join(name).exists()
+        || lists.iter().any(|list| list.contains(&format!("/{name}.ko")));
+    (is_known && !is_there).then(|| {
+        format!("This kernel has no module {name} ({option}): install the kernel of your system.")
+    })
+}
+
 fn memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -231,86 +260,19 @@ fn memory() -> Option<u64> {
     kibibytes.checked_mul(1_024)
 }
 
-/// The interfaces but the loopback, by name.
-fn interfaces() -> Vec<Interface> {
-    let Ok(entries) = fs::read_dir("/sys/class/net") else { return Vec::new() };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name != "lo").collect();
-    names.sort();
-    names.into_iter().map(Interface::of).collect()
-}
-
-impl Interface {
-    fn of(name: String) -> Interface {
-        let fact = |what: &str| {
-            let text = fs::read_to_string(format!("/sys/class/net/{name}/{what}")).ok()?;
-            Some(text.trim().to_string())
-        };
-        let megabits = fact("speed").and_then(|speed| speed.parse::<i64>().ok());
-        Interface {
-            state: fact("operstate").unwrap_or_else(|| "unknown".into()),
-            mtu: fact("mtu").and_then(|mtu| mtu.parse().ok()),
-            // Ports that are down, and virtual ones, state -1.
-            rate_bps: megabits
-                .and_then(|rate| u64::try_from(rate).ok())
-                .map(|rate| rate * 1_000_000),
-            qdisc: printed("tc", &["qdisc", "show", "dev", &name, "root"])
-                .and_then(|text| text.split_whitespace().nth(1).map(str::to_string)),
-            merging: printed("ethtool", &["-k", &name]).map(|text| merging(&text)),
-            name,
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut facts = vec![self.state.clone()];
-        facts.extend(self.rate_bps.map(|rate| tidegate_core::Rate(rate).to_string()));
-        facts.extend(self.mtu.map(|mtu| format!("MTU {mtu}")));
-        facts.extend(self.qdisc.as_ref().map(|qdisc| format!("qdisc {qdisc}")));
-        facts.push(match &self.merging {
-            None => "offloads unknown without ethtool".into(),
-            Some(merging) if merging.is_empty() => "merges nothing".into(),
-            Some(merging) => format!("merges packets ({})", merging.join(", ")),
-        });
-        format!("{}: {}", self.name, facts.join(", "))
-    }
-}
-
-/// What a program prints; `None` if it cannot be run or fails.
-fn printed(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// What is on of [`MERGING`] in the listing of `ethtool -k`.
-fn merging(listing: &str) -> Vec<String> {
-    let is_on = |name: &&str| {
-        let state = listing.lines().find_map(|line| line.trim().strip_prefix(*name));
-        state.is_some_and(|state| state.trim_start_matches(':').trim().starts_with("on"))
-    };
-    MERGING.into_iter().filter(is_on).map(str::to_string).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn offloads_are_found_in_the_listing_of_ethtool() {
-        let listing = "Features for eth0:\nrx-checksumming: on\n\
-            tcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n\
-            generic-segmentation-offload: off [requested on]\n\
-            generic-receive-offload: on\nlarge-receive-offload: off [fixed]\n";
-        assert_eq!(merging(listing), ["tcp-segmentation-offload", "generic-receive-offload"]);
-        assert!(merging("").is_empty());
-    }
-
-    #[test]
     fn what_is_missing_comes_with_what_helps() {
         let none = Capabilities { net_admin: false, net_raw: false, sys_admin: false };
-        let forms = forms(&none);
+        let forms = forms(&none, 2);
         assert!(forms[0].works && forms[0].missing.is_empty());
         let rules = forms.iter().find(|form| form.command.contains("--rules")).unwrap();
         assert!(!rules.works && rules.missing[0].contains("CAP_NET_ADMIN: run it as root"));
+        let link = forms.iter().find(|form| form.command == "tidegate link run INSIDE OUTSIDE");
+        assert!(link.unwrap().missing[0].contains("CAP_NET_RAW: run it as root"));
         assert!(forms.iter().all(|form| form.works == form.missing.is_empty()));
     }
 }

@@ -5,9 +5,7 @@ mod descriptors;
 mod log;
 mod plan;
 mod reload;
-mod rights;
 mod rules;
-mod service;
 mod top;
 
 use std::fmt::Write as _;
@@ -16,11 +14,12 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use rustix::thread::CapabilitySet;
 use serde::Serialize;
 use tidegate_core::Rate;
 use tidegate_gateway::class::{self, Users};
 use tidegate_gateway::intercept::{Intercept, Mode, Quic};
-use tidegate_gateway::{Config, Gateway, Status, file};
+use tidegate_gateway::{Config, Control, Gateway, Status, file};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::admin::Admin;
@@ -28,6 +27,7 @@ use self::reload::{Settings, Watch};
 use crate::arguments::{GatewayCheckArguments, GatewayRulesCommand, GatewayStatusArguments};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
+use crate::{rights, service};
 
 /// Names are resolved in threads, and no more than this at once: a name server that is
 /// silent holds them up.
@@ -256,7 +256,7 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
         if let Some(address) = gateway.admin_address() {
             say(&format!("admin at {address}"));
         }
-        rights::give_up(user.as_ref(), rights::needed(&config, with_rules))?;
+        rights::give_up(user.as_ref(), needed(&config, with_rules))?;
         writer.start().map_err(failed)?;
         too_few.iter().for_each(|text| say(text));
         if let Some(user) = &user
@@ -291,18 +291,21 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
                 watch.note();
                 let outcome = settings.reload().await;
                 watch.follow(settings.files());
-                service::ready(&control);
+                service::ready(&said(&control));
                 // Who asked may have left.
                 let _ = answer.map(|answer| answer.send(outcome));
             }
         };
+        // Only while the scheduler hears what the link carries.
+        let works = || control.reports();
+        let watched = service::watch(|| said(&control), works);
         say("serving");
-        service::ready(&control);
+        service::ready(&said(&control));
         tokio::select! {
             () = gateway.serve() => {}
             () = reload => {}
             () = counting => {}
-            () = service::watch(&control) => {}
+            () = watched => {}
             interrupted = tokio::signal::ctrl_c() => interrupted.map_err(failed)?,
             _ = terminated.recv() => {}
         }
@@ -313,6 +316,31 @@ pub(crate) fn run(path: &Path, with_rules: bool, user: Option<&str>) -> Result<(
     runtime.shutdown_background();
     log.finish();
     served
+}
+
+/// What a service manager is told.
+fn said(control: &Control) -> String {
+    let status = control.status();
+    format!(
+        "{} on {}: {} connections, {} in line, {} outstanding, {} tunnels",
+        status.scheduler,
+        Rate(status.rate_bps),
+        status.connections,
+        status.waiting,
+        status.outstanding,
+        status.tunnels
+    )
+}
+
+/// What a gateway cannot do without while it serves.
+fn needed(config: &Config, has_rules: bool) -> CapabilitySet {
+    let mut needed = CapabilitySet::empty();
+    needed.set(CapabilitySet::NET_ADMIN, has_rules);
+    if config.intercept.as_ref().is_some_and(|intercept| intercept.quic == Quic::Relay) {
+        // It answers with the addresses and ports of servers.
+        needed |= CapabilitySet::NET_ADMIN | CapabilitySet::NET_BIND_SERVICE;
+    }
+    needed
 }
 
 /// Nobody can foresee where the scheduler's table of users has collisions.

@@ -6,6 +6,7 @@
 
 mod answered;
 mod arguments;
+mod asked;
 mod beside;
 mod builtin;
 mod calls;
@@ -16,25 +17,31 @@ mod curves;
 mod describe;
 mod doctor;
 mod failure;
+mod findings;
 mod folder;
 mod gateway;
 mod gateways;
 mod generate;
 mod home;
 mod inputs;
+mod interface;
 mod interrupt;
 mod kept;
+mod link;
 mod live_form;
 mod measured;
+mod moments;
 mod output;
 mod parts;
 mod progress;
 mod replay;
 mod report;
 mod reproduce;
+mod rights;
 mod rows;
 mod scenarios;
 mod serve;
+mod service;
 mod sizes;
 mod summary_csv;
 mod sweep;
@@ -44,7 +51,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, GatewayCommand, RequestsCommand};
+use arguments::{Arguments, Command, GatewayCommand, LinkCommand, RequestsCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -80,6 +87,15 @@ fn run(command: Command) -> Result<(), Failure> {
                 gateway::run(&file, rules, user.as_deref())
             }
             GatewayCommand::Rules { what } => gateway::rules(&what),
+        },
+        Command::Link { command } => match command {
+            LinkCommand::Plan(arguments) => link::plan(&arguments),
+            LinkCommand::Run(arguments) => link::run(&arguments),
+            LinkCommand::Set(arguments) => link::set(&arguments),
+            LinkCommand::Status(arguments) => link::status(&arguments),
+            LinkCommand::Top(arguments) => link::top(&arguments),
+            LinkCommand::Stop(arguments) => link::stop(&arguments),
+            LinkCommand::Bypass(arguments) => link::bypass(&arguments),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

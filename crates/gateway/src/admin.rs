@@ -17,36 +17,22 @@ use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::gateway::{House, Reloaded};
-use crate::local::{self, TEXT, host};
+use crate::local::{self, host};
 use crate::metrics::metrics;
+use crate::page::{
+    self, File, HTML, OPEN_METRICS, SCRIPT, as_dense_json, as_json, only, refuse, reply, since,
+};
 
-const JSON: &str = "application/json";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-/// As OpenMetrics 1.0 names its text form.
-const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The files of the page, with their types. They hold no secret.
-const FILES: &[(&str, &str, &str)] = &[
-    ("/", "text/html; charset=utf-8", include_str!("admin/page.html")),
-    ("/page.css", STYLE, include_str!("admin/page.css")),
+/// The files of the page itself. They hold no secret.
+const FILES: &[File] = &[
+    ("/", HTML, include_str!("admin/page.html")),
     ("/page.js", SCRIPT, include_str!("admin/page.js")),
-    ("/plots.js", SCRIPT, include_str!("admin/plots.js")),
-    ("/uplot/uPlot.iife.min.js", SCRIPT, include_str!("admin/uplot/uPlot.iife.min.js")),
-    ("/uplot/uPlot.min.css", STYLE, include_str!("admin/uplot/uPlot.min.css")),
-    ("/uplot/LICENSE", TEXT, include_str!("admin/uplot/LICENSE")),
 ];
-
-/// Only what comes from here, and nobody frames it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'none'";
 
 /// Answers at the admin port for ever.
 pub(crate) async fn serve(house: Rc<House>, listener: TcpListener) {
@@ -63,8 +49,8 @@ async fn answer(house: &House, request: &Request<Incoming>) -> Response<Full<Byt
         return refuse(StatusCode::FORBIDDEN, "this port is asked for by address or as localhost");
     };
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if reads && let Some((_, kind, text)) = FILES.iter().find(|(name, ..)| *name == path) {
-        return reply(StatusCode::OK, kind, *text);
+    if reads && let Some(file) = page::file(FILES, path) {
+        return file;
     }
     if !is_permitted(house, request) {
         let mut response = refuse(StatusCode::UNAUTHORIZED, "the token of this gateway is missing");
@@ -75,15 +61,11 @@ async fn answer(house: &House, request: &Request<Incoming>) -> Response<Full<Byt
     match (reads, path) {
         (true, "/status") => as_json(StatusCode::OK, &house.status()),
         (true, "/history") => match since(request.uri().query()) {
-            Some(since) => {
-                // Without a line for each of thousands of numbers.
-                let text = serde_json::to_string(&house.history(since));
-                reply(StatusCode::OK, JSON, text.expect("it is plain JSON") + "\n")
-            }
+            Some(since) => as_dense_json(&house.history(since)),
             None => refuse(StatusCode::BAD_REQUEST, "expected nothing or since=NUMBER"),
         },
         (true, "/metrics") => {
-            reply(StatusCode::OK, METRICS, metrics(house.status(), house.times()))
+            reply(StatusCode::OK, OPEN_METRICS, metrics(house.status(), house.times()))
         }
         (false, "/reload") if *request.method() != Method::POST => only("POST"),
         (false, "/reload") if !is_from(request, &host) => {
@@ -124,28 +106,4 @@ fn is_permitted(house: &House, request: &Request<Incoming>) -> bool {
     let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let (scheme, given) = given.unwrap_or_default().split_at_checked(7).unwrap_or_default();
     scheme.eq_ignore_ascii_case(b"bearer ") && token.is(given)
-}
-
-/// The number in `since=NUMBER`, 0 where there is none.
-fn since(query: Option<&str>) -> Option<u64> {
-    query.map_or(Some(0), |query| query.strip_prefix("since=")?.parse().ok())
-}
-
-fn as_json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>> {
-    let text = serde_json::to_string_pretty(value).expect("it is plain JSON");
-    reply(status, JSON, text + "\n")
-}
-
-fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
-    reply(status, TEXT, format!("{text}\n"))
-}
-
-fn only(method: &'static str) -> Response<Full<Bytes>> {
-    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, &format!("only {method}"));
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
-    response
-}
-
-fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    local::reply(status, kind, POLICY, Full::new(text.into()))
 }

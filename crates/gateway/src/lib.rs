@@ -31,6 +31,7 @@ mod metrics;
 mod names;
 pub mod others;
 mod overview;
+pub mod page;
 mod passwords;
 mod paths;
 mod quic;

@@ -1,5 +1,5 @@
-//! HTTP for browsers and scrapers of this machine: what the admin port of a gateway and
-//! the pages of `tidegate serve` have in common.
+//! HTTP for browsers and scrapers of this machine: what the admin port of a gateway, the
+//! control of a link and the pages of `tidegate serve` have in common.
 //!
 //! Whoever may connect may ask. What a browser could be tricked into is refused: a request
 //! for another name, which a stranger's page had resolve to this machine. Answers are
@@ -10,6 +10,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 /// Connections at the same time: some scrapers and a few people.
@@ -43,9 +45,34 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-store"),
 ];
 
-/// Answers at `listener` for ever, each connection in a task of its own on the current
+/// Where connections come in.
+pub trait Door {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + 'static;
+
+    /// Waits for the next one.
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>>;
+}
+
+impl Door for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
+impl Door for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
+/// Answers at `door` for ever, each connection in a task of its own on the current
 /// [`LocalSet`](tokio::task::LocalSet).
-pub async fn serve<Answer, Answered, Content>(listener: TcpListener, answer: Answer)
+pub async fn serve<Answer, Answered, Content>(door: impl Door, answer: Answer)
 where
     Answer: Fn(Request<Incoming>) -> Answered + Clone + 'static,
     Answered: Future<Output = Response<Content>> + 'static,
@@ -55,7 +82,7 @@ where
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok(stream) = door.next().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };

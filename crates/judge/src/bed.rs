@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Bytes, Rate, registry};
-use tidegate_link::{Config, Link, Queue, Running, Status};
+use tidegate_link::{Config, Form, Link, Queue, Running, Status};
 use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::cell::{Cell, Shaper};
@@ -127,8 +127,8 @@ impl Bed {
             rate: UP,
             framing: Framing::RAW,
         };
-        let (inside, outside) = ("inside".into(), "outside".into());
-        let config = Config { inside, outside, down, up, memory: MEMORY, seed: SEED };
+        let form = Form::Between { inside: "inside".into(), outside: "outside".into() };
+        let config = Config { form, down, up, memory: MEMORY, seed: SEED };
         let open = move || Link::open(config).map_err(|error| Missing(error.to_string()));
         let link = middle.run(move || open().map(Link::start))??;
         let mut bed = Bed::join(cell, sender, provider, client, "access")?;

@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+mod carry;
 mod gateway;
 mod link;
 mod pages;
@@ -38,6 +39,7 @@ Examples:
   tidegate-judge gateway saturated-2          a gateway and its rivals, live and simulated
   tidegate-judge pages                        pages in a browser beside a user of everything
   tidegate-judge speed                        what a gateway and its rivals cost
+  tidegate-judge carry                        what a link carries, beside the kernel's bridge and tbf
   tidegate-judge log 10 90 1 > log.csv        the first log of a link of 10 Mbit/s at 90% load";
 
 /// The same transfers through Linux and through the simulator.
@@ -95,6 +97,8 @@ enum Task {
     Pages(pages::Arguments),
     /// Measures what Squid, HAProxy and Tidegate cost on the loopback interface.
     Speed(speed::Arguments),
+    /// Measures what a link in user space carries, beside the kernel's bridge and `tbf`.
+    Carry(carry::Arguments),
     /// Prints a log of transfers: start_s,size_bytes.
     Log {
         /// The link's rate in Mbit/s.
@@ -203,6 +207,7 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
         Task::Gateway(arguments) => gateway::gateway(&arguments)?,
         Task::Pages(arguments) => pages::pages(&arguments)?,
         Task::Speed(arguments) => speed::speed(&arguments)?,
+        Task::Carry(arguments) => carry::carry(&arguments)?,
         Task::Log { megabits, load, number } => {
             let rate = tidegate_core::Rate(megabits * 1_000_000);
             let transfers = workload::transfers(rate, f64::from(load) / 100.0, number);

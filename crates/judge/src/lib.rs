@@ -1,9 +1,11 @@
 //! The kernel as judge: the same transfers through Linux and through the simulator, and
-//! the same users behind real gateways ([`live`]), whose cost is measured too ([`speed`]).
+//! the same users behind real gateways ([`live`]), whose cost is measured too ([`speed`]), as
+//! is what a link in user space carries ([`carry`]).
 #![cfg(target_os = "linux")]
 
 pub mod agent;
 pub mod bed;
+pub mod carry;
 pub mod cell;
 pub mod figures;
 pub mod flow;

@@ -77,7 +77,12 @@ impl Bridge {
                 };
                 *counter += 1;
                 let size = Bytes(frame.len().saturating_sub(ETHERNET_HEADER) as u64);
-                return self.store(now, offload, frame, Packet::new(0, other_flow(frame), size));
+                return self.store(
+                    now,
+                    offload,
+                    frame,
+                    Packet::new(0, other_flow(ether_type(frame)), size),
+                );
             }
         };
         if offload.cut.is_none() {
@@ -202,17 +207,21 @@ impl Bridge {
 }
 
 /// What a discipline sees of a packet; its size is that of the IP packet.
-fn packet(headers: &Headers) -> Packet {
+pub(crate) fn packet(headers: &Headers) -> Packet {
     let Headers { flow, ip_length, dscp, ecn, tcp, .. } = *headers;
     Packet { dscp, ecn, tcp, ..Packet::new(0, flow, ip_length) }
 }
 
-/// The flow of frames that cannot be read, by their EtherType.
-fn other_flow(frame: &[u8]) -> FlowKey {
-    let kind = match frame.get(ETHERNET_HEADER - 2..ETHERNET_HEADER) {
+/// The flow of what cannot be read, by its EtherType.
+pub(crate) fn other_flow(ether_type: u16) -> FlowKey {
+    let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, ether_type));
+    FlowKey::new(nobody, nobody, NO_PROTOCOL)
+}
+
+/// Zero for a frame that ends before it.
+fn ether_type(frame: &[u8]) -> u16 {
+    match frame.get(ETHERNET_HEADER - 2..ETHERNET_HEADER) {
         Some(bytes) => u16::from_be_bytes([bytes[0], bytes[1]]),
         None => 0,
-    };
-    let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, kind));
-    FlowKey::new(nobody, nobody, NO_PROTOCOL)
+    }
 }

@@ -10,22 +10,28 @@
 //!   frames to send come out.
 //! - [`segment`] cuts the super-packets that Linux hands over into packets of the link,
 //!   because a queue of 64 kB pieces is no queue of packets.
-//! - `packet_socket` is the one place that talks to the kernel.
+//! - `packet_socket` takes frames from the kernel and gives them back.
+//! - [`nfqueue`] has a router hold its packets instead, and lets them go in our order.
+//! - [`priority`] has the threads that send go before others.
 //! - [`Link`] runs two lanes, each on a thread, until it is told to stop.
 
+mod between;
 mod books;
 pub mod bridge;
 mod frames;
 pub mod lane;
 mod link;
+pub mod nfqueue;
 pub mod offload;
 mod packet_socket;
+pub mod priority;
+mod router;
 pub mod segment;
 mod settings;
 mod status;
 mod worker;
 
-pub use link::{Change, ChangeError, Config, Link, Running};
+pub use link::{Change, ChangeError, Config, Form, Link, LinkError, Running};
 pub use packet_socket::OpenError;
 pub use settings::{Direction, Queue};
 pub use status::{

@@ -1,29 +1,29 @@
-//! A link at work: two interfaces, and a thread for each direction.
+//! A link at work: where packets come from, and a thread for each direction.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use tidegate_core::Bytes;
-use tidegate_core::Rate;
 use tidegate_core::buffer::Limit;
 use tidegate_core::framing::Framing;
 use tidegate_core::setting::SettingError;
+use tidegate_core::{Bytes, Rate};
 
+use crate::between::Between;
 use crate::bridge::Bridge;
-use crate::packet_socket::{OpenError, PacketSocket};
+use crate::nfqueue;
+use crate::packet_socket::{self, OpenError, PacketSocket};
+use crate::router::{self, Router};
 use crate::settings::{Direction, Queue};
 use crate::status::{QueueStatus, Second, Status};
-use crate::worker::{Bell, Clock, Failure, Order, Worker};
+use crate::worker::{Bell, Carrier, Clock, Failure, Order, Worker};
 
 /// What a link is told.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The interface on the users' side.
-    pub inside: String,
-    /// The interface on the provider's side.
-    pub outside: String,
+    /// Where it stands.
+    pub form: Form,
     /// The queue of what comes from the provider.
     pub down: Queue,
     /// The queue of what goes there.
@@ -34,62 +34,174 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// A link whose interfaces are open, and that carries nothing yet. Rights can be given up
-/// in this state.
+/// Where a link stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Between two interfaces, all of whose frames it carries.
+    Between {
+        /// The interface on the users' side.
+        inside: String,
+        /// The interface on the provider's side.
+        outside: String,
+    },
+    /// On a router, which goes on to do the routing: the kernel holds what passes one
+    /// interface, by [rules](crate::nfqueue::rules) that somebody sets for
+    /// [the numbers](Link::numbers).
+    Router {
+        /// The interface on the provider's side.
+        outside: String,
+        /// Whether packets pass when the link cannot keep up.
+        fail_open: bool,
+    },
+}
+
+impl Form {
+    /// How packets come to the link, in a word.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Form::Between { .. } => "packet",
+            Form::Router { .. } => "nfqueue",
+        }
+    }
+
+    /// The interface on the provider's side.
+    #[must_use]
+    pub fn outside(&self) -> &str {
+        let (Form::Between { outside, .. } | Form::Router { outside, .. }) = self;
+        outside
+    }
+
+    /// The interface on the users' side, if there is one.
+    #[must_use]
+    pub fn inside(&self) -> Option<&str> {
+        match self {
+            Form::Between { inside, .. } => Some(inside),
+            Form::Router { .. } => None,
+        }
+    }
+}
+
+/// A link that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// An interface cannot be opened.
+    #[error(transparent)]
+    Interface(#[from] OpenError),
+    /// A queue of the kernel cannot be opened.
+    #[error(transparent)]
+    Queue(#[from] nfqueue::OpenError),
+}
+
+/// A link whose sockets are open, and that carries nothing yet. Rights can be given up in
+/// this state.
 #[derive(Debug)]
 pub struct Link {
     config: Config,
-    inside: Arc<PacketSocket>,
-    outside: Arc<PacketSocket>,
+    sockets: Sockets,
 }
 
+/// For down and up.
+#[derive(Debug)]
+enum Sockets {
+    Between { inside: Arc<PacketSocket>, outside: Arc<PacketSocket> },
+    Router([(u16, nfqueue::Queue); 2]),
+}
+
+/// The first number of a queue of the kernel that is tried, and how many are.
+const FIRST_NUMBER: u16 = 4_780;
+const NUMBERS: u16 = 64;
+
 impl Link {
-    /// Opens the interfaces.
+    /// Opens the interfaces, or the queues of the kernel.
     ///
     /// # Errors
-    /// There is no such interface, it is not of Ethernet, or the right to open it is missing.
-    pub fn open(config: Config) -> Result<Link, OpenError> {
-        let inside = Arc::new(PacketSocket::open(&config.inside)?);
-        let outside = Arc::new(PacketSocket::open(&config.outside)?);
-        Ok(Link { config, inside, outside })
+    /// There is no such interface, it is not of Ethernet, the kernel does not hold packets,
+    /// or the right is missing.
+    pub fn open(config: Config) -> Result<Link, LinkError> {
+        let sockets = match &config.form {
+            Form::Between { inside, outside } => Sockets::Between {
+                inside: Arc::new(PacketSocket::open(inside)?),
+                outside: Arc::new(PacketSocket::open(outside)?),
+            },
+            Form::Router { outside, fail_open } => {
+                packet_socket::index(outside)?;
+                let open = |queue: &Queue| open_free(router::copied(queue), *fail_open);
+                Sockets::Router([open(&config.down)?, open(&config.up)?])
+            }
+        };
+        Ok(Link { config, sockets })
     }
 
-    /// Starts to carry frames.
+    /// The numbers of the kernel's queues for down and up, on a router.
+    #[must_use]
+    pub fn numbers(&self) -> Option<[u16; 2]> {
+        match &self.sockets {
+            Sockets::Between { .. } => None,
+            Sockets::Router(queues) => Some([queues[0].0, queues[1].0]),
+        }
+    }
+
+    /// Starts to carry packets.
     ///
     /// # Errors
     /// The system has no thread or descriptor left.
     pub fn start(self) -> io::Result<Running> {
-        let Link { config, inside, outside } = self;
+        let Link { config, sockets } = self;
+        let Config { form, down, up, memory, seed } = config;
+        let carriers: [Box<dyn Carrier>; 2] = match sockets {
+            Sockets::Between { inside, outside } => {
+                let bridge = |queue: &Queue| Bridge::new(queue.clone(), memory, seed);
+                let to_inside =
+                    Between::new(bridge(&down), Arc::clone(&outside), Arc::clone(&inside));
+                [Box::new(to_inside), Box::new(Between::new(bridge(&up), inside, outside))]
+            }
+            Sockets::Router([(_, from_outside), (_, to_outside)]) => {
+                let router = |held, queue: &Queue| {
+                    let interface = form.outside().to_owned();
+                    Box::new(Router::new(held, interface, queue.clone(), memory, seed))
+                };
+                [router(from_outside, &down), router(to_outside, &up)]
+            }
+        };
         let clock = Clock::new();
         let failure = Arc::new(Mutex::new(None));
-        let begin = |direction, queue: &Queue, from: &Arc<_>, to: &Arc<_>| {
+        let begin = |direction, carrier, queue| {
             let (orders, received) = mpsc::channel();
             let bell = Bell::new()?;
-            let worker = Worker {
-                bridge: Bridge::new(queue.clone(), config.memory, config.seed),
-                from: Arc::clone(from),
-                to: Arc::clone(to),
-                clock,
-                orders: received,
-                bell: bell.clone(),
-                failure: Arc::clone(&failure),
-            };
+            let failure = Arc::clone(&failure);
+            let worker = Worker { carrier, clock, orders: received, bell: bell.clone(), failure };
             let name = format!("tidegate-{direction}");
             let thread = thread::Builder::new().name(name).spawn(move || worker.run())?;
-            let queue = Mutex::new(queue.clone());
-            io::Result::Ok(Desk { orders, bell, queue, thread: Some(thread) })
+            io::Result::Ok(Desk { orders, bell, queue: Mutex::new(queue), thread: Some(thread) })
         };
-        let down = begin(Direction::Down, &config.down, &outside, &inside)?;
-        let up = begin(Direction::Up, &config.up, &inside, &outside)?;
-        let (inside, outside) = (config.inside, config.outside);
-        Ok(Running { inside, outside, clock, desks: [down, up], failure })
+        let [from_outside, to_outside] = carriers;
+        let down = begin(Direction::Down, from_outside, down)?;
+        let up = begin(Direction::Up, to_outside, up)?;
+        Ok(Running { form, clock, desks: [down, up], failure })
+    }
+}
+
+/// Opens a queue of the kernel whose number nobody uses.
+fn open_free(
+    copy_bytes: u32,
+    fail_open: bool,
+) -> Result<(u16, nfqueue::Queue), nfqueue::OpenError> {
+    /// More than any lane holds: what is lost is the lane's to decide.
+    const LONGEST: u32 = 100_000;
+    let mut number = FIRST_NUMBER;
+    loop {
+        let settings = nfqueue::Settings { number, copy_bytes, longest: LONGEST, fail_open };
+        match nfqueue::Queue::open(&settings) {
+            Err(nfqueue::OpenError::Taken { .. }) if number < FIRST_NUMBER + NUMBERS => number += 1,
+            opened => return opened.map(|queue| (number, queue)),
+        }
     }
 }
 
 /// A link that carries frames, until it is dropped.
 pub struct Running {
-    inside: String,
-    outside: String,
+    form: Form,
     clock: Clock,
     /// Down, then up.
     desks: [Desk; 2],
@@ -141,33 +253,33 @@ impl Running {
             let status = self.desk(direction).ask(Order::Status).unwrap_or_default();
             QueueStatus { direction: Some(direction), ..status }
         });
+        self.with_queues(queues.into())
+    }
+
+    fn with_queues(&self, queues: Vec<QueueStatus>) -> Status {
         Status {
-            form: "packet".into(),
-            inside: self.inside.clone(),
-            outside: self.outside.clone(),
+            form: self.form.name().into(),
+            inside: self.form.inside().map(Into::into),
+            outside: self.form.outside().into(),
             uptime_s: self.clock.now().as_seconds(),
-            queues: queues.into(),
+            queues,
         }
     }
 
     /// The whole seconds that ended after this one, at most ten minutes.
     #[must_use]
-    pub fn history(&self, direction: Direction, since_s: u64) -> Vec<Second> {
-        self.desk(direction).ask(|answer| Order::History(since_s, answer)).unwrap_or_default()
-    }
-
-    /// What a change would make of a queue, if it can be.
-    ///
-    /// # Errors
-    /// The discipline does not take it, or not while it runs.
-    pub fn with(&self, direction: Direction, change: &Change) -> Result<Queue, ChangeError> {
-        self.desk(direction).now().changed(change)
+    pub fn history(&self, since_s: u64) -> Vec<(Direction, Vec<Second>)> {
+        let of = |direction| {
+            let order = |answer| Order::History(since_s, answer);
+            (direction, self.desk(direction).ask(order).unwrap_or_default())
+        };
+        Direction::BOTH.map(of).into()
     }
 
     /// Changes a queue while it works: no packet is lost by that, and each keeps its place.
     ///
     /// # Errors
-    /// As [`Running::with`]; nothing has changed then.
+    /// The discipline does not take it, or not while it runs; nothing has changed then.
     pub fn change(&self, direction: Direction, change: &Change) -> Result<(), ChangeError> {
         let desk = self.desk(direction);
         let mut queue = desk.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,18 +299,12 @@ impl Running {
     /// Stops, and returns the last state. Packets that wait are lost.
     #[must_use]
     pub fn stop(mut self) -> Status {
-        let mut status = Status {
-            form: "packet".into(),
-            inside: self.inside.clone(),
-            outside: self.outside.clone(),
-            uptime_s: self.clock.now().as_seconds(),
-            queues: Vec::new(),
-        };
-        for (direction, desk) in Direction::BOTH.into_iter().zip(&mut self.desks) {
+        let ends = Direction::BOTH.into_iter().zip(&mut self.desks).map(|(direction, desk)| {
             let queue = desk.end().unwrap_or_default();
-            status.queues.push(QueueStatus { direction: Some(direction), ..queue });
-        }
-        status
+            QueueStatus { direction: Some(direction), ..queue }
+        });
+        let queues = ends.collect();
+        self.with_queues(queues)
     }
 }
 
@@ -209,10 +315,6 @@ impl Desk {
         self.orders.send(order(answer)).ok()?;
         self.bell.ring();
         answered.recv().ok()
-    }
-
-    fn now(&self) -> Queue {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn end(&mut self) -> Option<QueueStatus> {
@@ -229,16 +331,14 @@ impl Drop for Desk {
 }
 
 impl Queue {
-    /// This queue with a change.
     fn changed(&self, change: &Change) -> Result<Queue, ChangeError> {
-        let given: Vec<_> =
-            change.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let pairs = change.parameters.iter();
+        let given: Vec<_> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         Ok(Queue {
-            entry: self.entry,
-            settings: self.entry.change(&self.settings, &given)?,
             limit: change.limit.unwrap_or(self.limit),
             rate: change.rate.unwrap_or(self.rate),
             framing: change.framing.unwrap_or(self.framing),
+            ..self.with(&given)?
         })
     }
 }

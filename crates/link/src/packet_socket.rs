@@ -2,9 +2,9 @@
 //!
 //! The socket takes every frame that the interface receives, with the header of
 //! [`offload`](crate::offload) in front, and none that leaves it: otherwise a link would
-//! hear itself. Frames come and go in batches, one system call for each. This file is the
-//! only one with `unsafe` code: the kernel's structures hold pointers into buffers, which
-//! are all borrowed from [`Arrivals`] or from the caller for as long as a call takes.
+//! hear itself. Frames come and go in batches, one system call for each. The calls are
+//! `unsafe`: the kernel's structures hold pointers into buffers, which are all borrowed
+//! from [`Arrivals`] or from the caller for as long as a call takes.
 //!
 //! The interface is made promiscuous by the socket and stays so as long as the socket is
 //! open. So whatever ends the process leaves the interface as it was.
@@ -63,13 +63,7 @@ pub(crate) struct PacketSocket {
 
 impl PacketSocket {
     pub(crate) fn open(interface: &str) -> Result<PacketSocket, OpenError> {
-        let none = || OpenError::NoInterface(interface.into());
-        let name = CString::new(interface).map_err(|_| none())?;
-        // SAFETY: `name` is a string that ends with zero and outlives the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(none());
-        }
+        let (index, name) = index(interface)?;
         let opened = PacketSocket::with_index(index, name);
         opened.map_err(|reason| match reason.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => OpenError::NotPermitted(interface.into()),
@@ -225,6 +219,17 @@ impl PacketSocket {
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// The number by which the kernel knows an interface, and its name as the kernel takes it.
+pub(crate) fn index(interface: &str) -> Result<(u32, CString), OpenError> {
+    let none = || OpenError::NoInterface(interface.into());
+    let name = CString::new(interface).map_err(|_| none())?;
+    // SAFETY: `name` is a string that ends with zero and outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(none()),
+        index => Ok((index, name)),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::buffer::Limit;
 use tidegate_core::entry::Entry;
 use tidegate_core::framing::Framing;
-use tidegate_core::setting::Settings;
+use tidegate_core::setting::{SettingError, Settings};
 use tidegate_core::{Buffer, Rate};
 
 /// One of the two ways through a link.
@@ -59,5 +59,14 @@ impl Queue {
     #[must_use]
     pub fn buffer(&self) -> Buffer {
         self.limit.at(self.rate)
+    }
+    /// This queue with other values of its parameters, as in files; what is not given
+    /// stays.
+    ///
+    /// # Errors
+    /// As [`Entry::change`].
+    pub fn with(&self, given: &[(&str, &str)]) -> Result<Queue, SettingError> {
+        let settings = self.entry.change(&self.settings, given)?;
+        Ok(Queue { settings, ..self.clone() })
     }
 }

@@ -11,8 +11,8 @@ pub struct Status {
     /// How packets come to the link: `packet` between two interfaces, `nfqueue` as keeper
     /// of a router's queue.
     pub form: String,
-    /// The interface on the users' side.
-    pub inside: String,
+    /// The interface on the users' side; none on a router, which has its own.
+    pub inside: Option<String>,
     /// The interface on the provider's side.
     pub outside: String,
     /// The time since the start.

@@ -1,28 +1,19 @@
 //! The admin port of a running gateway, asked from here.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tidegate_gateway::{Status, Token, file};
 
+use crate::asked::{self, Answer};
 use crate::failure::Failure;
-
-/// How long a gateway may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
 
 /// The gateway that runs with a file.
 pub(super) struct Admin {
     address: SocketAddr,
     token: Option<Token>,
-}
-
-/// What it says to a request.
-pub(super) struct Answer {
-    status: u16,
-    body: String,
 }
 
 impl Admin {
@@ -74,19 +65,10 @@ impl Admin {
     }
 
     fn exchange(&self, line: &str) -> io::Result<Answer> {
-        let mut stream = TcpStream::connect_timeout(&self.address, ANSWER)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        let mut request = format!("{line} HTTP/1.0\r\nHost: {}\r\n", self.address);
-        if let Some(token) = &self.token {
-            request += &format!("Authorization: {}\r\n", token.authorization());
-        }
-        stream.write_all((request + "Content-Length: 0\r\n\r\n").as_bytes())?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
-        match head.split(' ').nth(1).and_then(|status| status.parse().ok()) {
-            Some(status) => Ok(Answer { status, body: body.into() }),
-            None => Err(io::Error::other("it does not answer as a gateway does")),
-        }
+        let mut stream = TcpStream::connect_timeout(&self.address, asked::PATIENCE)?;
+        stream.set_read_timeout(Some(asked::PATIENCE))?;
+        let token = self.token.as_ref().map(Token::authorization);
+        let token = token.map(|token| format!("Authorization: {token}\r\n")).unwrap_or_default();
+        asked::ask(&mut stream, line, &format!("Host: {}\r\n{token}", self.address), "")
     }
 }

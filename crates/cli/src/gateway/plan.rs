@@ -9,12 +9,13 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use tidegate_core::Rate;
 use tidegate_gateway::intercept::Quic;
-use tidegate_gateway::machine::{self, Finding, Kind};
+use tidegate_gateway::machine::{self, Finding};
 use tidegate_gateway::{Config, file, rules};
 
 use super::Outline;
 use crate::arguments::GatewayPlanArguments;
 use crate::failure::Failure;
+use crate::findings;
 use crate::output::{print, print_json, wrapped};
 
 #[derive(Serialize)]
@@ -77,15 +78,7 @@ impl Plan {
         if let Some(rules) = &self.rules {
             let _ = write!(text, "\nRules of nftables, until the gateway ends:\n\n{rules}");
         }
-        text.push_str("\nThis machine:\n");
-        for Finding { kind, text: what } in &self.findings {
-            let kind = match kind {
-                Kind::Fine => "fine",
-                Kind::Warning => "WARNING",
-                Kind::Problem => "PROBLEM",
-            };
-            let _ = write!(text, "  {kind:<8} {}", wrapped(what, "           ").trim_start());
-        }
+        text.push_str(&findings::text(&self.findings));
         text
     }
 }
@@ -162,10 +155,5 @@ pub(crate) fn plan(arguments: &GatewayPlanArguments) -> Result<(), Failure> {
     } else {
         print(&plan.text(&config))?;
     }
-    let problems = plan.findings.iter().filter(|finding| finding.kind == Kind::Problem).count();
-    match problems {
-        0 => Ok(()),
-        1 => Err(Failure::Other("the gateway would not start: there is a problem".into())),
-        _ => Err(Failure::Other(format!("the gateway would not start: {problems} problems"))),
-    }
+    findings::verdict(&plan.findings, "the gateway")
 }

@@ -5,9 +5,6 @@
 //! anew: what it has then is what happened.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
-use std::thread::sleep;
-use std::time::Duration;
 
 use serde::Serialize;
 use tidegate_core::Rate;
@@ -16,10 +13,7 @@ use tidegate_gateway::{ClassStatus, Status, UserStatus};
 use super::admin::Admin;
 use crate::arguments::GatewayTopArguments;
 use crate::failure::Failure;
-use crate::output::print;
-
-/// Clears the screen, and what was scrolled away of it stays.
-const CLEAR: &str = "\x1b[H\x1b[2J";
+use crate::moments;
 
 /// What happened between two states.
 #[derive(Debug, PartialEq, Serialize)]
@@ -159,25 +153,9 @@ impl Moment {
 }
 
 pub(crate) fn top(arguments: &GatewayTopArguments) -> Result<(), Failure> {
-    let is_screen = io::stdout().is_terminal() && !arguments.json;
     let admin = Admin::of(&arguments.file)?;
-    let mut before = admin.status()?;
-    let mut left = arguments.times;
-    while left != Some(0) {
-        sleep(Duration::from_nanos(arguments.every.0));
-        let after = admin.status()?;
-        let moment = Moment::between(&before, &after);
-        if arguments.json {
-            let line = serde_json::to_string(&moment);
-            let line = line.map_err(|reason| Failure::Other(reason.to_string()))?;
-            print(&format!("{line}\n"))?;
-        } else {
-            print(&format!("{}{}", if is_screen { CLEAR } else { "" }, moment.text()))?;
-        }
-        before = after;
-        left = left.map(|left| left - 1);
-    }
-    Ok(())
+    let GatewayTopArguments { every, times, json, .. } = *arguments;
+    moments::show(every, times, json, || admin.status(), Moment::between, Moment::text)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod curves;
 mod daemon;
 mod gateway;
 mod gateways;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(unix)]
 mod measured;
 mod packaging;

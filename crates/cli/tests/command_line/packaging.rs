@@ -89,29 +89,46 @@ fn analyze(bench: &Bench, arguments: &[&str]) -> Option<(bool, String)> {
     Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
 }
 
-#[test]
-fn the_unit_is_correct_and_exposes_little_with_and_without_interception() {
-    let bench = Bench::new("packaging-unit");
-    let unit = "tidegate-gateway.service";
+/// Holds a unit of systemd, without and with a drop-in, to these exposures as
+/// `systemd-analyze security` of systemd 252 sums them up; the pages have the exact figures.
+fn exposes_little(bench: &Bench, unit: &str, drop_in: &str, most: [&str; 2]) {
+    let installed = |text: &str| text.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate"));
     let text = read(&packaging("systemd").join(unit));
     // It has to be there, and is not yet installed.
-    bench.write(unit, &text.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate")));
-    // `systemd-analyze security` of systemd 252; the page has the exact figures.
-    for (intercepts, most) in [(false, "13"), (true, "18")] {
-        if intercepts {
+    bench.write(unit, &installed(&text));
+    for (is_more, most) in [(false, most[0]), (true, most[1])] {
+        if is_more {
             fs::create_dir_all(bench.0.join(format!("{unit}.d"))).unwrap();
-            let drop_in = read(&packaging("systemd/intercept.conf"));
-            let drop_in = drop_in.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate"));
-            bench.write(&format!("{unit}.d/intercept.conf"), &drop_in);
+            let text = read(&packaging("systemd").join(drop_in));
+            bench.write(&format!("{unit}.d/{drop_in}"), &installed(&text));
         }
         let path = format!("./{unit}");
-        let Some((works, said)) = analyze(&bench, &["verify", "--man=no", &path]) else { return };
+        let Some((works, said)) = analyze(bench, &["verify", "--man=no", &path]) else { return };
         // It also complains about other units of the machine.
         let about_it: Vec<_> = said.lines().filter(|line| line.contains("tidegate")).collect();
         assert!(works && about_it.is_empty(), "{said}");
         let threshold = format!("--threshold={most}");
         let arguments = ["security", "--offline=true", "--no-pager", &threshold, &path];
-        let Some((works, said)) = analyze(&bench, &arguments) else { return };
+        let Some((works, said)) = analyze(bench, &arguments) else { return };
         assert!(works, "{said}");
     }
+}
+
+#[test]
+fn the_units_are_correct_and_expose_little_with_and_without_more_rights() {
+    let bench = Bench::new("packaging-unit");
+    exposes_little(&bench, "tidegate-gateway.service", "intercept.conf", ["13", "18"]);
+    exposes_little(&bench, "tidegate-link@.service", "fail-open.conf", ["20", "22"]);
+}
+
+#[test]
+fn the_example_of_a_link_is_understood() {
+    let bench = Bench::new("packaging-link");
+    let path = packaging("systemd/link.conf");
+    let plan = "link plan $INSIDE $OUTSIDE --down $DOWN --up $UP --fail $FAIL $OPTIONS --json";
+    let program = env!("CARGO_BIN_EXE_tidegate");
+    let script = format!(". {}; {program} {plan}", path.display());
+    let output = Command::new("sh").args(["-c", &script]).current_dir(&bench.0).output().unwrap();
+    let plan = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!((&plan["inside"], &plan["down"]["rate_bps"]), (&"lan0".into(), &47_000_000.into()));
 }

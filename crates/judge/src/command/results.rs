@@ -1,4 +1,4 @@
-//! What the commands that measure gateways have in common: the program under test, and
+//! What the commands that measure live forms have in common: the program under test, and
 //! where the figures go.
 
 use std::fs;
@@ -16,6 +16,13 @@ pub(crate) struct Results {
     /// The program `tidegate`; without it, the one beside this program.
     #[arg(long, value_name = "FILE")]
     tidegate: Option<PathBuf>,
+    #[command(flatten)]
+    figures: Figures,
+}
+
+/// Where the figures go.
+#[derive(Args)]
+pub(crate) struct Figures {
     /// Also writes the table and all figures as JSON into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -40,6 +47,13 @@ impl Results {
         )))
     }
 
+    /// Prints and writes what was found: see [`Figures::show`].
+    pub(crate) fn show(&self, name: &str, report: &impl Serialize, table: &str) -> io::Result<()> {
+        self.figures.show(name, report, table)
+    }
+}
+
+impl Figures {
     /// Prints and writes what was found; `name` is that of the JSON file.
     pub(crate) fn show(&self, name: &str, report: &impl Serialize, table: &str) -> io::Result<()> {
         let json = serde_json::to_string_pretty(report)? + "\n";

@@ -1,9 +1,10 @@
-//! The rights that a gateway keeps while it serves.
+//! The rights that a gateway or a link keeps while it serves.
 //!
 //! Root may open its sockets, but nobody should read what strangers send with root's
-//! rights. So once they are open, everything goes but what `--rules` needs,
-//! `CAP_NET_ADMIN`, and what the relay of QUIC needs, `CAP_NET_BIND_SERVICE` as well. What is
-//! left is ambient, so that `nft` and `ip` have it and nothing else. No program that is started from then on can have more. An ordinary user has
+//! rights. So once they are open, everything goes but what is needed later: of a gateway
+//! `CAP_NET_ADMIN` for `--rules`, and `CAP_NET_BIND_SERVICE` as well for the relay of QUIC;
+//! of a link nothing. What is left is ambient, so that `nft` and `ip` have it and nothing
+//! else. No program that is started from then on can have more. An ordinary user has
 //! nothing to lose, and loses nothing.
 //!
 //! The kernel gives rights to threads, and new threads have those of the one that starts
@@ -16,12 +17,9 @@ use rustix::thread::{
     configure_capability_in_ambient_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
 
-use tidegate_gateway::Config;
-use tidegate_gateway::intercept::Quic;
-
 use crate::failure::Failure;
 
-/// The user that a gateway is to become.
+/// The user that a gateway or a link is to become.
 pub(crate) fn user(name: &str) -> Result<User, Failure> {
     let expected = "the name of a user of this machine, such as 'nobody'";
     let user = User::from_name(name)
@@ -35,17 +33,6 @@ pub(crate) fn user(name: &str) -> Result<User, Failure> {
     Err(Failure::Input(format!("{found}; start it as '{name}' without it, or with sudo")))
 }
 
-/// What a gateway cannot do without while it serves.
-pub(crate) fn needed(config: &Config, has_rules: bool) -> CapabilitySet {
-    let mut needed = CapabilitySet::empty();
-    needed.set(CapabilitySet::NET_ADMIN, has_rules);
-    if config.intercept.as_ref().is_some_and(|intercept| intercept.quic == Quic::Relay) {
-        // It answers with the addresses and ports of servers.
-        needed |= CapabilitySet::NET_ADMIN | CapabilitySet::NET_BIND_SERVICE;
-    }
-    needed
-}
-
 /// Becomes this user, if it is to be one, and gives up all rights but those that are
 /// needed.
 pub(crate) fn give_up(user: Option<&User>, needed: CapabilitySet) -> Result<(), Failure> {
@@ -54,9 +41,13 @@ pub(crate) fn give_up(user: Option<&User>, needed: CapabilitySet) -> Result<(), 
     if let Some(user) = user.filter(|user| user.uid != unistd::geteuid()) {
         become_user(user).map_err(failed)?;
     }
-    let keep = needed & capabilities(None).map_err(failed_too)?.permitted;
+    let now = capabilities(None).map_err(failed_too)?;
+    let keep = needed & now.permitted;
     let kept = CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
-    set_capabilities(None, kept).map_err(failed_too)?;
+    // A service manager that gives no more than is needed may forbid the call.
+    if kept != now {
+        set_capabilities(None, kept).map_err(failed_too)?;
+    }
     clear_ambient_capability_set().map_err(failed_too)?;
     for capability in keep.iter() {
         configure_capability_in_ambient_set(capability, true).map_err(failed_too)?;

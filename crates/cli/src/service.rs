@@ -1,25 +1,23 @@
 //! What a service manager is told: systemd's notifications (sd_notify(3)).
 //!
 //! Where nobody asks for them, in an ordinary shell for example, nothing happens. The
-//! watchdog is fed from the thread that serves, and only while the scheduler hears what the
-//! link carries: a gateway that is stuck is started anew.
+//! watchdog is fed from the thread that serves, and only while a count goes on that stands
+//! still in a program that is stuck: that is started anew.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tidegate_core::Rate;
-use tidegate_gateway::{Control, Status};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How often it says what it does.
 const STATUS_EVERY: Duration = Duration::from_secs(10);
 
-/// Clients are served from now on, and the settings are those of the file.
-pub(crate) fn ready(control: &Control) {
-    tell(&[NotifyState::Ready, NotifyState::Status(&text(&control.status()))]);
+/// It serves from now on, with its settings, as `status` says.
+pub(crate) fn ready(status: &str) {
+    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// The file is read again, until it is [`ready`].
+/// The settings are read again, until it is [`ready`].
 pub(crate) fn reloading() {
     let Ok(now) = NotifyState::monotonic_usec_now() else { return };
     tell(&[NotifyState::Reloading, now]);
@@ -30,8 +28,9 @@ pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
-/// Says for ever that it works, as often as the service manager wants to hear it.
-pub(crate) async fn watch(control: &Control) {
+/// Says for ever what it does and, while the `count` of what it does goes on, that it works,
+/// as often as the service manager wants to hear it.
+pub(crate) async fn watch(status: impl Fn() -> String, count: impl Fn() -> u64) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return std::future::pending().await;
     }
@@ -43,25 +42,14 @@ pub(crate) async fn watch(control: &Control) {
     let mut heard = None;
     loop {
         ticks.tick().await;
-        let status = text(&control.status());
+        let status = status();
         let mut states = vec![NotifyState::Status(&status)];
-        if watchdog.is_some() && heard.replace(control.reports()) != Some(control.reports()) {
+        let now = count();
+        if watchdog.is_some() && heard.replace(now) != Some(now) {
             states.push(NotifyState::Watchdog);
         }
         tell(&states);
     }
-}
-
-fn text(status: &Status) -> String {
-    format!(
-        "{} on {}: {} connections, {} in line, {} outstanding, {} tunnels",
-        status.scheduler,
-        Rate(status.rate_bps),
-        status.connections,
-        status.waiting,
-        status.outstanding,
-        status.tunnels
-    )
 }
 
 /// A service manager that does not listen is no reason to stop.

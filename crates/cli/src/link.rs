@@ -1,0 +1,129 @@
+//! `tidegate link`: the live link between two network interfaces.
+//!
+//! `run` starts one and answers for it; the other commands ask it by its [`socket`].
+
+mod bridge;
+mod bypass;
+mod changes;
+mod client;
+mod control;
+mod machine;
+mod metrics;
+mod plan;
+mod rules;
+mod run;
+mod socket;
+mod state;
+mod text;
+mod top;
+
+use std::fmt::Write as _;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use self::bridge::Bridge;
+use self::client::Client;
+use crate::arguments::{LinkDirection, LinkSetArguments, LinkStatusArguments, LinkStopArguments};
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+pub(crate) use bypass::bypass;
+pub(crate) use plan::plan;
+pub(crate) use run::run;
+pub(crate) use top::top;
+
+/// How long a link may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn status(arguments: &LinkStatusArguments) -> Result<(), Failure> {
+    let state = Client::of(arguments.name.as_deref())?.state()?;
+    if arguments.json { print_json(&state) } else { print(&text::text(&state)) }
+}
+
+pub(crate) fn set(arguments: &LinkSetArguments) -> Result<(), Failure> {
+    let settings = settings(arguments)?;
+    let answer = Client::of(arguments.name.as_deref())?.set(&settings)?;
+    if arguments.json {
+        return print_json(&answer);
+    }
+    let mut text = String::new();
+    for change in answer["changes"].as_array().into_iter().flatten() {
+        let word = |key: &str| change[key].as_str().unwrap_or_default();
+        let _ = writeln!(text, "{}: {}, before {}", word("key"), word("after"), word("before"));
+    }
+    print(if text.is_empty() { "nothing differs\n" } else { &text })
+}
+
+/// The arguments as the JSON that a link takes.
+fn settings(arguments: &LinkSetArguments) -> Result<Value, Failure> {
+    let LinkSetArguments { down, up, buffer, framing, parameters, direction, .. } = arguments;
+    let mut common = Map::new();
+    common.extend(buffer.map(|it| ("buffer".into(), it.to_string().into())));
+    common.extend(framing.map(|it| ("framing".into(), it.to_string().into())));
+    if !parameters.is_empty() {
+        let all = parameters.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        common.insert("parameters".into(), Value::Object(all.collect()));
+    }
+    if direction.is_some() && common.is_empty() {
+        let expected = "expected --buffer, --framing or --parameter with it";
+        return Err(Failure::Input(format!("found --direction alone, {expected}")));
+    }
+    let mut settings = Map::new();
+    for (of_it, rate) in [(LinkDirection::Down, down), (LinkDirection::Up, up)] {
+        let mut table = match direction {
+            Some(only) if *only != of_it => Map::new(),
+            _ => common.clone(),
+        };
+        table.extend(rate.map(|rate| ("rate".into(), rate.to_string().into())));
+        if !table.is_empty() {
+            let name = if of_it == LinkDirection::Down { "down" } else { "up" };
+            settings.insert(name.into(), Value::Object(table));
+        }
+    }
+    if settings.is_empty() {
+        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
+        return Err(Failure::Input(format!("found nothing to set, {expected}")));
+    }
+    Ok(json!(settings))
+}
+
+pub(crate) fn stop(arguments: &LinkStopArguments) -> Result<(), Failure> {
+    let named = arguments.name.as_deref();
+    let client = Client::of(named);
+    let running = client.as_ref().is_ok_and(Client::runs);
+    // Without a link, what a dead one has left.
+    if !running {
+        let bridges = Bridge::all().into_iter();
+        let bridges: Vec<_> =
+            bridges.filter(|it| named.is_none_or(|name| name == it.link())).collect();
+        let left = rules::left().into_iter();
+        let left: Vec<_> = left.filter(|it| named.is_none_or(|name| name == it)).collect();
+        if bridges.is_empty() && left.is_empty() {
+            return client?.stop();
+        }
+        for bridge in bridges {
+            let failed = |reason| Failure::Other(format!("the bridge {}: {reason}", bridge.name));
+            bridge.remove().map_err(failed)?;
+            print(&format!("took the bridge {} of '{}' away\n", bridge.name, bridge.link()))?;
+        }
+        for link in left {
+            let failed = |reason| Failure::Other(format!("the rules of '{link}': {reason}"));
+            rules::remove(&link).map_err(failed)?;
+            print(&format!("took the rules of '{link}' away\n"))?;
+        }
+        return Ok(());
+    }
+    let client = client?;
+    client.stop()?;
+    let since = Instant::now();
+    while client.runs() {
+        if since.elapsed() > PATIENCE {
+            return Err(Failure::Other(format!("the link '{}' does not end", client.name)));
+        }
+        sleep(Duration::from_millis(20));
+    }
+    client.forget();
+    print(&format!("the link '{}' has ended\n", client.name))
+}

@@ -157,6 +157,13 @@ fn epoll() -> io::Result<Epoll> {
     Ok(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)
 }
 
+/// Hears no more of a connection that is about to be closed. To close it does not suffice:
+/// a program that another thread is about to start has it open, too, until it begins, and
+/// may wait for the very processor on which this thread is told of the connection without end.
+fn forget(epoll: &Epoll, stream: &TcpStream) -> io::Result<()> {
+    Ok(epoll.delete(stream)?)
+}
+
 /// A connection at the sink.
 struct Incoming {
     stream: TcpStream,
@@ -246,7 +253,10 @@ pub fn sink(address: SocketAddrV4, out: impl Write) -> io::Result<()> {
                     match connection.read(&mut chunk) {
                         Ok(Some(at)) => writeln!(out, "{}", Event::Done(connection.number, at))?,
                         Ok(None) => {}
-                        Err(()) => drop(open.remove(&key)),
+                        Err(()) => {
+                            forget(&epoll, &connection.stream)?;
+                            open.remove(&key);
+                        }
                     }
                 }
             }
@@ -375,7 +385,10 @@ pub fn send(order: &Order, out: impl Write) -> io::Result<()> {
         let count = wait(&epoll, wake - now, &mut ready)?;
         for event in &ready[..count] {
             let key = event.data();
-            if open.get_mut(&key).is_some_and(|connection| !connection.write(&mut chunk)) {
+            if let Some(connection) = open.get_mut(&key)
+                && !connection.write(&mut chunk)
+            {
+                forget(&epoll, &connection.stream)?;
                 open.remove(&key);
             }
         }

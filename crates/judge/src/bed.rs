@@ -163,8 +163,8 @@ impl Bed {
         }
         sender.words("ip", "route add default dev path")?;
         client.words("ip", "route add default via 192.0.2.1")?;
-        // Only now: while another bed is set up, writing a setting may wait for a lock of
-        // the kernel without sleeping, and its owner would never run.
+        // Only now: what is set up takes no part in the measurement, and should not keep
+        // another bed's packets waiting.
         for host in [&sender, &provider, &client] {
             host.run(hurry);
         }

@@ -64,7 +64,7 @@ fn index(kept: &Kept, cells: &[Compared]) -> String {
     let load = link.map_or(0, |cell| cell.load_percent);
     let mut page = format!(
         "# The papers on a live link\n\n\
-         The disciplines of EFD and LAS, and their rivals, run in [the live link](../architecture.md) between \
+         The disciplines of EFD and LAS, and their rivals, run in [the live link](../link.md) between \
          two real interfaces. Linux's own senders and receivers use it, with Reno and CUBIC, and the simulator \
          is given the very same transfers.\n\n\
          ```text\n\
@@ -128,7 +128,7 @@ fn health(kept: &Kept) -> String {
     let sent: u64 = all().map(|it| it.sent_packets).sum();
     format!(
         "\n## The bed\n\n\
-         Everything ran in real time, four beds at once on a machine that did other things, too. All threads that \
+         Everything ran in real time, several beds at once on a machine that did other things, too. All threads that \
          touch packets had the priority of real time. The path knows how late it was with each packet: over {logs} logs, \
          the median of a log was {median} µs (at worst {worst_median}), the 99th percentile {p99} µs (at worst \
          {worst_p99}), and the latest packet of a log {:.1} ms (at worst {:.1}). The live link sent {:.1} million \
@@ -150,7 +150,8 @@ fn controllers(cells: &[Compared]) -> Vec<&'static str> {
 fn by_size(controller: &str, cells: &[Compared], live: &[Row]) -> String {
     let mut page = format!(
         "\n## Response times by size, {controller}\n\n\
-         Means in ms with their 95% intervals over logs; above live, below the simulator's.\n\n| |"
+         Means in ms; above live, below the simulator's. The 95% intervals are over logs, which differ: both sides \
+         of a field rise and fall together, and the ratios further down are log by log.\n\n| |"
     );
     let names = || CLASSES.iter().map(|(_, name)| name);
     names().for_each(|name| page += &format!(" {name} |"));

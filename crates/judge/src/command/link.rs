@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,8 +34,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", default_value = "")]
     cells: String,
     /// The number of logs for each cell.
-    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     logs: u64,
+    /// The number of the first log.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    first: u64,
     /// How many beds run at once.
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     beds: usize,
@@ -67,10 +71,10 @@ const STALL_US: u32 = 50_000;
 const TRIALS: u32 = 3;
 
 /// Everything whose name begins with `start`.
-fn jobs(start: &str, logs: u64) -> Vec<Job> {
+fn jobs(start: &str, logs: RangeInclusive<u64>) -> Vec<Job> {
     let cells: Vec<Cell> =
         papers_cells().into_iter().filter(|cell| cell.to_string().starts_with(start)).collect();
-    let of_cells = (1..=logs).flat_map(|log| cells.iter().map(move |cell| Job::Log(*cell, log)));
+    let of_cells = logs.flat_map(|log| cells.iter().map(move |cell| Job::Log(*cell, log)));
     let promised =
         DISCIPLINES.into_iter().filter(|name| format!("promises-{name}").starts_with(start));
     let promised: Vec<_> = promised.collect();
@@ -81,7 +85,8 @@ fn jobs(start: &str, logs: u64) -> Vec<Job> {
 
 pub(crate) fn link(arguments: &Arguments) -> Result<(), BedError> {
     let mut kept = Kept::renew(&arguments.out, BED, manifest()?)?;
-    let jobs = jobs(&arguments.cells, arguments.logs);
+    let logs = arguments.first..=(arguments.first + arguments.logs).saturating_sub(1);
+    let jobs = jobs(&arguments.cells, logs);
     let next = AtomicUsize::new(0);
     let (found, finds) = mpsc::channel();
     thread::scope(|scope| {

@@ -315,12 +315,12 @@ fn promised(kept: &Kept) -> String {
         page,
         "\nA packet is late if it is not on the wire within what was promised, or lost. A delay is from the sender \
          to the receiver, less the path's 20 ms, and with the time that the packet takes at 10 Mbit/s. It includes \
-         how late the bed was; the last column but one is what the link itself says, from the arrival of a packet until it \
-         was handed over. Under `deadlines`, at most {}% of a stream may be late: that was stated before the first \
+         how late the bed was; 'longest in the queue' is what the link itself says of packets with a promise, from the arrival of one \
+         until it was handed over, and 'the bed was late' what the path says of its latest packet. Under `deadlines`, at most {}% of a stream may be late: that was stated before the first \
          measurement, for what the bed is late.\n\n\
          | discipline | stream | late, each run | simulated | median | p99 | longest | simulated | longest in the queue | \
-         downloads | verdict |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+         the bed was late | downloads | verdict |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         MOST_LATE * 100.0,
     );
     for discipline in DISCIPLINES {
@@ -345,7 +345,7 @@ fn promised(kept: &Kept) -> String {
             };
             let _ = writeln!(
                 page,
-                "| `{discipline}` | {} | {} | {} | {:.1} ms | {:.1} ms | {:.1} ms | {:.1} ms | {} | {rest:.2} Mbit/s | {verdict} |",
+                "| `{discipline}` | {} | {} | {} | {:.1} ms | {:.1} ms | {:.1} ms | {:.1} ms | {} | {:.1} ms | {rest:.2} Mbit/s | {verdict} |",
                 stream.name,
                 late.join(", "),
                 percent(predicted.late_share),
@@ -354,6 +354,7 @@ fn promised(kept: &Kept) -> String {
                 worst(|run| run.max_ms),
                 predicted.max_ms,
                 queued.map_or(String::new(), |ms| format!("{ms:.1} ms")),
+                worst(|run| run.bed_late_ms),
             );
         }
     }

@@ -24,6 +24,7 @@ use tidegate_core::contract::Contracts;
 use tidegate_core::entry::Entry;
 use tidegate_core::framing::Framing;
 use tidegate_core::residual::Residual;
+use tidegate_core::setting::Kind;
 use tidegate_core::{Bytes, Rate, Span, registry};
 use tidegate_link::Queue;
 use tidegate_sim::metrics::Recorder;
@@ -128,7 +129,8 @@ pub fn residual() -> Residual {
 fn choice(name: &str, selector: impl Fn(&Stream) -> String) -> DisciplineChoice {
     let entry: &'static Entry = registry::find(name).expect("it is in the registry");
     let flows = contracts(cell().link.rate, selector);
-    let takes_them = entry.parameters.iter().any(|parameter| parameter.name == "flows");
+    let takes_them =
+        entry.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Contracts));
     let given: &[_] = if takes_them { &[("flows", flows.as_str())] } else { &[] };
     let settings = entry.settings(given).expect("the promises are right");
     DisciplineChoice { settings, ..DisciplineChoice::with_defaults(entry) }
@@ -158,6 +160,8 @@ pub struct Outcome {
     /// The longest that the link had a packet with a promise in its queue, as it says
     /// itself; none if it knows of no promise.
     pub queued_max_ms: Option<f64>,
+    /// How late the path was with its latest packet: the bed's own fault.
+    pub bed_late_ms: f64,
     /// What the link carried beside the streams, with headers.
     pub rest_mbps: f64,
 }
@@ -231,6 +235,7 @@ pub fn measure(discipline: &str, run: u64) -> Result<Vec<Outcome>, BedError> {
     // Whatever still waits in a full queue has arrived by now.
     over.store(true, Ordering::Relaxed);
     std::fs::remove_file(&path)?;
+    let bed_late_ms = rounded(f64::from(bed.late_us().into_iter().max().unwrap_or_default()) / 1e3);
     let levels = bed.status().expect("there is a link").queues[0].levels.clone();
     let queued_max_ms =
         levels.iter().find(|level| level.name == "real time").map(|level| level.delay.max_ms);
@@ -260,6 +265,7 @@ pub fn measure(discipline: &str, run: u64) -> Result<Vec<Outcome>, BedError> {
             p99_ms: at(0.99),
             max_ms: at(1.0),
             queued_max_ms: queued_max_ms.map(rounded),
+            bed_late_ms,
             rest_mbps,
         }
     });

@@ -154,7 +154,18 @@ pub(crate) fn page(kept: &Path, out: &Path) -> io::Result<()> {
 /// Does what a job says, and condenses what came of it.
 fn measure(job: &Job) -> Result<Find, BedError> {
     match *job {
-        Job::Promises(discipline, run) => promises::measure(discipline, run).map(Find::Promises),
+        Job::Promises(discipline, run) => {
+            let mut trial = 1;
+            loop {
+                let outcomes = promises::measure(discipline, run)?;
+                let late_ms = outcomes[0].bed_late_ms;
+                if late_ms * 1e3 < f64::from(STALL_US) || trial == TRIALS {
+                    return Ok(Find::Promises(outcomes));
+                }
+                eprintln!("promises under {discipline}, run {run}: a stall of {late_ms} ms");
+                trial += 1;
+            }
+        }
         Job::Log(cell, number) => {
             let log = workload::transfers(cell.link.rate, cell.load(), number);
             let name = cell.to_string();

@@ -62,36 +62,46 @@ enum Find {
     Promises(Vec<Outcome>),
 }
 
-/// How often promises are tried.
+/// How often promises are tried, and how many beds do that at once: they are about the
+/// latest packet, and five beds keep each other waiting now and then.
 const RUNS: u64 = 3;
+const BEDS_OF_PROMISES: usize = 2;
 
 /// The machine has stalled if the path is that late with a packet: the log is measured
 /// again, whatever its figures are, at most so often.
 const STALL_US: u32 = 50_000;
 const TRIALS: u32 = 3;
 
-/// Everything whose name begins with `start`.
-fn jobs(start: &str, logs: RangeInclusive<u64>) -> Vec<Job> {
+/// The logs of cells whose names begin with `start`.
+fn logs(start: &str, logs: RangeInclusive<u64>) -> Vec<Job> {
     let cells: Vec<Cell> =
         papers_cells().into_iter().filter(|cell| cell.to_string().starts_with(start)).collect();
-    let of_cells = logs.flat_map(|log| cells.iter().map(move |cell| Job::Log(*cell, log)));
+    logs.flat_map(|log| cells.iter().map(move |cell| Job::Log(*cell, log))).collect()
+}
+
+/// The promises whose names begin with `start`.
+fn promised(start: &str) -> Vec<Job> {
     let promised =
         DISCIPLINES.into_iter().filter(|name| format!("promises-{name}").starts_with(start));
     let promised: Vec<_> = promised.collect();
-    let of_promises =
-        (1..=RUNS).flat_map(|run| promised.iter().map(move |name| Job::Promises(name, run)));
-    of_cells.chain(of_promises).collect()
+    (1..=RUNS).flat_map(|run| promised.iter().map(move |name| Job::Promises(name, run))).collect()
 }
 
 pub(crate) fn link(arguments: &Arguments) -> Result<(), BedError> {
     let mut kept = Kept::renew(&arguments.out, BED, manifest()?)?;
-    let logs = arguments.first..=(arguments.first + arguments.logs).saturating_sub(1);
-    let jobs = jobs(&arguments.cells, logs);
+    let Arguments { cells, logs: count, first, beds, .. } = arguments;
+    let logs = logs(cells, *first..=(first + count).saturating_sub(1));
+    let outcome = run(&mut kept, &logs, *beds);
+    outcome.and_then(|()| run(&mut kept, &promised(cells), BEDS_OF_PROMISES.min(*beds)))
+}
+
+/// Does these jobs on so many beds at once, and keeps what came of each.
+fn run(kept: &mut Kept, jobs: &[Job], beds: usize) -> Result<(), BedError> {
     let next = AtomicUsize::new(0);
     let (found, finds) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..arguments.beds {
-            let (found, jobs, next) = (found.clone(), &jobs, &next);
+        for _ in 0..beds {
+            let (found, next) = (found.clone(), &next);
             scope.spawn(move || {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let begun = Instant::now();

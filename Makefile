@@ -3,7 +3,7 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines live-bed live-pages clean compiler
+.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines link-cells link-page live-bed live-pages clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -20,6 +20,8 @@ help:
 	@echo 'make kernel-guest   measure Linux in a QEMU guest again (an hour of one core)'
 	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'
 	@echo 'make kernel-page    compare the simulator with what was measured of Linux (a minute)'
+	@echo 'make link-cells   measure the papers on the live link of this machine again (twenty minutes, as root)'
+	@echo 'make link-page    compare the simulator with what was measured of the live link (a minute)'
 	@echo 'make kernel-lines   type the lines of verdicts into Linux, in a QEMU guest (a minute)'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
 	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'
@@ -88,6 +90,14 @@ pages: compiler
 # For some cells only: make kernel-guest ARGUMENTS='--cells fq_codel --json'
 kernel-guest kernel-native kernel-page: compiler
 	cargo run --release --locked --package tidegate-judge -- $(@:kernel-%=%) $(ARGUMENTS)
+
+# For some cells only: make link-cells ARGUMENTS='--cells link-efd'
+link-cells: compiler
+	@tools/require.sh network || true
+	cargo run --release --locked --package tidegate-judge -- link $(ARGUMENTS)
+
+link-page: compiler
+	cargo run --release --locked --package tidegate-judge -- link-page $(ARGUMENTS)
 
 kernel-lines: compiler
 	tools/check-lines.sh

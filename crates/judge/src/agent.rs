@@ -128,7 +128,7 @@ impl FromStr for Event {
 }
 
 /// Microseconds on the monotonic clock.
-fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
     now.tv_sec() * 1_000_000 + now.tv_nsec() / 1000
 }
@@ -155,6 +155,13 @@ fn epoll() -> io::Result<Epoll> {
     // Timers of this thread are then exact; by default they may be 50 us late.
     prctl::set_timerslack(1)?;
     Ok(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)
+}
+
+/// Hears no more of a connection that is about to be closed. To close it does not suffice:
+/// a program that another thread is about to start has it open, too, until it begins, and
+/// may wait for the very processor on which this thread is told of the connection without end.
+fn forget(epoll: &Epoll, stream: &TcpStream) -> io::Result<()> {
+    Ok(epoll.delete(stream)?)
 }
 
 /// A connection at the sink.
@@ -246,7 +253,10 @@ pub fn sink(address: SocketAddrV4, out: impl Write) -> io::Result<()> {
                     match connection.read(&mut chunk) {
                         Ok(Some(at)) => writeln!(out, "{}", Event::Done(connection.number, at))?,
                         Ok(None) => {}
-                        Err(()) => drop(open.remove(&key)),
+                        Err(()) => {
+                            forget(&epoll, &connection.stream)?;
+                            open.remove(&key);
+                        }
                     }
                 }
             }
@@ -375,7 +385,10 @@ pub fn send(order: &Order, out: impl Write) -> io::Result<()> {
         let count = wait(&epoll, wake - now, &mut ready)?;
         for event in &ready[..count] {
             let key = event.data();
-            if open.get_mut(&key).is_some_and(|connection| !connection.write(&mut chunk)) {
+            if let Some(connection) = open.get_mut(&key)
+                && !connection.write(&mut chunk)
+            {
+                forget(&epoll, &connection.stream)?;
                 open.remove(&key);
             }
         }

@@ -14,6 +14,9 @@ pub enum Question {
     Senders,
     /// Do queues behave as Linux's do? The senders use CUBIC.
     Queues,
+    /// Do the disciplines of EFD and LAS, and their rivals, do for Linux's senders on a
+    /// live link what the simulator predicts?
+    Papers,
 }
 
 /// How far a figure of the simulator may be from the kernel's, as a part of it.
@@ -28,15 +31,25 @@ pub struct Tolerance {
 }
 
 impl Question {
-    /// Every question, in the order of the page.
-    pub const ALL: [Question; 2] = [Question::Senders, Question::Queues];
+    /// What is asked of Linux alone, in the order of the page.
+    pub const OF_LINUX: [Question; 2] = [Question::Senders, Question::Queues];
 
     /// How closely the simulator has to agree.
     #[must_use]
     pub fn tolerance(self) -> Tolerance {
         match self {
             Question::Senders => Tolerance { mean: 0.1, median: Some(0.1), p95: 0.1 },
-            Question::Queues => Tolerance { mean: 0.1, median: None, p95: 0.25 },
+            Question::Queues | Question::Papers => Tolerance { mean: 0.1, median: None, p95: 0.25 },
+        }
+    }
+
+    /// How long transfers have to end after the last start. The live link takes as long as
+    /// the clock on the wall, so they get less time there.
+    #[must_use]
+    pub fn patience_s(self) -> f64 {
+        match self {
+            Question::Senders | Question::Queues => 30.0,
+            Question::Papers => 10.0,
         }
     }
 }
@@ -74,7 +87,18 @@ impl fmt::Display for Link {
     }
 }
 
-/// The link of the queues, and of long flows.
+/// What holds packets back to the link's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shaper {
+    /// Linux's `tbf`, with room for two packets at once.
+    Bucket,
+    /// The queue itself, as CAKE does.
+    Itself,
+    /// Our link in user space.
+    Link,
+}
+
+/// The link of the queues, of the papers, and of long flows.
 pub const USUAL_LINK: Link = Link::new(10, 40, 150);
 
 /// A queue by both its names.
@@ -82,7 +106,7 @@ pub const USUAL_LINK: Link = Link::new(10, 40, 150);
 pub struct Queue {
     /// As cells are called.
     pub name: &'static str,
-    /// As `tc` says it; `RATE` and `LIMIT` stand for the link's.
+    /// As `tc` says it, if it is Linux's; `RATE` and `LIMIT` stand for the link's.
     pub kernel: &'static str,
     /// As `--disciplines` says it.
     pub ours: &'static str,
@@ -91,8 +115,8 @@ pub struct Queue {
     pub buffer: Option<&'static str>,
     /// The kernel's module, if it has one.
     pub module: Option<&'static str>,
-    /// It sends at the link's rate by itself; the others stand under `tbf`.
-    pub shapes: bool,
+    /// What it stands under.
+    pub shaper: Shaper,
 }
 
 /// First in, first out, and the end is cut off.
@@ -102,7 +126,7 @@ const FIFO: Queue = Queue {
     ours: "fifo",
     buffer: None,
     module: None,
-    shapes: false,
+    shaper: Shaper::Bucket,
 };
 
 /// Every other queue with the defaults of the kernel, and of `tc`.
@@ -113,7 +137,7 @@ const QUEUES: [Queue; 9] = [
         ours: "pie",
         buffer: Some("1000 packets"),
         module: Some("sch_pie"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "codel",
@@ -121,7 +145,7 @@ const QUEUES: [Queue; 9] = [
         ours: "codel",
         buffer: Some("1000 packets"),
         module: Some("sch_codel"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     // By default `tc` takes thresholds of a quarter of the limit and a third of that,
     // a greatest probability of 2%, and from these a weight of 1/32.
@@ -131,7 +155,7 @@ const QUEUES: [Queue; 9] = [
         ours: "red:probability=0.02:max=100 kB:min=33333 B:gentle=off:weight=0.03125:packet_time=0.8 ms",
         buffer: Some("400 kB"),
         module: Some("sch_red"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "fq_codel",
@@ -139,7 +163,7 @@ const QUEUES: [Queue; 9] = [
         ours: "fq-codel",
         buffer: Some("10240 packets"),
         module: None,
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "fq_pie",
@@ -147,7 +171,7 @@ const QUEUES: [Queue; 9] = [
         ours: "fq-pie",
         buffer: Some("10240 packets"),
         module: Some("sch_fq_pie"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "sfq",
@@ -155,7 +179,7 @@ const QUEUES: [Queue; 9] = [
         ours: "sfq",
         buffer: Some("127 packets"),
         module: Some("sch_sfq"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "fq",
@@ -163,7 +187,7 @@ const QUEUES: [Queue; 9] = [
         ours: "fq",
         buffer: Some("10000 packets"),
         module: Some("sch_fq"),
-        shapes: false,
+        shaper: Shaper::Bucket,
     },
     Queue {
         name: "cake",
@@ -171,7 +195,7 @@ const QUEUES: [Queue; 9] = [
         ours: "cake",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
-        shapes: true,
+        shaper: Shaper::Itself,
     },
     Queue {
         name: "cake-flows",
@@ -179,9 +203,25 @@ const QUEUES: [Queue; 9] = [
         ours: "cake",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
-        shapes: true,
+        shaper: Shaper::Itself,
     },
 ];
+
+/// What the papers' queues hold: `EFD section 4.1`.
+pub(crate) const PAPERS_BUFFER: &str = "300 packets";
+
+/// A FIFO of Linux that holds as much: what the live link is to be compared with.
+const PEER: Queue = Queue {
+    name: "fifo",
+    kernel: "pfifo limit 300",
+    ours: "fifo",
+    buffer: Some(PAPERS_BUFFER),
+    module: None,
+    shaper: Shaper::Bucket,
+};
+
+/// The disciplines of the papers and their rivals, as the registry calls them.
+const PAPERS: [&str; 7] = ["fifo", "efd", "las", "lars", "run2c", "scfq", "fq-codel"];
 
 /// The controllers of the kernel, each with the names under which the simulator may
 /// have it, the best match first.
@@ -204,9 +244,13 @@ pub struct Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `fifo-10M40-90-cubic`.
+    /// `fifo-10M40-90-cubic`; where the live link has its part, what shapes comes first:
+    /// `link-efd-10M40-80-reno`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Cell { queue, link, load_percent, controller, .. } = self;
+        let Cell { question, queue, link, load_percent, controller } = self;
+        if *question == Question::Papers {
+            f.write_str(if queue.shaper == Shaper::Link { "link-" } else { "tbf-" })?;
+        }
         write!(f, "{}-{link}-{load_percent}-{controller}", queue.name)
     }
 }
@@ -271,6 +315,30 @@ pub fn cells() -> Vec<Cell> {
     cells
 }
 
+/// The cells of the papers on the live link, in the order of the page. The load is that of
+/// the dumbbell in underload of `EFD section 4`.
+#[must_use]
+pub fn papers_cells() -> Vec<Cell> {
+    let live = PAPERS.map(|name| Queue {
+        name,
+        kernel: "",
+        ours: name,
+        buffer: Some(PAPERS_BUFFER),
+        module: None,
+        shaper: Shaper::Link,
+    });
+    let queues: Vec<Queue> = [PEER].into_iter().chain(live).collect();
+    let cell = |controller, queue| Cell {
+        question: Question::Papers,
+        link: USUAL_LINK,
+        queue,
+        load_percent: 80,
+        controller,
+    };
+    let with = |controller| queues.iter().map(move |queue| cell(controller, *queue));
+    ["reno", "cubic"].into_iter().flat_map(with).collect()
+}
+
 /// The cell of one long flow on a FIFO, with `controller`.
 #[must_use]
 pub fn long_flow(controller: &'static str) -> Cell {
@@ -287,14 +355,23 @@ pub fn long_flow(controller: &'static str) -> Cell {
 mod tests {
     use std::collections::BTreeSet;
 
+    use tidegate_core::registry;
+
     use super::*;
 
     #[test]
     fn every_cell_has_a_name_of_its_own() {
-        let cells = cells();
+        let cells: Vec<Cell> = cells().into_iter().chain(papers_cells()).collect();
         let names: BTreeSet<String> = cells.iter().map(ToString::to_string).collect();
         assert_eq!(names.len(), cells.len());
         assert!(names.contains("fifo-10M40-90-cubic"));
+        assert!(names.contains("link-fifo-10M40-80-reno"));
+        assert!(names.contains("tbf-fifo-10M40-80-reno"));
+    }
+
+    #[test]
+    fn the_papers_disciplines_are_in_the_registry() {
+        assert!(PAPERS.iter().all(|name| registry::find(name).is_some()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod carry;
 mod gateway;
+mod link;
 mod pages;
 mod results;
 mod speed;
@@ -18,8 +19,9 @@ use tidegate_judge::cell::{self, Cell, Question};
 use tidegate_judge::figures::{self, Row};
 use tidegate_judge::flow::{self, Flow};
 use tidegate_judge::guest::{Guest, GuestError, Job};
+use tidegate_judge::host::BedError;
 use tidegate_judge::kept::{self, Kept, Manifest};
-use tidegate_judge::native::{self, NativeError};
+use tidegate_judge::native;
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
 
@@ -32,6 +34,8 @@ Examples:
   tidegate-judge guest                        measures every cell in a guest with Debian's kernel
   tidegate-judge guest --cells fq_codel       only the cells whose names begin so
   tidegate-judge page                         writes docs/kernel from the kept figures
+  tidegate-judge link                         the papers' disciplines on the live link
+  tidegate-judge link-page                    writes docs/link from the kept figures
   tidegate-judge gateway saturated-2          a gateway and its rivals, live and simulated
   tidegate-judge pages                        pages in a browser beside a user of everything
   tidegate-judge speed                        what a gateway and its rivals cost
@@ -64,7 +68,19 @@ enum Task {
         #[command(flatten)]
         which: Which,
     },
-    /// Simulates what was measured and writes the pages that compare both.
+    /// Measures the papers' disciplines on the live link of this machine, in real time,
+    /// and rewrites the kept figures.
+    Link(link::Arguments),
+    /// Simulates what was measured on the live link and writes the pages that compare both.
+    LinkPage {
+        /// The folder above that of the kept figures.
+        #[arg(long, value_name = "FOLDER", default_value = link::FOLDER)]
+        kept: PathBuf,
+        /// The folder of the pages.
+        #[arg(long, value_name = "FOLDER", default_value = "docs/link")]
+        out: PathBuf,
+    },
+    /// Simulates what was measured of Linux and writes the pages that compare both.
     Page {
         /// The folder of the kept figures.
         #[arg(long, value_name = "FOLDER", default_value = kept::FOLDER)]
@@ -179,6 +195,8 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
     match task {
         Task::Guest { which, cache } => guest(&which, &cache)?,
         Task::Native { which } => native(&which)?,
+        Task::Link(arguments) => link::link(&arguments)?,
+        Task::LinkPage { kept, out } => link::page(&kept, &out)?,
         Task::Page { kept, out } => {
             let folder = kept.join(GUEST);
             let missing = format!("{}: nothing is kept; run 'make kernel-guest'", folder.display());
@@ -248,7 +266,7 @@ fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
 }
 
 /// Measures on this machine, and keeps what was measured after each part.
-fn native(which: &Which) -> Result<(), NativeError> {
+fn native(which: &Which) -> Result<(), BedError> {
     let manifest = manifest(&native::release()?, "make kernel-native")?;
     let mut kept = Kept::renew(&which.out, NATIVE, manifest)?;
     let mut parts = Part::all(&which.cells);
@@ -256,7 +274,7 @@ fn native(which: &Which) -> Result<(), NativeError> {
     for (number, part) in parts.iter().enumerate() {
         let begun = Instant::now();
         if let Err(error) = native_part(which, &mut kept, part) {
-            let NativeError::Missing(reason) = error else { return Err(error) };
+            let BedError::Missing(reason) = error else { return Err(error) };
             println!("SKIP {} on this machine's kernel: {reason}", part.name());
             continue;
         }
@@ -267,20 +285,20 @@ fn native(which: &Which) -> Result<(), NativeError> {
 }
 
 /// Measures a part on this machine.
-fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), NativeError> {
+fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), BedError> {
     match part {
         Part::Transfers(cell) => {
             let logs = logs(cell, which.logs);
             let mut responses = Vec::new();
             for log in &logs {
-                let events = native::measure(cell, log, None, false)?;
-                responses.push(flow::responses(&events, log.len()));
+                let measured = native::measure(cell, log, None, false)?;
+                responses.push(flow::responses(&measured.events, log.len()));
             }
             keep(which, kept, cell, &logs, &responses)?;
         }
         Part::Flow(cell) => {
-            let events = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
-            kept.put_flow(cell.controller, Flow::of_events(&events, cell.link));
+            let measured = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
+            kept.put_flow(cell.controller, Flow::of_events(&measured.events, cell.link));
         }
     }
     Ok(())
@@ -340,5 +358,6 @@ fn write_transfers(
 fn manifest(kernel: &str, command: &str) -> io::Result<Manifest> {
     let date = Command::new("date").args(["-u", "+%F"]).output()?;
     let date = String::from_utf8_lossy(&date.stdout).trim().to_owned();
-    Ok(Manifest { kernel: kernel.into(), command: command.into(), date })
+    let (kernel, command) = (kernel.into(), command.into());
+    Ok(Manifest { kernel, command, date, machine: None, commit: None })
 }

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::agent::Event;
-use crate::cell::Cell;
+use crate::cell::{Cell, Shaper};
 use crate::host::{BURST_BYTES, on_ethernet};
-use crate::workload::{self, PATIENCE_S, Transfer};
+use crate::workload::{self, Transfer};
 
 /// The script that fetches and builds what a guest consists of.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/kernel-guest.sh");
@@ -154,7 +154,7 @@ fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
     let mut file = File::create(folder.join("cell"))?;
     writeln!(file, "MODULES='{}'", modules.join(" "))?;
     writeln!(file, "QUEUE='{}'", queue_words(cell))?;
-    writeln!(file, "SHAPES={}", yes(cell.queue.shapes))?;
+    writeln!(file, "SHAPES={}", yes(cell.queue.shaper == Shaper::Itself))?;
     writeln!(file, "CONTROLLER={}", cell.controller)?;
     writeln!(file, "RATE={}", shaped_rate(cell))?;
     writeln!(file, "DELAY_US={}", cell.link.delay.0 / 1000)?;
@@ -166,7 +166,7 @@ fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
         let name = format!("{number:03}");
         workload::write(log, File::create(folder.join(&name).with_extension("csv"))?)?;
         let last = log.last().map_or(0.0, |transfer| transfer.start_s);
-        let seconds = seconds.unwrap_or(last + PATIENCE_S);
+        let seconds = seconds.unwrap_or(last + cell.question.patience_s());
         fs::write(folder.join(&name).with_extension("seconds"), format!("{seconds}\n"))?;
     }
     Ok(())

@@ -138,7 +138,7 @@ pub fn hurry() {
         Command::new("chrt").args(["--reset-on-fork", "--fifo", "--pid", "1", &thread]).output();
 }
 
-/// The same for the programs that the calling thread starts from now on.
+/// The same for the programs and threads that the calling thread starts from now on.
 pub fn hurry_programs() {
     let thread = gettid().to_string();
     let _ = Command::new("chrt").args(["--rr", "--pid", "1", &thread]).output();

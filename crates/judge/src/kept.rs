@@ -3,16 +3,20 @@
 //!
 //! `transfers.csv` has a row for each cell, log and size class; `flows.csv` what was
 //! seen of one long flow for each controller, ten times a second, and `waits.csv` how
-//! long its probes waited; `manifest.json` the kernel, the command and the day.
+//! long its probes waited; `manifest.json` the kernel, the command and the day. Beds that
+//! have no long flows have no files of them; `health.csv` says how well a bed worked that
+//! knows it, and `promises.csv` what came of calls with a promise.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidegate_link::{Failures, QueueStatus, Status};
 
 use crate::figures::{self, Row};
 use crate::flow::{Flow, Moment};
+use crate::promises::Outcome;
 
 /// Where the kept figures are, from the root of the repository.
 pub const FOLDER: &str = "benches/kernel";
@@ -26,6 +30,71 @@ pub struct Manifest {
     pub command: String,
     /// The day of the last measurement, as `date +%F` says it.
     pub date: String,
+    /// The machine's processors, where its speed matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The commit of what was measured, where that is ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// How well a bed worked during a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// The cell's name.
+    pub cell: String,
+    /// The log's number.
+    pub log: u64,
+    /// Packets on the path, both ways.
+    pub packets: usize,
+    /// How late half of them were at most.
+    pub late_median_us: u32,
+    /// How late 99 of 100 were at most.
+    pub late_p99_us: u32,
+    /// How late the worst of them was.
+    pub late_max_us: u32,
+    /// Packets that the live link sent to the client; none if there is no live link.
+    pub sent_packets: u64,
+    /// Packets that its discipline lost.
+    pub lost_packets: u64,
+    /// What went wrong with it that should not.
+    pub failures: u64,
+}
+
+impl Health {
+    /// The health of a bed with so late packets and this state of its link.
+    #[must_use]
+    pub fn of(cell: &str, log: u64, mut late_us: Vec<u32>, link: Option<&Status>) -> Health {
+        late_us.sort_unstable();
+        let at = |part: f64| {
+            let rank = (part * late_us.len() as f64).ceil() as usize;
+            late_us.get(rank.max(1) - 1).copied().unwrap_or_default()
+        };
+        let down = link.map(|status| status.queues[0].clone()).unwrap_or_default();
+        Health {
+            cell: cell.into(),
+            log,
+            packets: late_us.len(),
+            late_median_us: at(0.5),
+            late_p99_us: at(0.99),
+            late_max_us: at(1.0),
+            sent_packets: down.counts.sent_packets,
+            lost_packets: down.counts.lost.all(),
+            failures: link.map_or(0, |status| status.queues.iter().map(failures).sum()),
+        }
+    }
+}
+
+/// What went wrong in a direction.
+fn failures(queue: &QueueStatus) -> u64 {
+    let Failures {
+        malformed_frames,
+        unreadable_frames,
+        missed_frames,
+        no_memory_packets,
+        unsent_packets,
+    } = queue.failures;
+    malformed_frames + unreadable_frames + missed_frames + no_memory_packets + unsent_packets
 }
 
 /// A moment of a long flow with this controller.
@@ -59,6 +128,10 @@ pub struct Kept {
     pub rows: Vec<Row>,
     /// The long flows, by the name of the controller.
     pub flows: Vec<(String, Flow)>,
+    /// How well the bed worked.
+    pub health: Vec<Health>,
+    /// What came of promises.
+    pub promises: Vec<Outcome>,
 }
 
 impl Kept {
@@ -73,8 +146,10 @@ impl Kept {
         }
         let manifest = serde_json::from_reader(File::open(folder.join("manifest.json"))?)?;
         let rows = figures::read(File::open(folder.join("transfers.csv"))?)?;
-        let steps: Vec<Step> = figures::read(File::open(folder.join("flows.csv"))?)?;
-        let waits: Vec<Wait> = figures::read(File::open(folder.join("waits.csv"))?)?;
+        let steps: Vec<Step> = read_if_there(&folder.join("flows.csv"))?;
+        let waits: Vec<Wait> = read_if_there(&folder.join("waits.csv"))?;
+        let health = read_if_there(&folder.join("health.csv"))?;
+        let promises = read_if_there(&folder.join("promises.csv"))?;
         let flow = |wait: Wait| {
             let of_it = steps.iter().filter(|step| step.controller == wait.controller);
             let path = of_it.map(|step| Moment {
@@ -89,7 +164,7 @@ impl Kept {
             (wait.controller, flow)
         };
         let flows = waits.into_iter().map(flow).collect();
-        Ok(Some(Kept { folder, manifest, rows, flows }))
+        Ok(Some(Kept { folder, manifest, rows, flows, health, promises }))
     }
 
     /// The same, or nothing yet if there is none; from now on it says that its figures
@@ -102,7 +177,14 @@ impl Kept {
         Ok(match kept {
             Some(kept) if kept.manifest.kernel == manifest.kernel => Kept { manifest, ..kept },
             // Figures of another kernel do not mix with these.
-            _ => Kept { folder: root.join(bed), manifest, rows: Vec::new(), flows: Vec::new() },
+            _ => Kept {
+                folder: root.join(bed),
+                manifest,
+                rows: Vec::new(),
+                flows: Vec::new(),
+                health: Vec::new(),
+                promises: Vec::new(),
+            },
         })
     }
 
@@ -110,6 +192,23 @@ impl Kept {
     pub fn put_rows(&mut self, cell: &str, rows: Vec<Row>) {
         self.rows.retain(|row| row.cell != cell);
         self.rows.extend(rows);
+    }
+
+    /// Replaces the rows of one log of a cell, and how well the bed worked in it.
+    pub fn put_log(&mut self, rows: Vec<Row>, health: Health) {
+        let Health { cell, log, .. } = &health;
+        self.rows.retain(|row| (&row.cell, row.log) != (cell, *log));
+        self.rows.extend(rows);
+        self.health.retain(|row| (&row.cell, row.log) != (cell, *log));
+        self.health.push(health);
+    }
+
+    /// Replaces what came of promises in one run of a discipline.
+    pub fn put_promises(&mut self, outcomes: Vec<Outcome>) {
+        let key = |outcome: &Outcome| (outcome.discipline.clone(), outcome.run);
+        let new: Vec<_> = outcomes.iter().map(key).collect();
+        self.promises.retain(|outcome| !new.contains(&key(outcome)));
+        self.promises.extend(outcomes);
     }
 
     /// Replaces the long flow of a controller.
@@ -144,10 +243,32 @@ impl Kept {
             waits.push(Wait { controller: controller.clone(), mean_ms, p5_ms, median_ms, p95_ms });
         }
         figures::write(&self.rows, create("transfers.csv")?)?;
-        figures::write(&steps, create("flows.csv")?)?;
-        figures::write(&waits, create("waits.csv")?)?;
+        if !waits.is_empty() {
+            figures::write(&steps, create("flows.csv")?)?;
+            figures::write(&waits, create("waits.csv")?)?;
+        }
+        if !self.health.is_empty() {
+            self.health.sort_by(|a, b| (&a.cell, a.log).cmp(&(&b.cell, b.log)));
+            figures::write(&self.health, create("health.csv")?)?;
+        }
+        if !self.promises.is_empty() {
+            let key = |outcome: &Outcome| {
+                (outcome.discipline.clone(), outcome.run, outcome.stream.clone())
+            };
+            self.promises.sort_by_key(key);
+            figures::write(&self.promises, create("promises.csv")?)?;
+        }
         let manifest = serde_json::to_string_pretty(&self.manifest)?;
         fs::write(self.folder.join("manifest.json"), manifest + "\n")
+    }
+}
+
+/// The rows of a file; none if it does not exist.
+fn read_if_there<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<Vec<T>> {
+    match File::open(path) {
+        Ok(file) => figures::read(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 
@@ -167,6 +288,8 @@ mod tests {
             kernel: kernel.into(),
             command: "make kernel-guest".into(),
             date: "2026-11-22".into(),
+            machine: None,
+            commit: None,
         };
         let row = |cell: &str, log| Row {
             cell: cell.into(),

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod agent;
+pub mod bed;
 pub mod carry;
 pub mod cell;
 pub mod figures;
@@ -11,6 +12,7 @@ pub mod flow;
 pub mod guest;
 pub mod host;
 pub mod kept;
+pub mod link_page;
 pub mod live;
 pub mod native;
 pub mod page;
@@ -18,6 +20,7 @@ mod path;
 mod plot;
 mod pooled;
 mod program;
+pub mod promises;
 mod shaped;
 pub mod simulated;
 pub mod speed;

@@ -29,7 +29,7 @@ fn causes() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The cause for a cell, if one is known.
-fn cause(name: &str) -> Option<&'static str> {
+pub(crate) fn cause(name: &str) -> Option<&'static str> {
     causes().find(|(names, _)| name.starts_with(names)).map(|(_, cause)| cause)
 }
 
@@ -59,7 +59,7 @@ pub fn write(
     let mut rest = second.map_or(String::new(), |second| two_kernels(kept, second));
     rest += &flows(kept, folder)?;
     fs::write(folder.join("README.md"), index(kept, &outcomes, &rest))?;
-    for question in Question::ALL {
+    for question in Question::OF_LINUX {
         let (file, _, _) = words(question);
         fs::write(folder.join(file), tables(question, &outcomes))?;
     }
@@ -87,6 +87,11 @@ fn words(question: Question) -> (&'static str, &'static str, &'static str) {
             "Queues",
             "Linux's queues with their defaults, on 10 Mbit/s and 40 ms, under senders with CUBIC.",
         ),
+        Question::Papers => (
+            "cells.md",
+            "Cells",
+            "Disciplines on the live link under Linux's senders, on 10 Mbit/s and 40 ms.",
+        ),
     }
 }
 
@@ -95,7 +100,7 @@ fn percent(part: f64) -> String {
 }
 
 /// What a question tolerates, in a sentence.
-fn tolerances(question: Question) -> String {
+pub(crate) fn tolerances(question: Question) -> String {
     let tolerance = question.tolerance();
     let each =
         [("mean", Measure::Mean), ("median", Measure::Median), ("95th percentile", Measure::P95)];
@@ -126,7 +131,7 @@ fn index(kept: &Kept, outcomes: &[Outcome], rest: &str) -> String {
          A cell is as good as its worst figure. The tolerances were stated before the first measurement.\n",
         manifest.kernel, manifest.command, manifest.date
     );
-    for question in Question::ALL {
+    for question in Question::OF_LINUX {
         let (file, title, about) = words(question);
         let of_it: Vec<&Outcome> =
             outcomes.iter().filter(|(cell, _)| cell.question == question).collect();
@@ -200,7 +205,7 @@ fn two_kernels(kept: &Kept, second: &Kept) -> String {
 }
 
 /// A cell's line in the index.
-fn line(cell: &Cell, outcome: &Result<Judged, String>) -> String {
+pub(crate) fn line(cell: &Cell, outcome: &Result<Judged, String>) -> String {
     let name = cell.to_string();
     let judged = match outcome {
         Ok(judged) => judged,
@@ -271,8 +276,8 @@ fn tables(question: Question, outcomes: &[Outcome]) -> String {
                     class.name,
                     done(class.kernel_count),
                     done(class.ours_count),
-                    figure.kernel_ms,
-                    figure.ours_ms,
+                    figure.kernel.value,
+                    figure.ours.value,
                     figure.verdict.map_or("not judged", Verdict::name),
                 );
             }
@@ -371,10 +376,12 @@ fn drawn(controller: &str, kernel: &Flow, ours: &Flow, folder: &Path) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::papers_cells;
 
     #[test]
     fn every_cause_is_for_a_cell() {
-        let names: Vec<String> = cells().iter().map(ToString::to_string).collect();
+        let all = cells().into_iter().chain(papers_cells());
+        let names: Vec<String> = all.map(|cell| cell.to_string()).collect();
         for (beginning, cause) in causes() {
             assert!(names.iter().any(|name| name.starts_with(beginning)), "{beginning}: {cause}");
         }

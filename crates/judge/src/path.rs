@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,16 +40,35 @@ pub(crate) fn end(host: &Host, address: Ipv4Addr, bits: u8) -> Result<Arc<Tun>, 
     Ok(Arc::new(device))
 }
 
+/// How late a path was with its packets.
+#[derive(Debug, Default)]
+pub(crate) struct Lateness(Mutex<Vec<u32>>);
+
+impl Lateness {
+    fn add(&self, late: Duration) {
+        let late = u32::try_from(late.as_micros()).unwrap_or(u32::MAX);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(late);
+    }
+
+    /// Of each packet, in microseconds, in the order in which they went.
+    pub(crate) fn all_us(&self) -> Vec<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// A packet on its way: when it arrives, its number, and its bytes.
 type Flying = (Instant, u64, Vec<u8>);
 
 /// Carries what comes out of `source` to `target`, until either device is gone. The `delay`
-/// depends on the packet; packets with the same delay keep their order.
+/// depends on the packet; packets with the same delay keep their order. Returns where it is
+/// noted how late they were.
 pub(crate) fn carry(
     source: &Arc<Tun>,
     target: &Arc<Tun>,
     delay: impl Fn(&[u8]) -> Duration + Send + 'static,
-) {
+) -> Arc<Lateness> {
+    let lateness = Arc::new(Lateness::default());
+    let noted = Arc::clone(&lateness);
     let (flying, arriving) = mpsc::channel::<Flying>();
     let (source, target) = (source.clone(), target.clone());
     thread::spawn(move || {
@@ -81,12 +100,14 @@ pub(crate) fn carry(
             }
             while let Some(Reverse((due, ..))) = waiting.peek()
                 && *due <= Instant::now()
-                && let Some(Reverse((.., packet))) = waiting.pop()
+                && let Some(Reverse((due, _, packet))) = waiting.pop()
             {
+                noted.add(due.elapsed());
                 if target.send(&packet).is_err() {
                     return;
                 }
             }
         }
     });
+    lateness
 }

@@ -10,23 +10,31 @@ use std::fmt::Write as _;
 
 use tidegate_study::Estimate;
 
-use crate::cell::{Cell, Question};
+use crate::cell::{Cell, Question, Shaper};
 use crate::verdict::{Measure, Verdict};
 
 /// The sender or the queue that a cell asks about.
-fn subject(cell: &Cell) -> &'static str {
+fn subject(cell: &Cell) -> String {
     match cell.question {
-        Question::Senders => cell.controller,
-        Question::Queues => cell.queue.name,
+        Question::Senders => cell.controller.into(),
+        Question::Queues => cell.queue.name.into(),
+        Question::Papers if cell.queue.shaper == Shaper::Bucket => {
+            format!("{} under tbf", cell.queue.name)
+        }
+        Question::Papers => cell.queue.name.into(),
     }
 }
 
 /// A table of all that a question asks about; of each cell, the ratios of its logs for
 /// each of [`Measure::ALL`].
 pub(crate) fn table(question: Question, cells: &[(Cell, [Vec<f64>; 3])]) -> String {
-    let mut page = String::from(
+    let (ours, judge) = match question {
+        Question::Senders | Question::Queues => ("ours", "the kernel's"),
+        Question::Papers => ("the simulator's", "the live one"),
+    };
+    let mut page = format!(
         "\nAll size classes and loads together, where a fault to one side would add up: the \
-         ratio of ours to the kernel's, over all logs.\n\n\
+         ratio of {ours} to {judge}, over all logs.\n\n\
          | | logs | mean | median | p95 |\n| --- | --- | --- | --- | --- |\n",
     );
     for name in subjects(cells) {
@@ -50,7 +58,7 @@ pub(crate) fn table(question: Question, cells: &[(Cell, [Vec<f64>; 3])]) -> Stri
 }
 
 /// Each sender or queue once, in the order of the cells.
-fn subjects(cells: &[(Cell, [Vec<f64>; 3])]) -> Vec<&'static str> {
+fn subjects(cells: &[(Cell, [Vec<f64>; 3])]) -> Vec<String> {
     let mut seen = Vec::new();
     for (cell, _) in cells {
         if !seen.contains(&subject(cell)) {

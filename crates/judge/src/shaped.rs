@@ -5,6 +5,11 @@
 //! the same rate none: a transfer that finds the link idle is 2.3 ms earlier at 10
 //! Mbit/s, a twentieth of a small one's response time, and more on slower links. So the
 //! simulator's queue stands behind the same rule, in front of a link without a limit.
+//!
+//! The live link hands a packet over at the start of the time that it takes, and the next
+//! one when that has passed: so does CAKE, and so does [`Paced`]. Neither keeps anything
+//! for a burst after a pause. A wire would deliver the packet at the end of its time, 1.2 ms
+//! later at 10 Mbit/s.
 
 use std::cell::Cell as Slot;
 
@@ -15,6 +20,8 @@ use tidegate_core::shaper::Paced;
 use tidegate_core::{Bytes, Packet, Rate, Span, Time};
 use tidegate_sim::scenario::DisciplineChoice;
 
+use crate::cell::Shaper;
+
 /// What `tbf` may send at once, as IP packets: two full ones.
 const BURST: Bytes = Bytes(3000);
 
@@ -23,8 +30,7 @@ const BURST: Bytes = Bytes(3000);
 struct Behind {
     entry: &'static Entry,
     rate: Rate,
-    /// The queue shapes by itself, as CAKE does: without a burst.
-    by_itself: bool,
+    shaper: Shaper,
 }
 
 thread_local! {
@@ -44,16 +50,16 @@ static ENTRY: Entry = Entry {
     build: |settings, place, seed| {
         let behind = BEHIND.get().expect("`choice` was called on this thread");
         let queue = (behind.entry.build)(settings, place, seed);
-        if behind.by_itself {
-            return Box::new(Paced::new(queue, behind.rate));
+        match behind.shaper {
+            Shaper::Bucket => Box::new(TokenBucket::new(queue, behind.rate, BURST)),
+            Shaper::Itself | Shaper::Link => Box::new(Paced::new(queue, behind.rate)),
         }
-        Box::new(TokenBucket::new(queue, behind.rate, BURST))
     },
 };
 
 /// The `queue` behind a shaper of this rate, for the next run on this thread.
-pub(crate) fn choice(queue: DisciplineChoice, rate: Rate, by_itself: bool) -> DisciplineChoice {
-    BEHIND.set(Some(Behind { entry: queue.entry, rate, by_itself }));
+pub(crate) fn choice(queue: DisciplineChoice, rate: Rate, shaper: Shaper) -> DisciplineChoice {
+    BEHIND.set(Some(Behind { entry: queue.entry, rate, shaper }));
     DisciplineChoice { entry: &ENTRY, ..queue }
 }
 

@@ -12,10 +12,10 @@ use tidegate_sim::simulation;
 use crate::cell::Cell;
 use crate::flow::{Flow, WARM_UP_S};
 use crate::shaped;
-use crate::workload::{self, PATIENCE_S, SEGMENT_BYTES, Transfer};
+use crate::workload::{self, SEGMENT_BYTES, Transfer};
 
 /// The kernel's tick (`CONFIG_HZ=250`): all senders are on one host.
-const TIMER_TICK: &str = "4 ms";
+pub(crate) const TIMER_TICK: &str = "4 ms";
 
 /// Why the simulator has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ packet = "92 B"
     workload::write(log, &mut bytes).expect("memory does not fail");
     let scenario = file::parse(&cell.to_string(), &text, &Log(bytes))
         .map_err(|error| absent(format!("{error}")))?;
-    Ok((scenario, shaped::choice(choice, cell.link.rate, cell.queue.shapes)))
+    Ok((scenario, shaped::choice(choice, cell.link.rate, cell.queue.shaper)))
 }
 
 /// Takes what is compared.
@@ -135,7 +135,8 @@ impl Recorder for Taken {
 /// # Errors
 /// When the simulator lacks the queue or the controller.
 pub fn responses(cell: &Cell, log: &[Transfer]) -> Result<Vec<Option<f64>>, Absent> {
-    let seconds = log.last().map_or(0.0, |transfer| transfer.start_s) + PATIENCE_S;
+    let last = log.last().map_or(0.0, |transfer| transfer.start_s);
+    let seconds = last + cell.question.patience_s();
     let (scenario, queue) = scenario(cell, log, seconds, false)?;
     let mut taken = Taken::default();
     simulation::run(&scenario, &queue, 1, &mut taken, &AtomicBool::new(false));

@@ -90,10 +90,10 @@ impl Measure {
 /// A measure of a class, in both worlds.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Over logs, in milliseconds.
-    pub kernel_ms: f64,
+    /// The kernel's, over logs, in milliseconds.
+    pub kernel: Estimate,
     /// The same of the simulator.
-    pub ours_ms: f64,
+    pub ours: Estimate,
     /// Of ours to the kernel's, over logs.
     pub ratio: Option<Estimate>,
     /// `None` if it is not judged.
@@ -206,18 +206,16 @@ fn classified(question: Question, class: usize, pairs: &[(&Row, &Row)]) -> Class
         pairs.iter().map(side).fold((0, 0), |sum, (begun, done)| (sum.0 + begun, sum.1 + done))
     };
     let figure = |measure: Measure| {
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        let mean = |side: for<'a> fn(&'a (&'a Row, &'a Row)) -> &'a Row| {
+            let values = pairs.iter().map(|pair| measure.of(side(pair)));
+            Estimate::mean(values).expect("there is a pair")
+        };
         let ratios = pairs.iter().map(|(kernel, ours)| measure.of(ours) / measure.of(kernel));
         let ratio = Estimate::mean(ratios);
         let verdict = measure
             .tolerance(question.tolerance())
             .map(|tolerance| Verdict::of(ratio.as_ref(), tolerance));
-        Figure {
-            kernel_ms: mean(pairs.iter().map(|(kernel, _)| measure.of(kernel)).collect()),
-            ours_ms: mean(pairs.iter().map(|(_, ours)| measure.of(ours)).collect()),
-            ratio,
-            verdict,
-        }
+        Figure { kernel: mean(|pair| pair.0), ours: mean(|pair| pair.1), ratio, verdict }
     };
     Class {
         name: CLASSES[class].1,

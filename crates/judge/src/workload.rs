@@ -25,9 +25,6 @@ const PACKET_BYTES: f64 = 1500.0;
 /// Bits on the wire of one log, on average.
 const LOG_BITS: f64 = 300e6;
 
-/// After the last start, transfers have this long to end.
-pub(crate) const PATIENCE_S: f64 = 30.0;
-
 /// One transfer: a connection that carries these bytes, and is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {

@@ -95,25 +95,10 @@ pub(crate) fn stop(arguments: &LinkStopArguments) -> Result<(), Failure> {
     let running = client.as_ref().is_ok_and(Client::runs);
     // Without a link, what a dead one has left.
     if !running {
-        let bridges = Bridge::all().into_iter();
-        let bridges: Vec<_> =
-            bridges.filter(|it| named.is_none_or(|name| name == it.link())).collect();
-        let left = rules::left().into_iter();
-        let left: Vec<_> = left.filter(|it| named.is_none_or(|name| name == it)).collect();
-        if bridges.is_empty() && left.is_empty() {
-            return client?.stop();
-        }
-        for bridge in bridges {
-            let failed = |reason| Failure::Other(format!("the bridge {}: {reason}", bridge.name));
-            bridge.remove().map_err(failed)?;
-            print(&format!("took the bridge {} of '{}' away\n", bridge.name, bridge.link()))?;
-        }
-        for link in left {
-            let failed = |reason| Failure::Other(format!("the rules of '{link}': {reason}"));
-            rules::remove(&link).map_err(failed)?;
-            print(&format!("took the rules of '{link}' away\n"))?;
-        }
-        return Ok(());
+        return match clear(named)? {
+            true => Ok(()),
+            false => client?.stop(),
+        };
     }
     let client = client?;
     client.stop()?;
@@ -125,5 +110,30 @@ pub(crate) fn stop(arguments: &LinkStopArguments) -> Result<(), Failure> {
         sleep(Duration::from_millis(20));
     }
     client.forget();
-    print(&format!("the link '{}' has ended\n", client.name))
+    print(&format!("the link '{}' has ended\n", client.name))?;
+    // If somebody has killed the process beside it, nobody else does that.
+    clear(Some(&client.name)).map(drop)
+}
+
+/// Takes away what links that are no more have left, of this name or of any; returns whether
+/// there was something.
+fn clear(named: Option<&str>) -> Result<bool, Failure> {
+    let is_meant = |name: &str| named.is_none_or(|it| it == name);
+    let mut bridges = Bridge::all();
+    bridges.retain(|bridge| is_meant(bridge.link()));
+    let mut links = rules::left();
+    links.retain(|link| is_meant(link));
+    for bridge in &bridges {
+        let failed = |reason| Failure::Other(format!("the bridge {}: {reason}", bridge.name));
+        bridge.remove().map_err(failed)?;
+        print(&format!("took the bridge {} of '{}' away\n", bridge.name, bridge.link()))?;
+        socket::forget(&socket::folder(), bridge.link());
+    }
+    for link in &links {
+        let failed = |reason| Failure::Other(format!("the rules of '{link}': {reason}"));
+        rules::remove(link).map_err(failed)?;
+        print(&format!("took the rules of '{link}' away\n"))?;
+        socket::forget(&socket::folder(), link);
+    }
+    Ok(!bridges.is_empty() || !links.is_empty())
 }

@@ -9,6 +9,8 @@ mod gateway;
 mod gateways;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(target_os = "linux")]
+mod link_router;
 #[cfg(unix)]
 mod measured;
 mod packaging;

@@ -20,13 +20,10 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
         (vec!["link"], "a command is missing"),
         (link.to_vec(), "--down <RATE>"),
         (vec!["link", "plan", "--down", "1mbit", "--up", "1mbit"], "<INTERFACE>"),
-<<<<<<< HEAD
         (
             vec!["link", "plan", "a", "b", "c", "--down", "1mbit", "--up", "1mbit"],
             "unexpected value 'c'",
         ),
-=======
->>>>>>> h4
         (
             [&["link", "run", "lan0", "lan0"][..], &RATES].concat(),
             "found 'lan0' twice, expected two interfaces",

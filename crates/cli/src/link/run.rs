@@ -204,6 +204,7 @@ fn serve(
     let runtime = runtime.map_err(failed)?;
     LocalSet::new().block_on(&runtime, async {
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(failed)?;
         let listener = held.listener.try_clone().map_err(failed)?;
         let listener = UnixListener::from_std(listener).map_err(failed)?;
         let owner = control::serve(control.clone(), listener, From::Owner);
@@ -250,6 +251,8 @@ fn serve(
             () = control.stop.notified() => Ok(()),
             interrupted = tokio::signal::ctrl_c() => interrupted.map_err(failed),
             _ = terminated.recv() => Ok(()),
+            // The terminal is gone.
+            _ = hung_up.recv() => Ok(()),
         }
     })
 }

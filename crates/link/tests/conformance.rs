@@ -5,6 +5,8 @@
 //! packets to an egress of `core` whenever they arrive, and asks it at each time that it
 //! names. What the bridge sends is compared frame by frame and nanosecond by nanosecond.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use proptest::prelude::*;
 use tidegate_core::entry::Place;
 use tidegate_core::framing::Framing;

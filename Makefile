@@ -3,7 +3,7 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines link-cells link-page live-bed live-pages clean compiler
+.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines link-cells link-page live-bed live-pages link-faults link-soak clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -25,6 +25,8 @@ help:
 	@echo 'make kernel-lines   type the lines of verdicts into Linux, in a QEMU guest (a minute)'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
 	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'
+	@echo 'make link-faults    kill a live link a hundred times, flood it, and more (six minutes, as root)'
+	@echo 'make link-soak      fill a live link for half an hour (as root)'
 	@echo 'make clean   remove what was built'
 
 demo: compiler
@@ -117,6 +119,19 @@ live-pages: compiler
 	@tools/require.sh browser || true
 	cargo build --release --locked --package tidegate
 	cargo run --release --locked --package tidegate-judge -- pages $(ARGUMENTS)
+
+# How often and for how long; a flood lasts so long for each discipline.
+link-faults: compiler
+	@tools/require.sh network || true
+	TIDEGATE_KILLS=100 TIDEGATE_REMOVALS=20 TIDEGATE_FLOOD_SECONDS=20 TIDEGATE_FRAME_ROUNDS=5000 \
+		cargo test --locked --package tidegate --test faults -- --nocapture --test-threads 1
+
+# In seconds: make link-soak DURATION=180
+link-soak: DURATION ?= 1800
+link-soak: compiler
+	@tools/require.sh network || true
+	TIDEGATE_LINK_SOAK_SECONDS=$(DURATION) \
+		cargo test --locked --package tidegate --test faults -- --nocapture soak
 
 clean: compiler
 	cargo clean

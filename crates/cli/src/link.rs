@@ -17,6 +17,7 @@ mod state;
 mod text;
 mod top;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -118,7 +119,14 @@ pub(crate) fn stop(arguments: &LinkStopArguments) -> Result<(), Failure> {
 /// Takes away what links that are no more have left, of this name or of any; returns whether
 /// there was something.
 fn clear(named: Option<&str>) -> Result<bool, Failure> {
-    let is_meant = |name: &str| named.is_none_or(|it| it == name);
+    let running = socket::running(&socket::folder());
+    let is_meant = |name: &str| {
+        named.is_none_or(|it| it == name) && !running.iter().any(|running| running == name)
+    };
+    // A process beside a link that has just died may be at it.
+    let dead = Bridge::all().into_iter().map(|bridge| bridge.link().to_owned());
+    let dead: BTreeSet<_> = dead.chain(rules::left()).filter(|name| is_meant(name)).collect();
+    let _turns: Vec<_> = dead.iter().map(|name| bypass::Turn::of(name)).collect();
     let mut bridges = Bridge::all();
     bridges.retain(|bridge| is_meant(bridge.link()));
     let mut links = rules::left();

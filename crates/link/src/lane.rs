@@ -3,13 +3,27 @@
 //! A lane knows neither bytes nor clock nor socket. Its owner names each packet by a
 //! handle, and gets it back once: to be sent, or as lost. Time never goes back from one
 //! call to the next.
+//!
+//! Some disciplines remember a flow for long after its last packet, as LAS does for 30 s. A
+//! sender whose every packet has other ports would fill the memory of the machine in that
+//! time, so beyond [`MOST_FLOWS`] the lane has the discipline forget sooner: what has been
+//! silent for half of the time in which the table filled, and if that is not enough, all
+//! that has nothing in the queue. To look through a full table takes under a millisecond.
 
 use tidegate_core::port::Counters;
-use tidegate_core::{Ecn, Egress, LossReason, Packet, Poll, Time};
+use tidegate_core::{Ecn, Egress, LossReason, Packet, Poll, Span, Time};
 
 use crate::books::Books;
 use crate::settings::Queue;
 use crate::status::{Counts, LevelStatus, Lost, QueueStatus, Second};
+
+/// Flows that a discipline may remember: as many as an address has ports. It is exceeded by
+/// those that come until the discipline has looked, and by those with packets in the queue.
+pub const MOST_FLOWS: usize = 65_536;
+/// The parameters of disciplines that remember flows, and the shortest time between two looks.
+const SWEEP: &str = "sweep";
+const IDLE: &str = "idle";
+const SHORTEST_SWEEP: Span = Span::millis(1);
 
 /// A queue of one direction.
 ///
@@ -51,6 +65,16 @@ pub struct Lane {
     /// Packets that ever joined each level.
     enqueued: Vec<u64>,
     books: Books,
+    crowd: Crowd,
+}
+
+/// Whether there are too many flows.
+#[derive(Clone, Copy, Debug)]
+enum Crowd {
+    /// Not since this time.
+    Fits(Time),
+    /// Since then, flows that have been silent for so long are forgotten.
+    Forgets(Time, Span),
 }
 
 /// A packet in the queue.
@@ -93,6 +117,7 @@ impl Lane {
             arrived_bytes: 0,
             enqueued,
             books,
+            crowd: Crowd::Fits(Time::ZERO),
         }
     }
 
@@ -122,6 +147,36 @@ impl Lane {
         self.egress.offer(now, packet);
         self.waiting[place as usize].level = self.level_joined();
         self.collect(lost);
+        self.bound_flows(now);
+    }
+
+    /// Has the discipline forget flows if it remembers too many.
+    fn bound_flows(&mut self, now: Time) {
+        let is_full = self.egress.port().flows_tracked() > MOST_FLOWS;
+        let idle = match self.crowd {
+            Crowd::Fits(_) if !is_full => return,
+            Crowd::Fits(since) => Span(now.since(since).0 / 2),
+            Crowd::Forgets(..) if !is_full => {
+                self.crowd = Crowd::Fits(now);
+                let Queue { settings, .. } = &self.queue;
+                return self.egress.reconfigure(now, settings, self.queue.buffer());
+            }
+            // It has not looked yet, or it has, and those that are left have packets queued.
+            Crowd::Forgets(at, idle) if now.since(at) <= SHORTEST_SWEEP || idle == Span::ZERO => {
+                return;
+            }
+            Crowd::Forgets(..) => Span::ZERO,
+        };
+        let Queue { entry, settings, .. } = &self.queue;
+        if !entry.parameters.iter().any(|parameter| parameter.name == IDLE) {
+            return;
+        }
+        let idle = idle.min(settings.span(IDLE));
+        let words = [SHORTEST_SWEEP, idle].map(|span| format!("{} ns", span.0));
+        let forgetful = entry.change(settings, &[(SWEEP, &words[0]), (IDLE, &words[1])]);
+        let forgetful = forgetful.expect("both can be set, and are within their bounds");
+        self.egress.reconfigure(now, &forgetful, self.queue.buffer());
+        self.crowd = Crowd::Forgets(now, idle);
     }
 
     /// The level that has grown since the last call.
@@ -179,6 +234,7 @@ impl Lane {
         self.egress.reconfigure(now, &queue.settings, queue.buffer());
         self.books.rate_changed(queue.rate);
         self.queue = queue;
+        self.crowd = Crowd::Fits(now);
     }
 
     /// What has gone through.

@@ -6,11 +6,21 @@
 //! on purpose, it joins both in a [bridge](super::bridge), and frames go on, without a queue
 //! of ours, within some milliseconds. On a router it sets the [rules](super::rules) by which
 //! the kernel holds packets, and removes them.
+//!
+//! A link may start while the process beside the last one of its name is still undoing what
+//! that left: it would take away the new rules, or join interfaces whose frames the new link
+//! carries, which makes a loop. So there is one such process of a name at a time. Each has a
+//! [name](Turn) among the kernel's abstract sockets, which leaves no file and is free when
+//! the process ends in any way.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use rustix::thread::CapabilitySet;
 use tidegate_link::Form;
 
@@ -25,6 +35,39 @@ const CARRIES: &str = "carries";
 const STOPS: &str = "stops";
 /// What that answers.
 const DONE: &str = "done";
+
+/// How long the process beside the last link of a name may take. Whoever else has the socket
+/// keeps nobody from starting a link for longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The right to change what a link of this name has changed, of one process at a time.
+pub(super) struct Turn {
+    _socket: Option<OwnedFd>,
+}
+
+impl Turn {
+    /// Waits until no other process has it.
+    pub(super) fn of(link: &str) -> Turn {
+        let since = Instant::now();
+        loop {
+            match Turn::taken(link) {
+                Err(rustix::io::Errno::ADDRINUSE) if since.elapsed() < PATIENCE => {
+                    sleep(Duration::from_millis(5));
+                }
+                taken => return Turn { _socket: taken.ok() },
+            }
+        }
+    }
+
+    fn taken(link: &str) -> rustix::io::Result<OwnedFd> {
+        let address = SocketAddrUnix::new_abstract_name(format!("tidegate-link-{link}").as_bytes());
+        let flags = SocketFlags::CLOEXEC;
+        // Bound and nothing more: nobody can connect to it.
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        bind(&socket, &address?)?;
+        Ok(socket)
+    }
+}
 
 /// The process, as the link sees it.
 #[derive(Debug)]
@@ -173,6 +216,7 @@ impl Task {
 /// Is that process: waits until the link ends, and does what is left to do.
 pub(crate) fn bypass(arguments: &LinkBypassArguments) -> Result<(), Failure> {
     let name = &arguments.name;
+    let _turn = Turn::of(name);
     let task = Task::of(arguments)?;
     let (user, needed) = match task {
         Task::Bridge { .. } => (arguments.user.as_deref(), CapabilitySet::NET_ADMIN),

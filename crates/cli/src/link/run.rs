@@ -20,7 +20,7 @@ use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::bridge::Bridge;
-use super::bypass::Bypass;
+use super::bypass::{Bypass, Turn};
 use super::changes;
 use super::control::{self, Control, From};
 use super::machine;
@@ -108,6 +108,8 @@ fn open(arguments: &LinkRunArguments, name: &str, config: Config) -> Result<Open
         return Err(Failure::Other(obstacle));
     }
     let control = socket::take(&socket::folder(), name)?;
+    // The last one of this name may have died a moment ago.
+    drop(Turn::of(name));
     let page = arguments.page.map(|address| {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;

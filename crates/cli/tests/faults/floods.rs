@@ -1,0 +1,165 @@
+//! A sender whose every packet has other addresses and ports, beside a user who sends a
+//! hundred small packets a second.
+//!
+//! Such a sender fills tables of flows, and each of its packets is the first of its flow, to
+//! which disciplines give a turn at once. No discipline can tell the user from it; what a link
+//! promises is that memory has a bound, and that each packet is counted. Where the order is
+//! bound to that of arrival, nobody waits longer than the buffer. LAS and its kin prefer every
+//! newcomer to a user who has had a few packets, and deadlines prefer short flows: there, the
+//! user's packets wait or are given up for as long as the flood lasts, as the disciplines say.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use crate::cable::{Cable, ethernet, receive, udp};
+use crate::network::{percentile, setting};
+
+/// With those whose users wait no longer than the buffer.
+const DISCIPLINES: [(&str, bool); 7] = [
+    ("efd", true),
+    ("las", false),
+    ("las-log", false),
+    ("lars", false),
+    ("fq-codel", true),
+    ("cake", true),
+    ("deadlines", false),
+];
+/// Flows that a discipline may remember, and those with packets in the queue or on their way.
+const MOST_FLOWS: u64 = 65_536 + 4_000;
+const RATE: &str = "20 Mbit/s";
+const BUFFER_MS: f64 = 100.0;
+const PACKETS_A_SECOND: u64 = 30_000;
+const BETWEEN_PROBES: Duration = Duration::from_millis(10);
+const PORT: u16 = 4_780;
+/// A probe that waits for a whole buffer, and for a machine that others use too.
+const MOST_P99_MS: f64 = BUFFER_MS + 60.0;
+/// As much as two times 16 MB of frames, and the program with its tables.
+const MOST_MEMORY: u64 = 96 << 20;
+/// What memory may grow by in the second half of a flood, in which a table of flows may still
+/// be filling.
+const GROWTH: u64 = 8 << 20;
+
+#[test]
+fn a_flood_of_flows_takes_neither_memory_nor_time_without_bound() {
+    let Some(cable) = Cable::new("floods") else { return };
+    let seconds = setting("TIDEGATE_FLOOD_SECONDS", 1);
+    println!(
+        "{seconds} s each: RSS before, VmHWM half way, VmHWM at the end, memory for frames in MB; \
+         flows_peak; packets offered, lost; probes sent, back, ms p50 p99 max"
+    );
+    for (discipline, is_prompt) in DISCIPLINES {
+        flood(&cable, discipline, is_prompt, Duration::from_secs(seconds));
+        cable.network.assert_clean("a flood");
+    }
+}
+
+fn flood(cable: &Cable, discipline: &str, is_prompt: bool, time: Duration) {
+    let words = ["lan0", "wan0", "--down", RATE, "--up", RATE, "--discipline", discipline];
+    let link = cable.network.run(&words).unwrap();
+    let before = link.memory();
+    let over = AtomicBool::new(false);
+    let ((offered, probes, half), (came, mut trips)) = thread::scope(|scope| {
+        let reader = scope.spawn(|| read(cable, &over));
+        let sent = send(cable, time, || link.memory());
+        // The buffer is empty by then.
+        thread::sleep(Duration::from_millis(400));
+        over.store(true, Ordering::Relaxed);
+        (sent, reader.join().unwrap())
+    });
+    let after = link.memory();
+    let status = cable.network.status();
+    let queue = &status["queues"][0];
+    let count = |value: &serde_json::Value| value.as_u64().unwrap();
+    let counts = &queue["counts"];
+    let lost: u64 = counts["lost"].as_object().unwrap().values().map(count).sum();
+    let failures = &queue["failures"];
+    let frames = count(&queue["memory_bytes"]);
+    let back = trips.len();
+    let p99 = percentile(&mut trips, 99);
+    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    println!(
+        "{discipline:>9} {:>6} {:>6} {:>6} {:>5} {:>6} {:>7} {lost:>7} {probes:>5} {back:>5} {:>6.1} {p99:>6.1} {:>6.1}",
+        megabytes(before.now),
+        megabytes(half.most),
+        megabytes(after.most),
+        megabytes(frames),
+        count(&queue["flows_peak"]),
+        offered,
+        percentile(&mut trips, 50),
+        percentile(&mut trips, 100),
+    );
+    link.stop(&cable.network);
+    let missed = count(&failures["missed_frames"]) + count(&failures["no_memory_packets"]);
+    assert_eq!(offered + probes, count(&counts["arrived_packets"]) + missed, "{queue}");
+    assert_eq!(count(&counts["arrived_packets"]), count(&counts["sent_packets"]) + lost, "{queue}");
+    assert_eq!(
+        came + count(&failures["unsent_packets"]),
+        count(&counts["sent_packets"]),
+        "{queue}"
+    );
+    assert!(after.most < MOST_MEMORY, "{discipline}: {after:?}");
+    assert!(after.most < half.most + GROWTH, "{discipline}: {half:?}, {after:?}");
+    assert!(count(&queue["flows_peak"]) < MOST_FLOWS, "{discipline}: {queue}");
+    assert!(!is_prompt || back > 0 && p99 < MOST_P99_MS, "{discipline}: {back} probes, {p99} ms");
+}
+
+/// Sends for some time; returns packets of the flood, probes, and what `look` found half way.
+fn send<T>(cable: &Cable, time: Duration, look: impl Fn() -> T) -> (u64, u64, T) {
+    let mut random = Pcg64::seed_from_u64(3);
+    let begun = Instant::now();
+    let (mut offered, mut probes, mut half) = (0, 0, None);
+    while begun.elapsed() < time {
+        let now = begun.elapsed();
+        if half.is_none() && now > time / 2 {
+            half = Some(look());
+        }
+        while probes * (BETWEEN_PROBES.as_millis() as u64) < now.as_millis() as u64 {
+            let stamp = monotonic().to_ne_bytes();
+            let payload = [&stamp[..], &[0; 64]].concat();
+            let packet = udp([[203, 0, 113, 9], [192, 0, 2, 9]], [PORT, PORT], &payload);
+            cable.outside.send(&[ethernet(&[], 0x800), packet].concat()).unwrap();
+            probes += 1;
+        }
+        let due = (now.as_secs_f64() * PACKETS_A_SECOND as f64) as u64;
+        // Not so many at once that probes have to wait here.
+        for _ in 0..(due.saturating_sub(offered)).min(64) {
+            let addresses =
+                [random.random::<u32>().to_be_bytes(), random.random::<u32>().to_be_bytes()];
+            let ports = [random.random(), random.random_range(0..PORT)];
+            let payload = vec![0; random.random_range(18..400)];
+            let packet = udp(addresses, ports, &payload);
+            cable.outside.send(&[ethernet(&[], 0x800), packet].concat()).unwrap();
+            offered += 1;
+        }
+        if due <= offered {
+            thread::sleep(Duration::from_micros(300));
+        }
+    }
+    (offered, probes, half.unwrap())
+}
+
+/// Nanoseconds of the clock that both threads have.
+fn monotonic() -> u64 {
+    static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Counts what comes out until it is over; returns that, and the times of probes.
+fn read(cable: &Cable, over: &AtomicBool) -> (u64, Vec<f64>) {
+    let (mut came, mut trips, mut buffer) = (0, Vec::new(), vec![0; 2_000]);
+    while !over.load(Ordering::Relaxed) {
+        let look = Duration::from_millis(20);
+        let Some(frame) = receive(&cable.inside, &mut buffer, look) else { continue };
+        came += 1;
+        // Nobody else sends to this port.
+        if frame[36..38] == PORT.to_be_bytes() {
+            let sent = u64::from_ne_bytes(frame[42..50].try_into().unwrap());
+            trips.push((monotonic() - sent) as f64 / 1e6);
+        }
+    }
+    (came, trips)
+}

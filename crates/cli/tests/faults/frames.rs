@@ -88,10 +88,11 @@ fn bad(random: &mut impl Rng) -> Vec<u8> {
     frame
 }
 
-/// Whether the kernel may give up on it: it takes a tag out before it hands a frame over.
+/// Whether the kernel may give up on it: it takes a tag out before it hands a frame over, and
+/// for that wants the tag and two bytes behind it.
 fn is_cut_in_its_tag(frame: &[u8]) -> bool {
     let kinds = [[0x81, 0], [0x88, 0xa8]];
-    frame.len() < 18 && kinds.iter().any(|kind| frame[12..14] == *kind)
+    frame.len() < 20 && kinds.iter().any(|kind| frame[12..14] == *kind)
 }
 
 #[test]

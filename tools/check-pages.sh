@@ -25,8 +25,15 @@ capture=$(pwd)/crates/sim/tests/data/bro.org.pcap
 measured=$(pwd)/fuzz/corpus/flent/version-2-call-and-page
 broken=$(pwd)/tools/pages/broken.html
 scratch=$(mktemp -d)
-server=
-trap 'rm -rf "$scratch"; [ -z "$server" ] || kill "$server"' EXIT
+servers=
+network=
+clean() {
+    # shellcheck disable=SC2086  # They are numbers.
+    [ -z "$servers" ] || kill $servers
+    [ -z "$network" ] || ip netns delete "$network"
+    rm -rf "$scratch"
+}
+trap clean EXIT
 cd "$scratch"
 
 # A check that finds nothing wrong with this page finds nothing anywhere.
@@ -73,16 +80,59 @@ run sweep --preset dsl --over 'rate=2 Mbit/s..50 Mbit/s:3' --over 'rtt=10 ms,50 
     --seeds 2 --duration '10 s' --out sweep
 run requests compare --seeds 2 --out requests
 run curves home-10mbit --out curves
-"$tidegate" serve . >served 2>&1 </dev/null &
-server=$!
-while ! address=$(grep --only-matching 'http://[^ ]*/' served); do
-    kill -0 "$server" || {
-        cat served >&2
-        exit 1
-    }
-    sleep 0.1
-done
+# served LOG PATTERN: waits until the program that was started last says where its page is,
+# and sets $address.
+served() {
+    server=$!
+    servers="$servers $server"
+    while ! address=$(grep --only-matching "$2" "$1"); do
+        kill -0 "$server" || {
+            cat "$1" >&2
+            exit 1
+        }
+        sleep 0.1
+    done
+    address=${address#* at }
+}
+"$tidegate" serve . >serve.log 2>&1 </dev/null &
+served serve.log 'http://[^ ]*/'
+report=$address
+cat >gateway.toml <<GATEWAY
+listen = ["127.0.0.1:0"]
+admin = "127.0.0.1:0"
+[link]
+rate = "18 Mbit/s"
+[[class]]
+name = "pupils"
+weight = 4
+sources = ["192.0.2.0/24"]
+[[class]]
+name = "guests"
+sources = ["198.51.100.0/24"]
+GATEWAY
+"$tidegate" gateway run gateway.toml >gateway.log 2>&1 </dev/null &
+served gateway.log 'admin at .*'
+gateway=http://$address/
 
 "$python" "$check" household/report.html cellular/report.html replay/report.html \
     measured/report.html sweep/report.html requests/report.html curves/curves.html \
-    "$address" "${address}beside?run=household&run=cellular"
+    "$report" "${report}beside?run=household&run=cellular" "$gateway"
+
+# A link needs two interfaces, and the right to take their frames.
+network=tidegate-pages-$$
+if ! ip netns add "$network" 2>refused; then
+    network=
+    echo "SKIP the live page of a link: no network namespace: $(cat refused)"
+    exit 0
+fi
+inside="ip netns exec $network"
+$inside ip link set lo up
+for pair in lan0:users wan0:provider; do
+    $inside ip link add "${pair%:*}" type veth peer name "${pair#*:}"
+    $inside ip link set "${pair%:*}" up
+    $inside ip link set "${pair#*:}" up
+done
+RUNTIME_DIRECTORY=$scratch/links $inside "$tidegate" link run lan0 wan0 --down '18 Mbit/s' \
+    --up '4 Mbit/s' --discipline efd --page 127.0.0.1:4780 >link.log 2>&1 </dev/null &
+served link.log 'http://[^ ]*/'
+$inside "$python" "$check" "$address"

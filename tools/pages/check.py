@@ -3,7 +3,7 @@
 
     python3 tools/pages/check.py PAGE...
 
-A page is a file or an address. For each one:
+A page is a file or an address, also of a live page, which changes as it is read. For each one:
 
 - axe-core finds no violation, with everything folded and light at 1280 pixels, and with
   everything open and dark at 390 pixels;
@@ -34,6 +34,8 @@ from selenium.webdriver.common.keys import Keys
 AXE = (Path(__file__).parent / "axe-core" / "axe.min.js").read_text()
 WIDTHS = [1280, 768, 390]
 HEIGHT = 900
+# Seconds for a live page to get its first figures.
+PATIENCE = 10
 # Pages that are read at the same time.
 AT_ONCE = 3
 
@@ -42,6 +44,8 @@ CAN_BE_USED = """
 return [...document.querySelectorAll(
     'a[href], button, input, select, textarea, summary, [tabindex="0"]')]
   .filter(it => !it.disabled && it.checkVisibility({contentVisibilityAuto: true}))
+  // Of radio buttons that belong together, Tab reaches the one that is chosen.
+  .filter(it => it.type != 'radio' || it.checked)
   .filter(it => !it.closest('details:not([open])') || it.localName == 'summary');
 """
 
@@ -82,6 +86,13 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": theme}
         protocol("Emulation.setEmulatedMedia", {"features": [scheme]})
         self.browser.get(self.address)
+        # A live page shows itself with its first figures.
+        end = time.monotonic() + PATIENCE
+        while self.run("return document.querySelector('main[hidden]')"):
+            if time.monotonic() > end:
+                self.check(False, "the page shows no figures")
+                break
+            time.sleep(0.05)
         if is_open:
             self.run("document.querySelectorAll('details').forEach(it => it.open = true)")
 

@@ -1,5 +1,7 @@
 // Plots over time. Each has a caption with the value of every line, at the cursor or else
-// the last one, so that nothing is told by colour alone; arrow keys move the cursor.
+// the last one, so that nothing is told by colour alone; arrow keys move the cursor. To a
+// screen reader the title is the name of the picture, and the values describe it; a value that
+// somebody asks for by a key becomes part of the name, because changes of that are read out.
 "use strict";
 
 // Lines that share a colour differ in their dashes, and neighbours in both.
@@ -52,6 +54,8 @@ function swatch({ colour, dash }) {
   return svg;
 }
 
+let made = 0;
+
 class Plot {
   // `lines` have a label and a look; `text` says a value with its unit, `least` is where
   // the scale ends at least, and `steps` are those between its marks, if not any will do.
@@ -60,11 +64,15 @@ class Plot {
     this.values = lines.map(() => element("span"));
     this.at = element("li", { class: "at" });
     const items = lines.map((line, number) => element("li", {}, swatch(line.look), `${line.label} `, this.values[number]));
-    this.canvas = element("div", { class: "canvas", tabindex: "0", role: "img" });
-    this.figure = element("figure", {}, element("figcaption", {}, element("b", {}, title), element("ul", {}, ...items, this.at)), this.canvas);
+    const id = `plot-${made++}`;
+    this.canvas = element("div", { class: "canvas", tabindex: "0", role: "img", "aria-label": title, "aria-describedby": id });
+    this.figure = element("figure", {}, element("figcaption", {}, element("b", {}, title), element("ul", { id }, ...items, this.at)), this.canvas);
     parent.append(this.figure);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.canvas.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }));
+    this.canvas.addEventListener("blur", () => {
+      this.plot?.setCursor({ left: -10, top: -10 });
+      this.canvas.setAttribute("aria-label", title);
+    });
     this.build();
     new ResizeObserver(() => this.plot.setSize(this.size())).observe(this.canvas);
   }
@@ -111,10 +119,6 @@ class Plot {
     Object.assign(this, { data, range, most });
     this.plot.setData(data);
     this.tell();
-    if (document.activeElement !== this.canvas) {
-      const last = this.lines.map((line, number) => `${line.label} ${this.values[number].textContent}`);
-      this.canvas.setAttribute("aria-label", `${this.title}: ${last.join(", ")}`);
-    }
   }
 
   // Says the values at the cursor, or the last ones.
@@ -138,7 +142,7 @@ class Plot {
     const index = Math.min(Math.max((this.plot.cursor.idx ?? times.length - 1) + step, 0), times.length - 1);
     this.plot.setCursor({ left: this.plot.valToPos(times[index], "x"), top: 0 });
     const values = this.lines.map((line, number) => `${line.label} ${this.values[number].textContent}`);
-    this.canvas.setAttribute("aria-label", `${this.at.textContent}: ${values.join(", ")}`);
+    this.canvas.setAttribute("aria-label", `${this.title}, ${this.at.textContent}: ${values.join(", ")}`);
   }
 
   remove() {

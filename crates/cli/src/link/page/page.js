@@ -112,10 +112,13 @@ const COUNTED = [
 // What always has a row; the others have one when they are not zero.
 const ALWAYS = ["arrived", "sent", "marked", "flows remembered", "the most of them"];
 
+// A router has no one interface for all of its users.
+const place = ({ inside, outside }) => (inside === null ? `for what passes ${outside} of a router` : `between ${inside} (users) and ${outside} (provider)`);
+
 function tell(status) {
   const queues = WAYS.map((way) => status.queues.find((queue) => queue.direction === way));
   const names = [...new Set(queues.map((queue) => queue.discipline))].join(" and ");
-  find("about").textContent = `${status.name}: ${names} between ${status.inside} (users) and ${status.outside} (provider), running for ${long(status.uptime_s)}`;
+  find("about").textContent = `${status.name}: ${names} ${place(status)}, running for ${long(status.uptime_s)}`;
   const tiles = queues.flatMap((queue) => {
     const { last_second: now, direction: way, rate_bps } = queue;
     return [

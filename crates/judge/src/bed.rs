@@ -24,14 +24,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_core::framing::Framing;
-use tidegate_core::{Buffer, Bytes, Rate, registry};
-use tidegate_link::{Config, Form, Link, Queue, Running, Status};
+use tidegate_core::{Buffer, Rate};
+use tidegate_link::{Queue, Running, Status};
 use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::cell::{Cell, Shaper};
 use crate::guest::{queue_words, shaped_rate};
-use crate::host::{BURST_BYTES, BedError, Host, Missing, hurry, hurry_programs};
+use crate::host::{BURST_BYTES, BedError, Host, hurry};
+use crate::link;
 use crate::path::{self, Lateness};
 
 /// The address of the host that sends.
@@ -47,10 +47,6 @@ const SETTINGS: [(&str, &str); 2] =
 /// The way back: see above.
 const UP: Rate = Rate(1_000_000_000);
 const UP_PACKETS: u32 = 10_000;
-/// More than any queue here holds.
-const MEMORY: Bytes = Bytes(64_000_000);
-/// The seed of the link's hashes.
-const SEED: u64 = 1;
 
 /// The three hosts, and what is between them.
 pub struct Bed {
@@ -76,13 +72,8 @@ impl Bed {
         if cell.queue.shaper == Shaper::Link {
             let choice: DisciplineChoice = cell.queue.ours.parse().expect("it is in the registry");
             let buffer = cell.queue.buffer.expect("a live cell has one");
-            let queue = Queue {
-                entry: choice.entry,
-                settings: choice.settings,
-                limit: buffer.parse().expect("a number of packets"),
-                rate: cell.link.rate,
-                framing: Framing::RAW,
-            };
+            let limit = buffer.parse().expect("a number of packets");
+            let queue = link::queue(choice, limit, cell.link.rate);
             return Bed::with_link(cell, queue);
         }
         let (sender, provider, client) = (Host::new()?, Host::new()?, Host::new()?);
@@ -117,20 +108,9 @@ impl Bed {
                 .words("ip", &format!("link add {name} type veth peer name access netns {peer}"))?;
             middle.words("ip", &format!("link set {name} up"))?;
         }
-        // The threads of the link are begun by this one, and have its priority.
-        middle.run(hurry_programs);
-        let fifo = registry::find("fifo").expect("it is in the registry");
-        let up = Queue {
-            entry: fifo,
-            settings: fifo.settings(&[]).expect("it has none"),
-            limit: Buffer::packets(UP_PACKETS).into(),
-            rate: UP,
-            framing: Framing::RAW,
-        };
-        let form = Form::Between { inside: "inside".into(), outside: "outside".into() };
-        let config = Config { form, down, up, memory: MEMORY, seed: SEED };
-        let open = move || Link::open(config).map_err(|error| Missing(error.to_string()));
-        let link = middle.run(move || open().map(Link::start))??;
+        let fifo = "fifo".parse().expect("it is in the registry");
+        let up = link::queue(fifo, Buffer::packets(UP_PACKETS).into(), UP);
+        let link = link::start(&middle, down, up)?;
         let mut bed = Bed::join(cell, sender, provider, client, "access")?;
         bed.link = Some(link);
         bed.between.push(middle);

@@ -13,17 +13,15 @@ mod traffic;
 
 use std::fs;
 use std::io;
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use tidegate_core::framing::Framing;
-use tidegate_core::{Buffer, Bytes, Rate, registry};
-use tidegate_link::{Config, Form, Link, Queue, Running};
+use tidegate_core::{Buffer, Bytes, Rate};
+use tidegate_link::{Queue, Running};
 
 pub use self::traffic::{Delays, Flood};
 use crate::host::{BedError, Host, Missing, hurry, on_ethernet};
+use crate::link;
 
 /// The addresses of the two ends, and one that nobody has.
 pub(crate) const PROVIDER: &str = "192.0.2.1";
@@ -111,24 +109,7 @@ impl Bed {
     /// # Errors
     /// This machine does not permit it.
     pub fn link(&self, down: Queue, up: Queue) -> Result<Running, Missing> {
-        let config = Config {
-            form: Form::Between { inside: "inside".into(), outside: "outside".into() },
-            down,
-            up,
-            memory: Bytes(32_000_000),
-            seed: 1,
-        };
-        self.middle.run(move || {
-            let link = Link::open(config).map_err(|error| Missing(error.to_string()))?;
-            // On a thread of its own, which keeps its priority from other jobs.
-            let (started, start) = mpsc::channel();
-            thread::spawn(move || {
-                hurry();
-                let _ = started.send(link.start());
-            });
-            let running = start.recv().expect("the thread answers");
-            running.map_err(|error| Missing(error.to_string()))
-        })
+        link::start(&self.middle, down, up)
     }
 
     fn bridge(&self) -> Result<(), Missing> {
@@ -156,14 +137,8 @@ impl Bed {
 /// When there is no discipline of this name.
 #[must_use]
 pub fn queue(name: &str, rate: Rate) -> Queue {
-    let entry = registry::find(name).expect("the discipline is registered");
-    Queue {
-        entry,
-        settings: entry.settings(&[]).expect("defaults are right"),
-        limit: Buffer::bytes(Bytes(QUEUE_BYTES)).into(),
-        rate,
-        framing: Framing::RAW,
-    }
+    let choice = name.parse().expect("the discipline is registered");
+    link::queue(choice, Buffer::bytes(Bytes(QUEUE_BYTES)).into(), rate)
 }
 
 /// How close the rate is.

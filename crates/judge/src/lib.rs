@@ -12,6 +12,7 @@ pub mod flow;
 pub mod guest;
 pub mod host;
 pub mod kept;
+pub mod link;
 pub mod link_page;
 pub mod live;
 pub mod native;

@@ -22,11 +22,9 @@ use nix::sys::prctl;
 use serde::{Deserialize, Serialize};
 use tidegate_core::contract::Contracts;
 use tidegate_core::entry::Entry;
-use tidegate_core::framing::Framing;
 use tidegate_core::residual::Residual;
 use tidegate_core::setting::Kind;
 use tidegate_core::{Bytes, Rate, Span, registry};
-use tidegate_link::Queue;
 use tidegate_sim::metrics::Recorder;
 use tidegate_sim::scenario::DisciplineChoice;
 use tidegate_sim::scenario::file;
@@ -38,6 +36,7 @@ use crate::cell::{Cell, PAPERS_BUFFER, long_flow};
 use crate::figures::quantile;
 use crate::flow::ENDLESS;
 use crate::host::{BedError, hurry};
+use crate::link;
 use crate::simulated::TIMER_TICK;
 use crate::workload::{self, Transfer};
 
@@ -184,13 +183,8 @@ impl Outcome {
 pub fn measure(discipline: &str, run: u64) -> Result<Vec<Outcome>, BedError> {
     let cell = cell();
     let choice = choice(discipline, |stream| format!("udp and port {}", stream.port));
-    let queue = Queue {
-        entry: choice.entry,
-        settings: choice.settings,
-        limit: PAPERS_BUFFER.parse().expect("a number of packets"),
-        rate: cell.link.rate,
-        framing: Framing::RAW,
-    };
+    let limit = PAPERS_BUFFER.parse().expect("a number of packets");
+    let queue = link::queue(choice, limit, cell.link.rate);
     let bed = Bed::with_link(&cell, queue)?;
     let over = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = STREAMS

@@ -1,4 +1,5 @@
-//! A live link in user space: any queue discipline between two network interfaces.
+//! A live link in user space: any queue discipline between two network interfaces, or on a
+//! router.
 //!
 //! A link stands where the queue should be, in front of the bottleneck: between the
 //! users' interface and the provider's. It takes all frames of one and sends them at
@@ -31,9 +32,9 @@ mod settings;
 mod status;
 mod worker;
 
-pub use link::{Change, ChangeError, Config, Form, Link, LinkError, Running};
+pub use link::{ChangeError, Config, Form, Link, LinkError, Running};
 pub use packet_socket::OpenError;
-pub use settings::{Direction, Queue};
+pub use settings::{Change, Direction, Queue};
 pub use status::{
     Counts, Delay, Failures, FlowStatus, LevelStatus, Lost, QueueStatus, Second, Status,
 };

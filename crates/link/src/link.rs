@@ -5,17 +5,15 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use tidegate_core::buffer::Limit;
-use tidegate_core::framing::Framing;
+use tidegate_core::Bytes;
 use tidegate_core::setting::SettingError;
-use tidegate_core::{Bytes, Rate};
 
 use crate::between::Between;
 use crate::bridge::Bridge;
 use crate::nfqueue;
 use crate::packet_socket::{self, OpenError, PacketSocket};
 use crate::router::{self, Router};
-use crate::settings::{Direction, Queue};
+use crate::settings::{Change, Direction, Queue};
 use crate::status::{QueueStatus, Second, Status};
 use crate::worker::{Bell, Carrier, Clock, Failure, Order, Worker};
 
@@ -217,19 +215,6 @@ struct Desk {
     thread: Option<JoinHandle<QueueStatus>>,
 }
 
-/// What is to be different from now on; the rest stays.
-#[derive(Clone, Debug, Default)]
-pub struct Change {
-    /// The rate to which packets are held back.
-    pub rate: Option<Rate>,
-    /// How much the queue may hold.
-    pub limit: Option<Limit>,
-    /// What a packet takes of the link behind.
-    pub framing: Option<Framing>,
-    /// Parameters of the discipline with their values, as in files.
-    pub parameters: Vec<(String, String)>,
-}
-
 /// A change that cannot be.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
@@ -283,7 +268,7 @@ impl Running {
     pub fn change(&self, direction: Direction, change: &Change) -> Result<(), ChangeError> {
         let desk = self.desk(direction);
         let mut queue = desk.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = queue.changed(change)?;
+        let changed = queue.with(change)?;
         let order = |answer| Order::Change(Box::new(changed.clone()), answer);
         desk.ask(order).ok_or(ChangeError::Ended)?;
         *queue = changed;
@@ -327,18 +312,5 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-impl Queue {
-    fn changed(&self, change: &Change) -> Result<Queue, ChangeError> {
-        let pairs = change.parameters.iter();
-        let given: Vec<_> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        Ok(Queue {
-            limit: change.limit.unwrap_or(self.limit),
-            rate: change.rate.unwrap_or(self.rate),
-            framing: change.framing.unwrap_or(self.framing),
-            ..self.with(&given)?
-        })
     }
 }

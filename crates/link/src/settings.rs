@@ -60,13 +60,33 @@ impl Queue {
     pub fn buffer(&self) -> Buffer {
         self.limit.at(self.rate)
     }
-    /// This queue with other values of its parameters, as in files; what is not given
-    /// stays.
+
+    /// This queue with a change.
     ///
     /// # Errors
     /// As [`Entry::change`].
-    pub fn with(&self, given: &[(&str, &str)]) -> Result<Queue, SettingError> {
-        let settings = self.entry.change(&self.settings, given)?;
-        Ok(Queue { settings, ..self.clone() })
+    pub fn with(&self, change: &Change) -> Result<Queue, SettingError> {
+        let pairs = change.parameters.iter();
+        let given: Vec<_> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        Ok(Queue {
+            entry: self.entry,
+            settings: self.entry.change(&self.settings, &given)?,
+            limit: change.limit.unwrap_or(self.limit),
+            rate: change.rate.unwrap_or(self.rate),
+            framing: change.framing.unwrap_or(self.framing),
+        })
     }
+}
+
+/// What is to be different from now on; the rest stays.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// The rate to which packets are held back.
+    pub rate: Option<Rate>,
+    /// How much the queue may hold.
+    pub limit: Option<Limit>,
+    /// What a packet takes of the link behind.
+    pub framing: Option<Framing>,
+    /// Parameters of the discipline with their values, as in files.
+    pub parameters: Vec<(String, String)>,
 }

@@ -97,15 +97,7 @@ pub(super) fn changed(
     queue: &Queue,
     change: &Change,
 ) -> Result<Queue, String> {
-    let given: Vec<_> =
-        change.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let queue = queue.with(&given).map_err(|reason| format!("{direction}.parameters: {reason}"))?;
-    let queue = Queue {
-        rate: change.rate.unwrap_or(queue.rate),
-        limit: change.limit.unwrap_or(queue.limit),
-        framing: change.framing.unwrap_or(queue.framing),
-        ..queue
-    };
+    let queue = queue.with(change).map_err(|reason| format!("{direction}.parameters: {reason}"))?;
     keeps_promises(direction, &queue)?;
     Ok(queue)
 }

@@ -23,7 +23,7 @@ use crate::units::{Bytes, UnitError};
 /// // A VLAN tag is added to what stands before it.
 /// assert_eq!("pppoe-ptm vlan".parse(), "overhead 34 ptm".parse::<Framing>());
 /// let error = "dsl".parse::<Framing>().unwrap_err();
-/// assert!(error.to_string().starts_with("found 'dsl', expected"));
+/// assert!(error.to_string().starts_with("'dsl' is not "));
 /// # Ok::<(), tidegate_core::units::UnitError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

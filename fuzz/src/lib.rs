@@ -3,20 +3,14 @@
 //! Each target is a function of bytes that panics on a bug, in a module of its own
 //! or with its kind. `cargo test` replays the kept inputs in `corpus/<target>/`
 //! through it on a stable compiler; libFuzzer searches for new ones with the same
-//! function:
+//! function, for a minute here:
 //!
 //! ```sh
-//! mkdir -p out/corpus
-//! cargo +nightly fuzz run -s none --fuzz-dir fuzz/libfuzzer disciplines \
-//!     out/corpus fuzz/corpus/disciplines -- -max_len=200
+//! tools/fuzz.sh disciplines 60
 //! ```
 //!
-//! New inputs go to the first folder. The address sanitizer is off (`-s none`): it
-//! takes most of the time and finds nothing in code without `unsafe`.
-//!
-//! To add a target, write a function here, a line in [`TARGETS`], a few inputs in
-//! `corpus/<target>/` named after what they show, and a file and a `[[bin]]` in
-//! `libfuzzer/`.
+//! To add a target, write a function here, a line in [`TARGETS`], and a few inputs in
+//! `corpus/<target>/` named after what they show.
 
 pub mod curves;
 pub mod disciplines;
@@ -33,7 +27,7 @@ pub mod wire;
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Also the name of its corpus and of its libFuzzer binary.
+    /// Also the name of its corpus.
     pub name: &'static str,
     /// Does whatever the input says; panics on a bug.
     pub fuzz_one: fn(&[u8]),

@@ -78,6 +78,24 @@ fn operation<'a>(input: &mut &'a [u8]) -> Option<Operation<'a>> {
     Some(Operation::Frame(offload, frame))
 }
 
+/// The input of [`fuzz_one`] by which these frames arrive as they are, 5 ms apart.
+///
+/// # Panics
+/// When a frame is longer than 65 535 bytes.
+#[must_use]
+pub fn arrivals(discipline: u8, frames: &[&[u8]]) -> Vec<u8> {
+    // A buffer of 8 packets, and 1 Mbit/s.
+    let mut input = vec![discipline, 8, 7];
+    for frame in frames {
+        let length = u16::try_from(frame.len()).expect("frames are shorter");
+        input.push(2);
+        input.extend(length.to_be_bytes());
+        input.extend(*frame);
+        input.extend([0, 100]);
+    }
+    input
+}
+
 /// Sends what may leave until `end`; returns the time.
 fn run(bridge: &mut Bridge, mut now: Time, end: Time, sent: &mut u64) -> Time {
     loop {

@@ -14,7 +14,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_core::{Bytes, Dscp, Ecn, FlowKey, TcpFacts};
 use tidegate_wire::{FrameError, Headers, Link, mark_congested, set_ecn};
 
-const LINKS: [Link; 5] =
+/// What may stand in front of IP, by the first byte.
+pub const LINKS: [Link; 5] =
     [Link::Ethernet, Link::RawIp, Link::LinuxCooked, Link::LinuxCooked2, Link::Loopback];
 
 /// Reads and rewrites the frame of `input`.

@@ -146,6 +146,8 @@ pub fn queue(name: &str, rate: Rate) -> Queue {
 pub struct RateFound {
     /// What was set, of IP packets.
     pub set_bps: u64,
+    /// What was sent.
+    pub offered_bps: f64,
     /// What came.
     pub found_bps: f64,
 }
@@ -157,8 +159,8 @@ pub struct RateFound {
 pub fn rate(way: Way, rate: Rate, time: Duration) -> Result<RateFound, BedError> {
     let bed = Bed::new()?;
     let _carrying = bed.put(way)?;
-    let found_bps = traffic::flood_at(&bed, rate.0 as f64 * 1.25, time)?;
-    Ok(RateFound { set_bps: rate.0, found_bps })
+    let [offered_bps, found_bps] = traffic::flood_at(&bed, rate.0 as f64 * 1.25, time)?;
+    Ok(RateFound { set_bps: rate.0, offered_bps, found_bps })
 }
 
 /// Probes of a way: on an idle link, and beside a download.

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use tidegate_core::discipline::Backlog;
 use tidegate_core::{Bytes, Counters, FlowKey, Packet, Rate, Span, Stream, Time};
 
-use crate::status::{Delay, FlowStatus, Second};
+use crate::status::{Delay, DelayBucket, DelayHistogram, FlowStatus, Second};
 
 /// How many seconds are kept.
 const SECONDS: usize = 600;
@@ -21,6 +21,10 @@ const SAMPLES: u64 = 1_000;
 const SAMPLED: Span = Span::seconds(10);
 /// The least between two samples: a full frame.
 const LEAST_BETWEEN_SAMPLES: Bytes = Bytes(1_514);
+/// The buckets of the histogram, in milliseconds: from a packet at 10 Mbit/s to a buffer
+/// that nobody manages.
+const BUCKETS_MS: [f64; 13] =
+    [0.1, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0];
 /// How many flows are named.
 const TOP: usize = 10;
 
@@ -51,6 +55,16 @@ impl Times {
                 max_ms: self.0.max() as f64 / 1e3,
             },
         }
+    }
+
+    pub(crate) fn histogram(&self) -> DelayHistogram {
+        let buckets = BUCKETS_MS.map(|at_most_ms| DelayBucket {
+            at_most_ms,
+            count: self.0.count_between(0, (at_most_ms * 1e3) as u64),
+        });
+        let sum_ms =
+            if self.0.is_empty() { 0.0 } else { self.0.mean() * self.0.len() as f64 / 1e3 };
+        DelayHistogram { sum_ms, buckets: buckets.into() }
     }
 
     fn clear(&mut self) {
@@ -134,6 +148,10 @@ impl Books {
 
     pub(crate) fn delay(&self) -> Delay {
         self.delay.summary()
+    }
+
+    pub(crate) fn delay_histogram(&self) -> DelayHistogram {
+        self.delay.histogram()
     }
 
     pub(crate) fn delay_of_level(&self, level: usize) -> Delay {
@@ -266,6 +284,14 @@ mod tests {
         assert!((second.delay.p50_ms - 50.0).abs() < 1.0, "{second:?}");
         assert!((second.delay.max_ms - 100.0).abs() < 1.0, "{second:?}");
         assert_eq!(books.delay_of_level(0).count, 50);
+        // Times of 1 to 100 ms.
+        let histogram = books.delay_histogram();
+        assert!((histogram.sum_ms - 5_050.0).abs() < 51.0, "{}", histogram.sum_ms);
+        let count = |at_most_ms| {
+            let mut buckets = histogram.buckets.iter();
+            buckets.find(|bucket| bucket.at_most_ms == at_most_ms).expect("it is there").count
+        };
+        assert_eq!([0.1, 10.0, 50.0, 5_000.0].map(count), [0, 10, 50, 100]);
         books.turn(books.turns_at(), RATE, &counters, Backlog::default());
         assert_eq!(books.last_second(), Second { at_s: 2, rate_bps: RATE.0, ..Second::default() });
         assert_eq!(books.history(1).count(), 1);

@@ -290,6 +290,7 @@ impl Lane {
             flows: port.flows_tracked(),
             flows_peak: counters.flows_peak,
             delay: self.books.delay(),
+            delay_histogram: self.books.delay_histogram(),
             levels: levels.collect(),
             last_second: self.books.last_second(),
             top_flows: self.books.top_flows(now),

@@ -36,7 +36,8 @@ pub use link::{ChangeError, Config, Form, Link, LinkError, Running};
 pub use packet_socket::OpenError;
 pub use settings::{Change, Direction, Queue};
 pub use status::{
-    Counts, Delay, Failures, FlowStatus, LevelStatus, Lost, QueueStatus, Second, Status,
+    Counts, Delay, DelayBucket, DelayHistogram, Failures, FlowStatus, LevelStatus, Lost,
+    QueueStatus, Second, Status,
 };
 pub use worker::Failure;
 

@@ -55,7 +55,9 @@ pub struct QueueStatus {
     pub memory_bytes: u64,
     /// Time in the queue of the packets that were sent.
     pub delay: Delay,
-    /// The same for each level of the discipline, highest first.
+    /// The same as a histogram.
+    pub delay_histogram: DelayHistogram,
+    /// The delay of each level of the discipline, highest first.
     pub levels: Vec<LevelStatus>,
     /// What happened in the last whole second.
     pub last_second: Second,
@@ -141,6 +143,26 @@ pub struct Delay {
     pub p99_ms: f64,
     /// The longest.
     pub max_ms: f64,
+}
+
+/// Times in the queue, counted by their length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DelayHistogram {
+    /// All of them together.
+    pub sum_ms: f64,
+    /// How many were at most so long; those of the buckets before count as well.
+    pub buckets: Vec<DelayBucket>,
+}
+
+/// A bucket of a histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DelayBucket {
+    /// The longest that it counts.
+    pub at_most_ms: f64,
+    /// How many there are, right within a percent of the time.
+    pub count: u64,
 }
 
 /// The state of a level of a discipline.

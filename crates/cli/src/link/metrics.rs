@@ -4,12 +4,12 @@
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use tidegate_link::{Delay, QueueStatus};
+use tidegate_link::{Delay, DelayBucket, QueueStatus};
 
 use super::state::State;
 
@@ -88,6 +88,21 @@ fn quantiles(delay: &Delay) -> [(&'static str, f64); 4] {
     ]
 }
 
+/// The histogram of a queue's delays, in seconds. What a bucket of Prometheus counts is not
+/// counted again by the next, which the encoder sums up.
+fn histogram(queue: &QueueStatus, mut metric: MetricEncoder<'_>) -> fmt::Result {
+    let mut before = 0;
+    let longer = DelayBucket { at_most_ms: f64::INFINITY, count: queue.delay.count };
+    let all = queue.delay_histogram.buckets.iter().chain([&longer]);
+    let buckets = all.map(|bucket| {
+        let count = bucket.count.saturating_sub(std::mem::replace(&mut before, bucket.count));
+        (bucket.at_most_ms / 1e3, count)
+    });
+    let buckets: Vec<(f64, u64)> = buckets.collect();
+    let sum = queue.delay_histogram.sum_ms / 1e3;
+    metric.encode_histogram::<NoLabelSet>(sum, queue.delay.count, &buckets, None)
+}
+
 fn direction(queue: &QueueStatus) -> (&'static str, &'static str) {
     ("direction", queue.direction.map_or("", |direction| direction.name()))
 }
@@ -142,9 +157,16 @@ impl Collector for Metrics {
 
 impl Metrics {
     fn encode_delays(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Time in the queue of the packets sent";
+        let kind = MetricType::Histogram;
+        let mut family = encoder.encode_descriptor("delay_seconds", help, None, kind)?;
+        for queue in &self.0.status.queues {
+            histogram(queue, family.encode_family(&[direction(queue)])?)?;
+        }
         let help = "Time in the queue of the packets sent in the last second";
         let gauge = MetricType::Gauge;
-        let mut family = encoder.encode_descriptor("delay_seconds", help, None, gauge)?;
+        let name = "last_second_delay_seconds";
+        let mut family = encoder.encode_descriptor(name, help, None, gauge)?;
         for queue in &self.0.status.queues {
             // Without packets there is no delay.
             let some = Some(&queue.last_second.delay).filter(|delay| delay.count > 0);
@@ -189,7 +211,7 @@ impl Metrics {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tidegate_link::{Direction, LevelStatus, Lost};
+    use tidegate_link::{DelayHistogram, Direction, LevelStatus, Lost};
 
     use super::*;
 
@@ -203,6 +225,10 @@ mod tests {
             };
             queue.counts.lost = Lost { early: 7, ..Lost::default() };
             queue.last_second.delay = Delay { count: 1, p95_ms: 20.0, ..Delay::default() };
+            queue.delay = Delay { count: 10, ..Delay::default() };
+            let bucket = |at_most_ms, count| DelayBucket { at_most_ms, count };
+            let buckets = vec![bucket(1.0, 2), bucket(20.0, 9)];
+            queue.delay_histogram = DelayHistogram { sum_ms: 250.0, buckets };
             state.status.queues.push(queue);
         }
         metrics(state)
@@ -213,7 +239,12 @@ mod tests {
         let text = text();
         for line in [
             r#"tidegate_link_lost_packets_total{direction="up",reason="early"} 7"#,
-            r#"tidegate_link_delay_seconds{direction="down",quantile="0.95"} 0.02"#,
+            r#"tidegate_link_last_second_delay_seconds{direction="down",quantile="0.95"} 0.02"#,
+            r#"tidegate_link_delay_seconds_sum{direction="up"} 0.25"#,
+            r#"tidegate_link_delay_seconds_count{direction="up"} 10"#,
+            r#"tidegate_link_delay_seconds_bucket{le="0.001",direction="up"} 2"#,
+            r#"tidegate_link_delay_seconds_bucket{le="0.02",direction="up"} 9"#,
+            r#"tidegate_link_delay_seconds_bucket{le="+Inf",direction="up"} 10"#,
             r#"tidegate_link_level_queued_packets{direction="up",level="high"} 0"#,
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");
@@ -231,7 +262,11 @@ mod tests {
         }
         assert_eq!(text.matches("# HELP ").count(), described.len());
         for (name, kind) in described {
-            let suffix = if kind == "counter" { "_total" } else { "" };
+            let suffix = match kind {
+                "counter" => "_total",
+                "histogram" => "_bucket",
+                _ => "",
+            };
             let beginning = format!("\n{name}{suffix}");
             let sample = ['{', ' '].iter().any(|next| text.contains(&format!("{beginning}{next}")));
             assert!(sample, "{name}\n{text}");

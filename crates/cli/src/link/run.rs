@@ -2,8 +2,8 @@
 //!
 //! The order matters. What may be refused comes first, while nothing has changed. Sockets
 //! are opened, and the process beside the link starts, before rights are given up; the
-//! threads that send start after it, so that they have none that are not needed. A router's packets are held
-//! once somebody decides about them, and no longer before nobody does.
+//! threads that send start after it, so that they have none that are not needed. A router's
+//! packets are held once somebody decides about them, and no longer before nobody does.
 
 use std::io::{self, Write as _};
 use std::net::TcpListener;
@@ -24,6 +24,7 @@ use super::bypass::{Bypass, Turn};
 use super::changes;
 use super::control::{self, Control, From};
 use super::machine;
+use super::rules;
 use super::socket::{self, Held};
 use super::state::State;
 use super::text;
@@ -180,7 +181,12 @@ pub(crate) fn run(arguments: &LinkRunArguments) -> Result<(), Failure> {
         Rc::into_inner(control).expect("whoever was answered is gone with the tasks");
     // Otherwise it takes over when this process has ended.
     let ended = match bypass {
-        Some(bypass) if served.is_ok() => bypass.end(),
+        Some(bypass) if served.is_ok() => bypass.end().or_else(|reason| {
+            // Somebody killed it. Of what it would have undone, this one may undo rules.
+            let undone = if is_router { rules::remove(&name) } else { Err(reason) };
+            let help = format!("'tidegate link stop --name {name}' removes what is left");
+            undone.map_err(|reason| io::Error::other(format!("{reason}; {help}")))
+        }),
         _ => Ok(()),
     };
     let state = State { name, fail, status: link.stop() };

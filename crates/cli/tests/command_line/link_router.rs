@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -221,6 +221,18 @@ fn a_link_goes_on_without_the_process_beside_it_and_stop_removes_what_that_would
         assert!(said.starts_with("the link 'wan0' has ended\n"), "{said}");
         bed.assert_free();
         drop(link);
+        // As a service manager or Ctrl-C ends it: rules that nftables keeps are its own to
+        // remove, and those of the old iptables take root's lock.
+        let mut link = bed.run(&["--fail", fail]);
+        kill_beside(&link);
+        let id = link.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let ended = link.wait().unwrap();
+        assert!(ended.success() || !bed.rules().is_empty(), "{ended}");
+        if !ended.success() {
+            assert_eq!(bed.router.good(&["stop"]), "took the rules of 'wan0' away\n");
+        }
+        bed.assert_free();
         // Both at once.
         let link = bed.run(&["--fail", fail]);
         kill_beside(&link);

@@ -1,4 +1,5 @@
-//! A link between two TAP interfaces: every byte of a frame is written and read here.
+//! A link between two TAP interfaces, or on a router that has them: every byte of a frame is
+//! written and read here.
 //!
 //! The kernel treats what is written to a TAP as a frame that came by a wire, with its tags
 //! taken out and told beside it, and hands out what a wire would carry. So frames need no
@@ -12,21 +13,26 @@ use std::time::{Duration, Instant};
 use nix::sched::{CloneFlags, setns};
 use tappers::{Interface, Tap};
 
+use crate::hosts::Form;
 use crate::network::{Network, skip};
 
 /// A link's network whose interfaces `lan0` and `wan0` are held here.
 pub(crate) struct Cable {
     pub(crate) network: Network,
+    pub(crate) form: Form,
     pub(crate) inside: Tap,
     pub(crate) outside: Tap,
 }
+
+/// The address of a host inside.
+pub(crate) const HOST: [u8; 4] = [192, 0, 2, 9];
 
 /// How long one waits for a frame before looking anew.
 const LOOK: Duration = Duration::from_micros(200);
 
 impl Cable {
     /// Nothing where this machine does not permit it, which is said.
-    pub(crate) fn new(name: &str) -> Option<Cable> {
+    pub(crate) fn new(name: &str, form: Form) -> Option<Cable> {
         let network = Network::new(name)?;
         let path = format!("/run/netns/{}", network.name);
         // A thread of its own, which ends in the other network.
@@ -46,13 +52,39 @@ impl Cable {
                 for name in ["lan0", "wan0"] {
                     network.ip(&format!("link set dev {name} addrgenmode none up"));
                 }
-                Some(Cable { network, inside, outside })
+                let cable = Cable { network, form, inside, outside };
+                (form == Form::Between || cable.routes(name)).then_some(cable)
             }
             Err(missing) => {
                 skip(name, &missing);
                 None
             }
         }
+    }
+
+    /// Whether what comes from outside for [`HOST`] can be held on its way; if not, that is
+    /// said.
+    fn routes(&self, name: &str) -> bool {
+        let [a, b, c, d] = HOST;
+        for words in [
+            "link set dev wan0 address 02:00:00:00:00:01".into(),
+            format!("address add {a}.{b}.{c}.254/24 dev lan0"),
+            format!("neigh add {a}.{b}.{c}.{d} lladdr 02:00:00:00:00:09 dev lan0"),
+            // Of strangers everywhere, none is asked for.
+            "route add default dev wan0".into(),
+        ] {
+            self.network.ip(&words);
+        }
+        self.network.says("sh", &["-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
+        match self.network.run(&self.form.words(&["--down", "1 Gbit/s", "--up", "1 Gbit/s"])) {
+            Ok(link) => link.stop(&self.network),
+            Err(said) if said.contains("found no ") => {
+                skip(name, &said);
+                return false;
+            }
+            Err(said) => panic!("{said}"),
+        }
+        true
     }
 }
 

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use crate::cable::{Cable, ethernet, receive, udp};
+use crate::cable::{Cable, HOST, ethernet, receive, udp};
+use crate::hosts::Form;
 use crate::network::{percentile, setting};
 
 /// With those whose users wait no longer than the buffer.
@@ -45,10 +46,19 @@ const GROWTH: u64 = 8 << 20;
 
 #[test]
 fn a_flood_of_flows_takes_neither_memory_nor_time_without_bound() {
-    let Some(cable) = Cable::new("floods") else { return };
+    floods("floods", Form::Between);
+}
+
+#[test]
+fn nor_does_it_on_a_router() {
+    floods("router-floods", Form::Router);
+}
+
+fn floods(name: &str, form: Form) {
+    let Some(cable) = Cable::new(name, form) else { return };
     let seconds = setting("TIDEGATE_FLOOD_SECONDS", 1);
     println!(
-        "{seconds} s each: RSS before, VmHWM half way, VmHWM at the end, memory for frames in MB; \
+        "{name}, {seconds} s each: RSS before, VmHWM half way, VmHWM at the end, memory for frames in MB; \
          flows_peak; packets offered, lost; probes sent, back, ms p50 p99 max"
     );
     for (discipline, is_prompt) in DISCIPLINES {
@@ -58,8 +68,8 @@ fn a_flood_of_flows_takes_neither_memory_nor_time_without_bound() {
 }
 
 fn flood(cable: &Cable, discipline: &str, is_prompt: bool, time: Duration) {
-    let words = ["lan0", "wan0", "--down", RATE, "--up", RATE, "--discipline", discipline];
-    let link = cable.network.run(&words).unwrap();
+    let words = ["--down", RATE, "--up", RATE, "--discipline", discipline];
+    let link = cable.network.run(&cable.form.words(&words)).unwrap();
     let before = link.memory();
     let over = AtomicBool::new(false);
     let ((offered, probes, half), (came, mut trips)) = thread::scope(|scope| {
@@ -120,15 +130,21 @@ fn send<T>(cable: &Cable, time: Duration, look: impl Fn() -> T) -> (u64, u64, T)
         while probes * (BETWEEN_PROBES.as_millis() as u64) < now.as_millis() as u64 {
             let stamp = monotonic().to_ne_bytes();
             let payload = [&stamp[..], &[0; 64]].concat();
-            let packet = udp([[203, 0, 113, 9], [192, 0, 2, 9]], [PORT, PORT], &payload);
+            let packet = udp([[203, 0, 113, 9], HOST], [PORT, PORT], &payload);
             cable.outside.send(&[ethernet(&[], 0x800), packet].concat()).unwrap();
             probes += 1;
         }
         let due = (now.as_secs_f64() * PACKETS_A_SECOND as f64) as u64;
         // Not so many at once that probes have to wait here.
         for _ in 0..(due.saturating_sub(offered)).min(64) {
-            let addresses =
-                [random.random::<u32>().to_be_bytes(), random.random::<u32>().to_be_bytes()];
+            // A router gives up on some addresses, and asks for others.
+            let addresses = match cable.form {
+                Form::Between => [random.random(), random.random()],
+                Form::Router => {
+                    let [b, c, d] = random.random();
+                    [[random.random_range(128..190), b, c, d], HOST]
+                }
+            };
             let ports = [random.random(), random.random_range(0..PORT)];
             let payload = vec![0; random.random_range(18..400)];
             let packet = udp(addresses, ports, &payload);

@@ -11,10 +11,11 @@ use std::time::Duration;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use crate::cable::{Cable, ethernet, receive, udp, udp6};
+use crate::cable::{Cable, HOST, ethernet, receive, udp, udp6};
+use crate::hosts::Form;
 use crate::network::setting;
 
-const ADDRESSES: [[u8; 4]; 2] = [[203, 0, 113, 9], [192, 0, 2, 9]];
+const ADDRESSES: [[u8; 4]; 2] = [[203, 0, 113, 9], HOST];
 const VLAN: [u8; 4] = [0x81, 0, 0x20, 5];
 const SERVICE_VLAN: [u8; 4] = [0x88, 0xa8, 0, 7];
 /// Frames between two good ones, few enough for the rate.
@@ -97,7 +98,7 @@ fn is_cut_in_its_tag(frame: &[u8]) -> bool {
 
 #[test]
 fn whatever_comes_in_comes_out_byte_by_byte() {
-    let Some(cable) = Cable::new("frames") else { return };
+    let Some(cable) = Cable::new("frames", Form::Between) else { return };
     let rates = ["--down", "200 Mbit/s", "--up", "200 Mbit/s", "--buffer", "300 packets"];
     let link = cable.network.run(&[&["lan0", "wan0"][..], &rates].concat()).unwrap();
     let mut random = Pcg64::seed_from_u64(4);
@@ -163,7 +164,7 @@ fn whatever_comes_in_comes_out_byte_by_byte() {
 
 #[test]
 fn jumbo_frames_pass_and_one_too_large_for_the_other_end_is_counted() {
-    let Some(cable) = Cable::new("jumbo") else { return };
+    let Some(cable) = Cable::new("jumbo", Form::Between) else { return };
     for name in ["lan0", "wan0"] {
         cable.network.ip(&format!("link set dev {name} mtu 9000"));
     }

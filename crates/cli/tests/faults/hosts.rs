@@ -13,8 +13,25 @@ pub(crate) enum Form {
     Router,
 }
 
+impl Form {
+    /// The interfaces and these arguments of `run`.
+    pub(crate) fn words<'a>(self, more: &[&'a str]) -> Vec<&'a str> {
+        let interfaces: &[&str] = match self {
+            Form::Between => &["lan0", "wan0"],
+            Form::Router => &["wan0"],
+        };
+        [interfaces, more].concat()
+    }
+}
+
 /// The address of the user, and of the provider in both forms.
 pub(crate) const USER: [u8; 4] = [192, 0, 2, 1];
+
+/// The address of an interface: of the user 1, of the provider 2, and of what stands opposite
+/// to them 6 and 7.
+fn mac(number: u8) -> String {
+    format!("02:00:00:00:00:{number:02x}")
+}
 
 /// Both hosts, with the network of the link between them.
 pub(crate) struct Bed {
@@ -53,23 +70,31 @@ impl Bed {
 
     /// Makes the interfaces, and gives the hosts their addresses.
     pub(crate) fn connect(&self) {
-        for (host, name, address) in
-            [(&self.user, "lan0", USER), (&self.provider, "wan0", self.address())]
-        {
+        let ends = [(&self.user, "lan0", USER, 1), (&self.provider, "wan0", self.address(), 2)];
+        for (host, name, address, number) in ends {
             let [a, b, c, d] = address;
             let (network, peer) = (&self.network, host.thread());
-            network.ip(&format!("link add {name} type veth peer name eth netns {peer}"));
+            let [ours, theirs] = [5, 0].map(|more| mac(number + more));
+            network.ip(&format!(
+                "link add {name} address {ours} type veth peer name eth address {theirs} netns {peer}"
+            ));
             network.ip(&format!("link set dev {name} addrgenmode none up"));
-            for words in [
+            let mut words = vec![
                 "link set eth addrgenmode none up".into(),
                 format!("address add {a}.{b}.{c}.{d}/24 dev eth"),
-            ] {
-                host.words("ip", &words).unwrap();
-            }
+            ];
+            // Nobody asks for an address while packets are counted.
             if self.form == Form::Router {
-                network.ip(&format!("address add {a}.{b}.{c}.254/24 dev {name}"));
-                host.words("ip", &format!("route add default via {a}.{b}.{c}.254")).unwrap();
+                let address = format!("{a}.{b}.{c}.254");
+                network.ip(&format!("address add {address}/24 dev {name}"));
+                network.ip(&format!("neigh add {a}.{b}.{c}.{d} lladdr {theirs} dev {name}"));
+                words.push(format!("neigh add {address} lladdr {ours} dev eth"));
+                words.push(format!("route add default via {address}"));
+            } else {
+                let other = format!("{a}.{b}.{c}.{}", 3 - d);
+                words.push(format!("neigh add {other} lladdr {} dev eth", mac(3 - number)));
             }
+            words.iter().for_each(|words| host.words("ip", words).unwrap());
         }
     }
 
@@ -83,10 +108,6 @@ impl Bed {
 
     /// The arguments of `run`.
     pub(crate) fn words<'a>(&self, more: &[&'a str]) -> Vec<&'a str> {
-        let interfaces: &[&str] = match self.form {
-            Form::Between => &["lan0", "wan0"],
-            Form::Router => &["wan0"],
-        };
-        [interfaces, more].concat()
+        self.form.words(more)
     }
 }

@@ -35,16 +35,23 @@ fn lost(queue: &Value) -> u64 {
 
 #[test]
 fn memory_stays_flat_and_counters_add_up_to_the_packet() {
-    let Some(bed) = Bed::new("link-soak", Form::Between) else { return };
+    soak("link-soak", Form::Between);
+}
+
+#[test]
+fn the_same_holds_on_a_router() {
+    soak("router-soak", Form::Router);
+}
+
+fn soak(name: &str, form: Form) {
+    let Some(bed) = Bed::new(name, form) else { return };
     for host in [&bed.user, &bed.provider] {
         if let Err(missing) = host.words("ethtool", "-K eth tso off gso off gro off") {
-            return skip("link-soak", &missing);
+            return skip(name, &missing);
         }
     }
     let seconds = setting("TIDEGATE_LINK_SOAK_SECONDS", 4);
     let every = if seconds < 60 { 1 } else { 10 };
-    // Whoever still resolves an address has done so.
-    sleep(Duration::from_millis(300));
     let before = packets(&bed);
     let link = bed.network.run(&bed.words(&RATES)).unwrap();
     let load = Load::begin(&bed, true);
@@ -53,7 +60,7 @@ fn memory_stays_flat_and_counters_add_up_to_the_packet() {
     let mut times = Vec::new();
     let mut bytes = [0, 0];
     println!(
-        "      s  RSS MB  HWM MB  down Mbit/s  up Mbit/s  probes: p50 p99 max ms  flows  peak"
+        "{name}\n      s  RSS MB  HWM MB  down Mbit/s  up Mbit/s  probes: p50 p99 max ms  flows  peak"
     );
     while since.elapsed() < Duration::from_secs(seconds) {
         sleep(Duration::from_secs(every));

@@ -116,12 +116,15 @@ fn measure(report: &mut Report, round: u8, time: Duration) -> Result<(), BedErro
 
 /// All rounds, one line for each measurement.
 fn table(report: &Report) -> String {
-    let mut text = String::from("rate, of IP packets; more is offered\n");
+    let mut text = String::from("rate of IP packets: set, offered, found\n");
     for Row { round, way, found } in &report.rates {
-        let RateFound { set_bps, found_bps } = *found;
+        let RateFound { set_bps, offered_bps, found_bps } = *found;
         let error = 100.0 * (found_bps / set_bps as f64 - 1.0);
-        let (set, found) = (Rate(set_bps), found_bps / 1e6);
-        let _ = writeln!(text, "{round}  {way:<16} {set:>12}  {found:>9.3} Mbit/s  {error:>+6.2}%");
+        let (set, offered, found) = (Rate(set_bps), offered_bps / 1e6, found_bps / 1e6);
+        let _ = writeln!(
+            text,
+            "{round}  {way:<16} {set:>12}  {offered:>9.3}  {found:>9.3} Mbit/s  {error:>+6.2}%"
+        );
     }
     text.push_str("\nround trips of probes in ms: half, 95 and 99 of 100, jitter, lost\n");
     for Row { round, way, found } in &report.delays {

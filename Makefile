@@ -40,7 +40,8 @@ deb: compiler
 
 test: lint checks packages
 	@tools/require.sh network || true
-	cargo test --workspace --locked
+	cargo test --workspace --lib --bins --tests --locked
+	cargo test --workspace --doc --locked
 	@$(MAKE) --no-print-directory demo
 	@tools/check-pages.sh
 	@tools/check-deb.sh

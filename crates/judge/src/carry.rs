@@ -27,8 +27,13 @@ use crate::link;
 pub(crate) const PROVIDER: &str = "192.0.2.1";
 pub(crate) const USER: &str = "192.0.2.2";
 pub(crate) const NOBODY: &str = "192.0.2.99";
-/// What a queue holds: that of `tbf` and that of the link.
-const QUEUE_BYTES: u64 = 150_000;
+/// What a queue holds, that of `tbf` and that of the link: the time that a sender may be
+/// without a core before the queue is empty and the rate lost.
+const QUEUE_TIME_S: f64 = 0.1;
+/// And at least some packets.
+const LEAST_QUEUE_BYTES: f64 = 60_000.0;
+/// What it holds where nothing is held back.
+const FREE_QUEUE_BYTES: u64 = 8_000_000;
 /// What `tbf` may send at once: two packets, or what a late timer needs at a gigabit.
 const LEAST_BURST: u64 = 3_028;
 const BURST_TIME_S: f64 = 0.001;
@@ -92,7 +97,7 @@ impl Bed {
             Way::Tbf(rate) => {
                 self.bridge()?;
                 let burst = LEAST_BURST.max((rate.0 as f64 / 8.0 * BURST_TIME_S) as u64);
-                let (rate, limit) = (on_ethernet(rate.0), on_ethernet(QUEUE_BYTES));
+                let (rate, limit) = (on_ethernet(rate.0), on_ethernet(held(rate)));
                 let words = format!("root tbf rate {rate}bit burst {burst} limit {limit}");
                 self.middle.words("tc", &format!("qdisc add dev inside {words}"))?;
             }
@@ -131,6 +136,14 @@ impl Bed {
     }
 }
 
+/// What a queue at this rate holds, in bytes of IP packets.
+fn held(rate: Rate) -> u64 {
+    if rate == NO_LIMIT {
+        return FREE_QUEUE_BYTES;
+    }
+    (rate.0 as f64 / 8.0 * QUEUE_TIME_S).max(LEAST_QUEUE_BYTES) as u64
+}
+
 /// A queue of this discipline, whose rate is that of IP packets.
 ///
 /// # Panics
@@ -138,7 +151,7 @@ impl Bed {
 #[must_use]
 pub fn queue(name: &str, rate: Rate) -> Queue {
     let choice = name.parse().expect("the discipline is registered");
-    link::queue(choice, Buffer::bytes(Bytes(QUEUE_BYTES)).into(), rate)
+    link::queue(choice, Buffer::bytes(Bytes(held(rate))).into(), rate)
 }
 
 /// How close the rate is.
@@ -205,7 +218,8 @@ fn cpu_of_the_link() -> Duration {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let of_links = threads.filter(|thread| {
         let name = fs::read_to_string(thread.path().join("comm"));
-        name.is_ok_and(|name| name.starts_with("tidegate-"))
+        // Others have the name of the program.
+        name.is_ok_and(|name| matches!(name.trim_end(), "tidegate-down" | "tidegate-up"))
     });
     let times = of_links.filter_map(|thread| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;

@@ -1,6 +1,6 @@
 //! `tidegate-judge carry`: what a link in user space carries, beside the kernel.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -30,8 +30,33 @@ pub(crate) struct Arguments {
     /// How long each measurement takes.
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
     seconds: u64,
+    /// What is measured.
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', default_values_t = Part::ALL)]
+    parts: Vec<Part>,
     #[command(flatten)]
     figures: Figures,
+}
+
+/// A part of what can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Rates,
+    Delays,
+    Speed,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Rates, Part::Delays, Part::Speed];
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Rates => "rates",
+            Part::Delays => "delays",
+            Part::Speed => "speed",
+        })
+    }
 }
 
 /// A measurement of a way.
@@ -70,7 +95,6 @@ fn name(way: Way) -> String {
 }
 
 pub(crate) fn carry(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let time = Duration::from_secs(arguments.seconds);
     let mut report = Report {
         kernel: native::release()?,
         load: [load(), String::new()],
@@ -81,7 +105,7 @@ pub(crate) fn carry(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
     };
     for round in 1..=arguments.rounds {
         eprintln!("round {round}");
-        if let Err(error) = measure(&mut report, round, time) {
+        if let Err(error) = measure(&mut report, round, arguments) {
             let BedError::Missing(reason) = error else { return Err(error.into()) };
             println!("SKIP what a link carries: {reason}");
             return Ok(());
@@ -92,22 +116,25 @@ pub(crate) fn carry(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
     Ok(arguments.figures.show("carry.json", &report, &table)?)
 }
 
-fn measure(report: &mut Report, round: u8, time: Duration) -> Result<(), BedError> {
+fn measure(report: &mut Report, round: u8, arguments: &Arguments) -> Result<(), BedError> {
+    let time = Duration::from_secs(arguments.seconds);
     let links = |rate| DISCIPLINES.map(|name| Way::Link(name, rate));
-    for rate in RATES {
+    let asked = |part| arguments.parts.contains(&part);
+    for rate in RATES.into_iter().filter(|_| asked(Part::Rates)) {
         for way in [Way::Tbf(rate)].into_iter().chain(links(Some(rate))) {
             let found = carry::rate(way, rate, time)?;
             report.rates.push(Row { round, way: name(way), found });
         }
     }
-    for rate in PROBED {
+    for rate in PROBED.into_iter().filter(|_| asked(Part::Delays)) {
         for way in [Way::Bridge, Way::Tbf(rate)].into_iter().chain(links(Some(rate))) {
             let [idle, loaded] = carry::delays(way, time)?;
             let found = Probed { rate_bps: rate.0, idle, loaded };
             report.delays.push(Row { round, way: name(way), found });
         }
     }
-    for way in [Way::Bridge, Way::Tbf(Rate(100_000_000_000))].into_iter().chain(links(None)) {
+    let fast = [Way::Bridge, Way::Tbf(Rate(100_000_000_000))].into_iter().chain(links(None));
+    for way in fast.filter(|_| asked(Part::Speed)) {
         let found = carry::speed(way, time)?;
         report.speed.push(Row { round, way: name(way), found });
     }

@@ -9,6 +9,6 @@ nft=$(PATH="$PATH:/sbin:/usr/sbin" command -v nft) ||
     { echo 'Missing: nft, of the package nftables' >&2; exit 1; }
 router=$(tools/built.sh --package tidegate --test command_line)
 tools/in-guest.sh router "$router" link_router \
-    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$nft"
+    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$nft" "$(command -v setpriv)"
 frames=$(tools/built.sh --package tidegate-judge --test link)
 tools/in-guest.sh frames "$frames" tags_fragments_and_jumbo_frames_pass

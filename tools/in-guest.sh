@@ -34,7 +34,7 @@ for program; do
 done
 cat >"$own/files/init" <<'INIT'
 #!/bin/sh
-export PATH=/sbin:/bin:/usr/sbin:/usr/bin
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 for module in /lib/modules/*/*.ko; do name=${module##*/}; modprobe "${name%.ko}" 2>/dev/null; done
 ip link set dev lo up

@@ -28,6 +28,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_sys::constants::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
+use rustix::thread::CapabilitySet;
 
 pub use message::{Held, Message, MessageError, Verdict, parse};
 
@@ -89,12 +90,13 @@ pub enum OpenError {
         number: u16,
     },
     /// Somebody else holds its packets.
-    #[error("queue {number}: found it in use, by the netlink port {port}, expected it free")]
+    #[error("queue {number}: found it in use{}, expected it free", by(*.port))]
     Taken {
         /// The queue.
         number: u16,
-        /// The netlink port of who does, in most programs the number of their process.
-        port: u32,
+        /// The netlink port of who does, in most programs the number of their process. Only
+        /// root may know.
+        port: Option<u32>,
     },
     /// The kernel does not answer as it should.
     #[error("queue {number}: {reason}")]
@@ -104,6 +106,10 @@ pub enum OpenError {
         /// What went wrong.
         reason: io::Error,
     },
+}
+
+fn by(port: Option<u32>) -> String {
+    port.map_or_else(String::new, |port| format!(", by the netlink port {port}"))
 }
 
 /// Packets that the kernel lost before anybody could decide about them, since the queue
@@ -205,12 +211,19 @@ impl Queue {
     /// missing and of a queue of somebody else.
     fn refusal(&self, reason: io::Error) -> OpenError {
         let number = self.number;
-        let row = row(number).ok().flatten();
-        match (reason.kind(), row) {
-            (_, Some(Row { port, .. })) => OpenError::Taken { number, port },
-            (io::ErrorKind::PermissionDenied, None) => OpenError::NotPermitted { number },
+        let row = row(number);
+        if let Ok(Some(Row { port, .. })) = row {
+            return OpenError::Taken { number, port: Some(port) };
+        }
+        match reason.kind() {
+            // The list is root's to read: whoever has the right and not the list meets a
+            // queue of somebody else.
+            io::ErrorKind::PermissionDenied if row.is_err() && may_hold() => {
+                OpenError::Taken { number, port: None }
+            }
+            io::ErrorKind::PermissionDenied => OpenError::NotPermitted { number },
             // There is nobody in the kernel for such messages.
-            (io::ErrorKind::InvalidInput, None) => OpenError::Unsupported(reason),
+            io::ErrorKind::InvalidInput => OpenError::Unsupported(reason),
             _ => OpenError::Failed { number, reason },
         }
     }
@@ -320,6 +333,12 @@ fn read<'a>(socket: &Socket, into: &'a mut [u8]) -> io::Result<Option<&'a [u8]>>
     };
     let cut = MessageError::Cut { found, expected: into.len() };
     into.get(..found).map(Some).ok_or_else(|| invalid(cut))
+}
+
+/// Whether this thread has the right to hold packets.
+fn may_hold() -> bool {
+    let rights = rustix::thread::capabilities(None);
+    rights.is_ok_and(|rights| rights.effective.contains(CapabilitySet::NET_ADMIN))
 }
 
 fn invalid(error: MessageError) -> io::Error {

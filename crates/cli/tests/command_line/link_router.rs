@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -82,8 +83,14 @@ impl Bed {
 
     /// A link that carries, or what it says instead.
     fn start(&self, more: &[&str]) -> Result<Child, String> {
-        let words = [&["link", "run", "wan0"][..], &RATES, more].concat();
-        let mut command = self.router.command(env!("CARGO_BIN_EXE_tidegate"), &words);
+        self.start_by(&[], more)
+    }
+
+    /// The same, started by a program with these words.
+    fn start_by(&self, starter: &[&str], more: &[&str]) -> Result<Child, String> {
+        let program = [env!("CARGO_BIN_EXE_tidegate"), "link", "run", "wan0"];
+        let words = [starter, &program, &RATES, more].concat();
+        let mut command = self.router.command(words[0], &words[1..]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut all = String::new();
@@ -285,4 +292,33 @@ fn a_router_link_keeps_one_right_as_another_user() {
     bed.router.good(&["stop"]);
     bed.assert_free();
     drop(link);
+}
+
+#[test]
+fn a_router_link_that_nftables_serves_needs_no_root() {
+    let Some(bed) = Bed::new("router-service") else { return };
+    let link = bed.run(&[]);
+    let holder = bed.rules();
+    bed.router.good(&["stop"]);
+    drop(link);
+    if !holder.starts_with("nft:") {
+        return skip("a router without root", &"nftables does not hold its packets here");
+    }
+    // What the unit has with net-admin.conf.
+    let run = bed.router.bench.0.join("run");
+    fs::create_dir_all(&run).unwrap();
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o777)).unwrap();
+    let starter = "setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs \
+                   --inh-caps -all,+net_admin --ambient-caps -all,+net_admin \
+                   --bounding-set -all,+net_admin";
+    let starter: Vec<_> = starter.split_whitespace().collect();
+    for fail in ["closed", "open"] {
+        let mut link = bed.start_by(&starter, &["--fail", fail]).unwrap();
+        assert!(bed.fetch() > EXPECTED * 0.95);
+        assert!(bed.rules().starts_with("nft:"));
+        let id = link.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(link.wait().unwrap().success());
+        bed.assert_free();
+    }
 }

@@ -118,7 +118,7 @@ fn exposes_little(bench: &Bench, unit: &str, drop_in: &str, most: [&str; 2]) {
 fn the_units_are_correct_and_expose_little_with_and_without_more_rights() {
     let bench = Bench::new("packaging-unit");
     exposes_little(&bench, "tidegate-gateway.service", "intercept.conf", ["13", "18"]);
-    exposes_little(&bench, "tidegate-link@.service", "fail-open.conf", ["20", "22"]);
+    exposes_little(&bench, "tidegate-link@.service", "net-admin.conf", ["20", "22"]);
 }
 
 #[test]

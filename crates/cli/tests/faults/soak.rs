@@ -60,7 +60,7 @@ fn soak(name: &str, form: Form) {
     let mut times = Vec::new();
     let mut bytes = [0, 0];
     println!(
-        "{name}\n      s  RSS MB  HWM MB  down Mbit/s  up Mbit/s  probes: p50 p99 max ms  flows  peak"
+        "                   s  RSS MB  HWM MB  down Mbit/s  up Mbit/s  probes: p50 p99 max ms  flows  peak"
     );
     while since.elapsed() < Duration::from_secs(seconds) {
         sleep(Duration::from_secs(every));
@@ -77,7 +77,7 @@ fn soak(name: &str, form: Form) {
         let mut trips = load.trips().times;
         let status = bed.network.status();
         println!(
-            "{at:>7} {:>7.2} {:>7.2} {:>12.1} {:>10.1}          {:>5.1} {:>5.1} {:>5.1} {:>6} {:>5}",
+            "{name:>12} {at:>7} {:>7.2} {:>7.2} {:>12.1} {:>10.1}          {:>5.1} {:>5.1} {:>5.1} {:>6} {:>5}",
             now.now as f64 / 1e6,
             now.most as f64 / 1e6,
             rates[0],
@@ -109,7 +109,7 @@ fn soak(name: &str, form: Form) {
         let (arrived, sent) = (count("counts", "arrived_packets"), count("counts", "sent_packets"));
         let missed = count("failures", "missed_frames");
         println!(
-            "{}: {} came to the interface, {arrived} to the link, {missed} were missed; {} were lost \
+            "{name}, {}: {} came to the interface, {arrived} to the link, {missed} were missed; {} were lost \
              there, {sent} sent; {} left by the interface",
             queue["direction"],
             moved(from, 0),
@@ -123,7 +123,7 @@ fn soak(name: &str, form: Form) {
     let p99 = percentile(&mut times, 99);
     let (least, most) = (memory.iter().min().unwrap(), memory.iter().max().unwrap());
     println!(
-        "{seconds} s: resident {:.2} to {:.2} MB after the first {} s; probes p50 {:.2} ms, p99 {p99:.2} ms, at most {:.2} ms",
+        "{name}, {seconds} s: resident {:.2} to {:.2} MB after the first {} s; probes p50 {:.2} ms, p99 {p99:.2} ms, at most {:.2} ms",
         *least as f64 / 1e6,
         *most as f64 / 1e6,
         WARM_UP.min(seconds / 2),

@@ -15,7 +15,7 @@ help:
 	@echo 'make checks  licences and sources of dependencies, links, citations and packages'
 	@echo 'make fmt     format the code'
 	@echo 'make bench   list the benchmarks'
-	@echo 'make packages  build every crate from its package alone, as crates.io would'
+	@echo 'make packages  compile every crate from its package alone, as crates.io would'
 	@echo 'make pages   repeat the measurements of the papers, the survey, multiplexed pages and the gateways (half an hour on two cores)'
 	@echo 'make kernel-guest   measure Linux in a QEMU guest again (an hour of one core)'
 	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'

@@ -23,7 +23,7 @@ help:
 	@echo 'make link-cells   measure the papers on the live link of this machine again (twenty minutes, as root)'
 	@echo 'make link-page    compare the simulator with what was measured of the live link (a minute)'
 	@echo 'make kernel-lines   type the lines of verdicts into Linux, in a QEMU guest (a minute)'
-	@echo 'make kernel-live    test live links with nftables and VLANs, in a QEMU guest (ten minutes)'
+	@echo 'make kernel-live    test live links with nftables and VLANs, in a QEMU guest (two minutes)'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
 	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'
 	@echo 'make link-faults    kill a live link a hundred times, flood it, and more (six minutes, as root)'

@@ -62,7 +62,8 @@ if [ "${1-}" = build ] && [ $failed = 0 ]; then
     mkdir -p "$alone"
     printf '[workspace]\nresolver = "3"\nmembers = ["*"]\n\n[patch.crates-io]\n' >"$alone/Cargo.toml"
     for name in $published; do
-        tar -xzf target/packages/package/"$name"-[0-9]*.crate -C "$alone"
+        # Packages have the date of 2006, by which Cargo would take changed ones for known.
+        tar -xzmf target/packages/package/"$name"-[0-9]*.crate -C "$alone"
         mv "$alone/$name"-[0-9]* "$alone/$name"
         echo "$name = { path = \"$name\" }" >>"$alone/Cargo.toml"
     done

@@ -13,7 +13,7 @@
 set -eu
 
 if [ $# -eq 0 ]; then
-    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
     exit 2
 fi
 target=$1
@@ -25,6 +25,10 @@ for folder; do
 done
 cd "$(dirname "$0")/.."
 
+if [ ! -d "fuzz/corpus/$target" ]; then
+    echo "found no target '$target', expected one of" fuzz/corpus/* | sed 's|fuzz/corpus/||g' >&2
+    exit 2
+fi
 if ! command -v c++ >/dev/null; then
     echo "Missing: a C++ compiler. On Debian, run 'apt-get install g++' as root." >&2
     exit 1

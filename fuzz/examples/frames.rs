@@ -20,13 +20,20 @@ use tidegate_wire::Link;
 
 /// The largest block of a capture.
 const MOST_BLOCK: usize = 1 << 20;
-/// What a search can still change at many places within its time.
+/// What a search can still change at many places within its time. Of longer frames, `wire`
+/// gets the beginning and how much is missing, and `link` nothing.
 const MOST_FRAME: usize = 400;
 /// Frames of an input of `link`.
 const TOGETHER: usize = 16;
 
-/// A captured frame, and what stands in front of IP in it.
-type Frame = (Link, Vec<u8>);
+/// A captured frame.
+struct Frame {
+    /// What stands in front of IP.
+    link: Link,
+    bytes: Vec<u8>,
+    /// Bytes that it had more.
+    missing: u16,
+}
 
 fn frames(path: &Path) -> Result<Vec<Frame>, Box<dyn Error>> {
     let mut reader = create_reader(MOST_BLOCK, File::open(path)?)?;
@@ -52,7 +59,9 @@ fn frames(path: &Path) -> Result<Vec<Frame>, Box<dyn Error>> {
                 if let Some(Some(link)) = links.get(interface)
                     && !frame.is_empty()
                 {
-                    frames.push((*link, frame[..frame.len().min(MOST_FRAME)].to_vec()));
+                    let bytes = frame[..frame.len().min(MOST_FRAME)].to_vec();
+                    let missing = u16::try_from(frame.len() - bytes.len()).unwrap_or(u16::MAX);
+                    frames.push(Frame { link: *link, bytes, missing });
                 }
                 reader.consume(read);
             }
@@ -76,16 +85,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut written = [0, 0];
     for path in arguments {
         let frames = frames(&path)?;
-        for (layer, frame) in &frames {
-            let number = LINKS.iter().position(|it| it == layer).expect("every layer has one");
-            fs::write(
-                wire.join(written[0].to_string()),
-                [&[number as u8, 0, 0], &frame[..]].concat(),
-            )?;
+        for Frame { link, bytes, missing } in &frames {
+            let number = LINKS.iter().position(|it| it == link).expect("every layer has one");
+            let [high, low] = missing.to_be_bytes();
+            let input = [&[number as u8, high, low], &bytes[..]].concat();
+            fs::write(wire.join(written[0].to_string()), input)?;
             written[0] += 1;
         }
-        let ethernet = frames.iter().filter(|(layer, _)| *layer == Link::Ethernet);
-        let ethernet: Vec<_> = ethernet.map(|(_, frame)| &frame[..]).collect();
+        let whole = frames.iter().filter(|it| it.link == Link::Ethernet && it.missing == 0);
+        let ethernet: Vec<_> = whole.map(|frame| &frame.bytes[..]).collect();
         for (number, frames) in ethernet.chunks(TOGETHER).enumerate() {
             fs::write(link.join(written[1].to_string()), arrivals(number as u8, frames))?;
             written[1] += 1;

@@ -21,7 +21,7 @@ const SAMPLES: u64 = 1_000;
 const SAMPLED: Span = Span::seconds(10);
 /// The least between two samples: a full frame.
 const LEAST_BETWEEN_SAMPLES: Bytes = Bytes(1_514);
-/// The buckets of the histogram, in milliseconds: from a packet at 10 Mbit/s to a buffer
+/// The buckets of the histogram, in milliseconds: from a packet at 100 Mbit/s to a buffer
 /// that nobody manages.
 const BUCKETS_MS: [f64; 13] =
     [0.1, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0];

@@ -1,6 +1,6 @@
 //! `tidegate-judge carry`: what a link in user space carries, beside the kernel.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
     seconds: u64,
     /// What is measured.
-    #[arg(long, value_name = "PARTS", value_delimiter = ',', default_values_t = Part::ALL)]
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', default_value = "rates,delays,speed")]
     parts: Vec<Part>,
     #[command(flatten)]
     figures: Figures,
@@ -43,20 +43,6 @@ enum Part {
     Rates,
     Delays,
     Speed,
-}
-
-impl Part {
-    const ALL: [Part; 3] = [Part::Rates, Part::Delays, Part::Speed];
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Part::Rates => "rates",
-            Part::Delays => "delays",
-            Part::Speed => "speed",
-        })
-    }
 }
 
 /// A measurement of a way.

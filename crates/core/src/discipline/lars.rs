@@ -15,8 +15,9 @@
 //! after a pause overtake one that still waits.
 //!
 //! The sum is kept with 64 significant bits and a separate exponent, so that it is
-//! valid at any time. The cost is O(log n) per packet in the number of queued
-//! packets.
+//! valid at any time. All of it are integers, so that the kernel, which has no
+//! floating point, ranks packets alike. The cost is O(log n) per packet in the number
+//! of queued packets.
 
 use super::attained::AttainedQueue;
 use super::{Backlog, Discipline, Losses, Memory};
@@ -115,23 +116,24 @@ impl Inflation {
         Inflation { half_life, since: Time::ZERO, passed: 0, rest: Span::ZERO }
     }
 
-    /// Whole half-lives that have passed, and how much of the next.
-    fn at(&self, now: Time) -> (u64, u64) {
+    /// Whole half-lives that have passed, and how much of the next in units of 2^-32.
+    fn at(&self, now: Time) -> (u64, u32) {
         // The rest is below a day: this is exact until a day before the end of time.
         let nanos = now.since(self.since).0.saturating_add(self.rest.0);
-        (self.passed + nanos / self.half_life.0, nanos % self.half_life.0)
+        let part = (u128::from(nanos % self.half_life.0) << 32) / u128::from(self.half_life.0);
+        (self.passed + nanos / self.half_life.0, part as u32)
     }
 
     /// The same share of a half-life has passed, but the next is of another length.
     fn set_half_life(&mut self, now: Time, half_life: Span) {
-        let (passed, rest) = self.at(now);
-        let rest = u128::from(rest) * u128::from(half_life.0) / u128::from(self.half_life.0);
+        let (passed, part) = self.at(now);
+        let rest = (u128::from(part) * u128::from(half_life.0)) >> 32;
         *self = Inflation { half_life, since: now, passed, rest: Span(rest as u64) };
     }
 
     fn of(&self, size: Bytes, now: Time) -> Inflated {
-        let (whole, rest) = self.at(now);
-        Inflated::new(size, whole, rest as f64 / self.half_life.0 as f64)
+        let (whole, part) = self.at(now);
+        Inflated::new(size, whole, part)
     }
 }
 
@@ -149,12 +151,9 @@ struct Inflated {
 }
 
 impl Inflated {
-    /// Bytes times `2^(whole + part)`.
-    fn new(size: Bytes, whole: u64, part: f64) -> Inflated {
-        // Below 2^53 at a half-life of up to a day, so that `part` is the quotient
-        // closest to the true one, below 1, and its power of two is below 2.
-        let power = libm::exp2(part);
-        let product = u128::from(size.0) * u128::from((power * (1_u64 << 63) as f64) as u64);
+    /// Bytes times `2^(whole + part / 2^32)`.
+    fn new(size: Bytes, whole: u64, part: u32) -> Inflated {
+        let product = u128::from(size.0) * u128::from(power(part));
         if product == 0 {
             return Inflated::default();
         }
@@ -177,11 +176,69 @@ impl Inflated {
     }
 }
 
+/// `2^(2^-k)` for k from 1 to 32, in units of 2^-63.
+const ROOTS: [u64; 32] = [
+    0xb504_f333_f9de_6484,
+    0x9837_f051_8db8_a96f,
+    0x8b95_c1e3_ea8b_d6e7,
+    0x85aa_c367_cc48_7b15,
+    0x82cd_8698_ac2b_a1d7,
+    0x8164_d1f3_bc03_0773,
+    0x80b1_ed4f_d999_ab6c,
+    0x8058_d7d2_d5e5_f6b1,
+    0x802c_6436_d0e0_4f51,
+    0x8016_302f_1746_7628,
+    0x800b_179c_8202_8fd1,
+    0x8005_8baf_7fee_3b5d,
+    0x8002_c5d0_0fdc_fcb7,
+    0x8001_62e6_1bed_4a49,
+    0x8000_b172_92f7_02a4,
+    0x8000_58b9_2abb_ae02,
+    0x8000_2c5c_8dad_e4d7,
+    0x8000_162e_44ea_f636,
+    0x8000_0b17_21fa_7c19,
+    0x8000_058b_90de_7e4d,
+    0x8000_02c5_c867_8f37,
+    0x8000_0162_e431_dba0,
+    0x8000_00b1_7218_72d1,
+    0x8000_0058_b90c_1aa9,
+    0x8000_002c_5c86_05a4,
+    0x8000_0016_2e43_00e6,
+    0x8000_000b_1721_7ff8,
+    0x8000_0005_8b90_bfdd,
+    0x8000_0002_c5c8_5fe7,
+    0x8000_0001_62e4_2ff2,
+    0x8000_0000_b172_17f8,
+    0x8000_0000_58b9_0bfc,
+];
+
+/// `2^(part / 2^32)` in units of 2^-63: a product of roots, one for each bit. What is cut
+/// off of it is below 2^-58.
+fn power(part: u32) -> u64 {
+    let mut product = 1_u64 << 63;
+    for (bit, root) in (0..32).rev().zip(ROOTS) {
+        if part >> bit & 1 == 1 {
+            product = ((u128::from(product) * u128::from(root)) >> 63) as u64;
+        }
+    }
+    product
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::discipline::LossReason;
     use crate::discipline::trial::Trial;
+
+    #[test]
+    fn powers_are_those_of_floating_point() {
+        let parts = [0, 1, 1 << 31, u32::MAX, 0x1234_5678, 0xdead_beef, 3_000_000_000];
+        for part in parts {
+            let expected = libm::exp2(f64::from(part) / (1_u64 << 32) as f64);
+            let found = power(part) as f64 / (1_u64 << 63) as f64;
+            assert!((found / expected - 1.0).abs() < 1e-15, "{part}: {found}, {expected}");
+        }
+    }
 
     fn lars(packets: u32) -> Trial<Lars> {
         let buffer = Buffer::packets(packets);

@@ -1,0 +1,307 @@
+//! A program for the kernel decides as `core` does: the same frames at the same times give
+//! the same departures and losses, to the nanosecond.
+//!
+//! The sources of the programs are compiled for this machine, with a plain stand-in for the
+//! kernel (`bpf/host/`), under the sanitizers of addresses and of undefined behaviour. This
+//! takes a C compiler, as linking Rust does. What the kernel makes of the same programs is
+//! tested where there is such a kernel (`kernel.rs`).
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod frames;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use tidegate_core::entry::Place;
+use tidegate_core::framing::Framing;
+use tidegate_core::{Buffer, Bytes, Egress, LossReason, Poll, Rate, Span, Time, registry};
+use tidegate_link::Queue;
+use tidegate_qdisc::layout::{STATISTICS, STATISTICS_WORDS, Statistics, parameters};
+use tidegate_qdisc::programs::PROGRAMS;
+
+use frames::{Arrival, arrivals, packet};
+
+/// What happens to a frame: when, to the how-manieth, and whether it was sent or lost.
+type Event = (Time, u64, bool);
+
+/// What is done to a queue.
+#[derive(Clone, Debug)]
+enum Step {
+    Arrive(Arrival),
+    /// Another queue of the same discipline, so long after the step before.
+    Change(Span, Queue),
+}
+
+/// The discipline compiled for this machine.
+fn program(discipline: &str) -> PathBuf {
+    static FOLDER: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bpf-on-host");
+        std::fs::create_dir_all(&target).unwrap();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/host/replay.c");
+        for program in PROGRAMS {
+            let compiled = Command::new("cc")
+                .args(["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+                .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"])
+                .args(["-Wno-unused-parameter", "-Wno-sign-compare"])
+                .arg(format!("-DDISCIPLINE=\"../{}.bpf.c\"", program.discipline))
+                .args([source, "-o"])
+                .arg(target.join(program.discipline))
+                .output()
+                .expect("linking Rust takes a C compiler");
+            let messages = String::from_utf8_lossy(&compiled.stderr);
+            if !compiled.status.success() {
+                return Err(format!("{}: {messages}", program.discipline));
+            }
+        }
+        Ok(target)
+    });
+    match &*FOLDER {
+        Ok(folder) => folder.join(discipline),
+        Err(messages) => panic!("{messages}"),
+    }
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// What the program for the kernel makes of it, on this machine.
+fn through_the_program(queue: &Queue, steps: &[Step]) -> (Vec<Event>, Statistics) {
+    let mut input = words(&parameters(queue, true));
+    let mut now = Time::ZERO;
+    for step in steps {
+        match step {
+            Step::Arrive(arrival) => {
+                now += arrival.gap;
+                input.extend(words(&[0, now.0, arrival.frame.len() as u64]));
+                input.extend(&arrival.frame);
+            }
+            Step::Change(gap, queue) => {
+                now += *gap;
+                input.extend(words(&[1, now.0]));
+                input.extend(words(&parameters(queue, true)));
+            }
+        }
+    }
+    let mut child = Command::new(program(queue.entry.name))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {} {messages}", queue.entry.name, output.status);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut events = Vec::new();
+    let mut counted = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.split(' ');
+        let kind = parts.next().unwrap();
+        let numbers: Vec<u64> = parts.map(|part| part.parse().unwrap()).collect();
+        match kind {
+            "counted" => counted = numbers,
+            // The reset at the end comes after the counting.
+            _ => events.push((Time(numbers[0]), numbers[1], kind == "sent")),
+        }
+    }
+    assert_eq!(counted.len(), STATISTICS_WORDS, "{} once", STATISTICS.len());
+    (events, Statistics::new(counted).unwrap())
+}
+
+/// What `core` makes of it: also the packets that it refused, and those it pushed out.
+fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 2], usize) {
+    let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+    let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
+    let mut framing = queue.framing;
+    let mut events = Vec::new();
+    let until = |egress: &mut Egress, events: &mut Vec<Event>, from: Time, end: Time| {
+        let mut now = from;
+        loop {
+            match egress.poll(now) {
+                Poll::Packet { packet, .. } => events.push((now, packet.handle, true)),
+                Poll::ReadyAt(time) if time <= end => now = time,
+                Poll::ReadyAt(_) | Poll::Idle => return,
+            }
+        }
+    };
+    let mut now = Time::ZERO;
+    let mut number = 0;
+    for step in steps {
+        let next = match step {
+            Step::Arrive(arrival) => now + arrival.gap,
+            Step::Change(gap, _) => now + *gap,
+        };
+        until(&mut egress, &mut events, now, next);
+        now = next;
+        match step {
+            Step::Arrive(arrival) => {
+                let mut packet = packet(number, &arrival.frame);
+                packet.size = framing.charge(packet.size);
+                number += 1;
+                egress.offer(now, packet);
+                events.extend(egress.losses().iter().map(|it| (now, it.packet.handle, false)));
+            }
+            Step::Change(_, queue) => {
+                egress.set_rate(queue.rate);
+                egress.reconfigure(now, &queue.settings, queue.buffer());
+                framing = queue.framing;
+            }
+        }
+    }
+    until(&mut egress, &mut events, now, Time::FAR_FUTURE);
+    let counters = egress.port().counters();
+    let lost = [LossReason::Refused, LossReason::PushedOut].map(|reason| counters.lost_as(reason));
+    (events, lost, counters.flows_peak)
+}
+
+/// Parameters of any discipline: those that it has are taken.
+#[derive(Clone, Debug)]
+struct Knobs {
+    limit: Buffer,
+    rate: Rate,
+    framing: &'static str,
+    parameters: [(&'static str, String); 4],
+}
+
+fn knobs() -> impl Strategy<Value = Knobs> {
+    let limit = prop_oneof![
+        2 => (1..40_u32).prop_map(Buffer::packets),
+        1 => (100..30_000_u64).prop_map(|bytes| Buffer::bytes(Bytes(bytes))),
+    ];
+    let rate =
+        prop_oneof![Just(64_000_u64), Just(1_000_000), Just(17_000_001), Just(1_000_000_000)];
+    let framing =
+        prop_oneof![Just("raw"), Just("ethernet"), Just("pppoe-ptm"), Just("bridged-llcsnap")];
+    let threshold = prop_oneof![
+        (0..8_u32).prop_map(|packets| format!("{packets} packets")),
+        (0..9_000_u32).prop_map(|bytes| format!("{bytes} B")),
+    ];
+    let span = || prop_oneof![Just("1 ms"), Just("70 ms"), Just("1 s"), Just("1 h")];
+    (limit, rate, framing, threshold, span(), span(), span()).prop_map(
+        |(limit, rate, framing, threshold, sweep, idle, half_life)| Knobs {
+            limit,
+            rate: Rate(rate),
+            framing,
+            parameters: [
+                ("threshold", threshold),
+                ("sweep", sweep.into()),
+                ("idle", idle.into()),
+                ("half_life", half_life.into()),
+            ],
+        },
+    )
+}
+
+impl Knobs {
+    fn queue(&self, discipline: &str) -> Queue {
+        let entry = registry::find(discipline).unwrap();
+        let has = |name: &str| entry.parameters.iter().any(|parameter| parameter.name == name);
+        let mut given: Vec<(&str, &str)> = Vec::new();
+        for (name, value) in &self.parameters {
+            // Run2C counts bytes only.
+            let is_one = *name != "threshold" || discipline == "efd" || value.ends_with('B');
+            if has(name) && is_one {
+                given.push((name, value));
+            }
+        }
+        Queue {
+            entry,
+            settings: entry.settings(&given).unwrap(),
+            limit: self.limit.into(),
+            rate: self.rate,
+            framing: self.framing.parse::<Framing>().unwrap(),
+        }
+    }
+}
+
+fn compare(queue: &Queue, steps: &[Step]) -> Result<(), TestCaseError> {
+    let name = queue.entry.name;
+    let (found, counted) = through_the_program(queue, steps);
+    let (expected, lost, flows_peak) = through_core(queue, steps);
+    let first = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+    let from = first.unwrap_or(found.len().min(expected.len()));
+    prop_assert_eq!(found.get(from..), expected.get(from..), "{}: from event {} on", name, from);
+    let of_program = [counted.word("refused_packets"), counted.word("pushed_out_packets")];
+    prop_assert_eq!(of_program, lost, "{}", name);
+    let arrived = steps.iter().filter(|step| matches!(step, Step::Arrive(_))).count() as u64;
+    prop_assert_eq!(counted.word("arrived_packets"), arrived);
+    prop_assert_eq!(counted.word("sent_packets"), arrived - lost.iter().sum::<u64>());
+    prop_assert_eq!(counted.word("queued_packets"), 0);
+    prop_assert_eq!(counted.word("no_memory_packets"), 0);
+    // What is remembered past its last packet is forgotten when it comes again.
+    if !queue.entry.parameters.iter().any(|parameter| parameter.name == "idle") {
+        prop_assert_eq!(counted.word("flows_peak"), flows_peak as u64, "{}", name);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_program_decides_as_core_does(arrivals in arrivals(), knobs in knobs()) {
+        let steps: Vec<_> = arrivals.into_iter().map(Step::Arrive).collect();
+        for program in PROGRAMS {
+            compare(&knobs.queue(program.discipline), &steps)?;
+        }
+    }
+
+    #[test]
+    fn every_program_takes_another_buffer_rate_and_framing_as_core_does(
+        arrivals in arrivals(),
+        knobs in prop::collection::vec((knobs(), 0..30_000_000_u64, any::<prop::sample::Index>()), 2..5),
+    ) {
+        for program in PROGRAMS {
+            let same = &knobs[0].0.parameters;
+            let steps = changing(&arrivals, &knobs[1..], |other| {
+                Knobs { parameters: same.clone(), ..other }.queue(program.discipline)
+            });
+            compare(&knobs[0].0.queue(program.discipline), &steps)?;
+        }
+    }
+
+    /// What `core` knows at the time of a change, a program learns with its next packet: they
+    /// may differ in what they remember of flows, and in nothing that matters.
+    #[test]
+    fn other_parameters_lose_nothing_and_keep_the_order_of_each_flow(
+        arrivals in arrivals(),
+        knobs in prop::collection::vec((knobs(), 0..30_000_000_u64, any::<prop::sample::Index>()), 2..5),
+    ) {
+        for program in PROGRAMS {
+            let steps =
+                changing(&arrivals, &knobs[1..], |other| other.queue(program.discipline));
+            let (events, _) =
+                through_the_program(&knobs[0].0.queue(program.discipline), &steps);
+            let mut seen: Vec<u64> = events.iter().map(|(_, number, _)| *number).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..arrivals.len() as u64).collect::<Vec<_>>());
+            let mut last = BTreeMap::new();
+            for (_, number, _) in events.iter().filter(|(.., is_sent)| *is_sent) {
+                let flow = packet(*number, &arrivals[*number as usize].frame).flow;
+                let before = last.insert(flow, *number);
+                prop_assert!(before < Some(*number), "{}: {flow}", program.discipline);
+            }
+        }
+    }
+}
+
+/// Arrivals, with changes somewhere between them.
+fn changing(
+    arrivals: &[Arrival],
+    changes: &[(Knobs, u64, prop::sample::Index)],
+    queue: impl Fn(Knobs) -> Queue,
+) -> Vec<Step> {
+    let mut steps: Vec<_> = arrivals.iter().cloned().map(Step::Arrive).collect();
+    for (knobs, gap, place) in changes {
+        let step = Step::Change(Span(*gap), queue(knobs.clone()));
+        steps.insert(place.index(steps.len()), step);
+    }
+    steps
+}

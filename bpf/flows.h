@@ -39,39 +39,32 @@ u64 crowded_at;
 /* Stands for every flow where none is told from another. */
 struct flow everybody;
 
-struct forgetting {
-	/* What arrived before is forgotten. */
-	u64 before;
-	u64 count;
-};
+/* What arrived until then is forgotten. The verifier follows what is in a map, not on a stack. */
+u64 forget_until;
 
-static long forget_old(void *map, const struct flow_key *key, struct flow *flow,
-		       struct forgetting *context)
+static long forget_old(void *map, const struct flow_key *key, struct flow *flow, void *context)
 {
-	if (!flow->queued && flow->last_arrival <= context->before) {
-		bpf_map_delete_elem(map, key);
-		context->count++;
-	}
+	if (!flow->queued && flow->last_arrival <= forget_until &&
+	    !bpf_map_delete_elem(map, key))
+		statistics.flows--;
 	return 0;
 }
 
 /* Makes room in a full table. */
 static __noinline int forget_flows(u64 now)
 {
-	u64 silence = (now - crowded_at) / 2;
-	struct forgetting context = {};
+	u64 silence = (now - crowded_at) / 2, before = statistics.flows;
 
 	if (silence > parameters.idle_ns)
 		silence = parameters.idle_ns;
-	context.before = now - silence;
-	bpf_for_each_map_elem(&flows, forget_old, &context, 0);
-	if (!context.count) {
-		context.before = now;
-		bpf_for_each_map_elem(&flows, forget_old, &context, 0);
+	forget_until = now - silence;
+	bpf_for_each_map_elem(&flows, forget_old, NULL, 0);
+	if (statistics.flows == before) {
+		forget_until = now;
+		bpf_for_each_map_elem(&flows, forget_old, NULL, 0);
 	}
 	crowded_at = now;
 	statistics.crowded++;
-	statistics.flows -= context.count;
 	return 0;
 }
 
@@ -97,7 +90,7 @@ static __always_inline struct flow *join(const struct flow_key *key, u64 now)
 	if (!flow) {
 		struct flow fresh = {};
 
-		if (statistics.flows >= MOST_FLOWS)
+		if (KEEPS_FLOWS == WHILE_ACTIVE && statistics.flows >= MOST_FLOWS)
 			forget_flows(now);
 		bpf_map_update_elem(&flows, key, &fresh, BPF_NOEXIST);
 		flow = bpf_map_lookup_elem(&flows, key);

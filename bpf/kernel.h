@@ -70,10 +70,11 @@ struct Qdisc {
 };
 #pragma clang attribute pop
 
-struct __sk_buff;
-struct nlattr;
-struct netlink_ext_ack;
-struct bpf_sk_buff_ptr;
+/* Never looked into, but functions of the kernel are found by types that are complete. */
+struct __sk_buff { u32 len; };
+struct bpf_sk_buff_ptr { u8 opaque; };
+struct nlattr { u16 length; };
+struct netlink_ext_ack { u8 opaque; };
 
 /* The members that a discipline sets; its name first, where the loader finds it. */
 struct Qdisc_ops {

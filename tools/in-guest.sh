@@ -36,6 +36,7 @@ cat >"$own/files/init" <<'INIT'
 #!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mount -t bpf bpf /sys/fs/bpf
 for module in /lib/modules/*/*.ko; do name=${module##*/}; modprobe "${name%.ko}" 2>/dev/null; done
 ip link set dev lo up
 INIT

@@ -247,7 +247,7 @@ static long host_for_each(void *map, long (*call)(void *, void *, void *, void *
 	}
 	return 0;
 }
-/* A callback gets the map without its type: there is one with keys of this kind. */
+/* A callback gets the map without its type, but every key has its own. */
 #define bpf_map_lookup_elem(map, of) host_lookup(map, of, sizeof(*(map)->key))
 #define bpf_map_update_elem(map, of, with, flags) \
 	host_insert(map, of, sizeof(*(map)->key), with, sizeof(*(map)->value))

@@ -8,7 +8,7 @@
 //! A qdisc once [loaded](Qdisc::load) needs no process: it stays, with its parameters and
 //! statistics, under `/sys/fs/bpf/tidegate` until somebody [removes](Qdisc::remove) it or the
 //! machine restarts. Which device has it is for `tc` to say, where it goes by its
-//! [name](Qdisc::name), for example `efd.1`. One qdisc is for one device: the kernel refuses
+//! [name](Qdisc::name), for example `efd_1`. One qdisc is for one device: the kernel refuses
 //! it a second one.
 //!
 //! - [`layout`] is what the programs are told and what they tell, word by word;
@@ -19,4 +19,4 @@ pub mod layout;
 pub mod programs;
 mod qdisc;
 
-pub use qdisc::{FOLDER, Qdisc, QdiscError};
+pub use qdisc::{FOLDER, Qdisc, QdiscError, missing};

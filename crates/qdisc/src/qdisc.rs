@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Struct;
 use libbpf_rs::{
     ErrorKind, MapCore as _, MapFlags, MapHandle, MapMut, ObjectBuilder, OpenObject, PrintLevel,
 };
@@ -16,6 +18,10 @@ use crate::programs::Program;
 /// Where the kernel keeps what outlives its process: a file system of type `bpf`.
 pub const FOLDER: &str = "/sys/fs/bpf/tidegate";
 
+/// Where that file system is mounted.
+const MOUNT: &str = "/sys/fs/bpf";
+/// What the kernel calls a qdisc made of BPF.
+const OPERATIONS: &str = "bpf_struct_ops_Qdisc_ops";
 /// Qdiscs of one discipline: more than a machine has devices.
 const MOST: u32 = 9_999;
 /// The longest note.
@@ -61,6 +67,32 @@ pub enum QdiscError {
     Note(usize),
 }
 
+/// What this machine lacks for such qdiscs, with the sentence that helps; nothing if they
+/// work here, for whoever may load them.
+#[must_use]
+pub fn missing() -> Option<String> {
+    let kernel = match Btf::from_vmlinux() {
+        Ok(kernel) => kernel,
+        Err(_) => {
+            let text = "the kernel does not describe itself (/sys/kernel/btf/vmlinux): it was \
+                        built without CONFIG_DEBUG_INFO_BTF";
+            return Some(text.into());
+        }
+    };
+    if kernel.type_by_name::<Struct>(OPERATIONS).is_none() {
+        let text = "the kernel has no BPF qdiscs: Linux 6.16 and later have them, if built with \
+                    CONFIG_NET_SCH_BPF";
+        return Some(text.into());
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let is_bpf = |line: &str| {
+        let mut words = line.split(' ').skip(1);
+        words.next() == Some(MOUNT) && words.next() == Some("bpf")
+    };
+    let help = format!("nothing keeps qdiscs: 'mount -t bpf bpf {MOUNT}' helps");
+    (!mounts.lines().any(is_bpf)).then_some(help)
+}
+
 /// A qdisc that the kernel has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Qdisc {
@@ -83,7 +115,7 @@ impl Qdisc {
         make_folder(Path::new(FOLDER))?;
         let _quiet = Messages::collect();
         for number in 1..=MOST {
-            let qdisc = Qdisc { name: format!("{}.{number}", program.discipline) };
+            let qdisc = Qdisc { name: format!("{}_{number}", program.discipline) };
             match fs::create_dir(qdisc.folder()) {
                 Err(reason) if reason.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(reason) => return Err(QdiscError::File { path: qdisc.folder(), reason }),
@@ -321,10 +353,17 @@ impl Messages {
         Messages
     }
 
-    /// The last thing that was said and says something.
+    /// What the kernel said last of a program that it refused; else, the last thing said.
     fn last() -> Option<String> {
         let all = MESSAGES.lock().ok()?;
-        let line = all.iter().rev().find(|line| !line.is_empty())?;
+        let said = all.iter().rev().filter(|line| !line.is_empty());
+        let mut of_kernel = said.clone().skip_while(|line| !line.starts_with("processed "));
+        let line = of_kernel.nth(1).or_else(|| said.clone().next())?;
+            eprintln!(
+                "{}",
+                all.iter().rev().take(60).rev().cloned().collect::<Vec<_>>().join("\n")
+            );
+        }
         Some(line.trim_start_matches("libbpf: ").to_string())
     }
 }

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Runs the tests of the kernel's qdiscs on a kernel that has them, in a guest of QEMU. Takes
+# some minutes.
+set -eu
+cd "$(dirname "$0")/.."
+
+programs=$(tools/built.sh --package tidegate-qdisc --test kernel)
+exec tools/in-guest.sh qdisc "$programs" ''

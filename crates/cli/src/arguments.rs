@@ -3,6 +3,7 @@
 mod gateway;
 mod link;
 mod measured;
+mod qdisc;
 mod serve;
 mod sweep;
 mod wifi;
@@ -27,6 +28,9 @@ pub(crate) use self::link::{
     LinkStatusArguments, LinkStopArguments, LinkTopArguments,
 };
 pub(crate) use self::measured::{MeasuredArguments, MeasuredLinkArguments};
+pub(crate) use self::qdisc::{
+    QdiscAddArguments, QdiscChangeArguments, QdiscCommand, QdiscDelArguments, QdiscShowArguments,
+};
 pub(crate) use self::serve::ServeArguments;
 pub(crate) use self::sweep::SweepArguments;
 pub(crate) use self::wifi::Wifi;
@@ -81,6 +85,11 @@ pub(crate) enum Command {
     Link {
         #[command(subcommand)]
         command: LinkCommand,
+    },
+    /// Put a queue discipline in front of an interface, in the kernel
+    Qdisc {
+        #[command(subcommand)]
+        command: QdiscCommand,
     },
     /// Measure the distribution of transfer sizes in captures, HTTP logs and page loads
     Sizes(SizesArguments),

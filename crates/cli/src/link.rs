@@ -30,9 +30,11 @@ use crate::arguments::{LinkDirection, LinkSetArguments, LinkStatusArguments, Lin
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
+pub(crate) use bridge::hashed;
 pub(crate) use bypass::bypass;
 pub(crate) use plan::plan;
 pub(crate) use run::run;
+pub(crate) use text::{delay, kilobytes};
 pub(crate) use top::top;
 
 /// How long a link may take to end.

@@ -34,6 +34,7 @@ mod moments;
 mod output;
 mod parts;
 mod progress;
+mod qdisc;
 mod replay;
 mod report;
 mod reproduce;
@@ -51,7 +52,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, GatewayCommand, LinkCommand, RequestsCommand};
+use arguments::{Arguments, Command, GatewayCommand, LinkCommand, QdiscCommand, RequestsCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -96,6 +97,12 @@ fn run(command: Command) -> Result<(), Failure> {
             LinkCommand::Top(arguments) => link::top(&arguments),
             LinkCommand::Stop(arguments) => link::stop(&arguments),
             LinkCommand::Bypass(arguments) => link::bypass(&arguments),
+        },
+        Command::Qdisc { command } => match command {
+            QdiscCommand::Add(arguments) => qdisc::add(&arguments),
+            QdiscCommand::Change(arguments) => qdisc::change(&arguments),
+            QdiscCommand::Show(arguments) => qdisc::show(&arguments),
+            QdiscCommand::Del(arguments) => qdisc::del(&arguments),
         },
         Command::Sizes(arguments) => sizes::run(&arguments),
         Command::Scenarios(arguments) => scenarios::run(&arguments),

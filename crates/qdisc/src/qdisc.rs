@@ -359,11 +359,6 @@ impl Messages {
         let said = all.iter().rev().filter(|line| !line.is_empty());
         let mut of_kernel = said.clone().skip_while(|line| !line.starts_with("processed "));
         let line = of_kernel.nth(1).or_else(|| said.clone().next())?;
-            eprintln!(
-                "{}",
-                all.iter().rev().take(60).rev().cloned().collect::<Vec<_>>().join("\n")
-            );
-        }
         Some(line.trim_start_matches("libbpf: ").to_string())
     }
 }

@@ -197,7 +197,7 @@ pub(crate) struct LinkBypassArguments {
 }
 
 /// The name of an interface: what the kernel takes for one (`dev_valid_name`).
-fn interface(text: &str) -> Result<String, String> {
+pub(super) fn interface(text: &str) -> Result<String, String> {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
     match text {
         "" | "." | ".." => Err("expected the name of an interface, such as eth0".into()),
@@ -229,7 +229,7 @@ fn near(text: &str) -> Result<SocketAddr, String> {
     if is_near { Ok(address) } else { Err(private.into()) }
 }
 
-fn parameter(text: &str) -> Result<(String, String), String> {
+pub(super) fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as 'threshold=30 kB'")?;
     Ok((name.trim().into(), value.trim().into()))
 }

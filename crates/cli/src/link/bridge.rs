@@ -89,7 +89,7 @@ impl Bridge {
 }
 
 /// A name of at most so many letters and digits, which others hardly have.
-pub(super) fn hashed(name: &str, room: usize) -> String {
+pub(crate) fn hashed(name: &str, room: usize) -> String {
     let hash = Sha256::digest(name.as_bytes());
     hash.iter().take(room / 2).map(|byte| format!("{byte:02x}")).collect()
 }

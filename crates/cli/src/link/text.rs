@@ -31,14 +31,14 @@ const ROWS: &[Row] = &[
 ];
 
 /// The percentiles of a delay.
-pub(super) fn delay(delay: &Delay) -> String {
+pub(crate) fn delay(delay: &Delay) -> String {
     match delay.count {
         0 => "-".into(),
         _ => format!("{:.1} {:.1} {:.1}", delay.p50_ms, delay.p95_ms, delay.p99_ms),
     }
 }
 
-pub(super) fn kilobytes(bytes: u64) -> String {
+pub(crate) fn kilobytes(bytes: u64) -> String {
     format!("{:.1} kB", bytes as f64 / 1e3)
 }
 

@@ -51,7 +51,7 @@ static long forget_old(void *map, const struct flow_key *key, struct flow *flow,
 }
 
 /* Makes room in a full table. */
-static __noinline int forget_flows(u64 now)
+GLOBAL int forget_flows(u64 now)
 {
 	u64 silence = (now - crowded_at) / 2, before = statistics.flows;
 

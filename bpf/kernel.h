@@ -21,13 +21,16 @@ typedef _Bool bool;
 
 #define SEC(name) __attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
-#define __noinline __attribute__((noinline))
 #define __ksym __attribute__((section(".ksyms")))
 #define __kptr __attribute__((btf_type_tag("kptr")))
 #define __contains(type, member) __attribute__((btf_decl_tag("contains:" #type ":" #member)))
 /* A lock and what it protects share a section of their own. */
 #define PROTECTED(section) \
 	SEC(".data." #section) __attribute__((visibility("hidden"), aligned(8)))
+
+/* A function that the verifier looks at by itself, and what it may take for granted. */
+#define GLOBAL __attribute__((noinline))
+#define ARGUMENT(tag) __attribute__((btf_decl_tag("arg:" #tag)))
 
 #define container_of(pointer, type, member) \
 	((type *)((void *)(pointer) - __builtin_offsetof(type, member)))

@@ -25,6 +25,11 @@
 #define AFTER_SENDING(taken, left)
 #endif
 
+/* What a discipline prepares when a device gets it. */
+#ifndef BEFORE_THE_FIRST
+#define BEFORE_THE_FIRST()
+#endif
+
 #define NEVER (~0ULL)
 #define LOOK_AGAIN_NS 10000000ULL
 
@@ -262,6 +267,7 @@ static __always_inline int init(struct Qdisc *sch)
 	if (statistics.in_use)
 		return -EBUSY;
 	statistics.in_use = 1;
+	BEFORE_THE_FIRST();
 	sch->limit = parameters.limit_packets > MOST_PACKETS ? MOST_PACKETS
 							     : parameters.limit_packets;
 	return 0;

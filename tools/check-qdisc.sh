@@ -5,4 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 programs=$(tools/built.sh --package tidegate-qdisc --test kernel)
-exec tools/in-guest.sh qdisc "$programs" ''
+tools/in-guest.sh qdisc-programs "$programs" ''
+command=$(tools/built.sh --package tidegate --test command_line)
+tools/in-guest.sh qdisc-command "$command" qdisc:: \
+    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate"

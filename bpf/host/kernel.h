@@ -21,7 +21,8 @@ typedef unsigned long long u64;
 #define SEC(name)
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
-#define __noinline __attribute__((noinline))
+#define GLOBAL static
+#define ARGUMENT(tag)
 #define __kptr
 #define __contains(type, member)
 #define PROTECTED(section) static

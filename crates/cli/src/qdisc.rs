@@ -324,13 +324,13 @@ pub(crate) fn change(arguments: &QdiscChangeArguments) -> Result<(), Failure> {
     let QdiscChangeArguments { interface, buffer, framing, parameters: given, direction, .. } =
         arguments;
     let is_any = buffer.is_some() || framing.is_some() || !given.is_empty();
-    if !is_any && arguments.up.is_none() && arguments.down.is_none() {
-        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
-        return Err(Failure::Input(format!("found nothing to change, {expected}")));
-    }
     if direction.is_some() && !is_any {
         let expected = "expected --buffer, --framing or --parameter with it";
         return Err(Failure::Input(format!("found --direction alone, {expected}")));
+    }
+    if !is_any && arguments.up.is_none() && arguments.down.is_none() {
+        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
+        return Err(Failure::Input(format!("found nothing to change, {expected}")));
     }
     let all = ours(Some(interface))?;
     for (rate, way) in [(arguments.down, Direction::Down), (arguments.up, Direction::Up)] {

@@ -14,6 +14,8 @@ mod link_router;
 #[cfg(unix)]
 mod measured;
 mod packaging;
+#[cfg(target_os = "linux")]
+mod qdisc;
 #[cfg(unix)]
 mod recordings;
 mod running;

@@ -212,16 +212,33 @@ const ROOTS: [u64; 32] = [
     0x8000_0000_58b9_0bfc,
 ];
 
-/// `2^(part / 2^32)` in units of 2^-63: a product of roots, one for each bit. What is cut
-/// off of it is below 2^-58.
-fn power(part: u32) -> u64 {
-    let mut product = 1_u64 << 63;
-    for (bit, root) in (0..32).rev().zip(ROOTS) {
-        if part >> bit & 1 == 1 {
-            product = ((u128::from(product) * u128::from(root)) >> 63) as u64;
+/// `2^(part / 2^32)` for parts of which one byte is not zero, the highest byte's first.
+static POWERS: [[u64; 256]; 4] = {
+    let mut powers = [[1 << 63; 256]; 4];
+    let mut entry = 0;
+    while entry < 4 * 256 {
+        let (byte, value) = (entry / 256, entry % 256);
+        let mut bit = 0;
+        while bit < 8 {
+            if value >> (7 - bit) & 1 == 1 {
+                powers[byte][value] = times(powers[byte][value], ROOTS[byte * 8 + bit]);
+            }
+            bit += 1;
         }
+        entry += 1;
     }
-    product
+    powers
+};
+
+/// The product of two numbers in units of 2^-63, of which the rest is cut off.
+const fn times(a: u64, b: u64) -> u64 {
+    ((a as u128 * b as u128) >> 63) as u64
+}
+
+/// `2^(part / 2^32)` in units of 2^-63. What is cut off of it is below 2^-58.
+fn power(part: u32) -> u64 {
+    let [a, b, c, d] = part.to_be_bytes().map(usize::from);
+    times(times(times(POWERS[0][a], POWERS[1][b]), POWERS[2][c]), POWERS[3][d])
 }
 
 #[cfg(test)]

@@ -260,7 +260,7 @@ fn dry_run(arguments: &QdiscAddArguments, plans: &[Plan]) -> Result<(), Failure>
 
 /// All that the kernel has of ours.
 fn found() -> Result<Vec<Found>, Failure> {
-    let all = Qdisc::all().into_iter().map(|qdisc| {
+    let all = Qdisc::all().into_iter().filter(Qdisc::is_whole).map(|qdisc| {
         let note = Note::of(&qdisc)?;
         let root = device::root(&note.device);
         let is_here = root.is_some_and(|(kind, _)| kind == qdisc.name());
@@ -381,6 +381,9 @@ pub(crate) fn del(arguments: &QdiscDelArguments) -> Result<(), Failure> {
 /// says what.
 fn clear(interface: &str) -> Result<BTreeSet<String>, Failure> {
     let mut gone = BTreeSet::new();
+    for debris in Qdisc::all().iter().filter(|qdisc| !qdisc.is_whole()) {
+        debris.remove().map_err(failed)?;
+    }
     for found in found()? {
         if found.note.interface != interface || !found.is_ours() {
             continue;

@@ -160,6 +160,7 @@ impl Qdisc {
                 map.update(&0_u32.to_ne_bytes(), note, MapFlags::ANY)?;
             }
         }
+        // Without a link, what is pinned means nothing: it comes last.
         let operations = |map: &MapMut| map.name() == OPERATIONS_MAP;
         let operations = object.maps_mut().find(operations);
         let mut link = operations.expect("every program has one").attach_struct_ops()?;
@@ -191,7 +192,8 @@ impl Qdisc {
         (is_name && qdisc.folder().is_dir()).then_some(qdisc)
     }
 
-    /// All that the kernel has of ours, whether a device has them or not.
+    /// All that the kernel has of ours, whether a device has them or not, and what was left by
+    /// those who died while they added one.
     #[must_use]
     pub fn all() -> Vec<Qdisc> {
         let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
@@ -199,6 +201,12 @@ impl Qdisc {
         let mut all: Vec<_> = names.map(|name| Qdisc { name }).collect();
         all.sort();
         all
+    }
+
+    /// Whether it has come to be: whoever was adding it may have died before.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.folder().join(LINK).exists()
     }
 
     /// What `tc` calls it.

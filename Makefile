@@ -3,7 +3,7 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live link-cells link-page live-bed live-pages link-faults link-soak clean compiler
+.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live kernel-qdisc bpf link-cells link-page live-bed live-pages link-faults link-soak clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
@@ -24,6 +24,8 @@ help:
 	@echo 'make link-page    compare the simulator with what was measured of the live link (a minute)'
 	@echo 'make kernel-lines   type the lines of verdicts into Linux, in a QEMU guest (a minute)'
 	@echo 'make kernel-live    test live links with nftables and VLANs, in a QEMU guest (two minutes)'
+	@echo 'make kernel-qdisc   test the queues of the kernel, in a QEMU guest (five minutes)'
+	@echo 'make bpf     compile the programs of the kernel again; needs clang 19'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
 	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'
 	@echo 'make link-faults    kill a live link a hundred times, flood it, and more (six minutes, as root)'
@@ -109,6 +111,12 @@ kernel-lines: compiler
 kernel-live: compiler
 	@tools/require.sh network || true
 	tools/check-live.sh
+
+kernel-qdisc: compiler
+	tools/check-qdisc.sh
+
+bpf:
+	tools/build-bpf.sh
 
 # Another case, or some ways only: make live-bed ARGUMENTS='silent-2 --ways msf,htb'
 live-bed: ARGUMENTS ?= saturated-2

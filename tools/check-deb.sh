@@ -30,8 +30,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 root=$scratch/root
 # The suite of this machine, for whose libraries the binary was built.
+needed=$(dpkg-deb --field "$package" Depends | sed 's/ *([^)]*)//g; s/, */,/g')
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
-mmdebstrap --quiet --variant=minbase --include=man-db "$suite" "$root" >"$scratch/log" 2>&1 </dev/null ||
+mmdebstrap --quiet --variant=minbase --include="man-db,$needed" "$suite" "$root" >"$scratch/log" 2>&1 </dev/null ||
     skip "no clean Debian: $(tail -n 1 "$scratch/log")"
 
 files() {
@@ -50,7 +51,7 @@ in_root dpkg --install /tmp/tidegate.deb >"$scratch/log" 2>&1 || fail "$(cat "$s
 [ -z "$(in_root dpkg --audit)" ] || fail "$(in_root dpkg --audit)"
 in_root tidegate --version
 in_root tidegate gateway check /etc/tidegate/gateway.toml
-for page in tidegate tidegate-gateway tidegate-gateway-run tidegate-link tidegate-link-run; do
+for page in tidegate tidegate-gateway tidegate-gateway-run tidegate-link tidegate-link-run tidegate-qdisc-add; do
     in_root man --pager=cat "$page" 2>/dev/null | grep -q '^NAME' || fail "man $page shows nothing"
 done
 # What the example of a link says is understood: nothing but the interfaces is missing.

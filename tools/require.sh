@@ -60,6 +60,21 @@ compiler_package() {
     return 1
 }
 
+# libraries: what else is linked, and what builds it. The toolchain from rustup has no linker.
+libraries() {
+    missing=
+    for pair in cc:gcc cc:libc6-dev make:make pkg-config:pkg-config; do
+        command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
+    done
+    for pair in libelf:libelf-dev zlib:zlib1g-dev; do
+        pkg-config --exists "${pair%%:*}" 2>/dev/null || missing="$missing ${pair#*:}"
+    done
+    [ -n "$missing" ] || return 0
+    if command -v apt-get >/dev/null && become_root; then $sudo apt-get update -qq || true; fi
+    # shellcheck disable=SC2086 # These are names of packages.
+    install $missing
+}
+
 compiler() {
     if command -v rustc >/dev/null && command -v cargo >/dev/null; then
         if ! found=$(rustc --version); then
@@ -69,8 +84,7 @@ compiler() {
         found=${found#rustc }
         found=${found%% *}
         if at_least "$least" "$found"; then
-            # The toolchain from rustup has no linker.
-            command -v cc >/dev/null || install gcc libc6-dev
+            libraries
             exit 0
         fi
         echo "Rust $found is too old: Tidegate needs $least. Run 'rustup update stable'," \
@@ -81,7 +95,8 @@ compiler() {
         if become_root; then $sudo apt-get update -qq || true; fi
         if package=$(compiler_package); then
             install "$package" ca-certificates
-            exit
+            libraries
+            exit 0
         fi
     fi
     echo "Missing: Rust $least or newer. On Debian 12, run 'apt-get update' and 'apt-get install" \

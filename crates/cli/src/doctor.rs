@@ -214,6 +214,17 @@ fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
             ],
         ),
         form(
+            "queue of the kernel, for an interface",
+            "tidegate qdisc add INTERFACE",
+            vec![
+                linux.clone(),
+                rights(capabilities.sys_admin && capabilities.net_admin, "CAP_SYS_ADMIN"),
+                tidegate_qdisc::missing().map(|reason| format!("{}.", capitalized(&reason))),
+                program("ip", "iproute2"),
+                program("tc", "iproute2"),
+            ],
+        ),
+        form(
             "a discipline of Linux in front of a link",
             "tc qdisc replace, with what 'tidegate disciplines NAME' names",
             vec![
@@ -242,6 +253,12 @@ fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
             ],
         ),
     ]
+}
+
+/// A sentence that begins as sentences do.
+fn capitalized(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// What to do where the kernel has no module of this name; nothing where it has one, or

@@ -61,8 +61,27 @@ struct Plan {
     queue: Queue,
     program: &'static Program,
     note: Note,
+}
+
+impl Plan {
     /// What is done once the kernel has the queue, by this name.
-    lines: Box<dyn Fn(&str) -> Vec<Line>>,
+    fn lines(&self, name: &str) -> Vec<Line> {
+        let Note { interface, device, direction, restore, .. } = &self.note;
+        let mut lines = Vec::new();
+        if *direction == Direction::Down {
+            lines.push(Line("ip", format!("link add name {device} type ifb")));
+            lines.push(Line("ip", format!("link set dev {device} up")));
+        }
+        lines.push(Line("tc", format!("qdisc add dev {device} root {name}")));
+        lines.extend(restore.map(|restore| restore.stop(interface)));
+        if *direction == Direction::Down {
+            // Last of all, packets go there.
+            lines.push(Line("tc", format!("qdisc add dev {interface} clsact")));
+            let to = format!("action mirred egress redirect dev {device}");
+            lines.push(Line("tc", format!("filter add dev {interface} ingress matchall {to}")));
+        }
+        lines
+    }
 }
 
 pub(crate) fn add(arguments: &QdiscAddArguments) -> Result<(), Failure> {
@@ -103,7 +122,7 @@ pub(crate) fn add(arguments: &QdiscAddArguments) -> Result<(), Failure> {
 fn install(plan: &Plan) -> Result<Qdisc, Failure> {
     let words = parameters(&plan.queue, plan.note.has_ethernet);
     let qdisc = Qdisc::load(plan.program, &words, &plan.note.text()).map_err(failed)?;
-    (plan.lines)(qdisc.name()).iter().try_for_each(Line::run).map_err(Failure::Other)?;
+    plan.lines(qdisc.name()).iter().try_for_each(Line::run).map_err(Failure::Other)?;
     Ok(qdisc)
 }
 
@@ -169,23 +188,7 @@ fn plans(arguments: &QdiscAddArguments) -> Result<Vec<Plan>, Failure> {
             restore: merges.filter(|_| is_slow),
         };
         let note = note.with(&queue);
-        let (interface, restore) = (interface.clone(), note.restore);
-        let lines = move |name: &str| {
-            let mut lines = Vec::new();
-            if direction == Direction::Down {
-                lines.push(Line("ip", format!("link add name {device} type ifb")));
-                lines.push(Line("ip", format!("link set dev {device} up")));
-            }
-            lines.push(Line("tc", format!("qdisc add dev {device} root {name}")));
-            lines.extend(restore.map(|restore| restore.stop(&interface)));
-            if direction == Direction::Down {
-                lines.push(Line("tc", format!("qdisc add dev {interface} clsact")));
-                let to = format!("action mirred egress redirect dev {device}");
-                lines.push(Line("tc", format!("filter add dev {interface} ingress matchall {to}")));
-            }
-            lines
-        };
-        Plan { queue, program, note, lines: Box::new(lines) }
+        Plan { queue, program, note }
     };
     let rates = [(Direction::Down, arguments.down), (Direction::Up, arguments.up)];
     Ok(rates.into_iter().filter_map(|(way, rate)| Some(plan(way, rate?))).collect())
@@ -227,7 +230,7 @@ fn obstacle(arguments: &QdiscAddArguments) -> Result<(), Failure> {
 
 fn dry_run(arguments: &QdiscAddArguments, plans: &[Plan]) -> Result<(), Failure> {
     let named = |plan: &Plan| format!("{}_N", plan.program.discipline);
-    let lines = |plan: &Plan| (plan.lines)(&named(plan)).iter().map(Line::text).collect::<Vec<_>>();
+    let lines = |plan: &Plan| plan.lines(&named(plan)).iter().map(Line::text).collect::<Vec<_>>();
     let obstacle = missing().map(Failure::Other).map_or_else(|| obstacle(arguments), Err);
     let reason = match obstacle {
         Ok(()) => None,

@@ -349,6 +349,7 @@ static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Messages {
     fn collect() -> Messages {
+        #[expect(clippy::needless_pass_by_value, reason = "libbpf's wrapper wants it so")]
         fn keep(_level: PrintLevel, text: String) {
             if let Ok(mut all) = MESSAGES.lock() {
                 all.extend(text.lines().map(|line| line.trim().to_string()));

@@ -11,7 +11,7 @@
 mod frames;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Bytes, Egress, LossReason, Poll, Rate, Span, Time, registry};
 use tidegate_link::Queue;
 use tidegate_qdisc::layout::{STATISTICS, STATISTICS_WORDS, Statistics, parameters};
-use tidegate_qdisc::programs::PROGRAMS;
+use tidegate_qdisc::programs::{PROGRAMS, Program};
 
 use frames::{Arrival, arrivals, packet};
 
@@ -63,6 +63,28 @@ fn program(discipline: &str) -> PathBuf {
     match &*FOLDER {
         Ok(folder) => folder.join(discipline),
         Err(messages) => panic!("{messages}"),
+    }
+}
+
+/// The compiler that made the objects: another one makes other bytes.
+const COMPILER: &str = "clang version 19.1.7";
+
+#[test]
+fn the_objects_are_made_of_the_sources() {
+    let version = Command::new("clang-19").arg("--version").output();
+    let version = version.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+    if !version.is_ok_and(|it| it.contains(COMPILER)) {
+        // Past the harness, which hides what a test that passes prints.
+        writeln!(io::stderr(), "SKIP objects of BPF: the compiler is not {COMPILER}").unwrap();
+        return;
+    }
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bpf-objects");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/build-bpf.sh");
+    let output = Command::new("sh").arg(script).arg(&built).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for Program { discipline, object, .. } in PROGRAMS {
+        let fresh = std::fs::read(built.join(format!("{discipline}.o"))).unwrap();
+        assert!(fresh == *object, "{discipline}: 'make bpf' makes another object");
     }
 }
 

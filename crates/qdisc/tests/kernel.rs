@@ -9,8 +9,7 @@
 use std::io::{self, Write as _};
 use std::net::UdpSocket;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidegate_core::entry::Place;
 use tidegate_core::framing::Framing;
@@ -33,7 +32,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// A device with a queue, and the other end of its cable.
 struct Bed {
     near: Host,
-    far: Host,
+    /// Has the other end for as long as the bed is there.
+    _far: Host,
     to: UdpSocket,
 }
 
@@ -77,7 +77,7 @@ impl Bed {
         }
         let to = far.run(|| UdpSocket::bind(("10.9.0.2", PORT)).unwrap());
         to.set_read_timeout(Some(PATIENCE)).unwrap();
-        Bed { near, far, to }
+        Bed { near, _far: far, to }
     }
 
     fn tc(&self, line: &str) -> Result<String, String> {
@@ -207,7 +207,7 @@ fn every_program_orders_packets_as_core_does() {
             let expected = through_core(&open, &arrivals);
             assert_eq!(bed.received(), expected, "{} with {count}", program.discipline);
         }
-        let status = bed.tc(&format!("-s qdisc show dev near")).unwrap();
+        let status = bed.tc("-s qdisc show dev near").unwrap();
         assert!(status.contains("backlog 0b 0p"), "{status}");
         assert!(status.contains("(dropped 60,"), "{status}");
         bed.tc("qdisc del dev near root").unwrap();

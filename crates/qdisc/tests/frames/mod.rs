@@ -8,14 +8,14 @@ use tidegate_wire::{Headers, Link};
 
 /// A frame on its way in.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// After the one before.
-    pub gap: Span,
-    pub frame: Vec<u8>,
+    pub(crate) gap: Span,
+    pub(crate) frame: Vec<u8>,
 }
 
 /// What a discipline knows of a frame.
-pub fn packet(handle: u64, frame: &[u8]) -> Packet {
+pub(crate) fn packet(handle: u64, frame: &[u8]) -> Packet {
     match Headers::read(Link::Ethernet, frame) {
         Ok(headers) => Packet::new(handle, headers.flow, headers.ip_length),
         Err(_) => {
@@ -139,7 +139,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Frames that arrive one after the other.
-pub fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+pub(crate) fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![
         4 => Just(0_u64),
         4 => 0..2_000_000_u64,

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use tidegate_core::{Rate, Span};
+use tidegate_qdisc::programs::PROGRAMS;
 use tidegate_sim::tcp::congestion;
 
 /// What a cell asks about, and how closely the simulator has to agree.
@@ -14,6 +15,9 @@ pub enum Question {
     Senders,
     /// Do queues behave as Linux's do? The senders use CUBIC.
     Queues,
+    /// Do our disciplines as queues of the kernel do for Linux's senders what the simulator
+    /// predicts? The senders use CUBIC.
+    Programs,
     /// Do the disciplines of EFD and LAS, and their rivals, do for Linux's senders on a
     /// live link what the simulator predicts?
     Papers,
@@ -32,14 +36,16 @@ pub struct Tolerance {
 
 impl Question {
     /// What is asked of Linux alone, in the order of the page.
-    pub const OF_LINUX: [Question; 2] = [Question::Senders, Question::Queues];
+    pub const OF_LINUX: [Question; 3] = [Question::Senders, Question::Queues, Question::Programs];
 
     /// How closely the simulator has to agree.
     #[must_use]
     pub fn tolerance(self) -> Tolerance {
         match self {
             Question::Senders => Tolerance { mean: 0.1, median: Some(0.1), p95: 0.1 },
-            Question::Queues | Question::Papers => Tolerance { mean: 0.1, median: None, p95: 0.25 },
+            Question::Queues | Question::Programs | Question::Papers => {
+                Tolerance { mean: 0.1, median: None, p95: 0.25 }
+            }
         }
     }
 
@@ -48,7 +54,7 @@ impl Question {
     #[must_use]
     pub fn patience_s(self) -> f64 {
         match self {
-            Question::Senders | Question::Queues => 30.0,
+            Question::Senders | Question::Queues | Question::Programs => 30.0,
             Question::Papers => 10.0,
         }
     }
@@ -94,6 +100,8 @@ pub enum Shaper {
     Bucket,
     /// The queue itself, as CAKE does.
     Itself,
+    /// The same, where the queue is a program of ours.
+    Program,
     /// Our link in user space.
     Link,
 }
@@ -223,6 +231,18 @@ const PEER: Queue = Queue {
 /// The disciplines of the papers and their rivals, as the registry calls them.
 const PAPERS: [&str; 7] = ["fifo", "efd", "las", "lars", "run2c", "scfq", "fq-codel"];
 
+/// Our disciplines that the kernel has as programs, as the registry calls them.
+fn programs() -> impl Iterator<Item = Queue> {
+    PROGRAMS.iter().map(|program| Queue {
+        name: program.discipline,
+        kernel: "",
+        ours: program.discipline,
+        buffer: Some(PAPERS_BUFFER),
+        module: None,
+        shaper: Shaper::Program,
+    })
+}
+
 /// The controllers of the kernel, each with the names under which the simulator may
 /// have it, the best match first.
 const CONTROLLERS: [(&str, &[&str]); 3] =
@@ -244,12 +264,15 @@ pub struct Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `fifo-10M40-90-cubic`; where the live link has its part, what shapes comes first:
-    /// `link-efd-10M40-80-reno`.
+    /// `fifo-10M40-90-cubic`; where a live form has its part, what shapes comes first:
+    /// `link-efd-10M40-80-reno`, `bpf-efd-10M40-90-cubic`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Cell { question, queue, link, load_percent, controller } = self;
         if *question == Question::Papers {
             f.write_str(if queue.shaper == Shaper::Link { "link-" } else { "tbf-" })?;
+        }
+        if *question == Question::Programs {
+            f.write_str("bpf-")?;
         }
         write!(f, "{}-{link}-{load_percent}-{controller}", queue.name)
     }
@@ -303,9 +326,11 @@ pub fn cells() -> Vec<Cell> {
             controller,
         }));
     }
-    for queue in QUEUES {
+    let of_linux = QUEUES.into_iter().map(|queue| (Question::Queues, queue));
+    let ours = programs().map(|queue| (Question::Programs, queue));
+    for (question, queue) in of_linux.chain(ours) {
         cells.extend([60, 90, 110].map(|load_percent| Cell {
-            question: Question::Queues,
+            question,
             link: USUAL_LINK,
             queue,
             load_percent,
@@ -365,6 +390,7 @@ mod tests {
         let names: BTreeSet<String> = cells.iter().map(ToString::to_string).collect();
         assert_eq!(names.len(), cells.len());
         assert!(names.contains("fifo-10M40-90-cubic"));
+        assert!(names.contains("bpf-efd-10M40-110-cubic"));
         assert!(names.contains("link-fifo-10M40-80-reno"));
         assert!(names.contains("tbf-fifo-10M40-80-reno"));
     }

@@ -14,6 +14,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
+use tidegate_core::framing::Framing;
+use tidegate_core::{Buffer, Rate, registry};
 use tidegate_judge::agent;
 use tidegate_judge::cell::{self, Cell, Question};
 use tidegate_judge::figures::{self, Row};
@@ -24,6 +26,8 @@ use tidegate_judge::kept::{self, Kept, Manifest};
 use tidegate_judge::native;
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
+use tidegate_link::Queue;
+use tidegate_qdisc::{Qdisc, layout, programs};
 
 /// The folder of what the guest measured, and of what the machine's own kernel did.
 const GUEST: &str = "guest";
@@ -113,6 +117,16 @@ enum Task {
     Sink {
         /// Where it listens.
         address: SocketAddrV4,
+    },
+    /// Gives the kernel one of our disciplines as a queue, and prints its name.
+    #[command(hide = true)]
+    Program {
+        /// The discipline, with its defaults.
+        discipline: String,
+        /// The rate of IP packets, in bits a second.
+        rate: u64,
+        /// The buffer, in packets.
+        packets: u32,
     },
     /// The sending agent.
     #[command(hide = true)]
@@ -209,11 +223,14 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
         Task::Speed(arguments) => speed::speed(&arguments)?,
         Task::Carry(arguments) => carry::carry(&arguments)?,
         Task::Log { megabits, load, number } => {
-            let rate = tidegate_core::Rate(megabits * 1_000_000);
+            let rate = Rate(megabits * 1_000_000);
             let transfers = workload::transfers(rate, f64::from(load) / 100.0, number);
             workload::write(&transfers, io::stdout())?;
         }
         Task::Sink { address } => agent::sink(address, io::stdout())?,
+        Task::Program { discipline, rate, packets } => {
+            println!("{}", program(&discipline, rate, packets)?);
+        }
         Task::Send { log, to, from, controller, seconds, watches } => {
             let watches = watches == "yes";
             let order =
@@ -222,6 +239,25 @@ fn run(task: Task) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+/// Gives the kernel a discipline as a queue; returns what `tc` calls it.
+fn program(
+    discipline: &str,
+    rate: u64,
+    packets: u32,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let entry = registry::find(discipline).ok_or("the registry does not have it")?;
+    let program = programs::find(discipline).ok_or("the kernel does not have it")?;
+    let queue = Queue {
+        entry,
+        settings: entry.settings(&[])?,
+        limit: Buffer::packets(packets).into(),
+        rate: Rate(rate),
+        framing: Framing::RAW,
+    };
+    let qdisc = Qdisc::load(program, &layout::parameters(&queue, true), "")?;
+    Ok(qdisc.name().into())
 }
 
 /// Measures in the guest, and keeps what was measured after each part.

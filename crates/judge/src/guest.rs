@@ -144,6 +144,17 @@ pub(crate) fn queue_words(cell: &Cell) -> String {
     cell.queue.kernel.replace("RATE", &rate).replace("LIMIT", &limit.to_string())
 }
 
+/// What `tidegate-judge program` is told of the cell's queue, if it is one of ours.
+fn program_words(cell: &Cell) -> String {
+    match (cell.queue.shaper, cell.queue.buffer) {
+        (Shaper::Program, Some(buffer)) => {
+            let packets = buffer.trim_end_matches(" packets");
+            format!("{} {} {packets}", cell.queue.ours, cell.link.rate.0)
+        }
+        _ => String::new(),
+    }
+}
+
 /// Writes what the guest reads: the cell as variables of a shell, and the logs.
 fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
     let Job { cell, logs, seconds, sender_queue, watches } = *job;
@@ -155,6 +166,7 @@ fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
     writeln!(file, "MODULES='{}'", modules.join(" "))?;
     writeln!(file, "QUEUE='{}'", queue_words(cell))?;
     writeln!(file, "SHAPES={}", yes(cell.queue.shaper == Shaper::Itself))?;
+    writeln!(file, "PROGRAM='{}'", program_words(cell))?;
     writeln!(file, "CONTROLLER={}", cell.controller)?;
     writeln!(file, "RATE={}", shaped_rate(cell))?;
     writeln!(file, "DELAY_US={}", cell.link.delay.0 / 1000)?;

@@ -48,7 +48,7 @@ pub fn write(kept: &Kept, folder: &Path, progress: impl Fn(&str)) -> io::Result<
 fn queue(cell: &Cell) -> String {
     match cell.queue.shaper {
         Shaper::Link => format!("`{}`", cell.queue.name),
-        Shaper::Bucket | Shaper::Itself => {
+        Shaper::Bucket | Shaper::Itself | Shaper::Program => {
             let kernel = cell.queue.kernel.split(' ').next().unwrap_or_default();
             format!("Linux's `{kernel}` under `tbf`")
         }

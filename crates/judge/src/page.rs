@@ -87,6 +87,12 @@ fn words(question: Question) -> (&'static str, &'static str, &'static str) {
             "Queues",
             "Linux's queues with their defaults, on 10 Mbit/s and 40 ms, under senders with CUBIC.",
         ),
+        Question::Programs => (
+            "programs.md",
+            "Our disciplines in the kernel",
+            "[Queues of the kernel](../qdisc.md) by BPF, each with a buffer of 300 packets, on 10 \
+             Mbit/s and 40 ms, under senders with CUBIC.",
+        ),
         Question::Papers => (
             "cells.md",
             "Cells",

@@ -17,7 +17,7 @@ use crate::verdict::{Measure, Verdict};
 fn subject(cell: &Cell) -> String {
     match cell.question {
         Question::Senders => cell.controller.into(),
-        Question::Queues => cell.queue.name.into(),
+        Question::Queues | Question::Programs => cell.queue.name.into(),
         Question::Papers if cell.queue.shaper == Shaper::Bucket => {
             format!("{} under tbf", cell.queue.name)
         }
@@ -30,6 +30,7 @@ fn subject(cell: &Cell) -> String {
 pub(crate) fn table(question: Question, cells: &[(Cell, [Vec<f64>; 3])]) -> String {
     let (ours, judge) = match question {
         Question::Senders | Question::Queues => ("ours", "the kernel's"),
+        Question::Programs => ("the simulator's", "the kernel's"),
         Question::Papers => ("the simulator's", "the live one"),
     };
     let mut page = format!(

@@ -7,7 +7,7 @@
 //! simulator's queue stands behind the same rule, in front of a link without a limit.
 //!
 //! The live link hands a packet over at the start of the time that it takes, and the next
-//! one when that has passed: so does CAKE, and so does [`Paced`]. Neither keeps anything
+//! one when that has passed: so does CAKE, so do our queues of the kernel, and so does [`Paced`]. Neither keeps anything
 //! for a burst after a pause. A wire would deliver the packet at the end of its time, 1.2 ms
 //! later at 10 Mbit/s.
 
@@ -52,7 +52,9 @@ static ENTRY: Entry = Entry {
         let queue = (behind.entry.build)(settings, place, seed);
         match behind.shaper {
             Shaper::Bucket => Box::new(TokenBucket::new(queue, behind.rate, BURST)),
-            Shaper::Itself | Shaper::Link => Box::new(Paced::new(queue, behind.rate)),
+            Shaper::Itself | Shaper::Program | Shaper::Link => {
+                Box::new(Paced::new(queue, behind.rate))
+            }
         }
     },
 };

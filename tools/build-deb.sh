@@ -27,7 +27,7 @@ put() {
 
 put 755 "$binary" usr/bin/tidegate
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/tidegate"
-for unit in tidegate-gateway.service tidegate-link@.service; do
+for unit in tidegate-gateway.service tidegate-link@.service tidegate-qdisc@.service; do
     put 644 "packaging/systemd/$unit" "lib/systemd/system/$unit"
 done
 put 644 packaging/examples/household.toml etc/tidegate/gateway.toml

@@ -8,4 +8,4 @@ programs=$(tools/built.sh --package tidegate-qdisc --test kernel)
 tools/in-guest.sh qdisc-programs "$programs" ''
 command=$(tools/built.sh --package tidegate --test command_line)
 tools/in-guest.sh qdisc-command "$command" qdisc:: \
-    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate"
+    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$(command -v setpriv)"

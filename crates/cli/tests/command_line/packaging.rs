@@ -91,13 +91,13 @@ fn analyze(bench: &Bench, arguments: &[&str]) -> Option<(bool, String)> {
 
 /// Holds a unit of systemd, without and with a drop-in, to these exposures as
 /// `systemd-analyze security` of systemd 252 sums them up; the pages have the exact figures.
-fn exposes_little(bench: &Bench, unit: &str, drop_in: &str, most: [&str; 2]) {
+fn exposes_little(bench: &Bench, unit: &str, most: &str, with: Option<(&str, &str)>) {
     let installed = |text: &str| text.replace("/usr/bin/tidegate", env!("CARGO_BIN_EXE_tidegate"));
     let text = read(&packaging("systemd").join(unit));
     // It has to be there, and is not yet installed.
     bench.write(unit, &installed(&text));
-    for (is_more, most) in [(false, most[0]), (true, most[1])] {
-        if is_more {
+    for (drop_in, most) in [("", most)].into_iter().chain(with) {
+        if !drop_in.is_empty() {
             fs::create_dir_all(bench.0.join(format!("{unit}.d"))).unwrap();
             let text = read(&packaging("systemd").join(drop_in));
             bench.write(&format!("{unit}.d/{drop_in}"), &installed(&text));
@@ -117,8 +117,9 @@ fn exposes_little(bench: &Bench, unit: &str, drop_in: &str, most: [&str; 2]) {
 #[test]
 fn the_units_are_correct_and_expose_little_with_and_without_more_rights() {
     let bench = Bench::new("packaging-unit");
-    exposes_little(&bench, "tidegate-gateway.service", "intercept.conf", ["13", "18"]);
-    exposes_little(&bench, "tidegate-link@.service", "net-admin.conf", ["20", "22"]);
+    exposes_little(&bench, "tidegate-gateway.service", "13", Some(("intercept.conf", "18")));
+    exposes_little(&bench, "tidegate-link@.service", "20", Some(("net-admin.conf", "22")));
+    exposes_little(&bench, "tidegate-qdisc@.service", "50", None);
 }
 
 #[test]
@@ -131,4 +132,16 @@ fn the_example_of_a_link_is_understood() {
     let output = Command::new("sh").args(["-c", &script]).current_dir(&bench.0).output().unwrap();
     let plan = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!((&plan["inside"], &plan["down"]["rate_bps"]), (&"lan0".into(), &47_000_000.into()));
+}
+
+#[test]
+fn the_example_of_a_queue_of_the_kernel_is_understood() {
+    let bench = Bench::new("packaging-qdisc");
+    let path = packaging("systemd/qdisc.conf");
+    let program = env!("CARGO_BIN_EXE_tidegate");
+    let add = "qdisc add lo $RATES $OPTIONS --dry-run --json";
+    let script = format!(". {}; {program} {add}", path.display());
+    let output = Command::new("sh").args(["-c", &script]).current_dir(&bench.0).output().unwrap();
+    let plan = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(plan["plan"][1]["note"]["rate_bps"], 9_000_000);
 }

@@ -292,6 +292,22 @@ fn rates_are_held_both_ways_and_everything_is_put_back() {
 }
 
 #[test]
+fn three_rights_of_root_suffice() {
+    let Some(bed) = Bed::new("qdisc-rights") else { return };
+    let before = bed.traces();
+    let unit = include_str!("../../../../packaging/systemd/tidegate-qdisc@.service");
+    let rights = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=CAP_"));
+    let rights = rights.unwrap().to_lowercase().replace(" cap_", ",+");
+    let rights = format!("-all,+{rights}");
+    for words in [&["add", "near", "--up", "9mbit", "--down", "9mbit"][..], &["del", "near"]] {
+        let program = ["--bounding-set", &rights, "--", env!("CARGO_BIN_EXE_tidegate"), "qdisc"];
+        let output = bed.command("/usr/bin/setpriv", &[&program, words].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    assert_eq!(bed.traces(), before);
+}
+
+#[test]
 fn what_others_have_put_there_stays() {
     let Some(bed) = Bed::new("qdisc-others") else { return };
     bed.near.words("tc", "qdisc add dev near root tbf rate 1mbit burst 3000 limit 30000").unwrap();

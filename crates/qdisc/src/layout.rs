@@ -268,33 +268,6 @@ fn histogram(steps: &[u64], sum_ns: u64) -> DelayHistogram {
 mod tests {
     use super::*;
 
-    /// The members of a struct of the header, with how often each comes.
-    fn members(of: &str) -> Vec<(String, String)> {
-        let header = include_str!("../../../bpf/parameters.h");
-        let (_, rest) = header.split_once(&format!("struct {of} {{\n")).expect("it is there");
-        let (body, _) = rest.split_once("\n};").expect("it ends");
-        let member = |line: &str| {
-            let name = line.trim().strip_prefix("u64 ")?.strip_suffix(';')?;
-            let (name, times) = name.split_once('[').unwrap_or((name, "1]"));
-            Some((name.into(), times.trim_end_matches(']').into()))
-        };
-        body.lines().filter_map(member).collect()
-    }
-
-    #[test]
-    fn the_words_are_those_of_the_programs() {
-        let once = |names: &[&str]| names.iter().map(|name| ((*name).into(), "1".into())).collect();
-        let expected: Vec<(String, String)> = once(&PARAMETERS);
-        assert_eq!(members("parameters"), expected);
-        let mut expected: Vec<(String, String)> = once(&STATISTICS);
-        expected.extend(LEVEL_WORDS.map(|name| (name.into(), "LEVELS".into())));
-        expected.push(("delays".into(), "LEVELS * DELAY_STEPS".into()));
-        assert_eq!(members("statistics"), expected);
-        let header = include_str!("../../../bpf/parameters.h");
-        assert!(header.contains(&format!("#define LEVELS {LEVELS}\n")));
-        assert!(header.contains(&format!("#define DELAY_STEPS {DELAY_STEPS}\n")));
-    }
-
     #[test]
     fn steps_end_where_the_next_begins() {
         let units = |step: usize| (end_ms(step) * 1e6 / 4_096.0).round() as u64;

@@ -197,7 +197,7 @@ pub(crate) struct LinkBypassArguments {
 }
 
 /// The name of an interface: what the kernel takes for one (`dev_valid_name`).
-fn interface(text: &str) -> Result<String, String> {
+pub(super) fn interface(text: &str) -> Result<String, String> {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
     match text {
         "" | "." | ".." => Err("expected the name of an interface, such as eth0".into()),

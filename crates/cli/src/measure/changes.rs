@@ -159,10 +159,10 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.has_changes() {
-            if let Err(Failure::Other(reason)) = self.undo() {
-                eprintln!("tidegate: {reason}");
-            }
+        // An error on the way has kept others from undoing it.
+        let undone = if self.has_changes() { self.undo() } else { Ok(()) };
+        if let Err(Failure::Other(reason)) = undone {
+            eprintln!("tidegate: {reason}");
         }
         if !self.has_changes() {
             let _ = fs::remove_file(&self.path);

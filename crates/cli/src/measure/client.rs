@@ -10,14 +10,14 @@ use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, Scope, sleep};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use tidegate_core::random::Stream as Random;
 use tidegate_study::rounds::Transfer;
 
 use super::protocol::{Datagram, Report, Request, Token, is_pause, parse_granted, read_line};
-use super::record::{Answer, Flow, Probes, Record, Short, Times, Way};
+use super::record::{Answer, Flow, Probes, Record, Short, Times, Way, moment};
 use super::server::noise;
 use crate::failure::Failure;
 
@@ -166,7 +166,7 @@ pub(super) fn run(server: SocketAddr, plan: &Plan, stop: &AtomicBool) -> Result<
     let end_s = plan.times.end_s();
     let session = Session::begin(server, end_s + (GRACE + PATIENCE).as_secs_f64())?;
     let clock = Clock { begun: Instant::now(), stop };
-    let begun = SystemTime::now();
+    let begun = moment();
     let probes =
         |stream, payload, offset_s| probe(&session, clock, stream, payload, offset_s, end_s);
     let (ping, call, flows, short) = thread::scope(|scope| {

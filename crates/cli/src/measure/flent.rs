@@ -191,7 +191,7 @@ mod tests {
     fn record() -> Record {
         let probes = |kind, payload| {
             let sent_s: Vec<f64> = (0..1_750).map(|it| f64::from(it) * 0.02).collect();
-            let lost = |number: &usize| *number >= 1_000 && number % 10 == 0;
+            let lost = |number: &usize| *number >= 1_000 && number.is_multiple_of(10);
             let answers = sent_s.iter().enumerate().filter(|(it, _)| !lost(it));
             let answers = answers.map(|(number, sent)| {
                 let queued = if *sent < 5.0 { 0.0 } else { 0.05 };

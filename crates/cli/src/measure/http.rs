@@ -9,11 +9,11 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::client::{Clock, Plan, begin_short, download};
 use super::protocol::is_pause;
-use super::record::{Answer, Flow, Probes, Record, Way};
+use super::record::{Answer, Flow, Probes, Record, Way, moment};
 use super::target::address;
 use crate::failure::Failure;
 
@@ -134,7 +134,7 @@ fn head(stream: &mut impl Read, deadline: Instant) -> io::Result<Head> {
 pub(super) fn run(file: &File, plan: &Plan, stop: &'static AtomicBool) -> Result<Record, Failure> {
     let parts = file.gives_parts()?;
     let clock = Clock { begun: Instant::now(), stop };
-    let begun = SystemTime::now();
+    let begun = moment();
     let end_s = plan.times.end_s();
     let (ping, flows, short) = thread::scope(|scope| {
         let ping = scope.spawn(|| connections(file.address, clock, end_s));

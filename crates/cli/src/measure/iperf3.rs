@@ -9,13 +9,13 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::client::{Clock, PROBE_EVERY, Plan};
-use super::record::{Answer, Flow, Probes, Record, Way};
+use super::record::{Answer, Flow, Probes, Record, Way, moment};
 use crate::failure::Failure;
 
 /// The interval of iperf3's report: the shortest that it permits.
@@ -52,7 +52,7 @@ pub(super) fn run(
         Failure::Other(format!("{server}: {reason}; {help}"))
     })?;
     let clock = Clock { begun: Instant::now(), stop };
-    let begun = SystemTime::now();
+    let begun = moment();
     let times = plan.times;
     let (ping, flows) = thread::scope(|scope| {
         let ping = scope.spawn(|| echo(&socket, server, clock, times.end_s()));

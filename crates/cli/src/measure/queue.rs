@@ -177,7 +177,13 @@ impl Queue {
         let words = self.words(rate);
         let mut parent = format!("root handle {ROOT_HANDLE}:");
         for words in words {
-            tool("tc", &format!("qdisc add dev {device} {parent} {words}"))?;
+            tool("tc", &format!("qdisc add dev {device} {parent} {words}")).map_err(|reason| {
+                let kind = words.split(' ').next().unwrap_or_default();
+                match reason.contains("qdisc kind is unknown") {
+                    true => format!("this kernel has no queue '{kind}' (module sch_{kind})"),
+                    false => reason,
+                }
+            })?;
             parent = format!("parent {ROOT_HANDLE}:1 handle 7d1f:");
         }
         Ok(())

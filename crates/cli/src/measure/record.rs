@@ -12,6 +12,13 @@ use tidegate_study::rounds::{Reading, Stream, Transfer};
 /// The most of the load that does not count, in seconds.
 const SETTLING_S: f64 = 20.0;
 
+/// When a run begins, for those who read of it; all times of the run are from there, by a
+/// clock that nobody sets.
+#[expect(clippy::disallowed_methods, reason = "a file says when it was measured")]
+pub(super) fn moment() -> SystemTime {
+    SystemTime::now()
+}
+
 /// The times of a run, in seconds from its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Times {
@@ -254,10 +261,9 @@ mod tests {
     /// way there and on the way back. They take 10 ms up and 30 ms down, idle 10 ms and 10 ms.
     fn probes(lost_up: &[usize], lost_down: &[usize]) -> Probes {
         let sent_s: Vec<f64> = (0..40).map(|it| f64::from(it) * 0.1).collect();
-        let mut count = 0;
         let mut answers = Vec::new();
-        for (number, sent) in sent_s.iter().enumerate().filter(|(it, _)| !lost_up.contains(it)) {
-            count += 1;
+        let came = sent_s.iter().enumerate().filter(|(it, _)| !lost_up.contains(it));
+        for (count, (number, sent)) in (1..).zip(came) {
             if !lost_down.contains(&number) {
                 let back = if *sent < 1.0 { 0.01 } else { 0.03 };
                 let there_s = sent + 0.01 + 1000.0;

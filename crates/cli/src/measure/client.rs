@@ -195,8 +195,12 @@ pub(super) fn run(server: SocketAddr, plan: &Plan, stop: &AtomicBool) -> Result<
         return Err(Failure::Other(format!("{server}: no datagram was answered; {help}")));
     }
     // Both streams measure the same two clocks, and the smaller packets do it better.
-    call.ahead_s = ping.ahead(idle_s);
-    let ahead_s = call.ahead_s.unwrap_or(0.0);
+    let ahead_s = ping.ahead(idle_s).ok_or_else(|| {
+        let text = "no datagram was answered while the link was idle, so the delays of one way \
+                    are not known";
+        Failure::Other(format!("{server}: {text}"))
+    })?;
+    call.ahead_s = Some(ahead_s);
     for flow in flows.iter_mut().filter(|it| it.way == Way::Up) {
         flow.points.iter_mut().for_each(|point| point.0 -= ahead_s);
     }

@@ -3,8 +3,10 @@
 //! A file is one JSON object of version 4 ([format](https://flent.org/data-format.html)),
 //! compressed by gzip: `raw_values` with each sample as it was measured, `results` with
 //! the same at the steps of a plot, and metadata. Names of series and the test are those of
-//! Flent's `rrul`, with a call beside it, so that its plots fit. What the format has no
-//! place for, the short transfers, is a series of page latencies.
+//! Flent's `rrul_be_nflows`, or of `tcp_ndown` where only downloads are possible, with a call
+//! beside them, so that its plots fit. They want sums and averages over flows too, which Flent
+//! computes when it measures. What the format has no place for, the short transfers, is a
+//! series of page latencies.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -47,6 +49,8 @@ struct Series {
 fn document(record: &Record, about: &About<'_>) -> Value {
     let begun_s = record.begun.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let all = series(record);
+    let flows = |way| record.flows.iter().filter(move |it| it.way == way).count();
+    let (downloads, uploads) = (flows(Way::Down), flows(Way::Up));
     let steps = (record.times.end_s() / STEP_S).ceil() as usize;
     let x_values: Vec<f64> = (0..=steps).map(|it| rounded(it as f64 * STEP_S)).collect();
     let mut raw_values = Map::new();
@@ -64,13 +68,18 @@ fn document(record: &Record, about: &About<'_>) -> Value {
         results.insert(series.name.clone(), json!(at_steps));
         meta.insert(series.name, json!({ "UNITS": series.units }));
     }
+    for (name, of, mean) in COMPUTED {
+        if let Some(values) = computed(&results, of, mean) {
+            results.insert(name.into(), values);
+        }
+    }
     json!({
         "version": 4,
         "x_values": x_values,
         "results": results,
         "raw_values": raw_values,
         "metadata": {
-            "NAME": "rrul",
+            "NAME": if uploads > 0 { "rrul_be_nflows" } else { "tcp_ndown" },
             "TITLE": about.title,
             "NOTE": about.queue,
             "DATA_FILENAME": Value::Null,
@@ -84,14 +93,46 @@ fn document(record: &Record, about: &About<'_>) -> Value {
             "STEP_SIZE": STEP_S,
             "FLENT_VERSION": concat!("tidegate ", env!("CARGO_PKG_VERSION")),
             "BATCH_NAME": Value::Null,
-            "TEST_PARAMETERS": about.congestion.map_or_else(
-                || json!({}), |it| json!({ "tcp_cong_control": it })),
+            "TEST_PARAMETERS": {
+                "tcp_cong_control": about.congestion,
+                "download_streams": downloads.to_string(),
+                "upload_streams": uploads.to_string(),
+            },
             "SERIES_META": meta,
         },
     })
 }
 
+/// What plots of Flent want besides: of which series, by the beginning of their names, and
+/// whether it is their mean and not their sum.
+const COMPUTED: [(&str, &str, bool); 6] = [
+    ("TCP download avg", "TCP download", true),
+    ("TCP download sum", "TCP download", false),
+    ("TCP upload avg", "TCP upload", true),
+    ("TCP upload sum", "TCP upload", false),
+    ("TCP totals", "TCP", false),
+    ("Ping (ms) avg", "Ping (ms)", true),
+];
+
+/// The mean or sum of series at each step; nothing at a step where none has a value.
+fn computed(results: &Map<String, Value>, of: &str, mean: bool) -> Option<Value> {
+    let is_one = |name: &str| name.starts_with(of) && (name.contains("::") || of == "Ping (ms)");
+    let all: Vec<&Vec<Value>> = (results.iter().filter(|(name, _)| is_one(name)))
+        .filter_map(|(_, values)| values.as_array())
+        .collect();
+    let steps = all.first()?.len();
+    let at = |step: usize| {
+        let values: Vec<f64> = all.iter().filter_map(|it| it.get(step)?.as_f64()).collect();
+        let count = if mean { values.len() as f64 } else { 1.0 };
+        (!values.is_empty()).then(|| rounded(values.iter().sum::<f64>() / count))
+    };
+    Some(json!((0..steps).map(at).collect::<Vec<_>>()))
+}
+
 fn series(record: &Record) -> Vec<Series> {
+    let has_uploads = record.flows.iter().any(|it| it.way == Way::Up);
+    // Flent's names say how packets are marked: not at all, as best effort.
+    let marked = if has_uploads { " BE" } else { "" };
     let everything = (0.0, f64::INFINITY);
     let numbered = |number: usize| Map::from_iter([("seq".to_owned(), json!(number))]);
     let ping = record.ping.answers.iter().filter_map(|answer| {
@@ -99,7 +140,10 @@ fn series(record: &Record) -> Vec<Series> {
         Some((*sent_s, (answer.at_s - sent_s) * 1e3, numbered(answer.number)))
     });
     let mut all = vec![Series {
-        name: format!("Ping (ms) {}", record.ping.kind),
+        name: match record.ping.kind {
+            "UDP" => "Ping (ms) UDP BE".into(),
+            kind => format!("Ping (ms) {kind}"),
+        },
         samples: ping.collect(),
         units: "ms",
     }];
@@ -126,7 +170,7 @@ fn series(record: &Record) -> Vec<Series> {
     for (way, name) in [(Way::Down, "TCP download"), (Way::Up, "TCP upload")] {
         let flows = record.flows.iter().filter(|it| it.way == way);
         all.extend((1..).zip(flows).map(|(number, flow)| Series {
-            name: format!("{name}::{number}"),
+            name: format!("{name}{marked}::{number}"),
             samples: rates(flow),
             units: "Mbits/s",
         }));
@@ -231,7 +275,7 @@ mod tests {
         let text = document(&record(), &about).to_string();
         assert!(Flent::recognises(text.as_bytes()));
         let run = Flent::parse("run", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((run.version, &*run.test, &*run.title), (4, "rrul", "round 1, cake"));
+        assert_eq!((run.version, &*run.test, &*run.title), (4, "rrul_be_nflows", "round 1, cake"));
         assert_eq!((run.length_s, run.congestion.as_deref()), (Some(30.0), Some("cubic")));
         assert!(run.not_read.is_empty(), "{:?}", run.not_read);
         assert_eq!(run.of(FlentKind::Throughput(Direction::Up)).count(), 2);

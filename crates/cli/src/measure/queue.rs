@@ -27,7 +27,7 @@ use super::changes::{Change, Held, ROOT_HANDLE, ourselves, said, tool};
 const FIFO: Limit = Limit::Time(Span::millis(150));
 /// A full frame of Ethernet.
 const FRAME: u64 = 1_514;
-/// How long a link may take to start.
+/// How long a link may take to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A queue with its name in the results.
@@ -125,8 +125,14 @@ impl Drop for Standing {
         let Some(mut link) = self.link.take() else { return };
         // It takes its rules away itself.
         let number = i32::try_from(link.id()).ok().and_then(Pid::from_raw);
-        if number.is_some_and(|it| kill_process(it, Signal::TERM).is_ok()) {
-            let _ = link.wait();
+        let since = Instant::now();
+        let told = number.is_some_and(|it| kill_process(it, Signal::TERM).is_ok());
+        while told && matches!(link.try_wait(), Ok(None)) {
+            if since.elapsed() > PATIENCE {
+                // With its end, the process beside it takes the rules away.
+                let _ = link.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
@@ -214,19 +220,14 @@ impl Queue {
 /// One of ours: in the kernel, or else by a link that holds its packets.
 fn ours(held: &mut Held, text: &str, rates: Rates) -> Result<Standing, String> {
     let interface = held.interface().to_owned();
-    let in_kernel = match rates.up {
-        None => Err("it takes --up".to_owned()),
-        Some(up) => {
-            held.will(Change::Qdisc)?;
-            let mut words = vec!["qdisc".to_owned(), "add".into(), interface.clone()];
-            words.extend(["--up".into(), up.to_string()]);
-            words.extend(rates.down.into_iter().flat_map(|it| ["--down".into(), it.to_string()]));
-            words.extend(["--discipline".into(), text.to_owned(), "--json".into()]);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            ourselves(&words)
-        }
-    };
-    let reason = match in_kernel {
+    held.will(Change::Qdisc)?;
+    let mut words = vec!["qdisc".to_owned(), "add".into(), interface.clone()];
+    for (option, rate) in [("--up", rates.up), ("--down", rates.down)] {
+        words.extend(rate.into_iter().flat_map(|it| [option.to_owned(), it.to_string()]));
+    }
+    words.extend(["--discipline".into(), text.to_owned(), "--json".into()]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let reason = match ourselves(&words) {
         Ok(()) => return Ok(Standing { form: "tidegate qdisc, in the kernel".into(), link: None }),
         Err(reason) => reason,
     };

@@ -220,7 +220,7 @@ impl Answered {
         text.push('\n');
         let rounds = self.comparison.seeds.len();
         let mut about = format!(
-            "{} of {:.0} s of load each, of which the last {:.0} s count.",
+            "{} with {:.0} s of load for each queue, of which the last {:.0} s count.",
             if rounds == 1 { "One round".into() } else { format!("{rounds} rounds") },
             self.load_s,
             self.counted_s

@@ -53,8 +53,7 @@ impl Bed {
             for which in ["all", "default"] {
                 // The kernel says nothing of its own accord that would have to be counted.
                 let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
-                let script = format!("[ ! -e {path} ] || echo 1 > {path}");
-                self.program(host, "sh", &["-c", &script]).status().map_err(|it| it.to_string())?;
+                self.on_line(host, &format!("[ ! -e {path} ] || echo 1 > {path}"))?;
             }
             self.on(host, "ip", "link set lo up")?;
         }
@@ -74,8 +73,12 @@ impl Bed {
         }
         self.on("client", "ip", "route add default via 192.0.2.1")?;
         self.on("server", "ip", "route add default via 198.51.100.1")?;
-        let forwards = "echo 1 > /proc/sys/net/ipv4/ip_forward";
-        self.program("provider", "sh", &["-c", forwards]).status().map_err(|it| it.to_string())?;
+        self.on_line("provider", "echo 1 > /proc/sys/net/ipv4/ip_forward")?;
+        // What most senders have, and what fills a queue that is deep.
+        let cubic = "echo cubic > /proc/sys/net/ipv4/tcp_congestion_control";
+        for host in ["client", "server"] {
+            self.on_line(host, cubic)?;
+        }
         for (device, rate) in [("home0", provider.down_bps), ("net0", provider.up_bps)] {
             let limit = rate / 8 * provider.buffer_ms / 1_000;
             let queue = format!("root tbf rate {rate}bit burst 3028 limit {limit}");
@@ -105,6 +108,11 @@ impl Bed {
     pub(crate) fn on(&self, host: &str, program: &str, line: &str) -> Result<String, String> {
         let list: Vec<_> = line.split(' ').collect();
         said(self.program(host, program, &list).output(), &format!("{program} {line}"))
+    }
+
+    /// A line of a shell on a host.
+    fn on_line(&self, host: &str, line: &str) -> Result<String, String> {
+        said(self.program(host, "sh", &["-c", line]).output(), line)
     }
 
     /// `tidegate measure` with these words on the client.

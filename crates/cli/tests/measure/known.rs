@@ -48,7 +48,7 @@ fn queues_are_measured_in_turn_and_their_files_can_be_read() {
     assert_eq!(read[0]["title"], "round 1, now");
     let names: Vec<_> =
         read[0]["measured"].as_array().unwrap().iter().map(|it| it["name"].as_str()).collect();
-    for name in ["Ping (ms) UDP", "VoIP", "all 4 downloads", "all 4 uploads"] {
+    for name in ["Ping (ms) UDP BE", "VoIP", "all 4 downloads", "all 4 uploads"] {
         assert!(names.contains(&Some(name)), "{name}: {names:?}");
     }
     fs::remove_dir_all(out).unwrap();
@@ -117,7 +117,7 @@ fn windows(bed: &Bed, label: &str) -> Vec<(f64, f64)> {
         let packed = flate2::read::GzDecoder::new(fs::File::open(&path).unwrap());
         std::io::read_to_string(packed).unwrap().clone_into(&mut text);
         let document: Value = serde_json::from_str(&text).unwrap();
-        let begun = document["raw_values"]["Ping (ms) UDP"][0]["t"].as_f64().unwrap();
+        let begun = document["raw_values"]["Ping (ms) UDP BE"][0]["t"].as_f64().unwrap();
         let load = document["metadata"]["LENGTH"].as_f64().unwrap();
         let end = begun + document["metadata"]["TOTAL_LENGTH"].as_f64().unwrap();
         windows.push((end - load * 2.0 / 3.0, end));

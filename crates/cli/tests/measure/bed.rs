@@ -74,10 +74,10 @@ impl Bed {
         self.on("client", "ip", "route add default via 192.0.2.1")?;
         self.on("server", "ip", "route add default via 198.51.100.1")?;
         self.on_line("provider", "echo 1 > /proc/sys/net/ipv4/ip_forward")?;
-        // What most senders have, and what fills a queue that is deep.
-        let cubic = "echo cubic > /proc/sys/net/ipv4/tcp_congestion_control";
+        // It fills a queue that is deep, and may be set in a namespace on any machine.
+        let reno = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control";
         for host in ["client", "server"] {
-            self.on_line(host, cubic)?;
+            self.on_line(host, reno)?;
         }
         for (device, rate) in [("home0", provider.down_bps), ("net0", provider.up_bps)] {
             let limit = rate / 8 * provider.buffer_ms / 1_000;

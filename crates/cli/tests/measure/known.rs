@@ -55,9 +55,11 @@ fn queues_are_measured_in_turn_and_their_files_can_be_read() {
     assert_eq!(bed.left(), before, "everything is as it was");
 }
 
-/// So many measurements.
-fn repeats() -> usize {
-    std::env::var("TIDEGATE_MEASURE_RUNS").map_or(10, |it| it.parse().unwrap())
+/// The seeds of measurements: so many, from the first.
+fn seeds() -> std::ops::Range<usize> {
+    let of = |name: &str| std::env::var(name).ok().map(|it| it.parse::<usize>().unwrap());
+    let first = of("TIDEGATE_MEASURE_FIRST").unwrap_or(1);
+    first..first + of("TIDEGATE_MEASURE_RUNS").unwrap_or(10)
 }
 
 /// The backlog of a queue over time: seconds since 1970 and bytes.
@@ -144,7 +146,7 @@ fn waited(seen: &[Backlog; 2], rates: [f64; 2], windows: &[(f64, f64)]) -> f64 {
 #[test]
 #[ignore = "takes a quarter of an hour: the experiment of benches/runs"]
 fn a_shorter_queue_is_named_with_what_it_gains() {
-    let repeats = repeats();
+    let repeats = seeds().len();
     let Some(bed) = Bed::new("measure-known", &DEEP) else { return };
     let index = bed.on("client", "cat", "/sys/class/net/wan0/ifindex").unwrap();
     let incoming = format!("tgmeasure{}", index.trim());
@@ -156,7 +158,7 @@ fn a_shorter_queue_is_named_with_what_it_gains() {
         Places { devices: [("client", incoming), ("client", "wan0".into())], rates: [19e6, 9.5e6] };
     let places = [providers, ours];
     let mut right = 0;
-    for number in 1..=repeats {
+    for number in seeds() {
         let seed = number.to_string();
         let words = ["--queues", "now,short=fifo:30ms", "--rounds", "4", "--seconds", "9", MANY];
         let (results, seen) =
@@ -197,13 +199,13 @@ fn a_shorter_queue_is_named_with_what_it_gains() {
 #[test]
 #[ignore = "takes half an hour: the experiment of benches/runs"]
 fn equal_queues_are_not_told_apart() {
-    let repeats = repeats();
+    let repeats = seeds().len();
     let Some(bed) = Bed::new("measure-equal", &DEEP) else { return };
     let mut alike = 0;
-    for number in 1..=repeats {
-        let seed = (100 + number).to_string();
-        let words =
-            ["--queues", "a=fifo:150ms,b=fifo:150ms", "--rounds", "6", "--seconds", "9", MANY];
+    for number in seeds() {
+        let seed = number.to_string();
+        // Rounds, seconds and flows are those that a user gets.
+        let words = ["--queues", "a=fifo:150ms,b=fifo:150ms"];
         let results = bed.measured(&[&words[..], &RATES, &["--seed", &seed]].concat());
         let (verdict, said) = (&results["verdict"], &results["said"]["headline"]);
         alike += usize::from(verdict["answer"] == "alike");

@@ -276,14 +276,16 @@ fn link(name: &str, rate_bps: f64, way: usize, readings: &[Reading]) -> Option<L
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tidegate_core::random::Stream;
+
+    use super::{Facts, Reading, Transfer, class, comparison};
     use crate::verdict::{Answer, Effect, Need, Verdict};
 
     /// A reading with these delays in ms and response times in s.
     fn reading(round: u64, delay_ms: f64, response_s: f64, rates_bps: f64) -> Reading {
         let delays_s = (0..200).map(|it| (delay_ms + 10.0 + f64::from(it % 7) * 0.1) / 1e3);
         let stream =
-            Stream { name: "call".into(), ways: 1, sent: 200, delays_s: delays_s.collect() };
+            super::Stream { name: "call".into(), ways: 1, sent: 200, delays_s: delays_s.collect() };
         let transfer = |complete| Transfer { bytes: 10_000, response_s, complete };
         Reading {
             round,
@@ -317,6 +319,53 @@ mod tests {
         assert!((added - 0.2803).abs() < 0.001, "above the least of any queue: {added}");
     }
 
+    /// Two queues that differ in nothing but chance, with about what chance does to runs of
+    /// eight seconds behind a FIFO of 150 ms that TCP fills: a tenth of the delay, a third of the
+    /// loss, a fifth of the response time, a few hundredths of the rates.
+    #[test]
+    fn two_queues_that_are_alike_are_rarely_told_apart() {
+        const MEASUREMENTS: u64 = 400;
+        let readings = |random: &mut Stream, rounds: u64| -> Vec<Reading> {
+            let reading = |round| {
+                let mut about = |value: f64, part: f64| value * (1.0 + part * random.normal());
+                let (delay_s, lost) = (about(0.13, 0.1), about(8.0, 0.35).clamp(0.0, 100.0));
+                let arrived = 400 - lost as usize;
+                let stream = super::Stream {
+                    name: "call".into(),
+                    ways: 1,
+                    sent: 400,
+                    delays_s: vec![delay_s; arrived],
+                };
+                let transfer =
+                    Transfer { bytes: 10_000, response_s: about(0.5, 0.2), complete: true };
+                Reading {
+                    round,
+                    streams: vec![stream],
+                    short: vec![transfer],
+                    long_bps: [Some(about(16e6, 0.03)), Some(about(8e6, 0.05))],
+                }
+            };
+            (1..=rounds).map(reading).collect()
+        };
+        let mut random = Stream::new(1, "alike");
+        let mut answers = std::collections::BTreeMap::new();
+        for _ in 0..MEASUREMENTS {
+            let all = ["a", "b"].map(|it| (it.to_owned(), readings(&mut random, 18)));
+            // As many rounds as were asked for, and up to three times as many.
+            let looks = [6, 12, 18].map(|rounds| {
+                let queues = all.clone().map(|(label, it)| (label, it[..rounds].to_vec()));
+                let comparison = comparison(&facts(), &queues);
+                let verdict = Verdict::of_rounds(&comparison);
+                (verdict.is_settled(&comparison), verdict.answer)
+            });
+            let settled = looks.iter().find(|(settled, _)| *settled).unwrap_or(&looks[2]);
+            *answers.entry(format!("{:?}", settled.1)).or_insert(0) += 1;
+        }
+        let of = |answer: &str| answers.get(answer).copied().unwrap_or(0);
+        assert!(of("Run") * 40 <= MEASUREMENTS, "{answers:?}");
+        assert!(of("Alike") * 100 >= 95 * MEASUREMENTS, "{answers:?}");
+    }
+
     #[test]
     fn what_has_not_finished_counts_with_its_wait() {
         let result = class(&facts(), &[reading(1, 0.0, 2.0, 1.0)]);
@@ -337,10 +386,11 @@ mod tests {
 
     #[test]
     fn half_of_a_round_trip_is_one_way() {
-        let stream = Stream { name: "ping".into(), ways: 2, sent: 4, delays_s: vec![0.2; 3] };
+        let stream =
+            super::Stream { name: "ping".into(), ways: 2, sent: 4, delays_s: vec![0.2; 3] };
         assert_eq!(stream.loss(), Some(0.25));
         assert!((stream.times().mean().unwrap() - 0.1).abs() < 1e-9);
-        let lost = Stream { delays_s: Vec::new(), ..stream };
+        let lost = super::Stream { delays_s: Vec::new(), ..stream };
         assert_eq!(lost.rating(), Some(0.0), "nothing arrives");
     }
 }

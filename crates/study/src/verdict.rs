@@ -211,6 +211,22 @@ impl Verdict {
         Verdict::among(comparison, |_| true)
     }
 
+    /// Whether more rounds would hardly change a verdict on rounds: nothing looks better than
+    /// what there is, or what is to be run is better by certainly more than anybody notices.
+    /// A difference that is only certainly there may be one of the few that chance makes.
+    #[must_use]
+    pub fn is_settled(&self, comparison: &Comparison) -> bool {
+        let needs = need::all(comparison);
+        let place =
+            |label: &String| comparison.disciplines.iter().position(|it| it.label == *label);
+        let is_sure = |place: usize| needs.iter().any(|need| need.surely_beats(place, 0));
+        match self.answer {
+            Answer::Unclear => false,
+            Answer::Run => self.run.iter().all(|it| place(it).is_some_and(is_sure)),
+            _ => true,
+        }
+    }
+
     fn among(comparison: &Comparison, runs: impl Fn(&DisciplineResult) -> bool) -> Verdict {
         let disciplines = &comparison.disciplines;
         let labels = |places: &[usize]| -> Vec<String> {

@@ -71,6 +71,10 @@ pub(crate) struct MeasureRunArguments {
     #[arg(long, value_name = "N", default_value_t = 6,
           value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(crate) rounds: u64,
+    /// The most rounds: a measurement whose rounds do not say goes on until they do [default:
+    /// three times --rounds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub(crate) most_rounds: Option<u64>,
     /// Seconds of load for each queue in each round; the first third settles and does not count
     #[arg(long, value_name = "S", default_value_t = 12,
           value_parser = clap::value_parser!(u64).range(3..=600))]

@@ -53,13 +53,15 @@ pub(super) struct Plan {
     pub(super) times: Times,
     /// Long transfers each way.
     pub(super) flows: u64,
+    /// Calls at the same time.
+    pub(super) calls: u8,
     /// When short transfers begin, in seconds from the start, with their sizes.
     pub(super) short: Vec<(f64, u64)>,
 }
 
 impl Plan {
     /// The plan of every run of a round.
-    pub(super) fn of(times: Times, flows: u64, seed: u64, round: u64) -> Plan {
+    pub(super) fn of(times: Times, flows: u64, calls: u8, seed: u64, round: u64) -> Plan {
         let mut random = Random::new(seed, &format!("short transfers {round}"));
         let (mut at_s, end_s) = (times.idle_s, times.end_s());
         let mut short = Vec::new();
@@ -72,7 +74,7 @@ impl Plan {
             }
             short.push((at_s, size));
         }
-        Plan { times, flows, short }
+        Plan { times, flows, calls, short }
     }
 }
 
@@ -169,10 +171,13 @@ pub(super) fn run(server: SocketAddr, plan: &Plan, stop: &AtomicBool) -> Result<
     let begun = moment();
     let probes =
         |stream, payload, offset_s| probe(&session, clock, stream, payload, offset_s, end_s);
-    let (ping, call, flows, short) = thread::scope(|scope| {
-        let half = PROBE_EVERY.as_secs_f64() / 2.0;
+    let probes = &probes;
+    let (ping, calls, flows, short) = thread::scope(|scope| {
+        // Evenly spread, so that one burst does not meet all of them.
+        let gap_s = PROBE_EVERY.as_secs_f64() / f64::from(plan.calls + 1);
         let ping = scope.spawn(move || probes(0, PING_PAYLOAD, 0.0));
-        let call = scope.spawn(move || probes(1, CALL_PAYLOAD, half));
+        let call = |it| scope.spawn(move || probes(it, CALL_PAYLOAD, f64::from(it) * gap_s));
+        let calls: Vec<_> = (1..=plan.calls).map(call).collect();
         let flows =
             if clock.wait(idle_s) { load(scope, &session, clock, plan) } else { Vec::new() };
         let short = short(scope, &session, clock, plan);
@@ -180,7 +185,8 @@ pub(super) fn run(server: SocketAddr, plan: &Plan, stop: &AtomicBool) -> Result<
         let flows: io::Result<Vec<_>> = joined.collect();
         let of =
             |it: thread::ScopedJoinHandle<'_, io::Result<Probes>>| it.join().expect("no panic");
-        (of(ping), of(call), flows, short.iter().collect::<Vec<_>>())
+        let calls: io::Result<Vec<_>> = calls.into_iter().map(of).collect();
+        (of(ping), calls, flows, short.iter().collect::<Vec<_>>())
     });
     if clock.stopped() {
         return Err(Failure::Interrupted("interrupted".into()));
@@ -188,25 +194,25 @@ pub(super) fn run(server: SocketAddr, plan: &Plan, stop: &AtomicBool) -> Result<
     let failed =
         |what: &str, reason: io::Error| Failure::Other(format!("{server}: {what}: {reason}"));
     let ping = ping.map_err(|reason| failed("the ping", reason))?;
-    let mut call = call.map_err(|reason| failed("the call", reason))?;
+    let mut calls = calls.map_err(|reason| failed("a call", reason))?;
     let mut flows = flows.map_err(|reason| failed("a long transfer", reason))?;
     if ping.answers.is_empty() {
         let help = "does a firewall let UDP pass to the same port?";
         return Err(Failure::Other(format!("{server}: no datagram was answered; {help}")));
     }
-    // Both streams measure the same two clocks, and the smaller packets do it better.
+    // All streams measure the same two clocks, and the smaller packets do it better.
     let ahead_s = ping.ahead(idle_s).ok_or_else(|| {
         let text = "no datagram was answered while the link was idle, so the delays of one way \
                     are not known";
         Failure::Other(format!("{server}: {text}"))
     })?;
-    call.ahead_s = Some(ahead_s);
+    calls.iter_mut().for_each(|it| it.ahead_s = Some(ahead_s));
     for flow in flows.iter_mut().filter(|it| it.way == Way::Up) {
         flow.points.iter_mut().for_each(|point| point.0 -= ahead_s);
     }
     let mut short = short;
     short.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
-    Ok(Record { begun, times: plan.times, ping, call: Some(call), flows, short, notes: Vec::new() })
+    Ok(Record { begun, times: plan.times, ping, calls, flows, short, notes: Vec::new() })
 }
 
 /// Sends datagrams until the end, and collects the answers.
@@ -425,7 +431,7 @@ mod tests {
 
     #[test]
     fn every_queue_of_a_round_has_the_same_short_transfers_and_rounds_differ() {
-        let plan = |seed, round| Plan::of(TIMES, 4, seed, round).short;
+        let plan = |seed, round| Plan::of(TIMES, 4, 1, seed, round).short;
         assert_eq!(plan(1, 1), plan(1, 1));
         assert!(plan(1, 1) != plan(1, 2) && plan(1, 1) != plan(2, 1));
         let times: Vec<f64> = plan(1, 1).iter().map(|it| it.0).collect();

@@ -147,7 +147,7 @@ fn series(record: &Record) -> Vec<Series> {
         samples: ping.collect(),
         units: "ms",
     }];
-    if let Some((call, ahead_s)) = record.call.as_ref().and_then(|it| Some((it, it.ahead_s?))) {
+    if let Some((call, ahead_s)) = record.calls.first().and_then(|it| Some((it, it.ahead_s?))) {
         let delays = call.answers.iter().filter_map(|answer| {
             let sent_s = call.sent_s.get(answer.number)?;
             let mut more = numbered(answer.number);
@@ -256,7 +256,7 @@ mod tests {
             begun: UNIX_EPOCH + Duration::new(1_792_000_000, 500_000_000),
             times: Times { idle_s: 5.0, load_s: 30.0 },
             ping: probes("UDP", 56),
-            call: Some(probes("UDP", 172)),
+            calls: vec![probes("UDP", 172)],
             flows: vec![flow(Way::Down), flow(Way::Up), flow(Way::Up)],
             short: vec![Short { at_s: 20.0, transfer }],
             notes: Vec::new(),

@@ -164,7 +164,7 @@ pub(super) fn run(file: &File, plan: &Plan, stop: &'static AtomicBool) -> Result
     }
     let mut short = short;
     short.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
-    Ok(Record { begun, times: plan.times, ping, call: None, flows, short, notes })
+    Ok(Record { begun, times: plan.times, ping, calls: Vec::new(), flows, short, notes })
 }
 
 /// Connects at regular times until the end.

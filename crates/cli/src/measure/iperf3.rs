@@ -67,7 +67,15 @@ pub(super) fn run(
     if ping.answers.is_empty() {
         return Err(Failure::Other(format!("{}: no ping was answered", server.ip())));
     }
-    Ok(Record { begun, times, ping, call: None, flows, short: Vec::new(), notes: Vec::new() })
+    Ok(Record {
+        begun,
+        times,
+        ping,
+        calls: Vec::new(),
+        flows,
+        short: Vec::new(),
+        notes: Vec::new(),
+    })
 }
 
 /// Has iperf3 load the link, and returns what it tells.

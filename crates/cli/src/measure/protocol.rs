@@ -33,8 +33,8 @@ pub(super) const REPORT_EVERY: Duration = Duration::from_millis(100);
 pub(super) const LEAST_DATAGRAM: usize = 52;
 /// The most bytes of a datagram, which fits any path.
 pub(super) const MOST_DATAGRAM: usize = 1_200;
-/// Streams of datagrams in a session.
-pub(super) const STREAMS: usize = 4;
+/// Streams of datagrams in a session: a ping, and calls.
+pub(super) const STREAMS: usize = 8;
 
 const MAGIC: [u8; 4] = *b"TGm1";
 

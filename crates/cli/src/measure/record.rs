@@ -51,8 +51,8 @@ pub(super) struct Record {
     pub(super) times: Times,
     /// Round trips.
     pub(super) ping: Probes,
-    /// Packets of a call, if the other end can have one.
-    pub(super) call: Option<Probes>,
+    /// Packets of calls; none if the other end can have none.
+    pub(super) calls: Vec<Probes>,
     pub(super) flows: Vec<Flow>,
     pub(super) short: Vec<Short>,
     /// What to know of it.
@@ -193,8 +193,9 @@ impl Record {
     /// What counts of it.
     pub(super) fn reading(&self, round: u64) -> Reading {
         let window = self.times.window();
-        let streams = match &self.call {
-            Some(call) => call.as_call(window, call.ahead_s.unwrap_or(0.0)).into(),
+        let mut calls = self.calls.iter().map(|it| it.as_call(window, it.ahead_s.unwrap_or(0.0)));
+        let streams = match calls.next() {
+            Some(first) => calls.fold(first, together).into(),
             None => vec![self.ping.as_ping(window)],
         };
         let short = self.short.iter().filter(|it| it.at_s >= window.0).map(|it| it.transfer);
@@ -226,6 +227,16 @@ impl Record {
             p99_s: quantile(&loaded, 0.99),
         }
     }
+}
+
+/// The packets of several calls, each way, as one: chance has less of a part in what more
+/// packets tell.
+fn together(mut one: [Stream; 2], other: [Stream; 2]) -> [Stream; 2] {
+    for (one, other) in one.iter_mut().zip(other) {
+        one.sent += other.sent;
+        one.delays_s.extend(other.delays_s);
+    }
+    one
 }
 
 /// Round trips, idle and under load.
@@ -317,7 +328,7 @@ mod tests {
             begun: SystemTime::UNIX_EPOCH,
             times: TIMES,
             ping: probes(&[], &[]),
-            call: None,
+            calls: Vec::new(),
             flows: vec![flow(Way::Down, 1_000_000), flow(Way::Down, 500_000)],
             short: Vec::new(),
             notes: Vec::new(),

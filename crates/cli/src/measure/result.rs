@@ -143,6 +143,19 @@ impl Measured {
         self.queues.iter().all(|it| !it.runs.is_empty())
     }
 
+    /// Whether more rounds would hardly change the verdict.
+    pub(super) fn is_settled(&self) -> bool {
+        let comparison = self.comparison();
+        Verdict::of_rounds(&comparison).is_settled(&comparison)
+    }
+
+    fn comparison(&self) -> Comparison {
+        let readings = |it: &MeasuredQueue| it.runs.iter().map(|run| run.reading.clone()).collect();
+        let queues: Vec<_> =
+            self.queues.iter().map(|it| (it.label.clone(), readings(it))).collect();
+        comparison(&self.facts, &queues)
+    }
+
     /// A failure with what there is in spite of it.
     pub(super) fn partial(&self, failure: Failure) -> Failure {
         let done: usize = self.queues.iter().map(|it| it.runs.len()).sum();
@@ -161,10 +174,7 @@ impl Measured {
 
     /// The verdict on what was measured.
     pub(super) fn answered(&self) -> Answered {
-        let readings = |it: &MeasuredQueue| it.runs.iter().map(|run| run.reading.clone()).collect();
-        let queues: Vec<_> =
-            self.queues.iter().map(|it| (it.label.clone(), readings(it))).collect();
-        let comparison = comparison(&self.facts, &queues);
+        let comparison = self.comparison();
         let verdict = Verdict::of_rounds(&comparison);
         let mut said = answer::words(&verdict);
         if let Some(headline) = headline(&verdict) {

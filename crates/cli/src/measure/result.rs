@@ -2,6 +2,7 @@
 //! same as JSON.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use tidegate_study::comparison::{Comparison, DisciplineResult};
@@ -17,6 +18,17 @@ use crate::arguments::MeasureRunArguments;
 use crate::failure::Failure;
 use crate::output::filled;
 use crate::report::answer::{self, Words};
+
+/// Between two columns of the table.
+const GAP: usize = 2;
+/// The headings over its columns.
+const GROUPS: [(&str, RangeInclusive<usize>); 5] = [
+    ("round trips", 1..=4),
+    ("added", 5..=5),
+    ("call", 6..=7),
+    ("short transfers", 8..=9),
+    ("long transfers", 10..=11),
+];
 
 /// A queue that this machine lacks, and why.
 #[derive(Clone, Debug, Serialize)]
@@ -238,7 +250,8 @@ impl Answered {
         if rounds > 1 {
             let _ = write!(about, " ± is the 95% interval of a mean over rounds.");
         }
-        about += " Ping: round trips, mean over rounds. Call: the worse direction.";
+        about += " Round trips: the mean over rounds of what each says. Added: to the delay of one way, with \
+                  its grade. Call: the worse direction.";
         let width = width.min(crate::table::WIDTH);
         text += &filled("", &about, width);
         self.notes.iter().for_each(|it| text += &filled("", it, width));
@@ -250,31 +263,38 @@ impl Answered {
 
     fn table(&self) -> String {
         let mut rows = [
-            ["", "", "ping", "ping", "ping", "", "call", "", "short", "", "down", "up"],
             [
-                "", "idle", "median", "p95", "p99", "added", "R", "MOS", "mean", "p95", "long",
-                "long",
+                "", "idle", "median", "p95", "p99", "by load", "R", "MOS", "mean", "p95", "down",
+                "up",
             ],
-            [
-                "queue", "ms", "ms", "ms", "ms", "grade", "of 100", "", "ms", "ms", "Mbit/s",
-                "Mbit/s",
-            ],
+            ["queue", "ms", "ms", "ms", "ms", "ms", "of 100", "", "ms", "ms", "Mbit/s", "Mbit/s"],
         ]
         .map(|row| row.map(str::to_owned))
         .to_vec();
         for (queue, result) in self.queues.iter().zip(&self.comparison.disciplines) {
             rows.push(self.row(queue, result));
         }
-        let widths: Vec<usize> = (0..rows[0].len())
-            .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
-            .collect();
-        let is_empty = |column: usize| rows[3..].iter().all(|row| row[column] == "-");
-        let shown: Vec<usize> = (0..widths.len()).filter(|it| *it == 0 || !is_empty(*it)).collect();
-        let mut text = String::new();
+        let is_empty = |column: usize| rows[2..].iter().all(|row| row[column] == "-");
+        let shown: Vec<usize> =
+            (0..rows[0].len()).filter(|it| *it == 0 || !is_empty(*it)).collect();
+        let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+        let mut widths: Vec<usize> =
+            (0..rows[0].len()).map(|column| width_of(column).unwrap_or(0)).collect();
+        let mut head = " ".repeat(widths[0]);
+        for (heading, columns) in GROUPS {
+            let columns: Vec<usize> = columns.filter(|it| shown.contains(it)).collect();
+            let Some(first) = columns.first() else { continue };
+            let width =
+                |widths: &[usize]| columns.iter().map(|it| widths[*it] + GAP).sum::<usize>() - GAP;
+            widths[*first] += heading.len().saturating_sub(width(&widths));
+            let _ = write!(head, "{:GAP$}{heading:>width$}", "", width = width(&widths));
+        }
+        let mut text = format!("{head}\n");
         for row in &rows {
             let mut line = format!("{:width$}", row[0], width = widths[0]);
             for column in &shown[1..] {
-                let _ = write!(line, "  {:>width$}", row[*column], width = widths[*column]);
+                let _ =
+                    write!(line, "{:GAP$}{:>width$}", "", row[*column], width = widths[*column]);
             }
             let _ = writeln!(text, "{}", line.trim_end());
         }

@@ -48,7 +48,7 @@ fn queues_are_measured_in_turn_and_their_files_can_be_read() {
     assert_eq!(read[0]["title"], "round 1, now");
     let names: Vec<_> =
         read[0]["measured"].as_array().unwrap().iter().map(|it| it["name"].as_str()).collect();
-    for name in ["Ping (ms) UDP BE", "VoIP", "all 4 downloads", "all 4 uploads"] {
+    for name in ["Ping (ms) UDP BE", "VoIP", "all 8 downloads", "all 8 uploads"] {
         assert!(names.contains(&Some(name)), "{name}: {names:?}");
     }
     fs::remove_dir_all(out).unwrap();
@@ -209,7 +209,11 @@ fn equal_queues_are_not_told_apart() {
         let results = bed.measured(&[&words[..], &RATES, &["--seed", &seed]].concat());
         let (verdict, said) = (&results["verdict"], &results["said"]["headline"]);
         alike += usize::from(verdict["answer"] == "alike");
-        println!("{number}: {} {}: {said}", verdict["answer"], verdict["run"]);
+        let rounds = results["seeds"].as_array().unwrap().len();
+        println!(
+            "{number}: {} {} after {rounds} rounds: {said}",
+            verdict["answer"], verdict["run"]
+        );
         for change in verdict["changes"].as_array().unwrap() {
             println!("    {change}");
         }

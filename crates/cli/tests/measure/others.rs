@@ -63,19 +63,21 @@ fn a_file_at_a_server_of_http_loads_the_link_downwards() {
     if Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err() {
         return skip("measure over HTTP", &"ip is not installed");
     }
-    for (gives_parts, notes) in [(true, 1), (false, 2)] {
-        let results = run(&format!("http://{}/large.bin", file_server(gives_parts)));
+    let both = [(true, 1), (false, 2)].map(|(gives_parts, notes)| {
+        let server = format!("http://{}/large.bin", file_server(gives_parts));
+        (thread::spawn(move || run(&server)), notes)
+    });
+    for (results, notes) in both {
+        let results = results.join().unwrap();
         let run = &results["queues"][0]["runs"][0];
         let rate = run["download_bps"].as_f64().unwrap();
         // Two flows of 10 kB in a bit more than 2 ms each.
-        assert!((10e6..81e6).contains(&rate), "{rate}");
+        assert!((5e6..81e6).contains(&rate), "{rate}");
         assert!(run["upload_bps"].is_null());
         assert!(run["round_trip"]["median_s"].as_f64().unwrap() < 0.1);
         assert_eq!(results["notes"].as_array().unwrap().len(), notes, "{}", results["notes"]);
-        let (started, completed) = (
-            &results["disciplines"][0]["short"]["started"],
-            &results["disciplines"][0]["short"]["completed"],
-        );
+        let short = &results["disciplines"][0]["short"];
+        let (started, completed) = (&short["started"], &short["completed"]);
         assert!(started.as_u64() > Some(2) && started == completed, "{started} {completed}");
     }
 }

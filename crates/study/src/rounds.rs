@@ -156,7 +156,7 @@ fn discipline(facts: &Facts, label: &str, readings: &[Reading]) -> DisciplineRes
     let names = readings[0].streams.iter().map(|it| it.name.clone());
     let mut traffic: Vec<_> =
         names.enumerate().map(|(index, name)| datagrams(name, index, readings)).collect();
-    for (way, name) in ["downloads", "uploads"].into_iter().enumerate() {
+    for (way, name) in ["download", "upload"].into_iter().enumerate() {
         if readings.iter().any(|it| it.long_bps[way].is_some()) {
             traffic.push(transfers(name, way, readings));
         }

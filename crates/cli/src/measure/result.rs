@@ -325,8 +325,8 @@ impl Answered {
             call.map_or("-".into(), |it| format!("{:.1}", e_model::mos(it.rating))),
             cell(result.short.mean_s.as_ref(), 1e3, true),
             cell(result.short.p95_s.as_ref(), 1e3, false),
-            cell(rate("downloads"), 1e-6, true),
-            cell(rate("uploads"), 1e-6, true),
+            cell(rate("download"), 1e-6, true),
+            cell(rate("upload"), 1e-6, true),
         ]
     }
 }

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod link;
+mod measure;
 mod measured;
 mod qdisc;
 mod serve;
@@ -26,6 +27,10 @@ pub(crate) use self::gateway::{
 pub(crate) use self::link::{
     Fail, LinkBypassArguments, LinkCommand, LinkDirection, LinkRunArguments, LinkSetArguments,
     LinkStatusArguments, LinkStopArguments, LinkTopArguments,
+};
+pub(crate) use self::measure::{
+    MEASURE_PORT, MeasureCommand, MeasureReadArguments, MeasureRunArguments, MeasureServeArguments,
+    MeasureUndoArguments,
 };
 pub(crate) use self::measured::{MeasuredArguments, MeasuredLinkArguments};
 pub(crate) use self::qdisc::{
@@ -52,6 +57,7 @@ Examples:
   tidegate sweep --preset dsl --over 'rate=2 Mbit/s..200 Mbit/s:5'   from what rate on it matters
   tidegate replay office.pcap --rate '50 Mbit/s'
   tidegate measured rrul.flent.gz             a measurement beside the link simulated
+  tidegate measure run server.example.org     this machine's own link, under load
   tidegate curves home-10mbit                 can a link keep its promises to flows?
   tidegate reproduce EFD-5 --quick            a claim of a paper, measured
   tidegate disciplines efd
@@ -68,6 +74,11 @@ pub(crate) enum Command {
     Replay(ReplayArguments),
     /// Set a measurement of a link beside its simulation, and report what would change it
     Measured(MeasuredArguments),
+    /// Measure this machine's own link under load, with each queue in turn
+    Measure {
+        #[command(subcommand)]
+        command: MeasureCommand,
+    },
     /// Check whether a link can keep its promises to flows, and show the capacity that remains
     Curves(CurvesArguments),
     /// Measure the claims of the papers, and report which hold
@@ -351,6 +362,7 @@ pub(crate) struct CurvesArguments {
 
 const CURVES_HELP: &str = "\
 Examples:
+  tidegate measure run server.example.org     this machine's own link, under load
   tidegate curves home-10mbit                 can the link keep its promises?
   tidegate curves home-10mbit --print > my.toml
   tidegate curves my.toml --packet '300 B' --out my-curves

@@ -234,6 +234,21 @@ fn forms(capabilities: &Capabilities, interfaces: usize) -> Vec<Form> {
             ],
         ),
         form(
+            "a measurement of this link as it is",
+            "tidegate measure run SERVER",
+            vec![linux.clone()],
+        ),
+        form(
+            "a measurement with each queue in turn",
+            "tidegate measure run SERVER --up RATE --down RATE",
+            vec![
+                linux.clone(),
+                rights(capabilities.net_admin, "CAP_NET_ADMIN"),
+                program("tc", "iproute2"),
+                module("ifb", "CONFIG_IFB"),
+            ],
+        ),
+        form(
             "captures to replay",
             "tcpdump -w office.pcap",
             vec![rights(capabilities.net_raw, "CAP_NET_RAW"), program("tcpdump", "tcpdump")],

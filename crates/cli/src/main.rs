@@ -29,6 +29,7 @@ mod interrupt;
 mod kept;
 mod link;
 mod live_form;
+mod measure;
 mod measured;
 mod moments;
 mod output;
@@ -52,7 +53,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, GatewayCommand, LinkCommand, QdiscCommand, RequestsCommand};
+use arguments::{
+    Arguments, Command, GatewayCommand, LinkCommand, MeasureCommand, QdiscCommand, RequestsCommand,
+};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -69,6 +72,12 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Measured(arguments) => measured::run(&arguments),
+        Command::Measure { command } => match command {
+            MeasureCommand::Run(arguments) => measure::run(&arguments),
+            MeasureCommand::Serve(arguments) => measure::serve(&arguments),
+            MeasureCommand::Undo(arguments) => measure::undo(&arguments),
+            MeasureCommand::Read(arguments) => measure::read(&arguments),
+        },
         Command::Curves(arguments) => curves::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

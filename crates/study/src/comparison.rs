@@ -297,7 +297,7 @@ fn response_by_size(runs: &[&RunSummary]) -> Vec<SizePoint> {
     (0..bins).filter_map(point).collect()
 }
 
-fn distribution(times: &Times) -> Vec<DistributionPoint> {
+pub(crate) fn distribution(times: &Times) -> Vec<DistributionPoint> {
     let points: Vec<_> =
         times.distribution().map(|(at_s, fraction)| DistributionPoint { at_s, fraction }).collect();
     thin(&points)

@@ -11,6 +11,7 @@
 //! | [`ranking`] | who is best, seed by seed |
 //! | [`e_model`] | what a call is worth to those who talk |
 //! | [`measured`] | what a result of Flent says of a link |
+//! | [`rounds`] | what rounds of a live measurement say together |
 //! | [`measure`] | the measures, as entries that CSV files, reports and tables go through |
 //! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
 //! | [`data`] | the files that a scenario names, in the form of a manifest |
@@ -47,6 +48,7 @@ pub mod measured;
 pub mod pool;
 pub mod ranking;
 pub mod requests;
+pub mod rounds;
 pub mod shipped;
 pub mod sweep;
 pub mod verdict;

@@ -199,6 +199,35 @@ impl Verdict {
     /// The verdict of a comparison. The first discipline is what there is now.
     #[must_use]
     pub fn of(comparison: &Comparison) -> Verdict {
+        Verdict::among(comparison, |discipline| {
+            registry::find(&discipline.name).is_some_and(|it| it.linux.is_some())
+        })
+    }
+
+    /// The verdict on queues that were measured ([`crate::rounds`]): all of them can be run,
+    /// since all of them were.
+    #[must_use]
+    pub fn of_rounds(comparison: &Comparison) -> Verdict {
+        Verdict::among(comparison, |_| true)
+    }
+
+    /// Whether more rounds would hardly change a verdict on rounds: nothing looks better than
+    /// what there is, or what is to be run is better by certainly more than anybody notices.
+    /// A difference that is only certainly there may be one of the few that chance makes.
+    #[must_use]
+    pub fn is_settled(&self, comparison: &Comparison) -> bool {
+        let needs = need::all(comparison);
+        let place =
+            |label: &String| comparison.disciplines.iter().position(|it| it.label == *label);
+        let is_sure = |place: usize| needs.iter().any(|need| need.surely_beats(place, 0));
+        match self.answer {
+            Answer::Unclear => false,
+            Answer::Run => self.run.iter().all(|it| place(it).is_some_and(is_sure)),
+            _ => true,
+        }
+    }
+
+    fn among(comparison: &Comparison, runs: impl Fn(&DisciplineResult) -> bool) -> Verdict {
         let disciplines = &comparison.disciplines;
         let labels = |places: &[usize]| -> Vec<String> {
             places.iter().map(|place| disciplines[*place].label.clone()).collect()
@@ -241,9 +270,7 @@ impl Verdict {
             verdict.answer = Answer::TooFewRuns;
             return verdict;
         }
-        let can_run = |place: &usize| {
-            registry::find(&disciplines[*place].name).is_some_and(|it| it.linux.is_some())
-        };
+        let can_run = |place: &usize| runs(&disciplines[*place]);
         let everyone: Vec<usize> = (0..disciplines.len()).collect();
         let runnable = everyone.iter().copied().filter(|it| *it == 0 || can_run(it)).collect();
         let best = remaining(&needs, runnable);

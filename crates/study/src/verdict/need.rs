@@ -179,6 +179,20 @@ impl Wanted {
         self.best_among(&[one, other]) == [true, false] && self.samples[other].is_some()
     }
 
+    /// Whether the discipline at `one` is better than the `other` by certainly more than what
+    /// is noticed.
+    pub(super) fn surely_beats(&self, one: usize, other: usize) -> bool {
+        let difference = match (&self.compared[one], &self.compared[other]) {
+            (Some(one), Some(other)) => one.less(other),
+            _ => None,
+        };
+        let noticed = self.noticed(&[one, other]);
+        difference.and_then(|it| it.interval).is_some_and(|(low, high)| match self.need.better() {
+            Better::More => low > noticed,
+            Better::Less | Better::Neither => high < -noticed,
+        })
+    }
+
     /// Whether the discipline at `one` looks noticeably better than the `other`, and the
     /// runs do not say.
     pub(super) fn may_beat(&self, one: usize, other: usize) -> bool {

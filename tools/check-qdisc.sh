@@ -9,3 +9,6 @@ tools/in-guest.sh qdisc-programs "$programs" ''
 command=$(tools/built.sh --package tidegate --test command_line)
 tools/in-guest.sh qdisc-command "$command" qdisc:: \
     "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$(command -v setpriv)"
+measure=$(tools/built.sh --package tidegate --test measure)
+tools/in-guest.sh qdisc-measure "$measure" every_queue_that_this_kernel_has \
+    "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate"

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::bed::{Bed, Provider};
+use super::bed::{Bed, Provider, SERVER, TIDEGATE, stderr};
 
 const DEEP: Provider = Provider { down_bps: 20_000_000, up_bps: 10_000_000, buffer_ms: 300 };
 /// So many flows fill a queue of 300 ms within seconds, where the round trip is next to nothing.
@@ -52,6 +52,35 @@ fn queues_are_measured_in_turn_and_their_files_can_be_read() {
         assert!(names.contains(&Some(name)), "{name}: {names:?}");
     }
     fs::remove_dir_all(out).unwrap();
+    assert_eq!(bed.left(), before, "everything is as it was");
+}
+
+/// Of queues that this kernel lacks it is said that they are left out; on one that has all
+/// of them (`make kernel-qdisc`), each is measured, and ours in the kernel.
+#[test]
+fn every_queue_that_this_kernel_has_is_measured() {
+    let Some(bed) = Bed::new("measure-queues", &DEEP) else { return };
+    let before = bed.left();
+    // Where `ip` has made a new `/sys`, what keeps queues of the kernel is not mounted.
+    let words = ["measure", "run", SERVER, "--json", "--queues", "now,fq-codel,cake,efd"];
+    let more = ["--rounds", "1", "--seconds", "6", "--flows", "8"];
+    let script = "mount -t bpf bpf /sys/fs/bpf; exec \"$@\"";
+    let all = [&["-c", script, "sh", TIDEGATE], &words[..], &more, &RATES].concat();
+    let output = bed.program("client", "sh", &all).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let queues = results["queues"].as_array().unwrap();
+    let left_out = results["left_out"].as_array().unwrap();
+    assert_eq!(queues.len() + left_out.len(), 4, "{left_out:?}");
+    // All but the provider's own keep delays short.
+    for (place, queue) in queues.iter().enumerate().skip(1) {
+        let added = results["verdict"]["latency"][place]["added_s"].as_f64().unwrap();
+        assert!(added < 0.06, "{queue}");
+    }
+    if tidegate_qdisc::missing().is_none() {
+        assert!(left_out.is_empty(), "{left_out:?}");
+        assert_eq!(queues[3]["form"], "tidegate qdisc, in the kernel");
+    }
     assert_eq!(bed.left(), before, "everything is as it was");
 }
 

@@ -207,7 +207,13 @@ fn nothing_is_left_of_queues_that_go_with_their_packets() {
             for number in 1..=additions {
                 tc.tell(&format!("qdisc add dev out root {}", qdisc.name()));
                 assert!(comes(|| in_use() == 1), "{} added {number} times", qdisc.name());
-                (0..QUEUED).for_each(|packet| sender.send((packet % 7) as u16, 22));
+                // It is in use a moment before packets reach it.
+                let is_reached = || {
+                    sender.send(0, 22);
+                    qdisc.statistics().unwrap().word("queued_packets") == 1
+                };
+                assert!(comes(is_reached), "{} added {number} times", qdisc.name());
+                (1..QUEUED).for_each(|packet| sender.send((packet % 7) as u16, 22));
                 assert_eq!(qdisc.statistics().unwrap().word("queued_packets"), QUEUED);
                 tc.tell("qdisc del dev out root");
                 assert!(comes(|| in_use() == 0), "{} removed {number} times", qdisc.name());

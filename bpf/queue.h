@@ -270,7 +270,16 @@ static __always_inline int init(struct Qdisc *sch)
 	BEFORE_THE_FIRST();
 	sch->limit = parameters.limit_packets > MOST_PACKETS ? MOST_PACKETS
 							     : parameters.limit_packets;
+	if (!sch->limit)
+		sch->limit = 1;
 	return 0;
+}
+
+/* The kernel calls this of one that `init` has refused as well: that has no limit. */
+static __always_inline void destroy(struct Qdisc *sch)
+{
+	if (sch->limit)
+		statistics.in_use = 0;
 }
 
 static __always_inline void reset(struct Qdisc *sch)
@@ -316,7 +325,7 @@ static __always_inline void reset(struct Qdisc *sch)
 	}                                                                                      \
 	SEC("struct_ops/destroy") void qdisc_destroy(u64 *arguments)                           \
 	{                                                                                      \
-		statistics.in_use = 0;                                                         \
+		destroy((void *)arguments[0]);                                                 \
 	}                                                                                      \
 	SEC(".struct_ops.link")                                                                \
 	struct Qdisc_ops qdisc = {                                                             \

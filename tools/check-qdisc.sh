@@ -1,11 +1,13 @@
 #!/bin/sh
 # Runs the tests of the kernel's qdiscs on a kernel that has them, in a guest of QEMU. Takes
-# some minutes.
+# some minutes. SERIES=7.2 takes Debian's kernel of that series instead of the usual one.
 set -eu
 cd "$(dirname "$0")/.."
 
 programs=$(tools/built.sh --package tidegate-qdisc --test kernel)
 tools/in-guest.sh qdisc-programs "$programs" ''
+life=$(tools/built.sh --package tidegate-qdisc --test guest)
+tools/in-guest.sh qdisc-life "$life" life::
 command=$(tools/built.sh --package tidegate --test command_line)
 tools/in-guest.sh qdisc-command "$command" qdisc:: \
     "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$(command -v setpriv)"

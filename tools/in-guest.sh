@@ -7,7 +7,8 @@
 # TEST is the test program, FILTER what it is told to run, and each PROGRAM another one
 # that the tests start, at the place where it is here. Prints what the tests print; succeeds
 # if some ran, all passed, and none was skipped. Fetches the guest's kernel once (130 MB).
-# NAME names the folder of the guest's console.
+# NAME names the folder of the guest's console. SERIES=7.2 in the environment takes Debian's
+# kernel of that series, instead of the one that kept figures come from.
 #
 # The guest's clock counts instructions, a thousand to a microsecond: tests that measure
 # time pass or fail whatever else this machine does, but take as long as it needs.
@@ -16,7 +17,7 @@ name=$1 test=$2 filter=$3
 shift 3
 here=$(cd "$(dirname "$0")/.." && pwd)
 
-folder=${CARGO_TARGET_DIR:-$here/target}/kernel-guest
+folder=${CARGO_TARGET_DIR:-$here/target}/kernel-guest${SERIES:+-$SERIES}
 status=0
 "$here/tools/kernel-guest.sh" "$folder" "$test" || status=$?
 [ $status != 3 ] || { echo "SKIP $name in a guest: the reason is above"; exit 0; }

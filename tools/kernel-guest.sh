@@ -8,6 +8,9 @@
 # crates/judge/guest/init and AGENT. What was fetched stays in FOLDER (about 130 MB);
 # without a network, it is enough. Where the guest cannot be had, the script prints the
 # reason and returns 3.
+#
+# SERIES=7.2 asks for a kernel of that series and takes no other; it wants a FOLDER of its
+# own, as a folder keeps the kernel that it has.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 [ $# = 2 ] || { echo "usage: $0 FOLDER AGENT" >&2; exit 2; }
@@ -16,7 +19,7 @@ folder=$(cd "$1" && pwd)
 agent=$2
 
 # The kernel that the kept figures come from. A newer one does if Debian has moved on.
-series=7.3
+series=${SERIES:-7.3}
 
 skip() {
     echo "$*" >&2
@@ -61,6 +64,8 @@ fetch() {
     names=$(apt-cache $own search --names-only '^linux-binary-unsigned-[0-9.]+[+]deb13-amd64$' |
         cut -d' ' -f1 | sort -V)
     name=$(echo "$names" | grep -F -- "-$series." | tail -n 1)
+    [ -n "$name" ] || [ -z "${SERIES:-}" ] ||
+        skip "Debian's archive has no kernel $SERIES for the guest, only:" $names
     [ -n "$name" ] || name=$(echo "$names" | tail -n 1)
     [ -n "$name" ] || skip "Debian's archive has no kernel for the guest"
     release=${name#linux-binary-unsigned-}
@@ -102,7 +107,7 @@ cp "$here/crates/judge/guest/init" "$root/init"
 chmod +x "$root/init"
 mkdir -p "$root/lib/modules/$release"
 # What is built into the kernel has no file.
-for module in veth sch_tbf sch_netem sch_pie sch_fq_pie sch_red sch_sfq sch_cake sch_codel \
+for module in veth dummy sch_tbf sch_netem sch_pie sch_fq_pie sch_red sch_sfq sch_cake sch_codel \
     sch_fq_codel sch_fq sch_choke sch_hhf sch_drr sch_htb sch_ingress cls_flow cls_matchall \
     act_mirred ifb tcp_bbr tcp_dctcp \
     tcp_diag inet_diag nf_conntrack nf_defrag_ipv4 nf_defrag_ipv6 \

@@ -50,13 +50,18 @@ static void serve(struct Qdisc *sch, u64 until)
 
 int main(void)
 {
-	struct Qdisc sch = {};
+	struct Qdisc sch = {}, second = {};
 	u64 at_init[] = { (u64)(uintptr_t)&sch, 0, 0 };
+	u64 at_second[] = { (u64)(uintptr_t)&second, 0, 0 };
 	u64 kind, time, handle = 0, objects;
 
 	if (!read_all(&parameters, sizeof(parameters)) || qdisc_init(at_init))
 		return 2;
-	if (qdisc_init(at_init) != -EBUSY)
+	if (qdisc_init(at_second) != -EBUSY)
+		return 3;
+	/* So the kernel does. */
+	qdisc_destroy(at_second);
+	if (!statistics.in_use)
 		return 3;
 	while (read_all(&kind, sizeof(kind)) && read_all(&time, sizeof(time))) {
 		serve(&sch, time);

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include "cost.h"
+#include "../las.bpf.c"
+#include "programs.h"

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include "cost.h"
+#include "../scfq.bpf.c"
+#include "programs.h"

@@ -227,7 +227,8 @@ static __always_inline struct sk_buff *dequeue(struct Qdisc *sch)
 		return NULL;
 	now = bpf_ktime_get_ns();
 	if (now < due || !READ_ONCE(parameters.rate)) {
-		u64 look = now + LOOK_AGAIN_NS;
+		/* Always the same times: the kernel need not set its timer again. */
+		u64 look = now - now % LOOK_AGAIN_NS + LOOK_AGAIN_NS;
 
 		statistics.held_back++;
 		sch->qstats.overlimits++;

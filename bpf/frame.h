@@ -91,17 +91,14 @@ static __always_inline void read_ports(struct bpf_dynptr *frame, u32 at, u32 end
 		__builtin_memcpy(key->ports, ports, 4);
 }
 
-/* The IPv4 packet at `at`; `length` becomes what it states. */
-static __always_inline enum kind read_ipv4(struct bpf_dynptr *frame, u32 at, u32 frame_end,
-					   struct flow_key *key, u32 *length)
+/* The IPv4 packet at `at`, with this header; `length` becomes what it states. */
+static __always_inline enum kind read_ipv4(struct bpf_dynptr *frame, const u8 *header, u32 at,
+					   u32 frame_end, struct flow_key *key, u32 *length)
 {
-	u8 buffer[20], *header, *extension;
+	u8 buffer[2], *extension;
 	u32 headers, protocol, stated, end;
 	bool is_fragment;
 
-	header = bpf_dynptr_slice(frame, at, buffer, 20);
-	if (!header)
-		return IS_MALFORMED;
 	headers = (header[0] & 15) * 4;
 	if (headers < 20 || at + headers > frame_end)
 		return IS_MALFORMED;
@@ -192,6 +189,11 @@ static __always_inline enum kind read_ipv6(struct bpf_dynptr *frame, u32 at, u32
 	return IS_IP;
 }
 
+static __always_inline bool is_tag(u32 type)
+{
+	return type == CUSTOMER_TAG || type == SERVICE_TAG || type == DOUBLE_TAG;
+}
+
 /* Finds the IP packet in a frame: where it begins, and what the frame calls itself. */
 static __always_inline enum kind find_packet(struct bpf_dynptr *frame, u32 *at, u32 *ether_type)
 {
@@ -207,14 +209,17 @@ static __always_inline enum kind find_packet(struct bpf_dynptr *frame, u32 *at, 
 		return IS_MALFORMED;
 	type = *ether_type = be16(header + 12);
 	*at = 14;
-	for_up_to (MOST_HEADERS) {
-		if (type != CUSTOMER_TAG && type != SERVICE_TAG && type != DOUBLE_TAG)
-			break;
-		header = bpf_dynptr_slice(frame, *at, buffer, 4);
-		if (!header)
-			return IS_MALFORMED;
-		type = be16(header + 2);
-		*at += 4;
+	/* Most frames have no tags, and are spared the loop. */
+	if (is_tag(type)) {
+		for_up_to (MOST_HEADERS) {
+			if (!is_tag(type))
+				break;
+			header = bpf_dynptr_slice(frame, *at, buffer, 4);
+			if (!header)
+				return IS_MALFORMED;
+			type = be16(header + 2);
+			*at += 4;
+		}
 	}
 	if (type == PPPOE_SESSION) {
 		header = bpf_dynptr_slice(frame, *at, buffer, 8);
@@ -257,17 +262,18 @@ GLOBAL int read_frame(struct sk_buff *skb ARGUMENT(trusted), struct facts *facts
 	u32 at = 0, ether_type = 0, length = 0, end = skb->len;
 	enum kind kind = IS_MALFORMED;
 	struct bpf_dynptr frame;
-	u8 buffer[1], *first;
+	u8 buffer[20], *header;
 
 	__builtin_memset(facts, 0, sizeof(*facts));
 	facts->packets = 1;
 	if (!bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &frame))
 		kind = find_packet(&frame, &at, &ether_type);
 	if (kind == IS_IP) {
-		first = bpf_dynptr_slice(&frame, at, buffer, 1);
-		if (first && first[0] >> 4 == 4)
-			kind = read_ipv4(&frame, at, end, &facts->flow, &length);
-		else if (first && first[0] >> 4 == 6)
+		/* No IP packet is shorter. */
+		header = bpf_dynptr_slice(&frame, at, buffer, 20);
+		if (header && header[0] >> 4 == 4)
+			kind = read_ipv4(&frame, header, at, end, &facts->flow, &length);
+		else if (header && header[0] >> 4 == 6)
 			kind = read_ipv6(&frame, at, end, &facts->flow, &length);
 		else
 			kind = IS_MALFORMED;

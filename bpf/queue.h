@@ -200,7 +200,9 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	statistics.level_packets[level & 1] += facts.packets;
 	statistics.level_bytes[level & 1] += facts.size;
 	statistics.level_enqueued[level & 1] += facts.packets;
-	if (WHEN_FULL == PUSH_OUT)
+	/* There mostly is room, and packets are spared the loop. */
+	if (WHEN_FULL == PUSH_OUT &&
+	    (sch->q.qlen > limit_packets || statistics.queued_bytes > limit_bytes))
 		is_lost = push_out(sch, to_free, limit_packets, limit_bytes, number, now);
 	if (statistics.flows > statistics.flows_peak)
 		statistics.flows_peak = statistics.flows;

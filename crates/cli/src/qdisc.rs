@@ -22,7 +22,7 @@ use tidegate_qdisc::programs::{self, Program};
 use tidegate_qdisc::{Qdisc, QdiscError, missing};
 
 use self::device::Line;
-use self::note::Note;
+use self::note::{Note, NoteError};
 use crate::arguments::{
     LinkDirection, QdiscAddArguments, QdiscChangeArguments, QdiscDelArguments, QdiscShowArguments,
 };
@@ -261,15 +261,22 @@ fn dry_run(arguments: &QdiscAddArguments, plans: &[Plan]) -> Result<(), Failure>
     print(&text)
 }
 
-/// All that the kernel has of ours.
+/// All that the kernel has of ours. One whose note cannot be read is of others, or of another
+/// version; it keeps nobody from the rest.
 fn found() -> Result<Vec<Found>, Failure> {
-    let all = Qdisc::all().into_iter().filter(Qdisc::is_whole).map(|qdisc| {
-        let note = Note::of(&qdisc)?;
-        let root = device::root(&note.device);
-        let is_here = root.is_some_and(|(kind, _)| kind == qdisc.name());
-        Ok(Found { qdisc, note, is_here })
-    });
-    all.collect()
+    let mut all = Vec::new();
+    for qdisc in Qdisc::all().into_iter().filter(Qdisc::is_whole) {
+        match Note::of(&qdisc) {
+            Ok(note) => {
+                let root = device::root(&note.device);
+                let is_here = root.is_some_and(|(kind, _)| kind == qdisc.name());
+                all.push(Found { qdisc, note, is_here });
+            }
+            Err(NoteError::Unknown(reason)) => eprintln!("tidegate: {reason}"),
+            Err(NoteError::Unreadable(reason)) => return Err(Failure::Other(reason)),
+        }
+    }
+    Ok(all)
 }
 
 impl Found {
@@ -408,9 +415,13 @@ fn clear(interface: &str) -> Result<BTreeSet<String>, Failure> {
         if device::is_there(interface) {
             lines.extend(note.restore.map(|restore| restore.again(interface)));
         }
-        // One that fails does not keep the others from being tried.
+        // One that fails does not keep the others from being tried. As long as the device has
+        // the queue, its note is needed.
         let wrong: Vec<_> = lines.iter().filter_map(|line| line.run().err()).collect();
-        qdisc.remove().map_err(failed)?;
+        let stays = device::root(&note.device).is_some_and(|(kind, _)| kind == qdisc.name());
+        if !stays {
+            qdisc.remove().map_err(failed)?;
+        }
         if let Some(first) = wrong.into_iter().next() {
             return Err(Failure::Other(first));
         }

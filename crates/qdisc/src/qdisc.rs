@@ -184,14 +184,6 @@ impl Qdisc {
         Ok(())
     }
 
-    /// The qdisc of this name, if there is one of ours.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Qdisc> {
-        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
-        let qdisc = Qdisc { name: name.into() };
-        (is_name && qdisc.folder().is_dir()).then_some(qdisc)
-    }
-
     /// All that the kernel has of ours, whether a device has them or not, and what was left by
     /// those who died while they added one.
     #[must_use]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidegate_core::registry;
 use tidegate_link::{Direction, Queue};
-use tidegate_qdisc::Qdisc;
+use tidegate_qdisc::{FOLDER, Qdisc};
 
 use crate::failure::Failure;
 
@@ -42,13 +42,22 @@ pub(super) enum Restore {
     Gro,
 }
 
+/// Why nothing is known of a queue.
+pub(super) enum NoteError {
+    /// It cannot be looked at, for example without rights.
+    Unreadable(String),
+    /// Somebody else wrote what is there.
+    Unknown(String),
+}
+
 impl Note {
-    pub(super) fn of(qdisc: &Qdisc) -> Result<Note, Failure> {
-        let text = qdisc.note().map_err(|reason| Failure::Other(reason.to_string()))?;
+    pub(super) fn of(qdisc: &Qdisc) -> Result<Note, NoteError> {
+        let text = qdisc.note().map_err(|reason| NoteError::Unreadable(reason.to_string()))?;
         serde_json::from_str(&text).map_err(|reason| {
             let name = qdisc.name();
-            Failure::Other(format!(
-                "{name}: found a note that this version cannot read ({reason}), expected its own"
+            NoteError::Unknown(format!(
+                "{name}: found a note that this version does not know ({reason}), expected its \
+                 own; 'tc qdisc show' says where it is, and 'rm -r {FOLDER}/{name}' forgets it"
             ))
         })
     }

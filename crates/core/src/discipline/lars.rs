@@ -126,6 +126,9 @@ impl Inflation {
 
     /// The same share of a half-life has passed, but the next is of another length.
     fn set_half_life(&mut self, now: Time, half_life: Span) {
+        if half_life == self.half_life {
+            return;
+        }
         let (passed, part) = self.at(now);
         let rest = (u128::from(part) * u128::from(half_life.0)) >> 32;
         *self = Inflation { half_life, since: now, passed, rest: Span(rest as u64) };
@@ -236,7 +239,15 @@ const fn times(a: u64, b: u64) -> u64 {
 }
 
 /// `2^(part / 2^32)` in units of 2^-63. What is cut off of it is below 2^-58.
-fn power(part: u32) -> u64 {
+///
+/// ```
+/// use tidegate_core::discipline::lars::power;
+/// assert_eq!(power(0), 1 << 63);
+/// // The root of two.
+/// assert_eq!(power(1 << 31), 13_043_817_825_332_782_212);
+/// ```
+#[must_use]
+pub fn power(part: u32) -> u64 {
     let [a, b, c, d] = part.to_be_bytes().map(usize::from);
     times(times(times(POWERS[0][a], POWERS[1][b]), POWERS[2][c]), POWERS[3][d])
 }

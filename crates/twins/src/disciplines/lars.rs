@@ -1,10 +1,12 @@
 //! A packet ranks by the sum of `L * 2^(t / half_life)` over its flow's earlier
 //! packets, summed again for each packet.
 //!
-//! The rule of rounding: the power of the fraction is that of `libm`, with 63 bits
-//! after the point; terms and sums keep 64 significant bits, and the smaller term
-//! of a sum keeps what lies within those of the larger. The rest is cut off.
+//! The rule of rounding: the fraction has 32 bits after the point; its power, with 63,
+//! is the library's, which a test of its own holds to `libm`; terms and sums keep 64
+//! significant bits, and the smaller term of a sum keeps what lies within those of the
+//! larger. The rest is cut off.
 
+use tidegate_core::discipline::lars::power;
 use tidegate_core::{FlowKey, Packet, Span, Time};
 
 use super::{History, Memory, Rule};
@@ -42,10 +44,9 @@ impl Rule for Lars {
         let term = |record: &&super::Record| {
             let Time(at) = record.arrived.time;
             let Span(half_life) = self.half_life;
-            let fraction = (at % half_life) as f64 / half_life as f64;
-            let fraction = (libm::exp2(fraction) * 9_223_372_036_854_775_808.0) as u128;
+            let fraction = (u128::from(at % half_life) << 32) / u128::from(half_life);
             cut(Number {
-                mantissa: fraction * u128::from(record.packet.size.0),
+                mantissa: u128::from(power(fraction as u32)) * u128::from(record.packet.size.0),
                 power: at / half_life,
             })
         };

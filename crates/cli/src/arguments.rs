@@ -6,6 +6,7 @@ mod measure;
 mod measured;
 mod qdisc;
 mod serve;
+mod sizes;
 mod sweep;
 mod wifi;
 
@@ -25,8 +26,8 @@ pub(crate) use self::gateway::{
     GatewayRulesCommand, GatewayStatusArguments, GatewayTopArguments,
 };
 pub(crate) use self::link::{
-    Fail, LinkBypassArguments, LinkCommand, LinkDirection, LinkRunArguments, LinkSetArguments,
-    LinkStatusArguments, LinkStopArguments, LinkTopArguments,
+    ChangeArguments, Fail, LinkBypassArguments, LinkCommand, LinkDirection, LinkRunArguments,
+    LinkSetArguments, LinkStatusArguments, LinkStopArguments, LinkTopArguments,
 };
 pub(crate) use self::measure::{
     MEASURE_PORT, MeasureCommand, MeasureReadArguments, MeasureRunArguments, MeasureServeArguments,
@@ -37,6 +38,7 @@ pub(crate) use self::qdisc::{
     QdiscAddArguments, QdiscChangeArguments, QdiscCommand, QdiscDelArguments, QdiscShowArguments,
 };
 pub(crate) use self::serve::ServeArguments;
+pub(crate) use self::sizes::{SizesArguments, Way};
 pub(crate) use self::sweep::SweepArguments;
 pub(crate) use self::wifi::Wifi;
 
@@ -551,43 +553,6 @@ links.csv, summary.csv, summary.json (what --json prints) and manifest.json, fro
 repeats the comparison. Ctrl-C keeps the finished runs, reports them, and marks the results as
 partial.
 Exit code: 0 success, 2 wrong command line or file, 130 interrupted.";
-
-#[derive(Args, Debug)]
-#[command(after_help = SIZES_HELP)]
-pub(crate) struct SizesArguments {
-    /// Captures (pcap, pcapng), page loads (HAR), HTTP logs (common, combined, Squid), logs of
-    /// connections (Zeek, tcptrace) or of transfers (CSV), plain or compressed; '-' for standard
-    /// input
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    /// The direction of captures and logs of connections; the other formats are all 'down'
-    #[arg(long, value_enum, default_value_t = Way::Down)]
-    pub(crate) direction: Way,
-    /// Largest number of points in the distribution
-    #[arg(long, value_name = "N", default_value_t = 200,
-          value_parser = clap::value_parser!(u64).range(2..=100_000))]
-    pub(crate) points: u64,
-    /// Print as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-const SIZES_HELP: &str = "\
-Examples:
-  tidegate sizes access.log > web.csv         then, in a scenario: sizes.file = \"web.csv\"
-  tidegate sizes office.pcap.zst --direction up
-  zcat logs/*.gz | tidegate sizes - --json";
-
-/// A direction on the access link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Way {
-    /// To the users
-    Down,
-    /// From the users
-    Up,
-    /// Each direction of each flow by itself
-    Both,
-}
 
 #[derive(Args, Debug)]
 pub(crate) struct ScenariosArguments {

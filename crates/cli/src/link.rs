@@ -26,7 +26,9 @@ use serde_json::{Map, Value, json};
 
 use self::bridge::Bridge;
 use self::client::Client;
-use crate::arguments::{LinkDirection, LinkSetArguments, LinkStatusArguments, LinkStopArguments};
+use crate::arguments::{
+    ChangeArguments, LinkDirection, LinkSetArguments, LinkStatusArguments, LinkStopArguments,
+};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
@@ -61,17 +63,16 @@ pub(crate) fn set(arguments: &LinkSetArguments) -> Result<(), Failure> {
 
 /// The arguments as the JSON that a link takes.
 fn settings(arguments: &LinkSetArguments) -> Result<Value, Failure> {
-    let LinkSetArguments { down, up, buffer, framing, parameters, direction, .. } = arguments;
+    if let Some(mistake) = arguments.changes.mistake() {
+        return Err(Failure::Input(mistake));
+    }
+    let ChangeArguments { down, up, buffer, framing, parameters, direction } = &arguments.changes;
     let mut common = Map::new();
     common.extend(buffer.map(|it| ("buffer".into(), it.to_string().into())));
     common.extend(framing.map(|it| ("framing".into(), it.to_string().into())));
     if !parameters.is_empty() {
         let all = parameters.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
         common.insert("parameters".into(), Value::Object(all.collect()));
-    }
-    if direction.is_some() && common.is_empty() {
-        let expected = "expected --buffer, --framing or --parameter with it";
-        return Err(Failure::Input(format!("found --direction alone, {expected}")));
     }
     let mut settings = Map::new();
     for (of_it, rate) in [(LinkDirection::Down, down), (LinkDirection::Up, up)] {
@@ -84,10 +85,6 @@ fn settings(arguments: &LinkSetArguments) -> Result<Value, Failure> {
             let name = if of_it == LinkDirection::Down { "down" } else { "up" };
             settings.insert(name.into(), Value::Object(table));
         }
-    }
-    if settings.is_empty() {
-        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
-        return Err(Failure::Input(format!("found nothing to set, {expected}")));
     }
     Ok(json!(settings))
 }

@@ -24,7 +24,8 @@ use tidegate_qdisc::{Qdisc, QdiscError, missing};
 use self::device::Line;
 use self::note::{Note, NoteError};
 use crate::arguments::{
-    LinkDirection, QdiscAddArguments, QdiscChangeArguments, QdiscDelArguments, QdiscShowArguments,
+    ChangeArguments, LinkDirection, QdiscAddArguments, QdiscChangeArguments, QdiscDelArguments,
+    QdiscShowArguments,
 };
 use crate::failure::Failure;
 use crate::output::{print, print_json};
@@ -331,19 +332,13 @@ pub(crate) fn show(arguments: &QdiscShowArguments) -> Result<(), Failure> {
 }
 
 pub(crate) fn change(arguments: &QdiscChangeArguments) -> Result<(), Failure> {
-    let QdiscChangeArguments { interface, buffer, framing, parameters: given, direction, .. } =
-        arguments;
-    let is_any = buffer.is_some() || framing.is_some() || !given.is_empty();
-    if direction.is_some() && !is_any {
-        let expected = "expected --buffer, --framing or --parameter with it";
-        return Err(Failure::Input(format!("found --direction alone, {expected}")));
+    if let Some(mistake) = arguments.changes.mistake() {
+        return Err(Failure::Input(mistake));
     }
-    if !is_any && arguments.up.is_none() && arguments.down.is_none() {
-        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
-        return Err(Failure::Input(format!("found nothing to change, {expected}")));
-    }
+    let QdiscChangeArguments { interface, changes, .. } = arguments;
+    let ChangeArguments { down, up, buffer, framing, parameters: given, direction } = changes;
     let all = ours(Some(interface))?;
-    for (rate, way) in [(arguments.down, Direction::Down), (arguments.up, Direction::Up)] {
+    for (rate, way) in [(down, Direction::Down), (up, Direction::Up)] {
         if rate.is_some() && !all.iter().any(|found| found.note.direction == way) {
             let found = format!("found --{way}, but {interface} has no queue in that direction");
             return Err(Failure::Input(format!("{found}; expected one that it has")));
@@ -353,8 +348,8 @@ pub(crate) fn change(arguments: &QdiscChangeArguments) -> Result<(), Failure> {
     let mut changed = Vec::new();
     for Found { qdisc, note, .. } in all {
         let (way, rate) = match note.direction {
-            Direction::Down => (LinkDirection::Down, arguments.down),
-            Direction::Up => (LinkDirection::Up, arguments.up),
+            Direction::Down => (LinkDirection::Down, *down),
+            Direction::Up => (LinkDirection::Up, *up),
         };
         let is_meant = direction.is_none_or(|it| it == way);
         let change = Change {

@@ -251,7 +251,7 @@ impl Lane {
     /// The state at `now`, as far as a lane knows it.
     #[must_use]
     pub fn status(&self, now: Time) -> QueueStatus {
-        let Queue { entry, settings, limit, rate, framing } = &self.queue;
+        let Queue { entry, limit, rate, framing, .. } = &self.queue;
         let port = self.egress.port();
         let counters = port.counters();
         let levels = port.levels().iter().enumerate().map(|(index, level)| LevelStatus {
@@ -261,12 +261,9 @@ impl Lane {
             enqueued_packets: level.enqueued,
             delay: self.books.delay_of_level(index),
         });
-        let parameters = entry.parameters.iter().map(|parameter| {
-            (parameter.name.into(), format!("{:#}", settings.value(parameter.name)))
-        });
         QueueStatus {
             discipline: entry.name.into(),
-            parameters: parameters.collect(),
+            parameters: self.queue.parameters(),
             rate_bps: rate.0,
             buffer: limit.to_string(),
             framing: framing.to_string(),

@@ -1,12 +1,13 @@
 //! What a link is told: two interfaces, and a queue for each direction.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::buffer::Limit;
 use tidegate_core::entry::Entry;
 use tidegate_core::framing::Framing;
-use tidegate_core::setting::{SettingError, Settings};
+use tidegate_core::setting::{Parameter, SettingError, Settings};
 use tidegate_core::{Buffer, Rate};
 
 /// One of the two ways through a link.
@@ -59,6 +60,15 @@ impl Queue {
     #[must_use]
     pub fn buffer(&self) -> Buffer {
         self.limit.at(self.rate)
+    }
+
+    /// The parameters of the discipline with their values, as in files.
+    #[must_use]
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        let named = |parameter: &Parameter| {
+            (parameter.name.into(), format!("{:#}", self.settings.value(parameter.name)))
+        };
+        self.entry.parameters.iter().map(named).collect()
     }
 
     /// This queue with a change.

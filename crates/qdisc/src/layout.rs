@@ -176,12 +176,9 @@ impl Statistics {
             enqueued_packets: self.of_level(level, "level_enqueued"),
             delay: delay(self.delays(level)),
         });
-        let parameters = queue.entry.parameters.iter().map(|parameter| {
-            (parameter.name.into(), format!("{:#}", queue.settings.value(parameter.name)))
-        });
         QueueStatus {
             discipline: queue.entry.name.into(),
-            parameters: parameters.collect(),
+            parameters: queue.parameters(),
             rate_bps: queue.rate.0,
             buffer: queue.limit.to_string(),
             framing: queue.framing.to_string(),

@@ -145,7 +145,7 @@ impl Qdisc {
         note: &[u8],
     ) -> Result<(), libbpf_rs::Error> {
         let mut open = ObjectBuilder::default().open_memory(program.object)?;
-        self.set_name(&mut open)?;
+        self.set_name(&mut open);
         for mut map in open.maps_mut() {
             if map.name() == PARAMETERS_MAP {
                 map.set_initial_value(&bytes(parameters))?;
@@ -168,20 +168,15 @@ impl Qdisc {
     }
 
     /// The name is at the beginning of the operations, as `bpf/kernel.h` has it.
-    fn set_name(&self, open: &mut OpenObject) -> Result<(), libbpf_rs::Error> {
+    fn set_name(&self, open: &mut OpenObject) {
         for mut map in open.maps_mut() {
             if map.name() == OPERATIONS_MAP
-                && let Some(mut value) = map.initial_value().map(<[u8]>::to_vec)
+                && let Some(value) = map.initial_value_mut()
             {
                 value[..16].fill(0);
                 value[..self.name.len()].copy_from_slice(self.name.as_bytes());
-                match map.initial_value_mut() {
-                    Some(place) => place.copy_from_slice(&value),
-                    None => map.set_initial_value(&value)?,
-                }
             }
         }
-        Ok(())
     }
 
     /// All that the kernel has of ours, whether a device has them or not, and what was left by

@@ -132,9 +132,9 @@ fn arrivals(count: usize, flows: u16) -> Vec<Sent> {
     all
 }
 
-fn send(sockets: &[UdpSocket], arrivals: &[Sent], from: usize) {
+fn send(sockets: &[UdpSocket], arrivals: &[Sent]) {
     for (number, Sent { flow, size }) in arrivals.iter().enumerate() {
-        let mut bytes = ((from + number) as u64).to_be_bytes().to_vec();
+        let mut bytes = (number as u64).to_be_bytes().to_vec();
         bytes.resize(size - HEADERS, 0);
         // What the queue loses is an error to some kernels.
         let _ = sockets[usize::from(*flow)].send_to(&bytes, ("10.9.0.2", PORT));
@@ -194,7 +194,7 @@ fn every_program_orders_packets_as_core_does() {
             let arrivals = arrivals(count, 8);
             let before = qdisc.statistics().unwrap();
             qdisc.change(&parameters(&closed, true)).unwrap();
-            send(&sockets, &arrivals, 0);
+            send(&sockets, &arrivals);
             let statistics = qdisc.statistics().unwrap();
             let since = |name| statistics.word(name) - before.word(name);
             assert_eq!(since("arrived_packets"), count as u64, "{}", program.discipline);

@@ -107,8 +107,9 @@ pub(crate) enum Fail {
     Closed,
 }
 
+/// What queues that run are to do otherwise.
 #[derive(Args, Debug)]
-pub(crate) struct LinkSetArguments {
+pub(crate) struct ChangeArguments {
     /// Rate towards the users
     #[arg(long, value_name = "RATE", value_parser = positive_rate)]
     pub(crate) down: Option<Rate>,
@@ -118,7 +119,7 @@ pub(crate) struct LinkSetArguments {
     /// What each queue may hold
     #[arg(long, value_name = "BUFFER")]
     pub(crate) buffer: Option<Limit>,
-    /// What a packet takes of the link behind the outer interface
+    /// What a packet takes of the link behind the interface to the provider
     #[arg(long, value_name = "FRAMING")]
     pub(crate) framing: Option<Framing>,
     /// A parameter of the discipline, such as 'threshold=30 kB'; may be given several times
@@ -127,6 +128,27 @@ pub(crate) struct LinkSetArguments {
     /// The direction for which --buffer, --framing and --parameter hold [default: both]
     #[arg(long, value_enum)]
     pub(crate) direction: Option<LinkDirection>,
+}
+
+impl ChangeArguments {
+    /// Why they say nothing, if that is so.
+    pub(crate) fn mistake(&self) -> Option<String> {
+        let ChangeArguments { down, up, buffer, framing, parameters, direction } = self;
+        let is_any = buffer.is_some() || framing.is_some() || !parameters.is_empty();
+        if direction.is_some() && !is_any {
+            let expected = "expected --buffer, --framing or --parameter with it";
+            return Some(format!("found --direction alone, {expected}"));
+        }
+        let expected = "expected at least one of --down, --up, --buffer, --framing, --parameter";
+        let is_none = !is_any && down.is_none() && up.is_none();
+        is_none.then(|| format!("found nothing to set, {expected}"))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LinkSetArguments {
+    #[command(flatten)]
+    pub(crate) changes: ChangeArguments,
     /// The link [default: the only one that runs]
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) name: Option<String>,
@@ -229,7 +251,7 @@ fn near(text: &str) -> Result<SocketAddr, String> {
     if is_near { Ok(address) } else { Err(private.into()) }
 }
 
-pub(super) fn parameter(text: &str) -> Result<(String, String), String> {
+fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as 'threshold=30 kB'")?;
     Ok((name.trim().into(), value.trim().into()))
 }

@@ -6,7 +6,7 @@ use tidegate_core::buffer::Limit;
 use tidegate_core::framing::Framing;
 use tidegate_sim::scenario::DisciplineChoice;
 
-use super::link::{LinkDirection, interface, parameter};
+use super::link::{ChangeArguments, interface};
 use super::positive_rate;
 
 #[derive(Debug, Subcommand)]
@@ -74,24 +74,8 @@ pub(crate) struct QdiscChangeArguments {
     /// The interface to the provider
     #[arg(value_parser = interface)]
     pub(crate) interface: String,
-    /// Rate of what leaves by the interface
-    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
-    pub(crate) up: Option<Rate>,
-    /// Rate of what comes in by the interface
-    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
-    pub(crate) down: Option<Rate>,
-    /// What each queue may hold
-    #[arg(long, value_name = "BUFFER")]
-    pub(crate) buffer: Option<Limit>,
-    /// What a packet takes of the link behind the interface
-    #[arg(long, value_name = "FRAMING")]
-    pub(crate) framing: Option<Framing>,
-    /// A parameter of the discipline, such as 'threshold=30 kB'; may be given several times
-    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
-    pub(crate) parameters: Vec<(String, String)>,
-    /// The direction for which --buffer, --framing and --parameter hold [default: both]
-    #[arg(long, value_enum)]
-    pub(crate) direction: Option<LinkDirection>,
+    #[command(flatten)]
+    pub(crate) changes: ChangeArguments,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

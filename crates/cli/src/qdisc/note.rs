@@ -68,12 +68,9 @@ impl Note {
 
     /// Notes what a queue is told.
     pub(super) fn with(self, queue: &Queue) -> Note {
-        let parameters = queue.entry.parameters.iter().map(|parameter| {
-            (parameter.name.into(), format!("{:#}", queue.settings.value(parameter.name)))
-        });
         Note {
             discipline: queue.entry.name.into(),
-            parameters: parameters.collect(),
+            parameters: queue.parameters(),
             rate_bps: queue.rate.0,
             buffer: queue.limit.to_string(),
             framing: queue.framing.to_string(),

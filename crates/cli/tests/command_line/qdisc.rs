@@ -40,7 +40,7 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
             &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "efd:low=las"],
             "found low=las, expected low=fifo",
         ),
-        (&["qdisc", "change", "lo"], "found nothing to change"),
+        (&["qdisc", "change", "lo"], "found nothing to set"),
         (&["qdisc", "change", "lo", "--direction", "up"], "found --direction alone"),
     ] {
         let message = bench.refused(arguments);

@@ -126,6 +126,8 @@ extern struct bpf_rb_node *bpf_rbtree_first(struct bpf_rb_root *root) __ksym;
 extern struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root) __ksym;
 extern struct bpf_rb_node *bpf_rbtree_right(struct bpf_rb_root *root,
 					    struct bpf_rb_node *node) __ksym;
+extern struct bpf_rb_node *bpf_rbtree_left(struct bpf_rb_root *root,
+					   struct bpf_rb_node *node) __ksym;
 extern struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root,
 					     struct bpf_rb_node *node) __ksym;
 extern void bpf_kfree_skb(struct sk_buff *skb) __ksym;
@@ -152,8 +154,23 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *iterator) __ksym;
 	     *started = (bpf_iter_num_new(&iterator, 0, most), &iterator);                     \
 	     bpf_iter_num_next(started);)
 
+/* The same with a number from 0 on, of which the verifier knows nothing: mask it. */
+#define for_each_below(number, most)                                                           \
+	for (struct bpf_iter_num iterator __attribute__((cleanup(bpf_iter_num_destroy))),      \
+	     *started = (bpf_iter_num_new(&iterator, 0, most), &iterator);                     \
+	     started; started = NULL)                                                          \
+		for (const int *number; (number = bpf_iter_num_next(started));)
+
 /* The verifier has to see each of these loads and stores as it stands. */
 #define READ_ONCE(place) (*(volatile typeof(place) *)&(place))
+
+/* A number below `most`, a power of two, in a way that compilers leave to the verifier. */
+#define within(number, most)                                                                   \
+	({                                                                                     \
+		u64 number_ = (number);                                                        \
+		asm volatile("" : "+r"(number_));                                              \
+		number_ & ((most) - 1);                                                        \
+	})
 
 /* What the kernel says of a super-packet; a size of zero for any other. */
 static __always_inline u16 merged_size(struct sk_buff *skb, u16 *packets)

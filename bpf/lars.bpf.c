@@ -6,6 +6,7 @@
  * 64 bits and an exponent, and nothing has to decay.
  */
 #include "discipline.h"
+#include "wide.h"
 
 /* Bytes times 2^(t / half_life): mantissa * 2^(exponent - 127), or both zero. */
 struct inflated {
@@ -35,17 +36,6 @@ static const u64 ROOTS[32] = {
 	0x8000002c5c8605a4, 0x800000162e4300e6, 0x8000000b17217ff8, 0x800000058b90bfdd,
 	0x80000002c5c85fe7, 0x8000000162e42ff2, 0x80000000b17217f8, 0x8000000058b90bfc,
 };
-
-/* A product of 128 bits: its high half, and in `low` the other. BPF has none so wide. */
-static __always_inline u64 multiply(u64 a, u64 b, u64 *low)
-{
-	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
-	u64 middle = a1 * b0 + (a0 * b0 >> 32);
-	u64 cross = a0 * b1 + (u32)middle;
-
-	*low = cross << 32 | (u32)(a0 * b0);
-	return a1 * b1 + (middle >> 32) + (cross >> 32);
-}
 
 /* The part of a half-life that `rest` is, in units of 2^-32; a half-life is under 2^47 ns. */
 static __always_inline u64 part_of(u64 rest, u64 half_life)

@@ -31,6 +31,8 @@ struct parameters {
 	u64 idle_ns;
 	/* Of LARS. */
 	u64 half_life_ns;
+	/* Of deadlines: packets beyond a promise are lost at once. */
+	u64 drops_excess;
 };
 
 #define CARRIER_BYTES 0
@@ -51,6 +53,7 @@ struct statistics {
 	u64 sent_bytes;
 	u64 refused_packets;
 	u64 pushed_out_packets;
+	u64 excess_packets;
 	u64 no_memory_packets;
 	/* Packets that went with the queue: the device went down, or the discipline away. */
 	u64 cleared_packets;
@@ -86,5 +89,5 @@ struct {
 	int(*type)[BPF_MAP_TYPE_ARRAY];
 	int(*max_entries)[1];
 	u32 *key;
-	char (*value)[4096];
+	char (*value)[16384];
 } note SEC(".maps");

@@ -37,6 +37,7 @@ typedef unsigned long long u64;
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_F_NO_PREALLOC 1
 #define READ_ONCE(place) (place)
+#define within(number, most) ((number) & ((most) - 1))
 
 struct sk_buff {
 	u32 len;
@@ -177,12 +178,49 @@ static void tree_add(struct bpf_rb_root *root, struct bpf_rb_node *node,
 	*(node->next ? &node->next->previous : &root->last) = node;
 }
 static struct bpf_rb_node *bpf_rbtree_first(struct bpf_rb_root *root) { return root->first; }
-/* A tree that leans to the right: every node's right child is the next one. */
-static struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root) { return root->last; }
+/* A tree as flat as can be over the chain: each node is the middle of its part of it. */
+static struct bpf_rb_node *host_middle(struct bpf_rb_root *root, size_t from, size_t to)
+{
+	struct bpf_rb_node *node = root->first;
+
+	if (from == to)
+		return NULL;
+	for (size_t place = 0; place < from + (to - from) / 2; place++)
+		node = node->next;
+	return node;
+}
+static struct bpf_rb_node *host_child(struct bpf_rb_root *root, struct bpf_rb_node *node, bool right)
+{
+	size_t place = 0, from = 0, to = 0;
+
+	for (struct bpf_rb_node *other = root->first; other; other = other->next)
+		to++;
+	for (struct bpf_rb_node *other = root->first; other != node; other = other->next)
+		place++;
+	for (;;) {
+		size_t middle = from + (to - from) / 2;
+
+		if (place == middle)
+			return right ? host_middle(root, middle + 1, to)
+				     : host_middle(root, from, middle);
+		*(place < middle ? &to : &from) = place < middle ? middle : middle + 1;
+	}
+}
+static struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root)
+{
+	size_t count = 0;
+
+	for (struct bpf_rb_node *node = root->first; node; node = node->next)
+		count++;
+	return host_middle(root, 0, count);
+}
+static struct bpf_rb_node *bpf_rbtree_left(struct bpf_rb_root *root, struct bpf_rb_node *node)
+{
+	return host_child(root, node, false);
+}
 static struct bpf_rb_node *bpf_rbtree_right(struct bpf_rb_root *root, struct bpf_rb_node *node)
 {
-	(void)root;
-	return node->next;
+	return host_child(root, node, true);
 }
 static struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root, struct bpf_rb_node *node)
 {
@@ -190,6 +228,8 @@ static struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root, struct bp
 }
 
 #define for_up_to(most) for (u64 turn_ = 0; turn_ < (most); turn_++)
+#define for_each_below(name, most)                                                             \
+	for (u64 turn_ = 0, *name = &turn_; turn_ < (most); turn_++)
 
 /* Maps: a chain of entries for each, found by the address of the map. */
 struct host_entry {

@@ -3,8 +3,8 @@
  * Gives recorded arrivals to a discipline on the host, and says what becomes of them.
  *
  * Compiled with -DDISCIPLINE='"las.bpf.c"'. Reads from standard input, in the byte order
- * of the machine: the words of `struct parameters`; then, until the end, records that begin
- * with a word for what they are. 0: an arrival, with its time, its length, and its bytes.
+ * of the machine: the words of `struct parameters`, and of `struct contracts` if the discipline
+ * has them; then, until the end, records that begin with a word for what they are. 0: an arrival, with its time, its length, and its bytes.
  * 1: other parameters, with their time. What may leave before a record is sent first, at
  * each time that the timer says.
  *
@@ -55,7 +55,13 @@ int main(void)
 	u64 at_second[] = { (u64)(uintptr_t)&second, 0, 0 };
 	u64 kind, time, handle = 0, objects;
 
-	if (!read_all(&parameters, sizeof(parameters)) || qdisc_init(at_init))
+	if (!read_all(&parameters, sizeof(parameters)))
+		return 2;
+#ifdef MOST_PROMISES
+	if (!read_all(&contracts, sizeof(contracts)))
+		return 2;
+#endif
+	if (qdisc_init(at_init))
 		return 2;
 	if (qdisc_init(at_second) != -EBUSY)
 		return 3;

@@ -4,7 +4,7 @@
 
 mod bridge;
 mod bypass;
-mod changes;
+pub(crate) mod changes;
 mod client;
 mod control;
 mod machine;

@@ -17,7 +17,6 @@ use tidegate_core::Rate;
 use tidegate_core::registry::DISCIPLINES;
 use tidegate_link::bridge::WHOLE_FROM;
 use tidegate_link::{Change, Direction, Queue, QueueStatus};
-use tidegate_qdisc::layout::parameters;
 use tidegate_qdisc::programs::{self, Program};
 use tidegate_qdisc::{Qdisc, QdiscError, missing};
 
@@ -28,6 +27,7 @@ use crate::arguments::{
     QdiscShowArguments,
 };
 use crate::failure::Failure;
+use crate::link::changes::keeps_promises;
 use crate::output::{print, print_json};
 
 /// A queue of this machine.
@@ -121,8 +121,8 @@ pub(crate) fn add(arguments: &QdiscAddArguments) -> Result<(), Failure> {
 }
 
 fn install(plan: &Plan) -> Result<Qdisc, Failure> {
-    let words = parameters(&plan.queue, plan.note.has_ethernet);
-    let qdisc = Qdisc::load(plan.program, &words, &plan.note.text()).map_err(failed)?;
+    let Plan { queue, program, note } = plan;
+    let qdisc = Qdisc::load(program, queue, note.has_ethernet, &note.text()).map_err(failed)?;
     plan.lines(qdisc.name()).iter().try_for_each(Line::run).map_err(Failure::Other)?;
     Ok(qdisc)
 }
@@ -156,7 +156,7 @@ fn plans(arguments: &QdiscAddArguments) -> Result<Vec<Plan>, Failure> {
     if let Some((name, only)) = programs::unsupported(program.discipline, &discipline.settings) {
         let found = discipline.settings.value(name);
         return Err(Failure::Input(format!(
-            "--discipline: found {name}={found}, expected {name}={only}, all that the kernel has"
+            "--discipline: found {name}={found}, expected {only}, all that the kernel has from here"
         )));
     }
     if !device::is_there(interface) {
@@ -192,7 +192,12 @@ fn plans(arguments: &QdiscAddArguments) -> Result<Vec<Plan>, Failure> {
         Plan { queue, program, note }
     };
     let rates = [(Direction::Down, arguments.down), (Direction::Up, arguments.up)];
-    Ok(rates.into_iter().filter_map(|(way, rate)| Some(plan(way, rate?))).collect())
+    let plans: Vec<Plan> =
+        rates.into_iter().filter_map(|(way, rate)| Some(plan(way, rate?))).collect();
+    for Plan { queue, note, .. } in &plans {
+        keeps_promises(note.direction, queue).map_err(Failure::Input)?;
+    }
+    Ok(plans)
 }
 
 /// Why nothing can be added there, if that is so.
@@ -360,13 +365,16 @@ pub(crate) fn change(arguments: &QdiscChangeArguments) -> Result<(), Failure> {
         };
         let before = note.queue()?;
         let queue = before.with(&change).map_err(Failure::input)?;
+        keeps_promises(note.direction, &queue).map_err(Failure::Input)?;
         if let Some((name, only)) = programs::unsupported(queue.entry.name, &queue.settings) {
-            return Err(Failure::Input(format!("--parameter: expected {name}={only}")));
+            return Err(Failure::Input(format!(
+                "--parameter: {name}: expected {only}, all that the kernel has from here"
+            )));
         }
         changed.push((qdisc, note.with(&queue), queue));
     }
     for (qdisc, note, queue) in &changed {
-        qdisc.change(&parameters(queue, note.has_ethernet)).map_err(failed)?;
+        qdisc.change(queue, note.has_ethernet).map_err(failed)?;
         qdisc.set_note(&note.text()).map_err(failed)?;
     }
     show(&QdiscShowArguments { interface: Some(interface.clone()), json: arguments.json })

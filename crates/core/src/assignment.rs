@@ -38,7 +38,7 @@ use crate::residual::Residual;
 use crate::units::{Bytes, Time};
 
 pub use crate::residual::SMALLEST_PACKET;
-pub use bounded::Bounded;
+pub use bounded::{Bounded, StraightPiece};
 pub use constant_state::ConstantState;
 pub use exact::Exact;
 pub use fit::{Line, Segments, Typical};

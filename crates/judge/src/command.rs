@@ -27,7 +27,7 @@ use tidegate_judge::native;
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
 use tidegate_link::Queue;
-use tidegate_qdisc::{Qdisc, layout, programs};
+use tidegate_qdisc::{Qdisc, programs};
 
 /// The folder of what the guest measured, and of what the machine's own kernel did.
 const GUEST: &str = "guest";
@@ -256,7 +256,7 @@ fn program(
         rate: Rate(rate),
         framing: Framing::RAW,
     };
-    let qdisc = Qdisc::load(program, &layout::parameters(&queue, true), "")?;
+    let qdisc = Qdisc::load(program, &queue, true, "")?;
     Ok(qdisc.name().into())
 }
 

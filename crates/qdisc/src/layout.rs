@@ -9,10 +9,11 @@ use tidegate_link::{
     Counts, Delay, DelayBucket, DelayHistogram, Failures, LevelStatus, Lost, Queue, QueueStatus,
 };
 
+use crate::contracts;
 use crate::programs::Program;
 
 /// The words of `struct parameters`, by name.
-pub const PARAMETERS: [&str; 13] = [
+pub const PARAMETERS: [&str; 14] = [
     "rate",
     "credit_ns",
     "limit_packets",
@@ -26,11 +27,12 @@ pub const PARAMETERS: [&str; 13] = [
     "sweep_ns",
     "idle_ns",
     "half_life_ns",
+    "drops_excess",
 ];
 
 /// The words of `struct statistics` that come once, by name. Those of [`LEVEL_WORDS`] follow,
 /// and then the counted delays.
-pub const STATISTICS: [&str; 19] = [
+pub const STATISTICS: [&str; 20] = [
     "in_use",
     "arrived_packets",
     "arrived_bytes",
@@ -38,6 +40,7 @@ pub const STATISTICS: [&str; 19] = [
     "sent_bytes",
     "refused_packets",
     "pushed_out_packets",
+    "excess_packets",
     "no_memory_packets",
     "cleared_packets",
     "queued_packets",
@@ -105,6 +108,8 @@ pub fn parameters(queue: &Queue, has_ethernet: bool) -> [u64; PARAMETERS.len()] 
         Some(Value::Span(span)) => span.0,
         _ => 0,
     };
+    let drops_excess =
+        matches!(value(&queue.settings, queue.entry, "excess"), Some(Value::Choice("drop")));
     let word = |name: &str| match name {
         "rate" => queue.rate.0,
         "credit_ns" => CREDIT.0,
@@ -119,6 +124,7 @@ pub fn parameters(queue: &Queue, has_ethernet: bool) -> [u64; PARAMETERS.len()] 
         "sweep_ns" => span("sweep"),
         "idle_ns" => span("idle"),
         "half_life_ns" => span("half_life"),
+        "drops_excess" => drops_excess.into(),
         _ => unreachable!("every word is here"),
     };
     PARAMETERS.map(word)
@@ -131,6 +137,19 @@ fn value<'s>(
 ) -> Option<&'s Value> {
     let is_there = entry.parameters.iter().any(|parameter| parameter.name == name);
     is_there.then(|| settings.value(name))
+}
+
+/// The words that a program is told before it is loaded, and never again; none for a
+/// discipline without promises.
+///
+/// # Panics
+/// When there are settings that are [not supported](crate::programs::unsupported).
+#[must_use]
+pub fn contracts(queue: &Queue) -> Vec<u64> {
+    if queue.entry.name != "deadlines" {
+        return Vec::new();
+    }
+    contracts::words(&queue.settings).expect("settings were checked")
 }
 
 /// What a program has counted.
@@ -190,6 +209,7 @@ impl Statistics {
                 lost: Lost {
                     refused: self.word("refused_packets"),
                     pushed_out: self.word("pushed_out_packets"),
+                    excess: self.word("excess_packets"),
                     ..Lost::default()
                 },
                 other_frames: self.word("other_frames"),

@@ -15,6 +15,7 @@
 //! - [`programs`] are the compiled programs;
 //! - [`Qdisc`] is one that the kernel has.
 
+mod contracts;
 pub mod layout;
 pub mod programs;
 mod qdisc;

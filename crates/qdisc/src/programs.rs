@@ -5,6 +5,8 @@
 
 use tidegate_core::setting::Settings;
 
+use crate::contracts;
+
 /// A discipline as a program of BPF.
 #[derive(Debug)]
 pub struct Program {
@@ -17,6 +19,7 @@ pub struct Program {
 }
 
 const LEVELS: &[&str] = &["high", "low"];
+const KINDS: &[&str] = &["real time", "best effort"];
 
 /// All programs, in the order of the registry.
 pub const PROGRAMS: &[Program] = &[
@@ -26,6 +29,11 @@ pub const PROGRAMS: &[Program] = &[
     Program { discipline: "lars", object: include_bytes!("../objects/lars.o"), levels: &[] },
     Program { discipline: "run2c", object: include_bytes!("../objects/run2c.o"), levels: LEVELS },
     Program { discipline: "efd", object: include_bytes!("../objects/efd.o"), levels: LEVELS },
+    Program {
+        discipline: "deadlines",
+        object: include_bytes!("../objects/deadlines.o"),
+        levels: KINDS,
+    },
 ];
 
 /// The program of a discipline.
@@ -34,10 +42,14 @@ pub fn find(discipline: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.discipline == discipline)
 }
 
-/// The setting of a discipline that its program does not have, if there is one: its name, and
+/// The setting of a discipline that its program cannot have, if there is one: its name, and
 /// what it has to be.
 #[must_use]
-pub fn unsupported(discipline: &str, settings: &Settings) -> Option<(&'static str, &'static str)> {
+pub fn unsupported(discipline: &str, settings: &Settings) -> Option<(&'static str, String)> {
+    if discipline == "deadlines" {
+        return contracts::words(settings).err();
+    }
     let orders = ["high", "low"].into_iter().filter(|_| discipline == "efd");
-    orders.map(|order| (order, "fifo")).find(|(order, only)| settings.choice(order) != *only)
+    let mut others = orders.filter(|order| settings.choice(order) != "fifo");
+    others.next().map(|order| (order, "'fifo'".into()))
 }

@@ -12,7 +12,9 @@ use libbpf_rs::{
     ErrorKind, MapCore as _, MapFlags, MapHandle, MapMut, ObjectBuilder, OpenObject, PrintLevel,
 };
 
-use crate::layout::{PARAMETERS, Statistics};
+use tidegate_link::Queue;
+
+use crate::layout::{self, Statistics};
 use crate::programs::Program;
 
 /// Where the kernel keeps what outlives its process: a file system of type `bpf`.
@@ -25,9 +27,10 @@ const OPERATIONS: &str = "bpf_struct_ops_Qdisc_ops";
 /// Qdiscs of one discipline: more than a machine has devices.
 const MOST: u32 = 9_999;
 /// The longest note.
-const NOTE: usize = 4_096;
+const NOTE: usize = 16_384;
 /// The names of maps in a program, and of what is pinned of it.
 const PARAMETERS_MAP: &str = ".data.parameters";
+const CONTRACTS_MAP: &str = ".data.contracts";
 const STATISTICS_MAP: &str = ".data.statistics";
 const NOTE_MAP: &str = "note";
 const OPERATIONS_MAP: &str = "qdisc";
@@ -100,18 +103,24 @@ pub struct Qdisc {
 }
 
 impl Qdisc {
-    /// Gives the kernel a qdisc with these [parameters](crate::layout::parameters) and a
-    /// `note`, any text, under a name that is free. It is not at any device yet.
+    /// Gives the kernel this queue as a qdisc, for a device whose frames begin with an
+    /// Ethernet header or with that of IP, and a `note`, any text, under a name that is free.
+    /// It is not at any device yet.
     ///
     /// # Errors
     /// When the kernel has no BPF qdiscs, when this user may not, or when the note is longer
-    /// than 4096 bytes.
+    /// than 16384 bytes.
     pub fn load(
         program: &Program,
-        parameters: &[u64; PARAMETERS.len()],
+        queue: &Queue,
+        has_ethernet: bool,
         note: &str,
     ) -> Result<Qdisc, QdiscError> {
         let note = padded(note)?;
+        let told = [
+            (PARAMETERS_MAP, bytes(&layout::parameters(queue, has_ethernet))),
+            (CONTRACTS_MAP, bytes(&layout::contracts(queue))),
+        ];
         make_folder(Path::new(FOLDER))?;
         let _quiet = Messages::collect();
         for number in 1..=MOST {
@@ -121,7 +130,7 @@ impl Qdisc {
                 Err(reason) => return Err(QdiscError::File { path: qdisc.folder(), reason }),
                 Ok(()) => {}
             }
-            match qdisc.attach(program, parameters, &note) {
+            match qdisc.attach(program, &told, &note) {
                 Ok(()) => return Ok(qdisc),
                 // Its name belongs to somebody else's.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -141,14 +150,14 @@ impl Qdisc {
     fn attach(
         &self,
         program: &Program,
-        parameters: &[u64; PARAMETERS.len()],
+        told: &[(&str, Vec<u8>)],
         note: &[u8],
     ) -> Result<(), libbpf_rs::Error> {
         let mut open = ObjectBuilder::default().open_memory(program.object)?;
         self.set_name(&mut open);
         for mut map in open.maps_mut() {
-            if map.name() == PARAMETERS_MAP {
-                map.set_initial_value(&bytes(parameters))?;
+            if let Some((_, bytes)) = told.iter().find(|(name, _)| map.name() == *name) {
+                map.set_initial_value(bytes)?;
             }
         }
         let mut object = open.load()?;
@@ -202,12 +211,13 @@ impl Qdisc {
         &self.name
     }
 
-    /// Gives it other parameters. Packets in the queue stay where they are.
+    /// Gives it the parameters of another queue of the same discipline. Packets in the queue
+    /// stay where they are, and promises as they were.
     ///
     /// # Errors
     /// When it is gone, or when this user may not.
-    pub fn change(&self, parameters: &[u64; PARAMETERS.len()]) -> Result<(), QdiscError> {
-        self.write("parameters", &bytes(parameters))
+    pub fn change(&self, queue: &Queue, has_ethernet: bool) -> Result<(), QdiscError> {
+        self.write("parameters", &bytes(&layout::parameters(queue, has_ethernet)))
     }
 
     /// What it has counted.
@@ -244,7 +254,7 @@ impl Qdisc {
     /// Replaces the note.
     ///
     /// # Errors
-    /// As [`Qdisc::change`], and when the note is longer than 4096 bytes.
+    /// As [`Qdisc::change`], and when the note is longer than 16384 bytes.
     pub fn set_note(&self, note: &str) -> Result<(), QdiscError> {
         self.write("note", &padded(note)?)
     }

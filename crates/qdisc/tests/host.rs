@@ -21,10 +21,10 @@ use tidegate_core::entry::Place;
 use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Bytes, Egress, LossReason, Poll, Rate, Span, Time, registry};
 use tidegate_link::Queue;
-use tidegate_qdisc::layout::{STATISTICS, STATISTICS_WORDS, Statistics, parameters};
-use tidegate_qdisc::programs::{PROGRAMS, Program};
+use tidegate_qdisc::layout::{STATISTICS, STATISTICS_WORDS, Statistics, contracts, parameters};
+use tidegate_qdisc::programs::{PROGRAMS, Program, unsupported};
 
-use frames::{Arrival, arrivals, packet};
+use frames::{Arrival, arrivals, datagrams, packet};
 
 /// What happens to a frame: when, to the how-manieth, and whether it was sent or lost.
 type Event = (Time, u64, bool);
@@ -95,6 +95,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 /// What the program for the kernel makes of it, on this machine.
 fn through_the_program(queue: &Queue, steps: &[Step]) -> (Vec<Event>, Statistics) {
     let mut input = words(&parameters(queue, true));
+    input.extend(words(&contracts(queue)));
     let mut now = Time::ZERO;
     for step in steps {
         match step {
@@ -134,11 +135,28 @@ fn through_the_program(queue: &Queue, steps: &[Step]) -> (Vec<Event>, Statistics
         }
     }
     assert_eq!(counted.len(), STATISTICS_WORDS, "{} once", STATISTICS.len());
-    (events, Statistics::new(counted).unwrap())
+    (in_order(events), Statistics::new(counted).unwrap())
 }
 
-/// What `core` makes of it: also the packets that it refused, and those it pushed out.
-fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 2], usize) {
+/// Losses of the same instant have no order.
+fn in_order(mut events: Vec<Event>) -> Vec<Event> {
+    for losses in
+        events.chunk_by_mut(|(one, _, sent), (next, _, other)| one == next && !sent && !other)
+    {
+        losses.sort_unstable();
+    }
+    events
+}
+
+/// Why packets are lost, and where a program counts that.
+const REASONS: [(LossReason, &str); 3] = [
+    (LossReason::Refused, "refused_packets"),
+    (LossReason::PushedOut, "pushed_out_packets"),
+    (LossReason::Excess, "excess_packets"),
+];
+
+/// What `core` makes of it: also the packets that it lost, by [`REASONS`].
+fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 3], usize) {
     let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut framing = queue.framing;
@@ -146,7 +164,9 @@ fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 2], usize) 
     let until = |egress: &mut Egress, events: &mut Vec<Event>, from: Time, end: Time| {
         let mut now = from;
         loop {
-            match egress.poll(now) {
+            let poll = egress.poll(now);
+            events.extend(egress.losses().iter().map(|it| (now, it.packet.handle, false)));
+            match poll {
                 Poll::Packet { packet, .. } => events.push((now, packet.handle, true)),
                 Poll::ReadyAt(time) if time <= end => now = time,
                 Poll::ReadyAt(_) | Poll::Idle => return,
@@ -179,8 +199,8 @@ fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 2], usize) 
     }
     until(&mut egress, &mut events, now, Time::FAR_FUTURE);
     let counters = egress.port().counters();
-    let lost = [LossReason::Refused, LossReason::PushedOut].map(|reason| counters.lost_as(reason));
-    (events, lost, counters.flows_peak)
+    let lost = REASONS.map(|(reason, _)| counters.lost_as(reason));
+    (in_order(events), lost, counters.flows_peak)
 }
 
 /// Parameters of any discipline: those that it has are taken.
@@ -189,7 +209,79 @@ struct Knobs {
     limit: Buffer,
     rate: Rate,
     framing: &'static str,
-    parameters: [(&'static str, String); 4],
+    parameters: [(&'static str, String); 7],
+}
+
+/// Promises to the flows of [`arrivals`], of all kinds.
+fn flows() -> impl Strategy<Value = String> {
+    let selector = prop_oneof![
+        Just("udp"),
+        Just("tcp and port 1"),
+        Just("port 2"),
+        Just("port 3 and to 198.51.100.1"),
+        Just("from 2001:db8::1"),
+        Just("class 0 and protocol 132"),
+        Just("class 1"),
+    ];
+    let term = || {
+        prop_oneof![
+            (1_500..9_000_u32, 10_000..150_000_u32)
+                .prop_map(|(burst, rate)| format!("{burst} B + {rate} bit/s")),
+            (1_500..6_000_u32, 100_000..400_000_u32)
+                .prop_map(|(size, period)| format!("{size} B every {period} us")),
+        ]
+    };
+    let service = prop_oneof![
+        2 => (prop::collection::vec(term(), 1..3), 20..400_u32)
+            .prop_map(|(terms, deadline)| format!("{} within {deadline} ms", terms.join(", "))),
+        1 => (1..9_u32).prop_map(|weight| format!("weight {weight}")),
+    ];
+    let link = prop_oneof![Just("1 Mbit/s"), Just("17000001 bit/s"), Just("1 Gbit/s")];
+    let all = (link, prop::collection::vec((selector, service), 1..5)).prop_map(|(link, flows)| {
+        let named = flows.iter().enumerate();
+        let flows =
+            named.map(|(number, (which, service))| format!("; f{number} = {which}: {service}"));
+        format!("link {link}; packets to 1500 B{}", flows.collect::<String>())
+    });
+    // Promises that cannot be kept have no queue.
+    all.prop_filter("a promise that can be kept", |flows| can_be_kept(flows))
+}
+
+/// Whether these promises have a queue.
+fn can_be_kept(flows: &str) -> bool {
+    let entry = registry::find("deadlines").unwrap();
+    entry
+        .settings(&[("flows", flows)])
+        .is_ok_and(|settings| unsupported("deadlines", &settings).is_none())
+}
+
+/// Promises to the ports of [`frames::datagrams`] on a link of this rate.
+fn promises(megabits: u64) -> impl Strategy<Value = String> {
+    let term = move || {
+        prop_oneof![
+            (1_500..20_000_u32, 20..300_u64)
+                .prop_map(move |(burst, rate)| format!("{burst} B + {} kbit/s", rate * megabits)),
+            (1_500..20_000_u32, 10..60_u64).prop_map(move |(size, part)| {
+                // Each of them takes part of 256 of the link.
+                let period = u64::from(size) * 8 * 256 * 1_000 / (megabits * part);
+                format!("{size} B every {period} ns")
+            }),
+        ]
+    };
+    let service = prop_oneof![
+        3 => (prop::collection::vec(term(), 1..4), 1..100_u32).prop_map(move |(terms, part)| {
+            let within = 20_000_u64 / megabits * u64::from(part) + 100_000 / megabits;
+            format!("{} within {within} us", terms.join(", "))
+        }),
+        1 => (1..9_u32).prop_map(|weight| format!("weight {weight}")),
+    ];
+    let flows = prop::collection::vec((0..4_u8, service), 1..4).prop_map(move |flows| {
+        let named = flows.iter().enumerate();
+        let flows =
+            named.map(|(number, (port, service))| format!("; f{number} = port {port}: {service}"));
+        format!("link {megabits} Mbit/s; packets to 1500 B{}", flows.collect::<String>())
+    });
+    flows.prop_filter("a promise that can be kept", |flows| can_be_kept(flows))
 }
 
 fn knobs() -> impl Strategy<Value = Knobs> {
@@ -206,19 +298,34 @@ fn knobs() -> impl Strategy<Value = Knobs> {
         (0..9_000_u32).prop_map(|bytes| format!("{bytes} B")),
     ];
     let span = || prop_oneof![Just("1 ms"), Just("70 ms"), Just("1 s"), Just("1 h")];
-    (limit, rate, framing, threshold, span(), span(), span()).prop_map(
-        |(limit, rate, framing, threshold, sweep, idle, half_life)| Knobs {
-            limit,
-            rate: Rate(rate),
-            framing,
-            parameters: [
-                ("threshold", threshold),
-                ("sweep", sweep.into()),
-                ("idle", idle.into()),
-                ("half_life", half_life.into()),
-            ],
-        },
-    )
+    let excess = prop_oneof![Just("demote"), Just("drop")];
+    let assignment = prop_oneof![4 => Just("bounded"), 1 => Just("idle")];
+    (limit, rate, framing, threshold, [span(), span(), span()], flows(), excess, assignment)
+        .prop_map(
+            |(
+                limit,
+                rate,
+                framing,
+                threshold,
+                [sweep, idle, half_life],
+                flows,
+                excess,
+                assignment,
+            )| Knobs {
+                limit,
+                rate: Rate(rate),
+                framing,
+                parameters: [
+                    ("threshold", threshold),
+                    ("sweep", sweep.into()),
+                    ("idle", idle.into()),
+                    ("half_life", half_life.into()),
+                    ("flows", flows),
+                    ("excess", excess.into()),
+                    ("assignment", assignment.into()),
+                ],
+            },
+        )
 }
 
 impl Knobs {
@@ -250,7 +357,7 @@ fn compare(queue: &Queue, steps: &[Step]) -> Result<(), TestCaseError> {
     let first = found.iter().zip(&expected).position(|(found, expected)| found != expected);
     let from = first.unwrap_or(found.len().min(expected.len()));
     prop_assert_eq!(found.get(from..), expected.get(from..), "{}: from event {} on", name, from);
-    let of_program = [counted.word("refused_packets"), counted.word("pushed_out_packets")];
+    let of_program = REASONS.map(|(_, word)| counted.word(word));
     prop_assert_eq!(of_program, lost, "{}", name);
     let arrived = steps.iter().filter(|step| matches!(step, Step::Arrive(_))).count() as u64;
     prop_assert_eq!(counted.word("arrived_packets"), arrived);
@@ -273,6 +380,28 @@ proptest! {
         for program in PROGRAMS {
             compare(&knobs.queue(program.discipline), &steps)?;
         }
+    }
+
+    /// Close to the capacity, with several promises that are kept, and some that are not.
+    #[test]
+    fn promises_are_kept_as_core_keeps_them(
+        (megabits, arrivals, flows) in (1..60_u64, 60..140_u64).prop_flat_map(|(megabits, load)| {
+            let rate = megabits * 1_000_000;
+            (Just(megabits), datagrams(rate, load), promises(megabits))
+        }),
+        limit in prop_oneof![1 => 2..60_u32, 1 => 100..400_u32],
+        excess in prop_oneof![Just("demote"), Just("drop")],
+    ) {
+        let entry = registry::find("deadlines").unwrap();
+        let queue = Queue {
+            entry,
+            settings: entry.settings(&[("flows", &flows), ("excess", excess)]).unwrap(),
+            limit: Buffer::packets(limit).into(),
+            rate: Rate(megabits * 1_000_000),
+            framing: Framing::RAW,
+        };
+        let steps: Vec<_> = arrivals.into_iter().map(Step::Arrive).collect();
+        compare(&queue, &steps)?;
     }
 
     #[test]

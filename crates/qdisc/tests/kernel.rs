@@ -9,15 +9,17 @@
 use std::io::{self, Write as _};
 use std::net::UdpSocket;
 use std::process::Command;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::UdpGsoSegment;
 use tidegate_core::entry::Place;
 use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Bytes, Egress, FlowKey, Packet, Poll, Rate, Span, Time, registry};
 use tidegate_judge::host::Host;
 use tidegate_link::Queue;
-use tidegate_qdisc::layout::parameters;
-use tidegate_qdisc::programs::{PROGRAMS, Program};
+use tidegate_qdisc::programs::{PROGRAMS, Program, find};
 use tidegate_qdisc::{Qdisc, missing};
 
 /// Where the packets go.
@@ -142,13 +144,13 @@ fn send(sockets: &[UdpSocket], arrivals: &[Sent]) {
 }
 
 /// What is left, in its order, if nothing leaves before all have come.
-fn through_core(queue: &Queue, arrivals: &[Sent]) -> Vec<u64> {
+fn through_core(queue: &Queue, from: u16, arrivals: &[Sent]) -> Vec<u64> {
     let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut now = Time::ZERO;
     for (number, Sent { flow, size }) in arrivals.iter().enumerate() {
         now += Span::micros(1);
-        let key = FlowKey::v4([10, 9, 0, 1], FROM + flow, [10, 9, 0, 2], PORT, FlowKey::UDP);
+        let key = FlowKey::v4([10, 9, 0, 1], from + flow, [10, 9, 0, 2], PORT, FlowKey::UDP);
         egress.offer(now, Packet::new(number as u64, key, Bytes(*size as u64)));
     }
     let mut sent = Vec::new();
@@ -163,8 +165,12 @@ fn through_core(queue: &Queue, arrivals: &[Sent]) -> Vec<u64> {
 
 fn queue(program: &Program, packets: u32, rate: Rate) -> Queue {
     let entry = registry::find(program.discipline).unwrap();
-    // Nothing decays while the test runs.
-    let slow = [("half_life", "86400 s"), ("threshold", "1 kB")];
+    // Nothing decays while the test runs, and one flow of each round is promised less than
+    // it takes.
+    let flows = "link 1 Mbit/s; packets to 1500 B; \
+        promised = port 5001: 100 kB + 8 bit/s within 10 s; \
+        weighted = port 5102: weight 3";
+    let slow = [("half_life", "86400 s"), ("threshold", "1 kB"), ("flows", flows)];
     let has = |name: &str| entry.parameters.iter().any(|parameter| parameter.name == name);
     let given: Vec<_> = slow.into_iter().filter(|(name, _)| has(name)).collect();
     Queue {
@@ -173,6 +179,106 @@ fn queue(program: &Program, packets: u32, rate: Rate) -> Queue {
         limit: Buffer::packets(packets).into(),
         rate,
         framing: Framing::RAW,
+    }
+}
+
+/// The longest time that any packet of a call took to the other end, beside a flood of more
+/// than twice the rate.
+fn slowest_of_a_call(bed: &Bed, queue: &Queue) -> Duration {
+    const CALL: u16 = 5_060;
+    const PACKETS: u32 = 150;
+    let program = find(queue.entry.name).unwrap();
+    let qdisc = Qdisc::load(program, queue, true, "").unwrap();
+    bed.tc(&format!("qdisc add dev near root {}", qdisc.name())).unwrap();
+    let start = Instant::now();
+    let end = start + Duration::from_millis(20) * PACKETS;
+    let [call, flood] = [CALL, CALL + 1].map(|port| bed.flows(port, 1).remove(0));
+    let sends = [(call, 172, 20), (flood, 1_172, 2)].map(|(socket, payload, every_ms)| {
+        thread::spawn(move || {
+            let mut due = start;
+            while due < end {
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                let mut bytes = (start.elapsed().as_nanos() as u64).to_be_bytes().to_vec();
+                bytes.resize(payload, 0);
+                let _ = socket.send_to(&bytes, ("10.9.0.2", PORT));
+                due += Duration::from_millis(every_ms);
+            }
+        })
+    });
+    let mut delays = Vec::new();
+    let mut bytes = [0; 2_048];
+    while let Ok((_, from)) = bed.to.recv_from(&mut bytes) {
+        let sent = u64::from_be_bytes(*bytes.first_chunk().unwrap());
+        if from.port() == CALL {
+            delays.push(start.elapsed().saturating_sub(Duration::from_nanos(sent)));
+        }
+    }
+    sends.into_iter().for_each(|sends| sends.join().unwrap());
+    bed.tc("qdisc del dev near root").unwrap();
+    qdisc.remove().unwrap();
+    // A queue without promises loses some of them.
+    assert!(delays.len() > PACKETS as usize / 10, "{} of {PACKETS}", delays.len());
+    assert!(queue.entry.name == "fifo" || delays.len() == PACKETS as usize);
+    delays.into_iter().max().unwrap()
+}
+
+#[test]
+fn a_call_gets_what_it_was_promised() {
+    let Some(bed) = bed("a_call_gets_what_it_was_promised") else { return };
+    let flows = "link 2 Mbit/s; packets to 1500 B; \
+        calls = udp and port 5060: 400 B + 88 kbit/s within 20 ms";
+    let of = |discipline: &str, given: &[(&str, &str)]| {
+        let entry = registry::find(discipline).unwrap();
+        Queue {
+            entry,
+            settings: entry.settings(given).unwrap(),
+            limit: Buffer::packets(100).into(),
+            rate: Rate(2_000_000),
+            framing: Framing::RAW,
+        }
+    };
+    let with = slowest_of_a_call(&bed, &of("deadlines", &[("flows", flows)]));
+    let without = slowest_of_a_call(&bed, &of("fifo", &[]));
+    println!(
+        "a call beside a flood: at most {with:?} with a promise of 20 ms, {without:?} without"
+    );
+    // The kernel's timers and this program's threads come late, too.
+    assert!(with < Duration::from_millis(21), "{with:?}");
+    assert!(without > Duration::from_millis(200), "{without:?}");
+}
+
+/// A packet that is several: it cannot be split in the kernel, so it counts as what it will be.
+#[test]
+fn a_super_packet_counts_as_its_packets_and_leaves_in_one_piece() {
+    const PAYLOAD: usize = 1_000;
+    const PACKETS: usize = 5;
+    let Some(bed) = bed("a_super_packet_counts_as_its_packets_and_leaves_in_one_piece") else {
+        return;
+    };
+    for program in PROGRAMS {
+        let closed = queue(program, 100, CLOSED);
+        let qdisc = Qdisc::load(program, &closed, true, "").unwrap();
+        bed.tc(&format!("qdisc add dev near root {}", qdisc.name())).unwrap();
+        let socket = bed.flows(FROM, 1).remove(0);
+        setsockopt(&socket, UdpGsoSegment, &i32::try_from(PAYLOAD).unwrap()).unwrap();
+        // The last one is shorter.
+        let bytes = vec![0; PAYLOAD * PACKETS - 300];
+        socket.send_to(&bytes, ("10.9.0.2", PORT)).unwrap();
+        let statistics = qdisc.statistics().unwrap();
+        let word = |name| statistics.word(name) as usize;
+        let of = program.discipline;
+        assert_eq!(word("super_packets"), 1, "{of}");
+        assert_eq!([word("arrived_packets"), word("queued_packets")], [PACKETS; 2], "{of}");
+        assert_eq!(word("arrived_bytes"), bytes.len() + PACKETS * HEADERS, "{of}");
+        let status = bed.tc("-s qdisc show dev near").unwrap();
+        assert!(status.contains(&format!("backlog {}b 1p", word("arrived_bytes"))), "{status}");
+        qdisc.change(&Queue { rate: FAST, ..closed }, true).unwrap();
+        let mut found = vec![0; 2_048];
+        let lengths: Vec<usize> = std::iter::from_fn(|| bed.to.recv(&mut found).ok()).collect();
+        assert_eq!(lengths, [PAYLOAD, PAYLOAD, PAYLOAD, PAYLOAD, PAYLOAD - 300], "{of}");
+        assert_eq!(qdisc.statistics().unwrap().word("sent_packets"), PACKETS as u64, "{of}");
+        bed.tc("qdisc del dev near root").unwrap();
+        qdisc.remove().unwrap();
     }
 }
 
@@ -185,15 +291,16 @@ fn every_program_orders_packets_as_core_does() {
     for program in PROGRAMS {
         let closed = queue(program, 100, CLOSED);
         let open = Queue { rate: FAST, ..closed.clone() };
-        let qdisc = Qdisc::load(program, &parameters(&closed, true), "a note").unwrap();
+        let qdisc = Qdisc::load(program, &closed, true, "a note").unwrap();
         assert_eq!(qdisc.note().unwrap(), "a note");
         bed.tc(&format!("qdisc add dev near root {}", qdisc.name())).unwrap();
         for (round, count) in [60, 160].into_iter().enumerate() {
             // Other flows each time: some disciplines remember those of before.
-            let sockets = bed.flows(FROM + 100 * round as u16, 8);
+            let from = FROM + 100 * round as u16;
+            let sockets = bed.flows(from, 8);
             let arrivals = arrivals(count, 8);
             let before = qdisc.statistics().unwrap();
-            qdisc.change(&parameters(&closed, true)).unwrap();
+            qdisc.change(&closed, true).unwrap();
             send(&sockets, &arrivals);
             let statistics = qdisc.statistics().unwrap();
             let since = |name| statistics.word(name) - before.word(name);
@@ -203,8 +310,8 @@ fn every_program_orders_packets_as_core_does() {
                 since("refused_packets") + since("pushed_out_packets"),
                 count.saturating_sub(100) as u64
             );
-            qdisc.change(&parameters(&open, true)).unwrap();
-            let expected = through_core(&open, &arrivals);
+            qdisc.change(&open, true).unwrap();
+            let expected = through_core(&open, from, &arrivals);
             assert_eq!(bed.received(), expected, "{} with {count}", program.discipline);
         }
         let status = bed.tc("-s qdisc show dev near").unwrap();

@@ -8,7 +8,7 @@ use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder, ProgramInput};
 use tidegate_core::framing::Framing;
 use tidegate_core::{Buffer, Rate, registry};
 use tidegate_link::Queue;
-use tidegate_qdisc::layout::{Statistics, parameters};
+use tidegate_qdisc::layout::{Statistics, contracts, parameters};
 use tidegate_qdisc::programs::PROGRAMS;
 
 /// The programs of bpf/cost/programs.h, each with what it does more than the first.
@@ -51,6 +51,8 @@ fn nanoseconds_of_a_packet() {
             for mut map in open.maps_mut() {
                 if map.name() == ".data.parameters" {
                     map.set_initial_value(&words(&parameters(&queue, true))).unwrap();
+                } else if map.name() == ".data.contracts" {
+                    map.set_initial_value(&words(&contracts(&queue))).unwrap();
                 } else if map.name() == ".data.cost" {
                     map.set_initial_value(&words(&[flows, BACKLOG])).unwrap();
                 } else if map.name() == "qdisc" {

@@ -103,7 +103,7 @@ pub(super) fn changed(
 }
 
 /// Whether what the discipline promises to flows, if it promises anything, fits the rate.
-pub(super) fn keeps_promises(direction: Direction, queue: &Queue) -> Result<(), String> {
+pub(crate) fn keeps_promises(direction: Direction, queue: &Queue) -> Result<(), String> {
     let Queue { entry, settings, rate, .. } = queue;
     let choice = DisciplineChoice { label: entry.name.into(), entry, settings: settings.clone() };
     choice.promises_on(direction.name(), *rate).map_err(|reason| reason.to_string())

@@ -18,6 +18,12 @@ use super::{Bench, json, stderr};
 
 const NEAR: [u8; 4] = [10, 9, 0, 1];
 const FAR: [u8; 4] = [10, 9, 0, 2];
+/// Promises on a link of 10 Mbit/s.
+const CALLS: &str = concat!(
+    "deadlines:flows=",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../scenarios/flows/home-10mbit.toml"
+);
 /// Bytes of the headers of a datagram.
 const HEADERS: usize = 28;
 /// A datagram, with them.
@@ -34,11 +40,19 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
         (&["qdisc", "add", "an interface", "--up", "1mbit"], "the name of an interface"),
         (
             &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "cake"],
-            "expected one of fifo, las, lars, run2c, scfq, efd",
+            "expected one of fifo, las, lars, run2c, scfq, efd, deadlines",
         ),
         (
             &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "efd:low=las"],
-            "found low=las, expected low=fifo",
+            "found low=las, expected 'fifo'",
+        ),
+        (
+            &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "deadlines:assignment=tight"],
+            "found assignment=tight, expected 'bounded' or 'idle'",
+        ),
+        (
+            &["qdisc", "add", "lo", "--up", "9mbit", "--discipline", CALLS],
+            "flows for at most the 9 Mbit/s of that link",
         ),
         (&["qdisc", "change", "lo"], "found nothing to set"),
         (&["qdisc", "change", "lo", "--direction", "up"], "found --direction alone"),

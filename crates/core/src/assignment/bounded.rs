@@ -91,6 +91,25 @@ struct Wait {
     slope: i128,
 }
 
+/// A straight piece of the capacity within which [`Bounded`] looks for one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StraightPiece {
+    /// Where it begins, in nanoseconds.
+    pub start: u64,
+    /// The capacity there, in billionths of a bit.
+    pub value: i128,
+    /// What the capacity gains in a nanosecond, in the same unit; zero where it jumps.
+    pub slope: i128,
+    /// The most bytes that can be demanded within it.
+    pub most: u64,
+}
+
+impl StraightPiece {
+    fn new(Wait { start, value, slope }: Wait, most: u64) -> StraightPiece {
+        StraightPiece { start, value, slope, most }
+    }
+}
+
 impl Wait {
     /// How far ahead of others a point is: of two points on one piece, the one with
     /// the larger value asks for the later deadline.
@@ -205,6 +224,24 @@ impl Bounded {
             steepest,
             sum: 0,
         }
+    }
+
+    /// The straight pieces of the capacity that carry demand, in their order, without the
+    /// last one: for who computes the same deadlines elsewhere.
+    pub fn pieces(&self) -> impl Iterator<Item = StraightPiece> + '_ {
+        self.pieces.iter().map(|piece| StraightPiece::new(piece.wait, piece.most))
+    }
+
+    /// The last piece, which continues for ever.
+    #[must_use]
+    pub fn last_piece(&self) -> StraightPiece {
+        StraightPiece::new(self.tail, u64::MAX)
+    }
+
+    /// By how much the capacity rises within a nanosecond at most, in billionths of a bit.
+    #[must_use]
+    pub fn steepest(&self) -> i128 {
+        self.steepest
     }
 
     /// Whether an earlier packet always asks for a deadline no earlier than this

@@ -138,6 +138,36 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A frame with a datagram from this port, `size` bytes of IP in all.
+pub(crate) fn datagram(port: u8, size: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+    frame.extend(size.to_be_bytes());
+    frame.extend([0, 1, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1, 0, port, 0, 80]);
+    frame.resize(14 + usize::from(size), 0);
+    frame
+}
+
+/// Datagrams from few ports, mostly in bursts, of about as much as `rate` carries: `load` of
+/// it, in percent.
+pub(crate) fn datagrams(rate: u64, load: u64) -> impl Strategy<Value = Vec<Arrival>> {
+    let size = prop_oneof![3 => Just(1_400_u16), 2 => 64..1_400_u16, 1 => Just(40)];
+    let burst = (0..5_u8, size, 1..12_usize, 0..2_000_u64);
+    prop::collection::vec(burst, 30..80).prop_map(move |bursts| {
+        let mut all = Vec::new();
+        for (port, size, count, pause) in bursts {
+            let bits = u64::from(size) * 8 * count as u64;
+            // A thousand is what the burst takes at this load.
+            let taken = bits * 1_000_000_000 / rate * 100 / load;
+            let pause = taken * pause / 1_000;
+            for number in 0..count {
+                let gap = if number == 0 { pause } else { 0 };
+                all.push(Arrival { gap: Span(gap), frame: datagram(port, size) });
+            }
+        }
+        all
+    })
+}
+
 /// Frames that arrive one after the other.
 pub(crate) fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![

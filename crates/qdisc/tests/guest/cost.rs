@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::Rate;
 use tidegate_qdisc::Qdisc;
-use tidegate_qdisc::layout::parameters;
 use tidegate_qdisc::programs::{PROGRAMS, Program};
 
 use crate::device::{Device, Sender, queue};
@@ -180,8 +179,8 @@ fn instructions_of_a_packet() {
             };
             match &kind {
                 Kind::Ours(program) => {
-                    let words = |rate| parameters(&queue(program, 1_000, rate), true);
-                    let qdisc = Qdisc::load(program, &words(OPEN), "").unwrap();
+                    let words = |rate| queue(program, 1_000, rate);
+                    let qdisc = Qdisc::load(program, &words(OPEN), true, "").unwrap();
                     device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
                     let open = through_open(&device, &sender, flows);
                     let backlog = through_backlog(
@@ -189,8 +188,8 @@ fn instructions_of_a_packet() {
                         &sender,
                         flows,
                         idle,
-                        || qdisc.change(&words(HELD)).unwrap(),
-                        || qdisc.change(&words(OPEN)).unwrap(),
+                        || qdisc.change(&words(HELD), true).unwrap(),
+                        || qdisc.change(&words(OPEN), true).unwrap(),
                     );
                     device.tc("qdisc del dev out root").unwrap();
                     qdisc.remove().unwrap();

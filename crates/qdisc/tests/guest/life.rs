@@ -13,7 +13,7 @@ use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use tidegate_core::Rate;
 use tidegate_core::setting::Settings;
 use tidegate_link::Queue;
-use tidegate_qdisc::layout::{Statistics, parameters};
+use tidegate_qdisc::layout::Statistics;
 use tidegate_qdisc::programs::{PROGRAMS, find};
 use tidegate_qdisc::{Qdisc, missing};
 
@@ -135,7 +135,7 @@ impl Traces {
 }
 
 fn lost(statistics: &Statistics) -> u64 {
-    ["refused_packets", "pushed_out_packets", "no_memory_packets"]
+    ["refused_packets", "pushed_out_packets", "excess_packets", "no_memory_packets"]
         .map(|name| statistics.word(name))
         .iter()
         .sum()
@@ -201,8 +201,8 @@ fn nothing_is_left_of_queues_that_go_with_their_packets() {
             if additions > 10 {
                 traces = Some(Traces::begin());
             }
-            let closed = parameters(&queue(program, 100, CLOSED), true);
-            let qdisc = Qdisc::load(program, &closed, "").unwrap();
+            let closed = queue(program, 100, CLOSED);
+            let qdisc = Qdisc::load(program, &closed, true, "").unwrap();
             let in_use = || qdisc.statistics().unwrap().word("in_use");
             for number in 1..=additions {
                 tc.tell(&format!("qdisc add dev out root {}", qdisc.name()));
@@ -233,11 +233,11 @@ fn nothing_is_left_of_programs_that_are_removed() {
         return;
     };
     for program in PROGRAMS {
-        let words = parameters(&queue(program, 100, CLOSED), true);
-        Qdisc::load(program, &words, "").unwrap().remove().unwrap();
+        let words = queue(program, 100, CLOSED);
+        Qdisc::load(program, &words, true, "").unwrap().remove().unwrap();
         let traces = Traces::begin();
         for _ in 0..LOADS {
-            let qdisc = Qdisc::load(program, &words, "a note").unwrap();
+            let qdisc = Qdisc::load(program, &words, true, "a note").unwrap();
             assert_eq!(qdisc.name(), format!("{}_1", program.discipline));
             assert!(MapInfoIter::default().count() > traces.before.maps);
             qdisc.remove().unwrap();
@@ -257,8 +257,8 @@ fn a_second_device_is_refused() {
         if program.discipline == PROGRAMS[1].discipline {
             traces = Some(Traces::begin());
         }
-        let words = parameters(&queue(program, 100, CLOSED), true);
-        let qdisc = Qdisc::load(program, &words, "").unwrap();
+        let words = queue(program, 100, CLOSED);
+        let qdisc = Qdisc::load(program, &words, true, "").unwrap();
         device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
         let error = device.tc(&format!("qdisc add dev other root {}", qdisc.name())).unwrap_err();
         assert!(error.contains("busy"), "{error}");
@@ -277,13 +277,13 @@ fn queues_go_under_load() {
     let Some(device) = Device::new("queues_go_under_load") else { return };
     for program in PROGRAMS {
         let (stop, sends) = load(&device);
-        let words = parameters(&queue(program, 100, Rate(1_000_000)), true);
+        let words = queue(program, 100, Rate(1_000_000));
         let mut traces = None;
         for rounds in [1, 10] {
             if rounds > 1 {
                 traces = Some(Traces::begin());
             }
-            let qdisc = Qdisc::load(program, &words, "").unwrap();
+            let qdisc = Qdisc::load(program, &words, true, "").unwrap();
             for _ in 0..rounds {
                 device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
                 thread::sleep(Duration::from_millis(20));
@@ -317,7 +317,7 @@ fn changes_under_load_lose_nothing() {
             let given: &[(&str, &str)] = if has { &[("threshold", threshold)] } else { &[] };
             first.entry.settings(given).unwrap()
         };
-        let qdisc = Qdisc::load(program, &parameters(&first, true), "").unwrap();
+        let qdisc = Qdisc::load(program, &first, true, "").unwrap();
         device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
         let before = device.sent();
         let (stop, sends) = load(&device);
@@ -329,18 +329,18 @@ fn changes_under_load_lose_nothing() {
                 settings: settings(["1 kB", "100 kB", "4 kB"][round / 2 % 3]),
                 ..queue(program, packets, OPEN)
             };
-            qdisc.change(&parameters(&changed, true)).unwrap();
+            qdisc.change(&changed, true).unwrap();
             thread::sleep(Duration::from_millis(10));
         }
         stop.store(true, Ordering::Relaxed);
         let offered = sends.join().unwrap();
         // What is queued by now waits.
-        qdisc.change(&parameters(&queue(program, 1_000, CLOSED), true)).unwrap();
+        qdisc.change(&queue(program, 1_000, CLOSED), true).unwrap();
         let waiting = qdisc.statistics().unwrap();
         assert_nothing_vanished(&waiting, program.discipline);
         assert_eq!(waiting.word("arrived_packets"), offered, "{}", program.discipline);
         assert!(lost(&waiting) > 0, "{waiting:?}");
-        qdisc.change(&parameters(&queue(program, 1_000, OPEN), true)).unwrap();
+        qdisc.change(&queue(program, 1_000, OPEN), true).unwrap();
         assert!(comes(|| qdisc.statistics().unwrap().word("queued_packets") == 0));
         let sent = qdisc.statistics().unwrap();
         assert_eq!(sent.word("sent_packets") + lost(&sent), offered, "{}", program.discipline);
@@ -358,12 +358,12 @@ fn a_flood_of_flows_is_bounded_and_forgotten() {
     // The routes that the kernel remembers of so many addresses and ports.
     sender.flood(1_000);
     for program in ["efd", "las", "lars", "run2c"].map(|name| find(name).unwrap()) {
-        let words = parameters(&queue(program, 1_000, OPEN), true);
+        let words = queue(program, 1_000, OPEN);
         // After the first flood the kernel keeps pages that are in part free, and uses them in
         // the second one.
         for is_first in [true, false] {
             let traces = Traces::begin();
-            let qdisc = Qdisc::load(program, &words, "").unwrap();
+            let qdisc = Qdisc::load(program, &words, true, "").unwrap();
             device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
             sender.flood(FLOOD);
             let statistics = qdisc.statistics().unwrap();

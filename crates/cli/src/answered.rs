@@ -4,7 +4,7 @@
 use serde::Serialize;
 use tidegate_sim::scenario::Scenario;
 use tidegate_study::comparison::Comparison;
-use tidegate_study::verdict::{Answer, Verdict};
+use tidegate_study::verdict::{Answer, Effect, Verdict};
 
 use crate::live_form::{self, LiveForm};
 use crate::report::answer::{self, Words};
@@ -29,8 +29,11 @@ impl Answered {
         let verdict = Verdict::of(&comparison);
         let named = |label: &String| scenario.disciplines.iter().find(|it| it.label == *label);
         // What may be better is nothing to type yet.
-        let run = verdict.run.iter().filter(|_| verdict.answer == Answer::Run).filter_map(named);
-        let live_forms = run.filter_map(|choice| live_form::of(choice, scenario)).collect();
+        let run = verdict.run.iter().filter(|_| verdict.answer == Answer::Run);
+        let gains = verdict.with_tidegate_changes.iter().any(|it| it.effect == Effect::Gain);
+        let ours = verdict.with_tidegate.iter().filter(|_| gains);
+        let all = run.chain(ours).filter_map(named);
+        let live_forms = all.filter_map(|choice| live_form::of(choice, scenario)).collect();
         Answered { said: answer::words(&verdict), verdict, live_forms, comparison }
     }
 }

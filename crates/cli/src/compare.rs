@@ -135,7 +135,7 @@ impl Compared for Scenario {
             text.push('\n');
         }
         text.push_str(&said.text(width));
-        if let Some(form) = live_form::simplest(live_forms) {
+        for form in live_form::simplest(live_forms) {
             text.push('\n');
             text.push_str(&form.text(width));
         }

@@ -1,5 +1,5 @@
-//! The lines that put a discipline in front of a real link: for `tc` of Linux, and for
-//! SQM of OpenWrt.
+//! The lines that put a discipline in front of a real link: for `tc` of Linux and for SQM of
+//! OpenWrt, or where neither has it for Tidegate's own live forms.
 //!
 //! A queue can only be scheduled where it is. That is at the slowest link, and whoever
 //! owns a router owns neither the modem behind it nor the provider's end of the line. So
@@ -11,7 +11,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_core::Rate;
+use tidegate_core::units::Amount;
+use tidegate_core::{Buffer, Rate};
+use tidegate_qdisc::programs;
 use tidegate_sim::scenario::{Capacity, DisciplineChoice, LinkSpec, QueueSpec, Scenario};
 
 use crate::output;
@@ -25,6 +27,11 @@ const RESTART_SQM: &str = "uci commit sqm && service sqm restart";
 /// link of a scenario carries what it says, so that little is given away.
 const PERCENT: u64 = 95;
 
+/// What to know where the rate is not always the same.
+const OF_THE_MEAN: &str = "The link's rate varies, and these are of its mean: where calls matter \
+                           most, take what it always carries, or a script that follows the rate \
+                           (cake-autorate).";
+
 /// How a discipline is put in front of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveForm {
@@ -34,6 +41,8 @@ pub(crate) struct LiveForm {
     pub(crate) notes: Vec<String>,
     /// For a shell of Linux, as root; empty if nothing is to be typed.
     pub(crate) tc: Vec<String>,
+    /// Whether these lines need Tidegate on the router.
+    pub(crate) takes_tidegate: bool,
     /// What undoes that.
     pub(crate) undo: Vec<String>,
     /// For a shell of OpenWrt; empty if its SQM does not have the discipline.
@@ -42,9 +51,13 @@ pub(crate) struct LiveForm {
     pub(crate) sqm_undo: Vec<String>,
 }
 
-/// Of equals, the one that takes the fewest lines.
-pub(crate) fn simplest(forms: &[LiveForm]) -> Option<&LiveForm> {
-    forms.iter().min_by_key(|form| form.tc.len())
+/// Of equals, the one that takes the fewest lines: of those that the kernel has, and of those
+/// that take Tidegate.
+pub(crate) fn simplest(forms: &[LiveForm]) -> impl Iterator<Item = &LiveForm> {
+    [false, true].into_iter().filter_map(|takes_tidegate| {
+        let of_it = forms.iter().filter(|form| form.takes_tidegate == takes_tidegate);
+        of_it.min_by_key(|form| form.tc.len())
+    })
 }
 
 impl LiveForm {
@@ -59,7 +72,9 @@ impl LiveForm {
         for line in &self.tc {
             text.push_str(&format!("  {line}\n"));
         }
-        let more = if self.sqm.is_empty() {
+        let more = if self.takes_tidegate {
+            "The report has what undoes this line."
+        } else if self.sqm.is_empty() {
             "The report has what undoes these lines."
         } else {
             "The report has the lines for OpenWrt's SQM, and what undoes these."
@@ -75,30 +90,27 @@ enum Way {
     Down,
 }
 
-/// The form of a discipline on the tested links of `scenario`; `None` if Linux has none.
+/// The form of a discipline on the tested links of `scenario`; `None` if there is none.
 pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveForm> {
-    let kind = choice.entry.linux?;
+    let Some(kind) = choice.entry.linux else { return ours(choice, scenario) };
     let tested = || scenario.links.iter().filter(|link| matches!(link.queue, QueueSpec::Tested(_)));
     let mut form = LiveForm {
         label: choice.label.clone(),
         notes: Vec::new(),
         tc: Vec::new(),
+        takes_tidegate: false,
         undo: Vec::new(),
         sqm: Vec::new(),
         sqm_undo: Vec::new(),
     };
-    let in_the_air = |link: &&LinkSpec| matches!(link.capacity, Capacity::Downlink(_));
-    let has_cell = tested().any(|link| in_the_air(&link));
+    let has_cell = tested().any(in_the_air);
     let tested = || tested().filter(|link| !in_the_air(link));
     if has_cell && tested().next().is_none() {
         form.notes.push(at_an_access_point(kind).into());
         return Some(form);
     }
     if has_cell {
-        form.notes.push(format!(
-            "These lines are for the link to the provider. For the Wi-Fi behind it: {}",
-            at_an_access_point(kind)
-        ));
+        form.notes.push(beside_a_cell(kind));
     }
     // Several links one way are one port each; the first stands for all.
     let first = |way| tested().find(|link| way_of(link) == way);
@@ -118,11 +130,7 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
          on this side."
     ));
     if tested().any(|link| matches!(link.capacity, Capacity::Trace(_))) {
-        form.notes.push(
-            "The link's rate varies, and these are of its mean: where calls matter most, take \
-             what it always carries, or a script that follows the rate (cake-autorate)."
-                .into(),
-        );
+        form.notes.push(OF_THE_MEAN.into());
     }
     let (options, others) = options(choice);
     if !others.is_empty() {
@@ -155,6 +163,109 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
         form.sqm_undo = vec![set_sqm("enabled", "0"), RESTART_SQM.into()];
     }
     Some(form)
+}
+
+/// A discipline that no kernel brings along: as a queue of the kernel where it has a program,
+/// else as a link in user space, which takes the rates of both directions.
+fn ours(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveForm> {
+    let tested = |way| {
+        let mut links = scenario.links.iter().filter(move |link| way_of(link) == way);
+        links.find_map(|link| match (&link.queue, in_the_air(link)) {
+            (QueueSpec::Tested(buffer), false) => Some((link.capacity.rate()?, *buffer)),
+            _ => None,
+        })
+    };
+    let (up, down) = (tested(Way::Up), tested(Way::Down));
+    let is_slow_port = down.is_none();
+    let rate = |found: Option<(Rate, _)>| {
+        found.map(|(rate, _)| kbit(if is_slow_port { rate } else { shaped(rate) }))
+    };
+    let is_program = programs::find(choice.entry.name).is_some()
+        && programs::unsupported(choice.entry.name, &choice.settings).is_none();
+    let command = if is_program { "qdisc add" } else { "link run" };
+    let mut line = format!("tidegate {command} {PORT}");
+    match (rate(down), rate(up)) {
+        (None, None) => return None,
+        (None, Some(_)) | (Some(_), None) if !is_program => return None,
+        (down, up) => {
+            for (way, rate) in [("down", down), ("up", up)] {
+                let _ = rate.map(|rate| write!(line, " --{way} {rate}kbit"));
+            }
+        }
+    }
+    let usual = DisciplineChoice::with_defaults(choice.entry).parameters();
+    let set = choice.parameters().into_iter().filter(|it| !usual.contains(it));
+    let set: String = set.map(|(name, text)| format!(":{name}={text}")).collect();
+    // Promises are in a file, which has a name that nobody knows here.
+    if choice.contracts().is_some() || set.contains('\'') {
+        return None;
+    }
+    let quote = if set.is_empty() { "" } else { "'" };
+    let _ = write!(line, " --discipline {quote}{}{set}{quote}", choice.entry.name);
+    let mut notes = vec![if is_slow_port {
+        format!("{PORT} is the slow port itself, with its queue in this machine.")
+    } else {
+        format!(
+            "{PORT} is the port towards the slow link; {PERCENT}% of the link's rate keeps the \
+             queue on this side."
+        )
+    }];
+    let is_cell = |link: &LinkSpec| matches!(link.queue, QueueSpec::Tested(_)) && in_the_air(link);
+    if scenario.links.iter().any(is_cell) {
+        notes.push(beside_a_cell(choice.entry.name));
+    }
+    if scenario.links.iter().any(|link| matches!(link.capacity, Capacity::Trace(_))) {
+        notes.push(OF_THE_MEAN.into());
+    }
+    match [up, down].map(|found| found.map(|(rate, buffer)| in_time(buffer, rate))) {
+        [Some(up), Some(down)] if up != down => notes.push(format!(
+            "Both buffers are of 100 ms; it was compared with {up} upwards and {down} downwards."
+        )),
+        [up, down] => {
+            let _ = down.or(up).map(|buffer| write!(line, " --buffer '{buffer}'"));
+        }
+    }
+    notes.push(if is_program {
+        "This takes Tidegate on the router and a kernel with BPF qdiscs, which 'tidegate doctor' \
+         looks for; 'tidegate link run' does the same on any."
+            .into()
+    } else {
+        "This takes Tidegate on the router, and lasts until it is stopped.".to_string()
+    });
+    let undo = if is_program { "qdisc del" } else { "link stop" };
+    Some(LiveForm {
+        label: choice.label.clone(),
+        notes,
+        tc: vec![line],
+        takes_tidegate: true,
+        undo: vec![format!("tidegate {undo} {PORT}")],
+        sqm: Vec::new(),
+        sqm_undo: Vec::new(),
+    })
+}
+
+/// A buffer as the time in which the link sends it, where that is a whole number of
+/// milliseconds: so that it is the same for links of other rates.
+fn in_time(buffer: Buffer, rate: Rate) -> String {
+    match buffer.amount() {
+        Amount::Bytes(bytes) if rate.0 > 0 && bytes.0 * 8_000 % rate.0 == 0 => {
+            format!("{} ms", bytes.0 * 8_000 / rate.0)
+        }
+        _ => buffer.to_string(),
+    }
+}
+
+/// Whether a link is a cell's.
+fn in_the_air(link: &LinkSpec) -> bool {
+    matches!(link.capacity, Capacity::Downlink(_))
+}
+
+/// What the lines are for, if a cell is tested as well.
+fn beside_a_cell(kind: &str) -> String {
+    format!(
+        "These lines are for the link to the provider. For the Wi-Fi behind it: {}",
+        at_an_access_point(kind)
+    )
 }
 
 /// What Linux has on its own on an access point.
@@ -267,7 +378,9 @@ mod tests {
     use tidegate_sim::scenario::file;
 
     use super::*;
-    use crate::arguments::{LinkArguments, Preset};
+    use clap::Parser as _;
+
+    use crate::arguments::{Arguments, LinkArguments, Preset};
     use crate::builtin::{self, SCENARIOS};
     use crate::home;
 
@@ -309,12 +422,43 @@ mod tests {
     }
 
     #[test]
-    fn every_queue_of_linux_has_lines_and_the_others_say_that_they_have_none() {
+    fn every_queue_of_linux_has_its_lines_and_the_others_those_of_tidegate() {
         for entry in registry::DISCIPLINES {
             let form = form("household", entry.name);
-            assert_eq!(form.is_some(), entry.linux.is_some(), "{}", entry.name);
-            assert!(form.is_none_or(|form| !form.tc.is_empty()));
+            // What was promised is in a file.
+            assert_eq!(form.is_none(), entry.name == "deadlines", "{}", entry.name);
+            if let Some(form) = form {
+                assert_eq!(form.takes_tidegate, entry.linux.is_none(), "{}", entry.name);
+                assert!(!form.tc.is_empty() && !form.undo.is_empty());
+            }
         }
+        let efd = form("household", "efd:threshold=30 kB").unwrap();
+        assert_eq!(
+            efd.tc,
+            ["tidegate qdisc add eth1 --down 19000kbit --up 4750kbit \
+              --discipline 'efd:threshold=30 kB'"]
+        );
+        assert!(efd.notes.iter().any(|note| note.contains("compared with")), "{:?}", efd.notes);
+        assert_eq!(efd.undo, ["tidegate qdisc del eth1"]);
+        let las = form("household", "efd:low=las").unwrap();
+        assert!(las.tc[0].starts_with("tidegate link run eth1 --down 19000kbit --up 4750kbit"));
+        let slow = form("dumbbell", "las").unwrap();
+        assert!(slow.tc[0].starts_with("tidegate qdisc add eth1 --up "), "{:?}", slow.tc);
+        assert!(slow.tc[0].ends_with(" --discipline las --buffer '300 packets'"));
+        for line in [&efd, &las, &slow].map(|form| &form.tc[0]) {
+            // What is quoted is one word, at every other place.
+            let parts = line.split('\'').enumerate();
+            let words = parts.flat_map(|(place, part)| match place % 2 {
+                0 => part.split_whitespace().collect::<Vec<_>>(),
+                _ => vec![part],
+            });
+            assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+        }
+        assert!(form("dumbbell", "efd:low=las").is_none());
+        let kernel = form("household", "cake").unwrap();
+        assert!(form("wifi-ac", "efd").is_none());
+        let forms = [efd, las, kernel];
+        assert_eq!(simplest(&forms).collect::<Vec<_>>(), [&forms[2], &forms[0]]);
     }
 
     /// In a network of its own: a port, the lines, what is there then, what undoes them.

@@ -6,8 +6,8 @@
 //! a word of a call that is late cannot be waited for, a page is waited for by somebody
 //! who watches, a backup by nobody. So each need in turn leaves those disciplines that
 //! no other one beats in it, and the next one decides among them. Those that remain are
-//! equals. What can be run today is recommended before what is only simulated, and when
-//! the first discipline, which is what there is now, remains too, the verdict is to leave
+//! equals. What Linux brings along is recommended before what takes Tidegate on the router,
+//! and when the first discipline, which is what there is now, remains too, the verdict is to leave
 //! everything as it is.
 //!
 //! `docs/verdict.md` states the scales and their sources for those who read verdicts.
@@ -59,10 +59,10 @@ pub struct Verdict {
     pub run: Vec<String>,
     /// What it changes against the baseline.
     pub changes: Vec<Change>,
-    /// What would be better still, but can only be simulated.
-    pub simulated_only: Vec<String>,
+    /// What would be better still, and takes Tidegate's own live forms.
+    pub with_tidegate: Vec<String>,
     /// What it changes against the first of `run`, or the baseline if there is none.
-    pub simulated_only_changes: Vec<Change>,
+    pub with_tidegate_changes: Vec<Change>,
     /// What somebody would notice to be worse than the baseline.
     pub avoid: Vec<Avoid>,
     /// The part of the busiest link's rate that is used with the baseline, of one.
@@ -239,8 +239,8 @@ impl Verdict {
             baseline: disciplines.first().map(|it| it.label.clone()),
             run: Vec::new(),
             changes: Vec::new(),
-            simulated_only: Vec::new(),
-            simulated_only_changes: Vec::new(),
+            with_tidegate: Vec::new(),
+            with_tidegate_changes: Vec::new(),
             avoid: Vec::new(),
             utilisation,
             latency,
@@ -285,8 +285,8 @@ impl Verdict {
         }
         if !best_of_all.contains(&now) {
             let only: Vec<_> = best_of_all.iter().copied().filter(|it| !can_run(it)).collect();
-            verdict.simulated_only = labels(&only);
-            verdict.simulated_only_changes = changes(&needs, &only, now);
+            verdict.with_tidegate = labels(&only);
+            verdict.with_tidegate_changes = changes(&needs, &only, now);
         }
         verdict.avoid = (1..disciplines.len())
             .filter(|place| !best.contains(place))

@@ -89,7 +89,7 @@ pub(crate) fn words(verdict: &Verdict) -> Words {
         points.push(Point { effect: Effect::Unclear, about: about(&unclear), text });
     }
     let mut asides = Vec::new();
-    asides.extend(simulated_only(verdict, &now));
+    asides.extend(with_tidegate(verdict, &now));
     asides.extend(verdict.avoid.iter().map(|it| {
         let label = std::slice::from_ref(&it.label);
         let text = format!("Not {}: {}.", it.label, clause(&it.change, &calls(label), now.first()));
@@ -159,11 +159,11 @@ fn headline(verdict: &Verdict) -> String {
              the noise. Run more seeds.",
             either(&verdict.run)
         ),
-        Answer::Alike if verdict.simulated_only.is_empty() => format!(
+        Answer::Alike if verdict.with_tidegate.is_empty() => format!(
             "Keep {baseline}: none of the others makes a difference that anybody would notice."
         ),
         Answer::Alike => format!(
-            "Keep {baseline}: of those that can be run today, none makes a difference that \
+            "Keep {baseline}: of those that Linux brings along, none makes a difference that \
              anybody would notice."
         ),
         Answer::NotTheBottleneck => {
@@ -197,16 +197,16 @@ pub(super) fn either(labels: &[String]) -> String {
     }
 }
 
-/// What is better than all that can be run.
-fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<Aside> {
-    if verdict.simulated_only.is_empty() {
+/// What is better than all that Linux brings along.
+fn with_tidegate(verdict: &Verdict, now: &[Call]) -> Option<Aside> {
+    if verdict.with_tidegate.is_empty() {
         return None;
     }
     let of_label = |it: &String| verdict.latency_of(it)?.call.clone();
-    let calls: Vec<Call> = verdict.simulated_only.iter().filter_map(of_label).collect();
+    let calls: Vec<Call> = verdict.with_tidegate.iter().filter_map(of_label).collect();
     let reference = verdict.run.first().filter(|_| verdict.answer == Answer::Run);
     let call = reference.and_then(of_label).or(now.first().cloned());
-    let changes = worth_saying(&verdict.simulated_only_changes);
+    let changes = worth_saying(&verdict.with_tidegate_changes);
     let of = |effect| -> Vec<String> {
         let changes = changes.iter().filter(|it| it.effect == effect);
         changes.map(|it| clause(it, &calls, call.as_ref())).collect()
@@ -215,12 +215,13 @@ fn simulated_only(verdict: &Verdict, now: &[Call]) -> Option<Aside> {
     if gains.is_empty() {
         return None;
     }
-    let labels = listed(&verdict.simulated_only);
-    let is = if verdict.simulated_only.len() == 1 { "is" } else { "are" };
+    let labels = listed(&verdict.with_tidegate);
+    let is = if verdict.with_tidegate.len() == 1 { "is" } else { "are" };
     let beside = reference.or(verdict.baseline.as_ref()).map_or("", String::as_str);
     let gains = listed(&gains);
-    let mut text =
-        format!("Better still, but only simulated so far, {is} {labels}: beside {beside}, {gains}");
+    let mut text = format!(
+        "Better still, and run by Tidegate itself, {is} {labels}: beside {beside}, {gains}"
+    );
     if !prices.is_empty() {
         text.push_str(&format!("; but {}", listed(&prices)));
     }

@@ -104,6 +104,7 @@ pub(super) fn answered(comparison: Comparison) -> Answered {
         label: label.clone(),
         notes: vec!["eth1 is the port towards the slow link.".into()],
         tc: vec![format!("tc qdisc replace dev eth1 root {label} bandwidth 15200kbit nat ingress")],
+        takes_tidegate: false,
         undo: vec!["tc qdisc del dev eth1 root".into()],
         sqm: vec!["uci set sqm.@queue[0].download='15200'".into()],
         sqm_undo: vec!["uci set sqm.@queue[0].enabled='0'".into()],

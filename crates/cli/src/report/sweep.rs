@@ -209,21 +209,21 @@ impl Advice {
             [] => String::new(),
             labels => format!(", and worse: {}", listed(labels)),
         };
-        let simulated = match &verdict.simulated_only[..] {
+        let with_tidegate = match &verdict.with_tidegate[..] {
             [] => String::new(),
-            labels => format!("; better still, but only simulated: {}", listed(labels)),
+            labels => format!("; better still, by Tidegate itself: {}", listed(labels)),
         };
         match answer {
             Answer::Run => Advice {
-                text: format!("run {} instead of {baseline}{simulated}", either(run)),
+                text: format!("run {} instead of {baseline}{with_tidegate}", either(run)),
                 sign: None,
                 run: run.first().cloned(),
             },
-            Answer::Alike if simulated.is_empty() && verdict.avoid.is_empty() => {
+            Answer::Alike if with_tidegate.is_empty() && verdict.avoid.is_empty() => {
                 plain("=", format!("keep {baseline}: no difference that is noticed"))
             }
             Answer::Alike => Advice {
-                text: format!("keep {baseline}: none is better{worse}{simulated}"),
+                text: format!("keep {baseline}: none is better{worse}{with_tidegate}"),
                 sign: None,
                 run: None,
             },

@@ -208,7 +208,7 @@ fn figures_of_delay(figures: &[Figure]) -> Vec<usize> {
 
 /// The lines to type for each of those to run, the shortest open.
 fn to_type(forms: &[LiveForm]) -> Vec<Element> {
-    let simplest = live_form::simplest(forms);
+    let simplest = live_form::simplest(forms).next();
     let part = |title: &str, lines: &[String]| {
         let listing = || page::listing(title, &lines.join("\n"));
         (!lines.is_empty()).then(|| [element("h3").text(title), listing()])

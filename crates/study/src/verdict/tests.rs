@@ -153,11 +153,11 @@ fn recording(treatments: &[Treats], parts: u64, own: f64) -> Comparison {
 }
 
 #[test]
-fn what_can_be_run_comes_before_what_is_only_simulated() {
+fn what_linux_has_comes_before_what_takes_tidegate() {
     let verdict = verdict(&[FIFO, FQ_CODEL, CAKE, LARS], 6, 0.005);
     assert_eq!(verdict.answer, Answer::Run);
     assert_eq!(verdict.run, ["fq-codel", "cake"]);
-    assert_eq!(verdict.simulated_only, ["lars"]);
+    assert_eq!(verdict.with_tidegate, ["lars"]);
     let told: Vec<_> = verdict.changes.iter().map(|it| (it.need, it.effect)).collect();
     assert_eq!(
         told,
@@ -172,7 +172,7 @@ fn what_can_be_run_comes_before_what_is_only_simulated() {
     let pages = &verdict.changes[3];
     assert_eq!(pages.source, "web");
     assert!(pages.least < pages.most && pages.most < pages.was, "{pages:?}");
-    let only: Vec<_> = verdict.simulated_only_changes.iter().map(|it| it.effect).collect();
+    let only: Vec<_> = verdict.with_tidegate_changes.iter().map(|it| it.effect).collect();
     assert_eq!(only[..3], [Effect::Same; 3]);
     assert_eq!(only[3..], [Effect::Gain; 2]);
     assert_eq!(verdict.avoid, []);

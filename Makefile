@@ -43,6 +43,7 @@ deb: compiler
 
 test: lint checks packages
 	@tools/require.sh network || true
+	@tools/require.sh servers || true
 	cargo test --workspace --lib --bins --tests --locked
 	cargo test --workspace --doc --locked
 	@$(MAKE) --no-print-directory demo

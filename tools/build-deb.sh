@@ -41,7 +41,7 @@ for shell in bash:usr/share/bash-completion/completions/tidegate \
     "$binary" completions "${shell%%:*}" >"$scratch/completions"
     put 644 "$scratch/completions" "${shell#*:}"
 done
-for page in gateway link qdisc tutorial-gateway; do
+for page in gateway link measure qdisc tutorial-gateway; do
     put 644 "docs/$page.md" "usr/share/doc/tidegate/$page.md"
 done
 put 644 CHANGELOG.md usr/share/doc/tidegate/NEWS.md

@@ -51,14 +51,25 @@ in_root dpkg --install /tmp/tidegate.deb >"$scratch/log" 2>&1 || fail "$(cat "$s
 [ -z "$(in_root dpkg --audit)" ] || fail "$(in_root dpkg --audit)"
 in_root tidegate --version
 in_root tidegate gateway check /etc/tidegate/gateway.toml
-for page in tidegate tidegate-gateway tidegate-gateway-run tidegate-link tidegate-link-run tidegate-qdisc-add; do
+for page in tidegate tidegate-gateway tidegate-gateway-run tidegate-link tidegate-link-run tidegate-qdisc-add tidegate-measure-run; do
     in_root man --pager=cat "$page" 2>/dev/null | grep -q '^NAME' || fail "man $page shows nothing"
 done
 # What the example of a link says is understood: nothing but the interfaces is missing.
 in_root sh -c '. /usr/share/doc/tidegate/examples/link.conf
     tidegate link plan $INSIDE $OUTSIDE --down $DOWN --up $UP --fail $FAIL $OPTIONS' >"$scratch/log" 2>&1 || true
 grep -q 'lan0: there is no such interface' "$scratch/log" || fail "$(cat "$scratch/log")"
-in_root sh -c '. /usr/share/bash-completion/completions/tidegate' 2>/dev/null || true
+in_root sh -c '. /usr/share/doc/tidegate/examples/qdisc.conf
+    tidegate qdisc add wan0 $RATES $OPTIONS --dry-run' >"$scratch/log" 2>&1 || true
+grep -q "wan0" "$scratch/log" || fail "$(cat "$scratch/log")"
+# Which of the live forms this machine can have, each with what helps where it cannot.
+in_root tidegate doctor >"$scratch/log" 2>&1 || true
+for form in 'tidegate link' 'tidegate qdisc'; do
+    grep -q "$form" "$scratch/log" || fail "doctor does not name $form: $(cat "$scratch/log")"
+done
+for completions in bash-completion/completions/tidegate zsh/vendor-completions/_tidegate \
+    fish/vendor_completions.d/tidegate.fish; do
+    grep -q qdisc "$root/usr/share/$completions" || fail "$completions does not know qdisc"
+done
 in_root dpkg --verify tidegate | grep . && fail "what is installed differs from the package"
 
 # An edited file survives an upgrade and a removal, and a purge takes it.

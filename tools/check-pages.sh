@@ -94,6 +94,10 @@ served() {
     done
     address=${address#* at }
 }
+"$tidegate" measure serve --listen 127.0.0.1:0 >measure.log 2>&1 </dev/null &
+served measure.log 'measurements at [^,]*'
+run measure run "$address" --interface lo --queues now,again=now --rounds 2 --most-rounds 2 \
+    --seconds 3 --out rounds
 "$tidegate" serve . >serve.log 2>&1 </dev/null &
 served serve.log 'http://[^ ]*/'
 report=$address
@@ -115,8 +119,8 @@ served gateway.log 'admin at .*'
 gateway=http://$address/
 
 "$python" "$check" household/report.html cellular/report.html replay/report.html \
-    measured/report.html sweep/report.html requests/report.html curves/curves.html \
-    "$report" "${report}beside?run=household&run=cellular" "$gateway"
+    measured/report.html rounds/report.html sweep/report.html requests/report.html \
+    curves/curves.html "$report" "${report}beside?run=household&run=cellular" "$gateway"
 
 # A link needs two interfaces, and the right to take their frames.
 network=tidegate-pages-$$

@@ -4,6 +4,7 @@
 #   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
 #   tools/require.sh network           ip, nft and iptables, which live tests need; the same
+#   tools/require.sh servers           servers of others that a link is measured against; the same
 #   tools/require.sh package           what builds a Debian package; the same
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
 #   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
@@ -163,6 +164,7 @@ compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
 clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
 network) programs 'live networks' ip:iproute2 nft:nftables iptables:iptables ;;
+servers) programs 'measuring against servers of others' iperf3:iperf3 ;;
 package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
 clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;
 rivals) quiet_programs 'rivals in the live bed' squid:squid haproxy:haproxy ;;
@@ -174,7 +176,7 @@ pages)
         chromium:chromium chromedriver:'chromium-driver python3-selenium'
     ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network|package|clean-debian|rivals|browser|pages" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|servers|package|clean-debian|rivals|browser|pages" >&2
     exit 2
     ;;
 esac

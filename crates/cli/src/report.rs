@@ -20,6 +20,7 @@ mod number;
 mod page;
 mod plot;
 pub(crate) mod requests;
+pub(crate) mod rounds;
 mod summary;
 pub(crate) mod sweep;
 mod tables;

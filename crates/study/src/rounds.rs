@@ -19,7 +19,8 @@ use tidegate_sim::metrics::run_summary::Times;
 
 use crate::comparison::beside::rating;
 use crate::comparison::{
-    ClassResult, Comparison, DelayResult, DisciplineResult, LinkResult, TrafficResult, distribution,
+    ClassResult, Comparison, DelayResult, DisciplineResult, DistributionPoint, LinkResult,
+    TrafficResult, distribution,
 };
 use crate::{Centre, Sample};
 
@@ -169,7 +170,7 @@ fn discipline(facts: &Facts, label: &str, readings: &[Reading]) -> DisciplineRes
         all: short.clone(),
         short,
         response_by_size: Vec::new(),
-        short_distribution: Vec::new(),
+        short_distribution: short_distribution(readings),
         traffic,
         ratios: Vec::new(),
         links: ["down", "up"]
@@ -189,12 +190,21 @@ fn sample(
     Sample::of(centre, readings.iter().map(|reading| (reading.round, value(reading))))
 }
 
+/// The times of all short transfers.
+fn short_distribution(readings: &[Reading]) -> Vec<DistributionPoint> {
+    let mut pooled = Times::default();
+    readings.iter().for_each(|it| pooled.merge(&response_times(it)));
+    distribution(&pooled)
+}
+
+fn response_times(reading: &Reading) -> Times {
+    let mut times = Times::default();
+    reading.short.iter().for_each(|it| times.record(Span::from_seconds(it.response_s)));
+    times
+}
+
 fn class(facts: &Facts, readings: &[Reading]) -> ClassResult {
-    let times = |reading: &Reading| {
-        let mut times = Times::default();
-        reading.short.iter().for_each(|it| times.record(Span::from_seconds(it.response_s)));
-        times
-    };
+    let times = response_times;
     let all = || readings.iter().flat_map(|it| &it.short);
     ClassResult {
         label: format!("short, up to {}", tidegate_core::Bytes(facts.short_bytes)),

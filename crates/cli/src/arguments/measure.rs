@@ -36,6 +36,7 @@ Examples:
   sudo tidegate measure run server.example.org --up 9mbit --out my-link --json
   tidegate measure run http://mirror.example.org/1GB.bin      a server of others: downloads only
   tidegate measure run iperf3://iperf.example.org:5201
+  tidegate measure run netperf://netperf.example.org          as Flent uses it
   tidegate measure read my-link/*.flent.gz
   sudo tidegate measure undo eth0                     after a kill or a crash
 
@@ -48,7 +49,7 @@ pub(crate) const MEASURE_PORT: u16 = 4790;
 #[derive(Args, Debug)]
 pub(crate) struct MeasureRunArguments {
     /// The other end: a host with 'tidegate measure serve', as HOST or HOST:PORT;
-    /// http://HOST/FILE, a large file; or iperf3://HOST:PORT
+    /// http://HOST/FILE, a large file; iperf3://HOST:PORT; or netperf://HOST:PORT
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
     /// The interface towards the link [default: that by which the server is reached]

@@ -9,8 +9,13 @@ use std::time::SystemTime;
 
 use tidegate_study::rounds::{Reading, Stream, Transfer};
 
+use crate::report::rounds::Trace;
+
 /// The most of the load that does not count, in seconds.
 const SETTLING_S: f64 = 20.0;
+
+/// Between two points of what long transfers carry, in a picture.
+const TRACE_STEP_S: f64 = 0.25;
 
 /// When a run begins, for those who read of it; all times of the run are from there, by a
 /// clock that nobody sets.
@@ -205,6 +210,25 @@ impl Record {
             short: short.collect(),
             long_bps: [Way::Down, Way::Up].map(|way| self.rate(way)),
         }
+    }
+
+    /// The run over time, for a picture.
+    pub(super) fn trace(&self) -> Trace {
+        let end_s = self.times.end_s();
+        let steps = (end_s / TRACE_STEP_S) as u32;
+        let rates = [Way::Down, Way::Up].map(|way| {
+            let flows: Vec<&Flow> = self.flows.iter().filter(|it| it.way == way).collect();
+            let rate = |step: u32| {
+                let begin_s = f64::from(step) * TRACE_STEP_S;
+                let (at_s, end_s) = (begin_s + TRACE_STEP_S / 2.0, begin_s + TRACE_STEP_S);
+                let bytes: f64 =
+                    flows.iter().map(|it| it.arrived(end_s) - it.arrived(begin_s)).sum();
+                (at_s, bytes * 8.0 / TRACE_STEP_S)
+            };
+            let all = if flows.is_empty() { 0 } else { steps };
+            (0..all).map(rate).collect()
+        });
+        Trace { round_trips: self.ping.round_trips((0.0, end_s)).collect(), rates }
     }
 
     /// What the flows of a direction carried within the window, in bit/s.

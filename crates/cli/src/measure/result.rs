@@ -2,7 +2,9 @@
 //! same as JSON.
 
 use std::fmt::Write as _;
+use std::io;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use serde::Serialize;
 use tidegate_study::comparison::{Comparison, DisciplineResult};
@@ -18,9 +20,29 @@ use crate::arguments::MeasureRunArguments;
 use crate::failure::Failure;
 use crate::output::filled;
 use crate::report::answer::{self, Words};
+use crate::report::rounds::{self, Rounds, Trace};
 
 /// Between two columns of the table.
 const GAP: usize = 2;
+/// Its columns, with their units.
+const COLUMNS: [(&str, &str); 12] = [
+    ("queue", ""),
+    ("idle", "ms"),
+    ("median", "ms"),
+    ("p95", "ms"),
+    ("p99", "ms"),
+    ("by load", "ms"),
+    ("R", "of 100"),
+    ("MOS", ""),
+    ("mean", "ms"),
+    ("p95", "ms"),
+    ("down", "Mbit/s"),
+    ("up", "Mbit/s"),
+];
+/// What stands where nothing was measured.
+const NOTHING: &str = "-";
+/// The round that the report draws over time: the first, which every result has.
+const DRAWN: u64 = 1;
 /// The headings over its columns.
 const GROUPS: [(&str, RangeInclusive<usize>); 5] = [
     ("round trips", 1..=4),
@@ -67,6 +89,9 @@ struct MeasuredQueue {
     /// How it ran; empty before the first run.
     form: String,
     runs: Vec<MeasuredRun>,
+    /// The run of the round that is drawn.
+    #[serde(skip)]
+    trace: Trace,
 }
 
 /// A run as programs see it: the figures, without the series.
@@ -88,6 +113,8 @@ pub(super) struct Answered {
     rounds: u64,
     load_s: f64,
     counted_s: f64,
+    #[serde(skip)]
+    times: Times,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
     queues: Vec<MeasuredQueue>,
@@ -120,6 +147,7 @@ impl Measured {
             queue: it.queue.to_string(),
             form: String::new(),
             runs: Vec::new(),
+            trace: Trace::default(),
         };
         Measured {
             server: server.clone(),
@@ -141,6 +169,9 @@ impl Measured {
         let reading = run.record.reading(run.round);
         let queue = &mut self.queues[run.place];
         queue.form = run.form;
+        if run.round == DRAWN {
+            queue.trace = run.record.trace();
+        }
         queue.runs.push(MeasuredRun {
             round: run.round,
             round_trip: run.record.latency(),
@@ -198,6 +229,7 @@ impl Measured {
             rounds: self.facts.rounds,
             load_s: self.times.load_s,
             counted_s: self.times.counted_s(),
+            times: self.times,
             left_out: self.left_out.clone(),
             notes: self.notes.clone(),
             queues: self.queues.clone(),
@@ -240,6 +272,14 @@ impl Answered {
         text.push('\n');
         text += &self.table();
         text.push('\n');
+        let width = width.min(crate::table::WIDTH);
+        text += &filled("", &self.about(), width);
+        self.all_notes().for_each(|it| text += &filled("", &it, width));
+        text
+    }
+
+    /// How to read the figures.
+    fn about(&self) -> String {
         let rounds = self.comparison.seeds.len();
         let mut about = format!(
             "{} with {:.0} s of load for each queue, of which the last {:.0} s count.",
@@ -250,33 +290,63 @@ impl Answered {
         if rounds > 1 {
             let _ = write!(about, " ± is the 95% interval of a mean over rounds.");
         }
-        about += " Round trips: the mean over rounds of what each says. Added: to the delay of one way, with \
-                  its grade. Call: the worse direction.";
-        let width = width.min(crate::table::WIDTH);
-        text += &filled("", &about, width);
-        self.notes.iter().for_each(|it| text += &filled("", it, width));
-        for LeftOut { label, reason } in &self.left_out {
-            text += &filled("", &format!("Left out {label}: {reason}."), width);
-        }
-        text
+        about += " Round trips: the mean over rounds of what each says. Added: to the delay of \
+                  one way, with its grade. Call: the worse direction.";
+        about
+    }
+
+    /// What to know of the server, and of what was left out.
+    fn all_notes(&self) -> impl Iterator<Item = String> {
+        let left_out = |LeftOut { label, reason }: &LeftOut| format!("Left out {label}: {reason}.");
+        self.notes.iter().cloned().chain(self.left_out.iter().map(left_out))
+    }
+
+    /// Writes the report into a folder.
+    pub(super) fn write(&self, folder: &Path, command: &str) -> io::Result<()> {
+        let (shown, rows) = self.figures();
+        let heading = |column: &usize| {
+            let group = GROUPS.iter().find(|(_, columns)| columns.contains(column));
+            let (name, unit) = COLUMNS[*column];
+            let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+            group.map_or_else(String::new, |(group, _)| format!("{group}: {name}{unit}"))
+        };
+        let pick =
+            |row: &[String; COLUMNS.len()]| shown.iter().map(|it| row[*it].clone()).collect();
+        let queues = self.queues.iter().map(|it| {
+            let form = if it.form.is_empty() { &it.queue } else { &it.form };
+            (format!("Queue {}", it.label), form.clone())
+        });
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let facts = [
+            ("Program".into(), concat!("tidegate ", env!("CARGO_PKG_VERSION")).into()),
+            ("Kernel".into(), format!("Linux {}", kernel.trim())),
+            ("Interface".into(), self.interface.clone()),
+            ("Server".into(), self.server.clone()),
+        ];
+        let rounds = Rounds {
+            comparison: &self.comparison,
+            verdict: &self.verdict,
+            said: &self.said,
+            headings: shown[1..].iter().map(heading).collect(),
+            rows: rows.iter().map(pick).collect(),
+            about: self.about(),
+            notes: self.all_notes().collect(),
+            round: DRAWN,
+            traces: self.queues.iter().map(|it| it.trace.clone()).collect(),
+            loaded_s: self.times.idle_s,
+            counted_s: self.times.window(),
+            facts: facts.into_iter().chain(queues).collect(),
+            command: command.into(),
+        };
+        rounds::write(folder, &rounds)
     }
 
     fn table(&self) -> String {
-        let mut rows = [
-            [
-                "", "idle", "median", "p95", "p99", "by load", "R", "MOS", "mean", "p95", "down",
-                "up",
-            ],
-            ["queue", "ms", "ms", "ms", "ms", "ms", "of 100", "", "ms", "ms", "Mbit/s", "Mbit/s"],
-        ]
-        .map(|row| row.map(str::to_owned))
-        .to_vec();
-        for (queue, result) in self.queues.iter().zip(&self.comparison.disciplines) {
-            rows.push(self.row(queue, result));
-        }
-        let is_empty = |column: usize| rows[2..].iter().all(|row| row[column] == "-");
-        let shown: Vec<usize> =
-            (0..rows[0].len()).filter(|it| *it == 0 || !is_empty(*it)).collect();
+        let (shown, figures) = self.figures();
+        // The name of the first column stands directly above the queues.
+        let mut rows = vec![COLUMNS.map(|it| it.0.to_owned()), COLUMNS.map(|it| it.1.to_owned())];
+        rows[1][0] = std::mem::take(&mut rows[0][0]);
+        rows.extend(figures);
         let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
         let mut widths: Vec<usize> =
             (0..rows[0].len()).map(|column| width_of(column).unwrap_or(0)).collect();
@@ -301,17 +371,26 @@ impl Answered {
         text
     }
 
-    fn row(&self, queue: &MeasuredQueue, result: &DisciplineResult) -> [String; 12] {
+    /// The columns in which anything was measured, and a row for each queue.
+    fn figures(&self) -> (Vec<usize>, Vec<[String; COLUMNS.len()]>) {
+        let queues = self.queues.iter().zip(&self.comparison.disciplines);
+        let rows: Vec<_> = queues.map(|(queue, result)| self.row(queue, result)).collect();
+        let is_empty = |column: usize| rows.iter().all(|row| row[column] == NOTHING);
+        let shown = (0..COLUMNS.len()).filter(|it| *it == 0 || !is_empty(*it)).collect();
+        (shown, rows)
+    }
+
+    fn row(&self, queue: &MeasuredQueue, result: &DisciplineResult) -> [String; COLUMNS.len()] {
         let trip = |of: fn(&Latency) -> Option<f64>| {
             let values = queue.runs.iter().filter_map(|it| of(&it.round_trip));
-            Estimate::mean(values).map_or("-".into(), |it| decimals(it.value * 1e3))
+            Estimate::mean(values).map_or(NOTHING.into(), |it| decimals(it.value * 1e3))
         };
         let graded = self.verdict.latency_of(&result.label);
         let call = graded.and_then(|it| it.call.as_ref());
         let source = |name: &str| result.traffic.iter().find(|it| it.name == name);
         let rate = |name| source(name).and_then(|it| it.long_goodput_bps.as_ref());
         let cell = |sample: Option<&Sample>, factor: f64, interval: bool| {
-            sample.map_or("-".into(), |it| with_interval(it.estimate(), factor, interval))
+            sample.map_or(NOTHING.into(), |it| with_interval(it.estimate(), factor, interval))
         };
         let rating = call.and_then(|it| source(&it.source)?.call_rating.as_ref());
         [
@@ -320,9 +399,9 @@ impl Answered {
             trip(|it| it.median_s),
             trip(|it| it.p95_s),
             trip(|it| it.p99_s),
-            graded.map_or("-".into(), grade),
+            graded.map_or(NOTHING.into(), grade),
             cell(rating, 1.0, true),
-            call.map_or("-".into(), |it| format!("{:.1}", e_model::mos(it.rating))),
+            call.map_or(NOTHING.into(), |it| format!("{:.1}", e_model::mos(it.rating))),
             cell(result.short.mean_s.as_ref(), 1e3, true),
             cell(result.short.p95_s.as_ref(), 1e3, false),
             cell(rate("download"), 1e-6, true),
@@ -335,7 +414,7 @@ impl Answered {
 fn grade(latency: &Graded) -> String {
     match (latency.grade, latency.added_s) {
         (Some(grade), Some(added)) => format!("{} {grade}", decimals(added * 1e3)),
-        _ => "-".into(),
+        _ => NOTHING.into(),
     }
 }
 

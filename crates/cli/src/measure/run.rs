@@ -29,6 +29,7 @@ use crate::interface::{fact, printed};
 use crate::interrupt::stop_flag;
 use crate::output::{self, json, print};
 use crate::progress::Progress;
+use crate::report;
 
 /// How long the idle link is measured before each load: what an earlier load has left in
 /// queues is gone by then, and the delay without load is known.
@@ -353,15 +354,27 @@ fn shown(arguments: &MeasureRunArguments, measured: &mut Measured) -> Result<(),
     if let Some(folder) = &arguments.out {
         let path = folder.join(SUMMARY);
         std::fs::write(&path, &document).map_err(|it| Failure::unwritable(&path, &it))?;
+        answered.write(folder, &typed()).map_err(|it| Failure::unwritable(folder, &it))?;
     }
     if arguments.json {
         return print(&document);
     }
     print(&answered.text(output::columns(crate::table::WIDTH)))?;
     match &arguments.out {
-        Some(folder) => print(&format!("\nResults: {}\n", folder.display())),
+        Some(folder) => print(&format!("\nReport: {}\n", folder.join(report::NAME).display())),
         None => Ok(()),
     }
+}
+
+/// The command as a shell takes it.
+fn typed() -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:,=@".contains(it);
+    let words = std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy();
+        let quote = if !word.is_empty() && word.chars().all(is_plain) { "" } else { "'" };
+        format!("{quote}{}{quote}", word.replace('\'', r"'\''"))
+    });
+    std::iter::once("tidegate".into()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

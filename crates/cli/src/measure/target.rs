@@ -1,8 +1,8 @@
 //! The other end of a measurement: our own server, or one of others that a user names.
 //!
 //! Ours measures everything. A server of HTTP has no uploads and no call, so its round trips
-//! are those of connections, and its short transfers parts of the file. One of iperf3 has
-//! long transfers both ways and nothing else; round trips are those of ICMP, of which half
+//! are those of connections, and its short transfers parts of the file. One of iperf3 or netperf
+//! has long transfers both ways and nothing else; round trips are those of ICMP, of which half
 //! stands for one way of a call, and there are no short transfers.
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,18 +10,20 @@ use std::sync::atomic::AtomicBool;
 
 use super::client::{self, Plan};
 use super::record::Record;
-use super::{http, iperf3};
+use super::{http, iperf3, netperf};
 use crate::arguments::MEASURE_PORT;
 use crate::failure::Failure;
 
-/// The port of a server of iperf3, if nothing else is said.
+/// The ports of servers of iperf3 and netperf, if nothing else is said.
 const IPERF3_PORT: u16 = 5201;
+const NETPERF_PORT: u16 = 12865;
 
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Ours(SocketAddr),
     Http(http::File),
     Iperf3(SocketAddr),
+    Netperf(SocketAddr),
 }
 
 impl Target {
@@ -34,8 +36,13 @@ impl Target {
             let host = rest.trim_end_matches('/');
             return address(text, host, IPERF3_PORT).map(Target::Iperf3);
         }
+        if let Some(rest) = text.strip_prefix("netperf://") {
+            let host = rest.trim_end_matches('/');
+            return address(text, host, NETPERF_PORT).map(Target::Netperf);
+        }
         if let Some((scheme, _)) = text.split_once("://") {
-            let expected = "expected HOST, HOST:PORT, http://HOST/FILE or iperf3://HOST";
+            let expected =
+                "expected HOST, HOST:PORT, http://HOST/FILE, iperf3://HOST or netperf://HOST";
             let why = if scheme == "https" { " (a load over TLS is not known here)" } else { "" };
             let found = format!("found '{}'{why}, {expected}", text.escape_debug());
             return Err(Failure::Input(found));
@@ -45,7 +52,7 @@ impl Target {
 
     pub(super) fn address(&self) -> SocketAddr {
         match self {
-            Target::Ours(address) | Target::Iperf3(address) => *address,
+            Target::Ours(address) | Target::Iperf3(address) | Target::Netperf(address) => *address,
             Target::Http(file) => file.address,
         }
     }
@@ -56,6 +63,7 @@ impl Target {
             Target::Ours(address) => client::run(*address, plan, stop),
             Target::Http(file) => http::run(file, plan, stop),
             Target::Iperf3(address) => iperf3::run(*address, plan, stop),
+            Target::Netperf(address) => netperf::run(*address, plan, stop),
         }
     }
 
@@ -68,9 +76,9 @@ impl Target {
                  measured. Round trips are those of connections, and half of one stands for one \
                  way of a call.",
             ),
-            Target::Iperf3(_) => Some(
-                "A server of iperf3 has no short transfers. Round trips are those of ICMP, and \
-                 half of one stands for one way of a call.",
+            Target::Iperf3(_) | Target::Netperf(_) => Some(
+                "A server of iperf3 or netperf has no short transfers. Round trips are those of \
+                 ICMP, and half of one stands for one way of a call.",
             ),
         }
     }
@@ -108,6 +116,7 @@ mod tests {
             ("[::1]:99", "[::1]:99"),
             ("iperf3://127.0.0.1", "127.0.0.1:5201"),
             ("iperf3://127.0.0.1:7/", "127.0.0.1:7"),
+            ("netperf://[::1]", "[::1]:12865"),
             ("http://127.0.0.1/1GB.bin", "127.0.0.1:80"),
             ("http://127.0.0.1:8080/x", "127.0.0.1:8080"),
         ] {

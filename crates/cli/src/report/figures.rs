@@ -63,6 +63,18 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     figures
 }
 
+/// The figures that rounds of a measurement have, without what they say of runs.
+pub(super) fn of_rounds(comparison: &Comparison) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    figures.extend(distributions::delay_percentiles(comparison));
+    figures.extend(distributions::delays(comparison));
+    if comparison.disciplines.iter().any(|it| it.all.started > 0) {
+        figures.push(distributions::short_transfers(comparison));
+    }
+    figures.extend(shares::throughput(comparison));
+    figures
+}
+
 /// Makes the ids of figures differ if their links or sources have nearly the same
 /// name.
 pub(super) fn distinct(figures: &mut [Figure]) {

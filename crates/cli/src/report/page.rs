@@ -58,7 +58,7 @@ pub(super) fn html(answered: &Answered, provenance: &Provenance, figures: &[Figu
         *word != INTERVAL || comparison.seeds.len() > 1
     });
     let definitions = definitions.map(|(word, meaning)| (word.to_string(), sizes(meaning)));
-    let (verdict, mentions) = verdict::verdict(said, verdict, live_forms, figures);
+    let (verdict, mentions) = verdict::verdict(said, verdict, "seed by seed", live_forms, figures);
     let ran = [network(provenance), runs(comparison)].map(|it| paragraph(it).class("ran"));
     let main = element("main")
         .child(verdict.children(ran))
@@ -534,7 +534,7 @@ pub(super) fn reproduction(
         .child(list(definitions))
 }
 
-fn list(entries: impl IntoIterator<Item = (String, String)>) -> Element {
+pub(super) fn list(entries: impl IntoIterator<Item = (String, String)>) -> Element {
     entries.into_iter().fold(element("dl"), |list, (name, value)| {
         list.child(element("dt").text(name)).child(element("dd").text(value))
     })

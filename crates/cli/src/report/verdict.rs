@@ -18,10 +18,12 @@ use crate::live_form::{self, LiveForm};
 /// Shown where nothing was measured.
 const NOTHING: &str = "–";
 
-/// The section, and where it first speaks of each figure.
+/// The section, and where it first speaks of each figure; `by` says what is compared with
+/// what, such as `seed by seed`.
 pub(super) fn verdict(
     words: &Words,
     verdict: &Verdict,
+    by: &str,
     forms: &[LiveForm],
     figures: &[Figure],
 ) -> (Element, Mentions) {
@@ -48,7 +50,7 @@ pub(super) fn verdict(
         asides.push(said(paragraph(&aside.text), &figures_of(&aside.about, figures)));
     }
     let matrix = (!verdict.contests.is_empty() && verdict.latency.len() > 1)
-        .then(|| matrix(verdict, figures).html());
+        .then(|| matrix(verdict, by, figures).html());
     let section = page::finding("verdict", "Verdict", element("span").text(&words.headline))
         .children(points)
         .children(asides)
@@ -58,7 +60,7 @@ pub(super) fn verdict(
 }
 
 /// Who wins what: a row for each discipline, a column for each need.
-fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
+fn matrix(verdict: &Verdict, by: &str, figures: &[Figure]) -> Table {
     let head = |contest: &Contest| {
         let text = match unit(contest).name {
             "" => heading(contest),
@@ -89,7 +91,7 @@ fn matrix(verdict: &Verdict, figures: &[Figure]) -> Table {
     let baseline = verdict.baseline.as_deref().unwrap_or(NOTHING);
     let over = match verdict.parts {
         0 if verdict.answer == Answer::TooFewRuns => "over several runs".into(),
-        0 => "seed by seed".into(),
+        0 => by.into(),
         parts => format!("over {parts} equal parts of the recording"),
     };
     Table {

@@ -51,6 +51,13 @@ fn queues_are_measured_in_turn_and_their_files_can_be_read() {
     for name in ["Ping (ms) UDP BE", "VoIP", "all 8 downloads", "all 8 uploads"] {
         assert!(names.contains(&Some(name)), "{name}: {names:?}");
     }
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    for part in
+        ["id=\"figure-round-trips\"", "id=\"figure-carried-up\"", "--queues now,short=fifo:30ms"]
+    {
+        assert!(report.contains(part), "{part}");
+    }
+    assert!(out.join("plots/round-trips.svg").exists());
     fs::remove_dir_all(out).unwrap();
     assert_eq!(bed.left(), before, "everything is as it was");
 }

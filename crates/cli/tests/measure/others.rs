@@ -1,4 +1,4 @@
-//! Servers of others: HTTP and iperf3.
+//! Servers of others: HTTP, iperf3 and netperf.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -82,17 +82,13 @@ fn a_file_at_a_server_of_http_loads_the_link_downwards() {
     }
 }
 
-#[test]
-fn a_server_of_iperf3_loads_the_link_both_ways() {
-    if Command::new("iperf3").arg("-v").stdout(Stdio::null()).status().is_err() {
-        return skip("measure with iperf3", &"iperf3 is not installed");
-    }
-    let provider = Provider { down_bps: 20_000_000, up_bps: 10_000_000, buffer_ms: 100 };
-    let Some(bed) = Bed::new("measure-iperf3", &provider) else { return };
-    let mut server = bed.program("server", "iperf3", &["-s", "-1"]);
+/// The figures of a measurement of two seconds' load against a server of others, which runs in
+/// `bed` as `program`.
+fn load_both_ways(bed: &Bed, program: &str, arguments: &[&str], scheme: &str) {
+    let mut server = bed.program("server", program, arguments);
     let mut server = server.stdout(Stdio::null()).spawn().unwrap();
     thread::sleep(Duration::from_millis(500));
-    let target = format!("iperf3://{SERVER}");
+    let target = format!("{scheme}://{SERVER}");
     let words = ["run", &target, "--rounds", "1", "--seconds", "4", "--flows", "2", "--json"];
     let output = bed.measure(&words).output().unwrap();
     let _ = server.kill();
@@ -104,4 +100,30 @@ fn a_server_of_iperf3_loads_the_link_both_ways() {
     assert!((10e6..20e6).contains(&down) && (4e6..13e6).contains(&up), "{down} {up}");
     let median = run["round_trip"]["median_s"].as_f64().unwrap();
     assert!((0.02..0.3).contains(&median), "{median}");
+}
+
+const PROVIDER: Provider = Provider { down_bps: 20_000_000, up_bps: 10_000_000, buffer_ms: 100 };
+
+#[test]
+fn a_server_of_iperf3_loads_the_link_both_ways() {
+    if Command::new("iperf3").arg("-v").stdout(Stdio::null()).status().is_err() {
+        return skip("measure with iperf3", &"iperf3 is not installed");
+    }
+    let Some(bed) = Bed::new("measure-iperf3", &PROVIDER) else { return };
+    load_both_ways(&bed, "iperf3", &["-s", "-1"], "iperf3");
+}
+
+#[test]
+fn a_server_of_netperf_loads_the_link_both_ways() {
+    if Command::new("netperf").arg("-V").stdout(Stdio::null()).status().is_err() {
+        return skip("measure with netperf", &"netperf is not installed (Debian's non-free)");
+    }
+    let Some(bed) = Bed::new("measure-netperf", &PROVIDER) else { return };
+    load_both_ways(&bed, "netserver", &["-D", "-4"], "netperf");
+    // Nobody listens there any more.
+    let target = format!("netperf://{SERVER}");
+    let output =
+        bed.measure(&["run", &target, "--rounds", "1", "--seconds", "3"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("netserver"), "{}", stderr(&output));
 }

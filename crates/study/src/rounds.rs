@@ -6,8 +6,8 @@
 //! a seed, a queue in that of a discipline, and [`Verdict::of_rounds`] decides by the same
 //! needs and intervals as it does there.
 //!
-//! Two things differ from a simulation. A delay comes from real clocks: its smallest value
-//! under any queue is taken for that of the empty link. And a short transfer that has not
+//! Two things differ from a simulation. A delay comes from real clocks: its smallest value,
+//! idle or under any queue, is taken for that of the empty link. And a short transfer that has not
 //! finished when a round ends has no response time; it counts with the time for which it
 //! was waited for, since leaving it out would favour the queue that starved it.
 //!
@@ -49,6 +49,10 @@ pub struct Stream {
     pub sent: u64,
     /// Time of each that arrived, over all its ways.
     pub delays_s: Vec<f64>,
+    /// The least such time on the idle link, if that is known: a queue that never empties
+    /// under load does not show it.
+    #[serde(default)]
+    pub idle_s: Option<f64>,
 }
 
 /// A short transfer.
@@ -115,7 +119,7 @@ pub struct Facts {
 /// // A queue in which packets wait for 300 ms, and one in which they wait for 20 ms.
 /// let reading = |round: u64, delay_s: f64| {
 ///     let delays_s = (1..=100).map(|it| 0.01 + delay_s + f64::from(it) * 1e-5).collect();
-///     let call = Stream { name: "call".into(), ways: 1, sent: 100, delays_s };
+///     let call = Stream { name: "call".into(), ways: 1, sent: 100, delays_s, idle_s: None };
 ///     Reading { round, streams: vec![call], ..Reading::default() }
 /// };
 /// let of = |delay_s| (1..=4).map(|round| reading(round, delay_s + 0.001 * round as f64)).collect();
@@ -238,9 +242,26 @@ fn datagrams(name: String, index: usize, readings: &[Reading]) -> TrafficResult 
             p99_s: quantile(0.99),
             max_s: sample(Centre::Median, readings, |it| times(it).largest()),
         },
-        delay_distribution: distribution(&pooled),
+        delay_distribution: from_idle(distribution(&pooled), index, readings),
         ..silent(name)
     }
+}
+
+/// A distribution of one-way delays, from the least of the idle link on.
+fn from_idle(
+    mut points: Vec<DistributionPoint>,
+    index: usize,
+    readings: &[Reading],
+) -> Vec<DistributionPoint> {
+    let idle = readings.iter().filter_map(|it| {
+        let stream = it.streams.get(index)?;
+        stream.idle_s.map(|idle_s| idle_s / f64::from(stream.ways.max(1)))
+    });
+    let least = idle.min_by(f64::total_cmp);
+    if let Some(at_s) = least.filter(|it| points.first().is_some_and(|first| *it < first.at_s)) {
+        points.insert(0, DistributionPoint { at_s, fraction: 0.0 });
+    }
+    points
 }
 
 fn transfers(name: &str, way: usize, readings: &[Reading]) -> TrafficResult {
@@ -291,11 +312,14 @@ mod tests {
     use super::{Facts, Reading, Transfer, class, comparison};
     use crate::verdict::{Answer, Effect, Need, Verdict};
 
+    const CALL: super::Stream =
+        super::Stream { name: String::new(), ways: 1, sent: 0, delays_s: Vec::new(), idle_s: None };
+
     /// A reading with these delays in ms and response times in s.
     fn reading(round: u64, delay_ms: f64, response_s: f64, rates_bps: f64) -> Reading {
         let delays_s = (0..200).map(|it| (delay_ms + 10.0 + f64::from(it % 7) * 0.1) / 1e3);
         let stream =
-            super::Stream { name: "call".into(), ways: 1, sent: 200, delays_s: delays_s.collect() };
+            super::Stream { name: "call".into(), sent: 200, delays_s: delays_s.collect(), ..CALL };
         let transfer = |complete| Transfer { bytes: 10_000, response_s, complete };
         Reading {
             round,
@@ -342,9 +366,9 @@ mod tests {
                 let arrived = 400 - lost as usize;
                 let stream = super::Stream {
                     name: "call".into(),
-                    ways: 1,
                     sent: 400,
                     delays_s: vec![delay_s; arrived],
+                    ..CALL
                 };
                 let transfer =
                     Transfer { bytes: 10_000, response_s: about(0.5, 0.2), complete: true };
@@ -399,9 +423,22 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_never_empties_is_told_by_the_idle_link() {
+        let mut reading = reading(1, 300.0, 1.0, 9e6);
+        let added = |reading: &Reading| {
+            let queues = [("now".into(), vec![reading.clone()])];
+            Verdict::of_rounds(&comparison(&facts(), &queues)).latency[0].added_s.unwrap()
+        };
+        assert!(added(&reading) < 0.001, "nothing tells that it is not the link");
+        reading.streams[0].idle_s = Some(0.01);
+        let found = added(&reading);
+        assert!((found - 0.3).abs() < 0.001, "{found}");
+    }
+
+    #[test]
     fn half_of_a_round_trip_is_one_way() {
         let stream =
-            super::Stream { name: "ping".into(), ways: 2, sent: 4, delays_s: vec![0.2; 3] };
+            super::Stream { name: "ping".into(), ways: 2, sent: 4, delays_s: vec![0.2; 3], ..CALL };
         assert_eq!(stream.loss(), Some(0.25));
         assert!((stream.times().mean().unwrap() - 0.1).abs() < 1e-9);
         let lost = super::Stream { delays_s: Vec::new(), ..stream };

@@ -143,6 +143,7 @@ impl Probes {
             ways: 2,
             sent: self.sent_within(window),
             delays_s: self.round_trips(window).map(|(_, it)| it).collect(),
+            idle_s: None,
         }
     }
 
@@ -168,6 +169,7 @@ impl Probes {
             ways: 1,
             sent,
             delays_s: delays,
+            idle_s: None,
         };
         let mut up: Vec<f64> = up.collect();
         let missing = usize::try_from(came).unwrap_or(0).saturating_sub(up.len());
@@ -199,10 +201,16 @@ impl Record {
     pub(super) fn reading(&self, round: u64) -> Reading {
         let window = self.times.window();
         let mut calls = self.calls.iter().map(|it| it.as_call(window, it.ahead_s.unwrap_or(0.0)));
-        let streams = match calls.next() {
+        let mut streams = match calls.next() {
             Some(first) => calls.fold(first, together).into(),
             None => vec![self.ping.as_ping(window)],
         };
+        let idle = self.ping.round_trips((0.0, self.times.idle_s)).map(|it| it.1);
+        let idle_s = idle.min_by(f64::total_cmp);
+        for stream in &mut streams {
+            // Both ways of the idle link are taken to be the same, as the clocks are.
+            stream.idle_s = idle_s.map(|it| it * f64::from(stream.ways) / 2.0);
+        }
         let short = self.short.iter().filter(|it| it.at_s >= window.0).map(|it| it.transfer);
         Reading {
             round,

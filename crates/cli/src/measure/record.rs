@@ -222,12 +222,12 @@ impl Record {
 
     /// The run over time, for a picture.
     pub(super) fn trace(&self) -> Trace {
-        let end_s = self.times.end_s();
-        let steps = (end_s / TRACE_STEP_S) as u32;
+        let (from_s, end_s) = (self.times.idle_s, self.times.end_s());
+        let steps = ((end_s - from_s) / TRACE_STEP_S) as u32;
         let rates = [Way::Down, Way::Up].map(|way| {
             let flows: Vec<&Flow> = self.flows.iter().filter(|it| it.way == way).collect();
             let rate = |step: u32| {
-                let begin_s = f64::from(step) * TRACE_STEP_S;
+                let begin_s = from_s + f64::from(step) * TRACE_STEP_S;
                 let (at_s, end_s) = (begin_s + TRACE_STEP_S / 2.0, begin_s + TRACE_STEP_S);
                 let bytes: f64 =
                     flows.iter().map(|it| it.arrived(end_s) - it.arrived(begin_s)).sum();

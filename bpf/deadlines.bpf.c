@@ -37,7 +37,7 @@ struct state {
 #define BEYOND_A_PROMISE 2
 
 struct packet {
-	struct sk_buff __kptr *skb;
+	struct sk_buff HELD *skb;
 	struct bpf_rb_node node;
 	/* A deadline, or a tag: bytes over weight in units of 2^-32, in two words. */
 	u64 major, minor;
@@ -418,14 +418,14 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		if (promise)
 			level |= BEYOND_A_PROMISE;
 	}
-	packet = new_object(struct packet);
+	packet = new_packet();
 	if (!packet)
 		goto no_memory;
 	if (level == REAL_TIME)
 		make_room(sch, to_free, limit_packets, limit_bytes, facts.size, now);
 	flow = join(&facts.flow, now);
 	if (!flow) {
-		drop_object(packet);
+		free_packet(packet);
 		goto no_memory;
 	}
 	state = &flow->state;

@@ -13,6 +13,12 @@
 #include "parameters.h"
 #include "frame.h"
 
+/* How a packet has the kernel's, and gives it back for another one. */
+#ifndef HELD
+#define HELD __kptr
+#define hold(place, skb) bpf_kptr_xchg(place, skb)
+#endif
+
 /* How long flows are remembered: KEEPS_FLOWS of a discipline (flows.h). */
 #define NOT_AT_ALL 0
 #define WHILE_QUEUED 1

@@ -15,6 +15,8 @@
  */
 #pragma once
 
+#include "spares.h"
+
 /* What a discipline prepares when a device gets it. */
 #ifndef BEFORE_THE_FIRST
 #define BEFORE_THE_FIRST()
@@ -113,7 +115,7 @@ static __always_inline void pack(struct packet *packet, struct sk_buff *skb,
 	packet->packets = facts->packets;
 	packet->arrived = now;
 	packet->number = ++joined;
-	skb = bpf_kptr_xchg(&packet->skb, skb);
+	skb = hold(&packet->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
 }
@@ -134,8 +136,8 @@ static __always_inline struct sk_buff *unpack(struct packet *packet, struct take
 	taken->number = packet->number;
 	taken->level = packet->level;
 	taken->rank = packet->rank;
-	skb = bpf_kptr_xchg(&packet->skb, NULL);
-	drop_object(packet);
+	skb = hold(&packet->skb, NULL);
+	free_packet(packet);
 	return skb;
 }
 
@@ -217,6 +219,7 @@ static __always_inline void reset(struct Qdisc *sch)
 		if (skb)
 			bpf_kfree_skb(skb);
 	}
+	free_spares();
 	AFTER_THE_LAST();
 	due = NEVER;
 	free_at = 0;

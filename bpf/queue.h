@@ -81,12 +81,12 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		if (limit_bytes < statistics.queued_bytes)
 			limit_bytes = statistics.queued_bytes;
 	}
-	packet = new_object(struct packet);
+	packet = new_packet();
 	if (!packet)
 		goto no_memory;
 	flow = join(&facts.flow, now);
 	if (!flow) {
-		drop_object(packet);
+		free_packet(packet);
 		goto no_memory;
 	}
 	arrival = (struct arrival){ now, facts.size, facts.packets, flow->queued > 1 };

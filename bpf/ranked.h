@@ -11,7 +11,7 @@
 
 
 struct packet {
-	struct sk_buff __kptr *skb;
+	struct sk_buff HELD *skb;
 	struct bpf_rb_node node;
 	u64 major, minor;
 	PACKET_FACTS

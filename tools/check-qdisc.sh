@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 
 programs=$(tools/built.sh --package tidegate-qdisc --test kernel)
 tools/in-guest.sh qdisc-programs "$programs" ''
-life=$(tools/built.sh --package tidegate-qdisc --test guest)
-tools/in-guest.sh qdisc-life "$life" life::
+guest=$(tools/built.sh --package tidegate-qdisc --test guest)
+tools/in-guest.sh qdisc-life "$guest" life::
+tools/in-guest.sh qdisc-hostile "$guest" hostile::
 command=$(tools/built.sh --package tidegate --test command_line)
 tools/in-guest.sh qdisc-command "$command" qdisc:: \
     "${CARGO_TARGET_DIR:-$PWD/target}/debug/tidegate" "$(command -v setpriv)"

@@ -109,7 +109,7 @@ mkdir -p "$root/lib/modules/$release"
 # What is built into the kernel has no file.
 for module in veth dummy sch_tbf sch_netem sch_pie sch_fq_pie sch_red sch_sfq sch_cake sch_codel \
     sch_fq_codel sch_fq sch_choke sch_hhf sch_drr sch_htb sch_ingress cls_flow cls_matchall \
-    act_mirred ifb tcp_bbr tcp_dctcp \
+    act_mirred ifb tun tcp_bbr tcp_dctcp \
     tcp_diag inet_diag nf_conntrack nf_defrag_ipv4 nf_defrag_ipv6 \
     nf_tables nft_queue nfnetlink_queue llc stp garp mrp 8021q; do
     find "$modules/kernel" -name "$module.ko*" -exec cp {} "$root/lib/modules/$release/" \;

@@ -33,9 +33,8 @@ struct length_of_map { u32 pkt_len; };
 #define ARGUMENT_trusted
 #define ARGUMENT_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
 
-#undef __kptr
-#define __kptr
-#define bpf_kptr_xchg(place, pointer) ((void *)0)
+#define HELD
+#define hold(place, skb) ((void *)0)
 #define bpf_kfree_skb(skb)
 #define bpf_qdisc_skb_drop(skb, to_free)
 #define bpf_qdisc_watchdog_schedule(sch, expire, slack) ((void)(expire))

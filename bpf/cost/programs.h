@@ -60,14 +60,14 @@ SEC("tc") int cost_memory(struct __sk_buff *skb)
 
 	if (!another_flow(skb))
 		return 0;
-	packet = new_object(struct packet);
+	packet = new_packet();
 	if (!packet)
 		return 0;
 	put(packet, &rank);
 	packet = take_first();
 	if (!packet)
 		return 0;
-	drop_object(packet);
+	free_packet(packet);
 	return 1;
 }
 

@@ -239,6 +239,8 @@ struct host_entry {
 	u8 bytes[];
 };
 static struct host_entry *host_entries;
+/* Values begin at a word. */
+static size_t host_aligned(size_t size) { return (size + 7) & ~(size_t)7; }
 static struct host_entry **host_find(void *map, const void *key, size_t key_size)
 {
 	struct host_entry **at = &host_entries;
@@ -251,7 +253,7 @@ static void *host_lookup(void *map, const void *key, size_t key_size)
 {
 	struct host_entry *entry = *host_find(map, key, key_size);
 
-	return entry ? entry->bytes + key_size : NULL;
+	return entry ? entry->bytes + host_aligned(key_size) : NULL;
 }
 static long host_insert(void *map, const void *key, size_t key_size, const void *value,
 			size_t value_size)
@@ -260,10 +262,10 @@ static long host_insert(void *map, const void *key, size_t key_size, const void 
 
 	if (*host_find(map, key, key_size))
 		return -1;
-	entry = host_new(sizeof(*entry) + key_size + value_size);
+	entry = host_new(sizeof(*entry) + host_aligned(key_size) + value_size);
 	*entry = (struct host_entry){ host_entries, map, key_size };
 	memcpy(entry->bytes, key, key_size);
-	memcpy(entry->bytes + key_size, value, value_size);
+	memcpy(entry->bytes + host_aligned(key_size), value, value_size);
 	host_entries = entry;
 	return 0;
 }
@@ -284,12 +286,29 @@ static long host_for_each(void *map, long (*call)(void *, void *, void *, void *
 	for (; entry; entry = next) {
 		next = entry->next;
 		if (entry->map == map)
-			call(map, entry->bytes, entry->bytes + entry->key_size, context);
+			call(map, entry->bytes, entry->bytes + host_aligned(entry->key_size), context);
 	}
 	return 0;
 }
+/* An array has all its entries from the beginning; here, from when one is looked for. */
+static void *host_element(void *map, const u32 *at, size_t count, size_t value_size)
+{
+	void *value = host_lookup(map, at, sizeof(*at));
+	u8 zeros[value_size];
+
+	if (value || *at >= count)
+		return value;
+	memset(zeros, 0, value_size);
+	host_insert(map, at, sizeof(*at), zeros, value_size);
+	return host_lookup(map, at, sizeof(*at));
+}
 /* A callback gets the map without its type, but every key has its own. */
-#define bpf_map_lookup_elem(map, of) host_lookup(map, of, sizeof(*(map)->key))
+#define host_number(member) (sizeof(*(member)) / sizeof(int))
+#define bpf_map_lookup_elem(map, of)                                                           \
+	(host_number((map)->type) == BPF_MAP_TYPE_ARRAY                                        \
+		 ? host_element(map, (const void *)(of), host_number((map)->max_entries),      \
+				sizeof(*(map)->value))                                         \
+		 : host_lookup(map, of, sizeof(*(map)->key)))
 #define bpf_map_update_elem(map, of, with, flags) \
 	host_insert(map, of, sizeof(*(map)->key), with, sizeof(*(map)->value))
 #define bpf_map_delete_elem(map, of) host_delete(map, of, sizeof(*(of)))

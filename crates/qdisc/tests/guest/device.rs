@@ -23,6 +23,21 @@ const PORTS: u32 = 50_000;
 /// How long anything may take that happens by itself.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Says that a test cannot run here.
+pub(crate) fn skip(test: &str, reason: &str) {
+    // Past the harness, which hides what a test that passes prints.
+    writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
+}
+
+/// A host on a kernel that has BPF qdiscs; `None`, and why, if this machine cannot have it.
+pub(crate) fn host(test: &str) -> Option<Host> {
+    if let Some(reason) = missing() {
+        skip(test, &reason);
+        return None;
+    }
+    Host::new().map_err(|missing| skip(test, &missing.0)).ok()
+}
+
 /// A host with two devices, `out` and `other`.
 pub(crate) struct Device {
     host: Host,
@@ -31,21 +46,7 @@ pub(crate) struct Device {
 impl Device {
     /// `None`, and why, if this machine cannot have it.
     pub(crate) fn new(test: &str) -> Option<Device> {
-        let skip = |reason: &str| {
-            // Past the harness, which hides what a test that passes prints.
-            writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
-        };
-        if let Some(reason) = missing() {
-            skip(&reason);
-            return None;
-        }
-        let host = match Host::new() {
-            Ok(host) => host,
-            Err(missing) => {
-                skip(&missing.0);
-                return None;
-            }
-        };
+        let host = host(test)?;
         for (name, network) in [("out", 9), ("other", 8)] {
             for line in [
                 format!("link add {name} type dummy"),

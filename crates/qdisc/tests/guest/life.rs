@@ -30,7 +30,7 @@ const LOADS: usize = 50;
 /// Packets of a flood, each of a flow of its own.
 const FLOOD: u32 = 100_000;
 /// Flows that are known at the same time (`MOST_FLOWS` in bpf/parameters.h).
-const MOST_FLOWS: u64 = 65_536;
+pub(crate) const MOST_FLOWS: u64 = 65_536;
 /// What the kernel's memory may differ by. The packets of all additions would be over 40 MB,
 /// the entries that they note 8 MB, and one more page for each addition 4 MB.
 const TOLERANCE_KB: u64 = 2_048;
@@ -107,13 +107,13 @@ impl Log {
 }
 
 /// What a test begins with, and compares at its end.
-struct Traces {
+pub(crate) struct Traces {
     before: Holdings,
     log: Log,
 }
 
 impl Traces {
-    fn begin() -> Traces {
+    pub(crate) fn begin() -> Traces {
         assert_eq!(Qdisc::all(), []);
         // What went before is taken apart by now.
         thread::sleep(Duration::from_secs(2));
@@ -121,7 +121,7 @@ impl Traces {
     }
 
     /// The kernel takes things apart after a while.
-    fn are_gone(mut self, of: &str) {
+    pub(crate) fn are_gone(mut self, of: &str) {
         assert_eq!(Qdisc::all(), []);
         let mut after = Holdings::now();
         let are_gone = comes(|| {
@@ -134,7 +134,7 @@ impl Traces {
     }
 }
 
-fn lost(statistics: &Statistics) -> u64 {
+pub(crate) fn lost(statistics: &Statistics) -> u64 {
     ["refused_packets", "pushed_out_packets", "excess_packets", "no_memory_packets"]
         .map(|name| statistics.word(name))
         .iter()
@@ -142,7 +142,7 @@ fn lost(statistics: &Statistics) -> u64 {
 }
 
 /// Every packet that came is somewhere.
-fn assert_nothing_vanished(statistics: &Statistics, of: &str) {
+pub(crate) fn assert_nothing_vanished(statistics: &Statistics, of: &str) {
     let word = |name| statistics.word(name);
     let known =
         word("sent_packets") + lost(statistics) + word("queued_packets") + word("cleared_packets");

@@ -1,5 +1,5 @@
 //! The programs on a device that leads nowhere: what is left when they have gone ([`life`]),
-//! and what they cost ([`cost`]).
+//! and what they cost ([`cost`]); and on a line that hostile senders share ([`hostile`]).
 //!
 //! This takes root's rights, `ip`, `tc`, and a kernel that has BPF qdiscs; elsewhere, a test
 //! prints `SKIP` and the reason. `tools/check-qdisc.sh` runs the tests in a guest,
@@ -9,4 +9,9 @@
 
 mod cost;
 mod device;
+#[expect(dead_code, reason = "frames of all kinds are for other tests")]
+#[path = "../frames/mod.rs"]
+mod frames;
+mod hostile;
 mod life;
+mod line;

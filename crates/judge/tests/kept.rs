@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tidegate_judge::cell::{Cell, cells, papers_cells};
+use tidegate_judge::cell::{Cell, cells, loaded_cells, papers_cells};
 use tidegate_judge::figures::Row;
 use tidegate_judge::kept::Kept;
 use tidegate_judge::promises::MOST_LATE;

@@ -97,7 +97,7 @@ pub const LOADED_WAIT: Allowance = Allowance { part: DELAY_TOLERANCE, least: 0.6
 /// Their 95th percentile: as of transfers, but for the reason above at least one packet's
 /// time, since order statistics move by whole packets.
 pub const LOADED_WAIT_P95: Allowance = Allowance { part: 0.25, least: 1.2 };
-/// Probes that were lost, in percent of those sent. A log has 600 of them.
+/// Probes that were lost, in percent of those sent. A log has 300 of them, so 1% is three.
 pub const LOADED_LOST: Allowance = Allowance { part: 0.0, least: 1.0 };
 
 /// An access link and the path behind it.

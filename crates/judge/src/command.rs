@@ -7,6 +7,7 @@ mod pages;
 mod results;
 mod speed;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -150,10 +151,10 @@ enum Task {
 /// What is measured, and where the figures go.
 #[derive(Args)]
 struct Which {
-    /// Only cells whose names begin with this; long flows are called `long-<controller>`,
-    /// queues under several of them `loaded-<queue>`.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    cells: String,
+    /// Only cells whose names begin with one of these, or the one cell of this name; long
+    /// flows are called `long-<controller>`, queues under several of them `loaded-<queue>`.
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    cells: Vec<String>,
     /// The number of logs for each cell.
     #[arg(long, value_name = "NUMBER", default_value_t = 4)]
     logs: u64,
@@ -179,12 +180,21 @@ enum Part {
 }
 
 impl Part {
-    /// Everything whose name begins with `start`.
-    fn all(start: &str) -> Vec<Part> {
+    /// Everything whose name is one of these or, where none is, begins with it; without any,
+    /// everything.
+    fn all(wanted: &[String]) -> Vec<Part> {
         let flows = cell::controllers().map(|name| Part::Flow(cell::long_flow(name)));
         let transfers = cell::cells().into_iter().map(Part::Transfers);
         let loaded = cell::loaded_cells().into_iter().map(Part::Loaded);
-        flows.chain(transfers).chain(loaded).filter(|part| part.name().starts_with(start)).collect()
+        let all: Vec<Part> = flows.chain(transfers).chain(loaded).collect();
+        let names: BTreeSet<String> = all.iter().map(Part::name).collect();
+        let fits = |name: &str| {
+            let is_it = |text: &String| {
+                name == text || !names.contains(text) && name.starts_with(text.as_str())
+            };
+            wanted.is_empty() || wanted.iter().any(is_it)
+        };
+        all.into_iter().filter(|part| fits(&part.name())).collect()
     }
 
     fn cell(&self) -> &Cell {

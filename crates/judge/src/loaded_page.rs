@@ -41,7 +41,7 @@ fn outcome(cell: &Cell, kernel: &[Row]) -> Result<Vec<Figure>, String> {
 /// What is asked, in a sentence.
 fn about() -> String {
     format!(
-        "{FLOWS} endless flows with CUBIC fill 10 Mbit/s and 40 ms, begun one after the other within 8 s, at \
+        "{FLOWS} endless flows with CUBIC fill 10 Mbit/s and 40 ms, begun one after the other within 4 s, at \
          other times in each log, while a small datagram leaves ten times a second. From {FROM_S} to {TO_S} s \
          it counts how long the datagrams wait in the queue (a ping under load, less the path), \
          how many are lost, what the flows carry, and Jain's index over the four."

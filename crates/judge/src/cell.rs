@@ -133,7 +133,8 @@ impl fmt::Display for Link {
 pub enum Shaper {
     /// Linux's `tbf`, with room for two packets at once.
     Bucket,
-    /// The queue itself, as CAKE does.
+    /// The queue itself, as CAKE does, which takes its quantum from the rate: in the
+    /// simulator, too, it has to be told.
     Itself,
     /// The same, where the queue is a program of ours.
     Program,
@@ -151,7 +152,7 @@ pub struct Queue {
     pub name: &'static str,
     /// As `tc` says it, if it is Linux's; `RATE` and `LIMIT` stand for the link's.
     pub kernel: &'static str,
-    /// As `--disciplines` says it.
+    /// As `--disciplines` says it; `RATE` stands for the link's.
     pub ours: &'static str,
     /// The room that the kernel's has by default, as scenarios say it; `None` is the
     /// link's buffer.
@@ -235,7 +236,7 @@ const QUEUES: [Queue; 9] = [
     Queue {
         name: "cake",
         kernel: "cake bandwidth RATE raw",
-        ours: "cake",
+        ours: "cake:bandwidth=RATE",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
         shaper: Shaper::Itself,
@@ -243,7 +244,7 @@ const QUEUES: [Queue; 9] = [
     Queue {
         name: "cake-flows",
         kernel: "cake bandwidth RATE raw besteffort flows",
-        ours: "cake",
+        ours: "cake:bandwidth=RATE:tins=besteffort:isolation=flows",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
         shaper: Shaper::Itself,
@@ -444,6 +445,14 @@ mod tests {
         assert!(names.contains("bpf-efd-10M40-110-cubic"));
         assert!(names.contains("link-fifo-10M40-80-reno"));
         assert!(names.contains("tbf-fifo-10M40-80-reno"));
+    }
+
+    #[test]
+    fn a_queue_that_shapes_is_told_the_rate_in_both_worlds() {
+        for Queue { name, kernel, ours, shaper, .. } in QUEUES {
+            let is_told = [kernel, ours].map(|words| words.contains("RATE"));
+            assert!(shaper != Shaper::Itself || is_told == [true; 2], "{name}");
+        }
     }
 
     #[test]

@@ -54,7 +54,8 @@ fn scenario(
     let controller = cell.ours().ok_or(Absent::Controller(cell.controller))?;
     let queue = cell.queue.ours;
     let absent = |reason: String| Absent::Queue { queue, reason };
-    let choice: DisciplineChoice = queue.parse().map_err(|error| absent(format!("{error}")))?;
+    let words = queue.replace("RATE", &format!("{} bit/s", cell.link.rate.0));
+    let choice: DisciplineChoice = words.parse().map_err(|error| absent(format!("{error}")))?;
     let fifo = format!("{} B", cell.link.buffer_bytes);
     let buffer = cell.queue.buffer.unwrap_or(&fifo);
     let delay_us = cell.link.delay.0 / 1000;

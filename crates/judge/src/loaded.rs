@@ -21,7 +21,7 @@ use crate::workload::Transfer;
 pub const FLOWS: usize = 4;
 /// A flow begins within so many seconds after those in which the one before it did. Apart,
 /// so that slow starts do not coincide in one world and miss each other in the other.
-const APART_S: f64 = 1.0;
+pub const APART_S: f64 = 1.0;
 /// What is before this counts for nothing: the last flow has begun, and left slow start.
 pub const FROM_S: f64 = 12.0;
 /// Nor does what is after this.

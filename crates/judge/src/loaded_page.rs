@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::causes::cause;
 use crate::cell::{Cell, loaded_cells};
 use crate::kept::Kept;
-use crate::loaded::{self, FLOWS, FROM_S, Measure, Row, TO_S};
+use crate::loaded::{self, APART_S, FLOWS, FROM_S, Measure, Row, TO_S};
 use crate::loaded_verdict::{self, Figure};
 use crate::verdict::Verdict;
 
@@ -41,10 +41,11 @@ fn outcome(cell: &Cell, kernel: &[Row]) -> Result<Vec<Figure>, String> {
 /// What is asked, in a sentence.
 fn about() -> String {
     format!(
-        "{FLOWS} endless flows with CUBIC fill 10 Mbit/s and 40 ms, begun one after the other within 4 s, at \
-         other times in each log, while a small datagram leaves ten times a second. From {FROM_S} to {TO_S} s \
-         it counts how long the datagrams wait in the queue (a ping under load, less the path), \
-         how many are lost, what the flows carry, and Jain's index over the four."
+        "On 10 Mbit/s and 40 ms, {FLOWS} endless flows with CUBIC begin one after the other within {} s, at \
+         other times in each log, and a small datagram leaves ten times a second. From {FROM_S} to {TO_S} s it \
+         counts how long these datagrams wait in the queue (a ping under load, less the path), how many are \
+         lost, what the flows carry together, and Jain's index over them.",
+        FLOWS as f64 * APART_S
     )
 }
 

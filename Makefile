@@ -17,7 +17,7 @@ help:
 	@echo 'make bench   list the benchmarks'
 	@echo 'make packages  compile every crate from its package alone, as crates.io would'
 	@echo 'make pages   repeat the measurements of the papers, the survey, multiplexed pages and the gateways (half an hour on two cores)'
-	@echo 'make kernel-guest   measure Linux in a QEMU guest again (an hour of one core)'
+	@echo 'make kernel-guest   measure Linux in a QEMU guest again (two hours of one core)'
 	@echo 'make kernel-native  measure the kernel of this machine again (an hour and a half, as root)'
 	@echo 'make kernel-page    compare the simulator with what was measured of Linux (a minute)'
 	@echo 'make link-cells   measure the papers on the live link of this machine again (twenty minutes, as root)'

@@ -36,7 +36,11 @@ const CHUNK_BYTES: usize = 65_536;
 /// From the sender's start to the log's: the sink and the first timer are then warm.
 const LEAD_US: i64 = 500_000;
 /// Between two probes, and between two looks at the connections' state.
-const PROBE_EVERY_US: i64 = 100_000;
+pub(crate) const PROBE_EVERY_US: i64 = 100_000;
+/// Between two notes of how far an endless transfer has come.
+const NOTE_EVERY_US: i64 = 100_000;
+/// No transfer of a log that ends is so large.
+const ENDLESS_BYTES: u64 = 1_000_000_000;
 /// A probe's payload: its number and its departure, padded to the size of a small
 /// datagram.
 const PROBE_BYTES: usize = 64;
@@ -58,6 +62,8 @@ pub enum Event {
     Begun(usize, i64),
     /// The last byte of transfer number `.0` was read at `.1`.
     Done(usize, i64),
+    /// Of transfer number `.0`, `.2` bytes had been read at `.1`: of endless ones only.
+    Read(usize, i64, u64),
     /// A probe that left at `.0` took `.1` microseconds.
     Probe(i64, i64),
     /// What `ss -tin` says of a connection, at `.0`.
@@ -85,6 +91,7 @@ impl fmt::Display for Event {
             Event::Start(at) => write!(f, "start {at}"),
             Event::Begun(number, at) => write!(f, "begun {number} {at}"),
             Event::Done(number, at) => write!(f, "done {number} {at}"),
+            Event::Read(number, at, bytes) => write!(f, "read {number} {at} {bytes}"),
             Event::Probe(sent, took) => write!(f, "probe {sent} {took}"),
             Event::State(at, state) => write!(
                 f,
@@ -111,6 +118,9 @@ impl FromStr for Event {
             ["start", at] => Event::Start(whole(at)?),
             ["begun", which, at] => Event::Begun(number(which)?, whole(at)?),
             ["done", which, at] => Event::Done(number(which)?, whole(at)?),
+            ["read", which, at, bytes] => {
+                Event::Read(number(which)?, whole(at)?, bytes.parse().map_err(|_| ())?)
+            }
             ["probe", sent, took] => Event::Probe(whole(sent)?, whole(took)?),
             ["state", at, window, round_trip, pacing, acked, resent] => Event::State(
                 whole(at)?,
@@ -169,10 +179,31 @@ struct Incoming {
     stream: TcpStream,
     head: Vec<u8>,
     number: usize,
+    size: u64,
     left: u64,
+    /// When it was last written how far it had come.
+    noted_us: i64,
 }
 
 impl Incoming {
+    fn new(stream: TcpStream) -> Incoming {
+        let head = Vec::with_capacity(HEAD_BYTES);
+        Incoming { stream, head, number: 0, size: 0, left: 0, noted_us: 0 }
+    }
+
+    /// How far an endless transfer has come, at most ten times a second. Others are not
+    /// worth the lines: when they end says it all.
+    fn progress(&mut self) -> Option<Event> {
+        if self.size < ENDLESS_BYTES {
+            return None;
+        }
+        let now = now_us();
+        (now - self.noted_us >= NOTE_EVERY_US).then(|| {
+            self.noted_us = now;
+            Event::Read(self.number, now, self.size - self.left)
+        })
+    }
+
     /// Reads what is there. The time of the last byte comes out once; `Err` when the
     /// connection is over.
     fn read(&mut self, chunk: &mut [u8]) -> Result<Option<i64>, ()> {
@@ -188,8 +219,8 @@ impl Incoming {
                         let (number, size) = self.head.split_at(4);
                         let number = number.try_into().expect("four bytes");
                         self.number = u32::from_be_bytes(number) as usize;
-                        let size = u64::from_be_bytes(size.try_into().expect("eight bytes"));
-                        self.left = size - HEAD_BYTES as u64;
+                        self.size = u64::from_be_bytes(size.try_into().expect("eight bytes"));
+                        self.left = self.size.saturating_sub(HEAD_BYTES as u64);
                     }
                 }
                 Ok(count) => {
@@ -230,8 +261,7 @@ pub fn sink(address: SocketAddrV4, out: impl Write) -> io::Result<()> {
                     while let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
                         epoll.add(&stream, EpollEvent::new(EpollFlags::EPOLLIN, accepted))?;
-                        let head = Vec::with_capacity(HEAD_BYTES);
-                        open.insert(accepted, Incoming { stream, head, number: 0, left: 0 });
+                        open.insert(accepted, Incoming::new(stream));
                         accepted += 1;
                     }
                 }
@@ -250,7 +280,11 @@ pub fn sink(address: SocketAddrV4, out: impl Write) -> io::Result<()> {
                 }
                 key => {
                     let Some(connection) = open.get_mut(&key) else { continue };
-                    match connection.read(&mut chunk) {
+                    let came = connection.read(&mut chunk);
+                    if let Some(event) = connection.progress() {
+                        writeln!(out, "{event}")?;
+                    }
+                    match came {
                         Ok(Some(at)) => writeln!(out, "{}", Event::Done(connection.number, at))?,
                         Ok(None) => {}
                         Err(()) => {
@@ -452,6 +486,7 @@ mod tests {
             Event::Start(17),
             Event::Begun(3, 500),
             Event::Done(3, 90_500),
+            Event::Read(3, 90_500, 2_000_000_000),
             Event::Probe(-4, 20_031),
             Event::State(100_074, state),
         ] {

@@ -65,6 +65,41 @@ pub const GOODPUT_TOLERANCE: f64 = 0.03;
 /// The same for the delay in the queue.
 pub const DELAY_TOLERANCE: f64 = 0.1;
 
+/// How far a figure of a loaded queue may be from the kernel's: a part of it, or this much
+/// where that is more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowance {
+    /// Of the kernel's figure.
+    pub part: f64,
+    /// In the figure's own unit.
+    pub least: f64,
+}
+
+impl Allowance {
+    /// The allowance beside this figure of the kernel.
+    #[must_use]
+    pub fn of(self, kernel: f64) -> f64 {
+        (self.part * kernel).max(self.least)
+    }
+}
+
+/// What all long flows of a loaded queue carry together, in Mbit/s.
+pub const LOADED_GOODPUT: Allowance = Allowance { part: GOODPUT_TOLERANCE, least: 0.0 };
+/// Jain's index of what each of them carries. Nobody notices which of two downloads is 1/20
+/// further from equal, and flows that a FIFO desynchronises differ by more from log to log.
+pub const LOADED_FAIRNESS: Allowance = Allowance { part: 0.0, least: 0.05 };
+/// The mean and the median of how long probes wait, in ms. No queue takes back a packet that
+/// the link has begun: at 10 Mbit/s that is 1.2 ms, and whether a probe comes in front of it
+/// or behind it is a matter of microseconds, of which the kernel spends some tens on the way.
+/// So a part of a wait of that length says nothing, and half a packet's time is allowed: a
+/// queue that makes the average probe wait for one more packet than Linux's is found out.
+pub const LOADED_WAIT: Allowance = Allowance { part: DELAY_TOLERANCE, least: 0.6 };
+/// Their 95th percentile: as of transfers, but for the reason above at least one packet's
+/// time, since order statistics move by whole packets.
+pub const LOADED_WAIT_P95: Allowance = Allowance { part: 0.25, least: 1.2 };
+/// Probes that were lost, in percent of those sent. A log has 300 of them, so 1% is three.
+pub const LOADED_LOST: Allowance = Allowance { part: 0.0, least: 1.0 };
+
 /// An access link and the path behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -98,7 +133,8 @@ impl fmt::Display for Link {
 pub enum Shaper {
     /// Linux's `tbf`, with room for two packets at once.
     Bucket,
-    /// The queue itself, as CAKE does.
+    /// The queue itself, as CAKE does, which takes its quantum from the rate: in the
+    /// simulator, too, it has to be told.
     Itself,
     /// The same, where the queue is a program of ours.
     Program,
@@ -116,7 +152,7 @@ pub struct Queue {
     pub name: &'static str,
     /// As `tc` says it, if it is Linux's; `RATE` and `LIMIT` stand for the link's.
     pub kernel: &'static str,
-    /// As `--disciplines` says it.
+    /// As `--disciplines` says it; `RATE` stands for the link's.
     pub ours: &'static str,
     /// The room that the kernel's has by default, as scenarios say it; `None` is the
     /// link's buffer.
@@ -200,7 +236,7 @@ const QUEUES: [Queue; 9] = [
     Queue {
         name: "cake",
         kernel: "cake bandwidth RATE raw",
-        ours: "cake",
+        ours: "cake:bandwidth=RATE",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
         shaper: Shaper::Itself,
@@ -208,7 +244,7 @@ const QUEUES: [Queue; 9] = [
     Queue {
         name: "cake-flows",
         kernel: "cake bandwidth RATE raw besteffort flows",
-        ours: "cake",
+        ours: "cake:bandwidth=RATE:tins=besteffort:isolation=flows",
         buffer: Some("4 MB"),
         module: Some("sch_cake"),
         shaper: Shaper::Itself,
@@ -376,6 +412,22 @@ pub fn long_flow(controller: &'static str) -> Cell {
     }
 }
 
+/// The cells of queues under long flows, in the order of the page: each queue of Linux, and
+/// each of ours that the kernel has as a program.
+#[must_use]
+pub fn loaded_cells() -> Vec<Cell> {
+    let of_linux = [FIFO].into_iter().chain(QUEUES).map(|queue| (Question::Queues, queue));
+    let ours = programs().map(|queue| (Question::Programs, queue));
+    let cell = |(question, queue)| Cell {
+        question,
+        link: USUAL_LINK,
+        queue,
+        load_percent: 100,
+        controller: "cubic",
+    };
+    of_linux.chain(ours).map(cell).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -393,6 +445,14 @@ mod tests {
         assert!(names.contains("bpf-efd-10M40-110-cubic"));
         assert!(names.contains("link-fifo-10M40-80-reno"));
         assert!(names.contains("tbf-fifo-10M40-80-reno"));
+    }
+
+    #[test]
+    fn a_queue_that_shapes_is_told_the_rate_in_both_worlds() {
+        for Queue { name, kernel, ours, shaper, .. } in QUEUES {
+            let is_told = [kernel, ours].map(|words| words.contains("RATE"));
+            assert!(shaper != Shaper::Itself || is_told == [true; 2], "{name}");
+        }
     }
 
     #[test]

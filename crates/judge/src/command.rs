@@ -7,6 +7,7 @@ mod pages;
 mod results;
 mod speed;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use tidegate_judge::flow::{self, Flow};
 use tidegate_judge::guest::{Guest, GuestError, Job};
 use tidegate_judge::host::BedError;
 use tidegate_judge::kept::{self, Kept, Manifest};
+use tidegate_judge::loaded;
 use tidegate_judge::native;
 use tidegate_judge::page;
 use tidegate_judge::workload::{self, Transfer};
@@ -149,9 +151,10 @@ enum Task {
 /// What is measured, and where the figures go.
 #[derive(Args)]
 struct Which {
-    /// Only cells whose names begin with this; long flows are called `long-<controller>`.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    cells: String,
+    /// Only cells whose names begin with one of these, or the one cell of this name; long
+    /// flows are called `long-<controller>`, queues under several of them `loaded-<queue>`.
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    cells: Vec<String>,
     /// The number of logs for each cell.
     #[arg(long, value_name = "NUMBER", default_value_t = 4)]
     logs: u64,
@@ -172,18 +175,30 @@ enum Part {
     Transfers(Cell),
     /// One long flow.
     Flow(Cell),
+    /// Several, and probes.
+    Loaded(Cell),
 }
 
 impl Part {
-    /// Everything whose name begins with `start`.
-    fn all(start: &str) -> Vec<Part> {
+    /// Everything whose name is one of these or, where none is, begins with it; without any,
+    /// everything.
+    fn all(wanted: &[String]) -> Vec<Part> {
         let flows = cell::controllers().map(|name| Part::Flow(cell::long_flow(name)));
         let transfers = cell::cells().into_iter().map(Part::Transfers);
-        flows.chain(transfers).filter(|part| part.name().starts_with(start)).collect()
+        let loaded = cell::loaded_cells().into_iter().map(Part::Loaded);
+        let all: Vec<Part> = flows.chain(transfers).chain(loaded).collect();
+        let names: BTreeSet<String> = all.iter().map(Part::name).collect();
+        let fits = |name: &str| {
+            let is_it = |text: &String| {
+                name == text || !names.contains(text) && name.starts_with(text.as_str())
+            };
+            wanted.is_empty() || wanted.iter().any(is_it)
+        };
+        all.into_iter().filter(|part| fits(&part.name())).collect()
     }
 
     fn cell(&self) -> &Cell {
-        let (Part::Transfers(cell) | Part::Flow(cell)) = self;
+        let (Part::Transfers(cell) | Part::Flow(cell) | Part::Loaded(cell)) = self;
         cell
     }
 
@@ -191,6 +206,7 @@ impl Part {
         match self {
             Part::Transfers(cell) => cell.to_string(),
             Part::Flow(cell) => format!("long-{}", cell.controller),
+            Part::Loaded(cell) => loaded::name(cell),
         }
     }
 }
@@ -294,6 +310,21 @@ fn guest(which: &Which, cache: &Path) -> Result<(), GuestError> {
                 let events = guest.measure(&job)?;
                 kept.put_flow(cell.controller, Flow::of_events(&events[0], cell.link));
             }
+            Part::Loaded(cell) => {
+                let logs: Vec<_> = (1..=which.logs).map(loaded::log).collect();
+                let seconds = Some(loaded::SECONDS);
+                let job = Job { cell, logs: &logs, seconds, sender_queue: None, watches: false };
+                let events = guest.measure(&job)?;
+                let row = |(number, events): (u64, &Vec<_>)| {
+                    loaded::Seen::of_events(events, cell).row(cell, number)
+                };
+                let rows: Vec<loaded::Row> = (1..).zip(&events).map(row).collect();
+                if which.json {
+                    let json = serde_json::to_string(&rows).map_err(io::Error::from)?;
+                    println!("{json}");
+                }
+                kept.put_loaded(&part.name(), rows);
+            }
         }
         kept.save()?;
         report(number, parts.len(), part, begun);
@@ -336,6 +367,8 @@ fn native_part(which: &Which, kept: &mut Kept, part: &Part) -> Result<(), BedErr
             let measured = native::measure(cell, &[flow::ENDLESS], Some(flow::SECONDS), true)?;
             kept.put_flow(cell.controller, Flow::of_events(&measured.events, cell.link));
         }
+        // They ask about queues, which this machine does not have.
+        Part::Loaded(_) => {}
     }
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! `transfers.csv` has a row for each cell, log and size class; `flows.csv` what was
 //! seen of one long flow for each controller, ten times a second, and `waits.csv` how
 //! long its probes waited; `manifest.json` the kernel, the command and the day. Beds that
-//! have no long flows have no files of them; `health.csv` says how well a bed worked that
+//! have no long flows have no files of them, nor of queues under several (`loaded.csv`);
+//! `health.csv` says how well a bed worked that
 //! knows it, and `promises.csv` what came of calls with a promise.
 
 use std::fs::{self, File};
@@ -16,6 +17,7 @@ use tidegate_link::{Failures, QueueStatus, Status};
 
 use crate::figures::{self, Row};
 use crate::flow::{Flow, Moment};
+use crate::loaded;
 use crate::promises::Outcome;
 
 /// Where the kept figures are, from the root of the repository.
@@ -128,6 +130,8 @@ pub struct Kept {
     pub rows: Vec<Row>,
     /// The long flows, by the name of the controller.
     pub flows: Vec<(String, Flow)>,
+    /// Queues under several long flows.
+    pub loaded: Vec<loaded::Row>,
     /// How well the bed worked.
     pub health: Vec<Health>,
     /// What came of promises.
@@ -148,6 +152,7 @@ impl Kept {
         let rows = figures::read(File::open(folder.join("transfers.csv"))?)?;
         let steps: Vec<Step> = read_if_there(&folder.join("flows.csv"))?;
         let waits: Vec<Wait> = read_if_there(&folder.join("waits.csv"))?;
+        let loaded = read_if_there(&folder.join("loaded.csv"))?;
         let health = read_if_there(&folder.join("health.csv"))?;
         let promises = read_if_there(&folder.join("promises.csv"))?;
         let flow = |wait: Wait| {
@@ -164,7 +169,7 @@ impl Kept {
             (wait.controller, flow)
         };
         let flows = waits.into_iter().map(flow).collect();
-        Ok(Some(Kept { folder, manifest, rows, flows, health, promises }))
+        Ok(Some(Kept { folder, manifest, rows, flows, loaded, health, promises }))
     }
 
     /// The same, or nothing yet if there is none; from now on it says that its figures
@@ -182,6 +187,7 @@ impl Kept {
                 manifest,
                 rows: Vec::new(),
                 flows: Vec::new(),
+                loaded: Vec::new(),
                 health: Vec::new(),
                 promises: Vec::new(),
             },
@@ -209,6 +215,12 @@ impl Kept {
         let new: Vec<_> = outcomes.iter().map(key).collect();
         self.promises.retain(|outcome| !new.contains(&key(outcome)));
         self.promises.extend(outcomes);
+    }
+
+    /// Replaces what a loaded queue did.
+    pub fn put_loaded(&mut self, cell: &str, rows: Vec<loaded::Row>) {
+        self.loaded.retain(|row| row.cell != cell);
+        self.loaded.extend(rows);
     }
 
     /// Replaces the long flow of a controller.
@@ -246,6 +258,10 @@ impl Kept {
         if !waits.is_empty() {
             figures::write(&steps, create("flows.csv")?)?;
             figures::write(&waits, create("waits.csv")?)?;
+        }
+        if !self.loaded.is_empty() {
+            self.loaded.sort_by(|a, b| (&a.cell, a.log).cmp(&(&b.cell, b.log)));
+            figures::write(&self.loaded, create("loaded.csv")?)?;
         }
         if !self.health.is_empty() {
             self.health.sort_by(|a, b| (&a.cell, a.log).cmp(&(&b.cell, b.log)));

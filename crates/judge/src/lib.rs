@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod bed;
 pub mod carry;
+mod causes;
 pub mod cell;
 pub mod figures;
 pub mod flow;
@@ -15,6 +16,9 @@ pub mod kept;
 pub mod link;
 pub mod link_page;
 pub mod live;
+pub mod loaded;
+mod loaded_page;
+pub mod loaded_verdict;
 pub mod native;
 pub mod page;
 mod path;

@@ -10,10 +10,11 @@ use std::path::Path;
 
 use tidegate_study::Estimate;
 
+use crate::causes::cause;
 use crate::cell::{Cell, PAPERS_BUFFER, Question, Shaper, papers_cells};
 use crate::figures::{CLASSES, Row};
 use crate::kept::{Kept, Manifest};
-use crate::page::{cause, line, tolerances};
+use crate::page::{line, tolerances};
 use crate::pooled;
 use crate::promises::{self, DISCIPLINES, MOST_LATE, Outcome, STREAMS};
 use crate::verdict::{self, Judged, Measure, Verdict};

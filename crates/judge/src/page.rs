@@ -6,32 +6,18 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::causes::cause;
 use crate::cell::{
     self, Cell, DELAY_TOLERANCE, GOODPUT_TOLERANCE, Question, USUAL_LINK, cells, long_flow,
 };
 use crate::figures::Row;
 use crate::flow::{Flow, SECONDS, WARM_UP_S};
 use crate::kept::Kept;
+use crate::loaded_page;
 use crate::plot;
 use crate::pooled;
 use crate::simulated;
 use crate::verdict::{self, Judged, Measure, Verdict};
-
-/// Why cells are out: a line for each cause, `BEGINNING OF NAMES: cause`.
-const CAUSES: &str = include_str!("../causes.txt");
-
-/// The causes with the beginnings of the names that they are for.
-fn causes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CAUSES
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| line.split_once(": ").expect("a line of causes.txt is 'NAMES: cause'"))
-}
-
-/// The cause for a cell, if one is known.
-pub(crate) fn cause(name: &str) -> Option<&'static str> {
-    causes().find(|(names, _)| name.starts_with(names)).map(|(_, cause)| cause)
-}
 
 /// A cell with what came of it: a comparison, or why there is none.
 type Outcome = (Cell, Result<Judged, String>);
@@ -56,7 +42,8 @@ pub fn write(
             (cell, outcome(&cell, &kept.rows))
         })
         .collect();
-    let mut rest = second.map_or(String::new(), |second| two_kernels(kept, second));
+    let mut rest = loaded_page::write(kept, folder, &progress)?;
+    rest += &second.map_or(String::new(), |second| two_kernels(kept, second));
     rest += &flows(kept, folder)?;
     fs::write(folder.join("README.md"), index(kept, &outcomes, &rest))?;
     for question in Question::OF_LINUX {
@@ -377,19 +364,4 @@ fn drawn(controller: &str, kernel: &Flow, ours: &Flow, folder: &Path) -> io::Res
         link.rate.0 / 1_000_000
     );
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cell::papers_cells;
-
-    #[test]
-    fn every_cause_is_for_a_cell() {
-        let all = cells().into_iter().chain(papers_cells());
-        let names: Vec<String> = all.map(|cell| cell.to_string()).collect();
-        for (beginning, cause) in causes() {
-            assert!(names.iter().any(|name| name.starts_with(beginning)), "{beginning}: {cause}");
-        }
-    }
 }

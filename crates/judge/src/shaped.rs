@@ -52,9 +52,8 @@ static ENTRY: Entry = Entry {
         let queue = (behind.entry.build)(settings, place, seed);
         match behind.shaper {
             Shaper::Bucket => Box::new(TokenBucket::new(queue, behind.rate, BURST)),
-            Shaper::Itself | Shaper::Program | Shaper::Link => {
-                Box::new(Paced::new(queue, behind.rate))
-            }
+            Shaper::Itself => queue,
+            Shaper::Program | Shaper::Link => Box::new(Paced::new(queue, behind.rate)),
         }
     },
 };

@@ -3,14 +3,15 @@
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::AtomicBool;
 
-use tidegate_core::Span;
-use tidegate_sim::metrics::{FlowRecord, ProgressSample, Recorder};
+use tidegate_core::{FlowKey, Span};
+use tidegate_sim::metrics::{FlowRecord, PacketEvent, PacketRecord, ProgressSample, Recorder};
 use tidegate_sim::scenario::file::{self, DataFiles};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 use tidegate_sim::simulation;
 
 use crate::cell::Cell;
 use crate::flow::{Flow, WARM_UP_S};
+use crate::loaded::{self, Seen};
 use crate::shaped;
 use crate::workload::{self, SEGMENT_BYTES, Transfer};
 
@@ -48,11 +49,13 @@ fn scenario(
     log: &[Transfer],
     seconds: f64,
     follow: bool,
+    probes_from_s: f64,
 ) -> Result<(Scenario, DisciplineChoice), Absent> {
     let controller = cell.ours().ok_or(Absent::Controller(cell.controller))?;
     let queue = cell.queue.ours;
     let absent = |reason: String| Absent::Queue { queue, reason };
-    let choice: DisciplineChoice = queue.parse().map_err(|error| absent(format!("{error}")))?;
+    let words = queue.replace("RATE", &format!("{} bit/s", cell.link.rate.0));
+    let choice: DisciplineChoice = words.parse().map_err(|error| absent(format!("{error}")))?;
     let fifo = format!("{} B", cell.link.buffer_bytes);
     let buffer = cell.queue.buffer.unwrap_or(&fifo);
     let delay_us = cell.link.delay.0 / 1000;
@@ -93,11 +96,10 @@ follow = {follow}
 name = "probes"
 from = "server"
 to = "client"
-start = "{start} s"
+start = "{probes_from_s} s"
 rate = "7360 bit/s"
 packet = "92 B"
 "#,
-        start = if follow { WARM_UP_S } else { 0.0 },
     );
     let mut bytes = Vec::new();
     workload::write(log, &mut bytes).expect("memory does not fail");
@@ -137,7 +139,7 @@ impl Recorder for Taken {
 pub fn responses(cell: &Cell, log: &[Transfer]) -> Result<Vec<Option<f64>>, Absent> {
     let last = log.last().map_or(0.0, |transfer| transfer.start_s);
     let seconds = last + cell.question.patience_s();
-    let (scenario, queue) = scenario(cell, log, seconds, false)?;
+    let (scenario, queue) = scenario(cell, log, seconds, false, 0.0)?;
     let mut taken = Taken::default();
     simulation::run(&scenario, &queue, 1, &mut taken, &AtomicBool::new(false));
     taken.responses.resize(log.len(), None);
@@ -150,7 +152,7 @@ pub fn responses(cell: &Cell, log: &[Transfer]) -> Result<Vec<Option<f64>>, Abse
 /// When the simulator lacks the controller.
 pub fn flow(cell: &Cell, seconds: f64) -> Result<Flow, Absent> {
     let log = [crate::flow::ENDLESS];
-    let (scenario, queue) = scenario(cell, &log, seconds, true)?;
+    let (scenario, queue) = scenario(cell, &log, seconds, true, WARM_UP_S)?;
     let mut taken = Taken::default();
     let run = simulation::run(&scenario, &queue, 1, &mut taken, &AtomicBool::new(false));
     let path = taken.progress.iter().map(|sample| crate::flow::Moment {
@@ -168,4 +170,50 @@ pub fn flow(cell: &Cell, seconds: f64) -> Result<Flow, Absent> {
         queueing(delays.mean()),
         [0.05, 0.5, 0.95].map(|part| queueing(delays.quantile(part))),
     ))
+}
+
+/// Takes what is compared of a loaded queue.
+#[derive(Default)]
+struct Load {
+    seen: Seen,
+    /// From the sender to the queue.
+    delay: Span,
+}
+
+impl Recorder for Load {
+    fn progress(&mut self, row: &ProgressSample) {
+        // In order, because that is what the kernel's receiver can read.
+        self.seen.read(row.number as usize, row.at.as_seconds(), row.delivered.0);
+    }
+
+    fn takes_packets(&self) -> bool {
+        true
+    }
+
+    fn packet(&mut self, row: &PacketRecord) {
+        if row.packet.flow.protocol() != FlowKey::UDP {
+            return;
+        }
+        let arrived = row.packet.arrived;
+        let sent_s = arrived.as_seconds() - self.delay.as_seconds();
+        match row.event {
+            PacketEvent::Arrived => self.seen.sent(sent_s),
+            PacketEvent::Sent => {
+                self.seen.waited(sent_s, row.at.since(arrived).as_seconds() * 1e3);
+            }
+            PacketEvent::Lost(_) => {}
+        }
+    }
+}
+
+/// What a queue does under the long flows of the log of this number.
+///
+/// # Errors
+/// When the simulator lacks the queue or the controller.
+pub fn loaded(cell: &Cell, number: u64) -> Result<loaded::Row, Absent> {
+    let log = loaded::log(number);
+    let (scenario, queue) = scenario(cell, &log, loaded::SECONDS, true, 0.0)?;
+    let mut load = Load { delay: cell.link.delay, ..Load::default() };
+    simulation::run(&scenario, &queue, number, &mut load, &AtomicBool::new(false));
+    Ok(load.seen.row(cell, number))
 }

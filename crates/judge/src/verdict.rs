@@ -37,10 +37,19 @@ impl Verdict {
     /// Of ratios of ours to the kernel's, one for each log.
     #[must_use]
     pub fn of(ratio: Option<&Estimate>, tolerance: f64) -> Verdict {
-        let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else {
+        Verdict::between(ratio, 1.0 - tolerance, 1.0 + tolerance)
+    }
+
+    /// Of differences of ours from the kernel's, one for each log.
+    #[must_use]
+    pub fn of_difference(difference: Option<&Estimate>, allowed: f64) -> Verdict {
+        Verdict::between(difference, -allowed, allowed)
+    }
+
+    fn between(estimate: Option<&Estimate>, least: f64, most: f64) -> Verdict {
+        let Some((low, high)) = estimate.and_then(|estimate| estimate.interval) else {
             return Verdict::Undecided;
         };
-        let (least, most) = (1.0 - tolerance, 1.0 + tolerance);
         if low >= least && high <= most {
             Verdict::Holds
         } else if high < least || low > most {

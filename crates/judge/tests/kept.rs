@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
-use tidegate_judge::cell::{Cell, cells, papers_cells};
+use tidegate_judge::cell::{Cell, cells, loaded_cells, papers_cells};
 use tidegate_judge::figures::Row;
 use tidegate_judge::kept::Kept;
 use tidegate_judge::promises::MOST_LATE;
 use tidegate_judge::verdict::{self, Judged, Verdict};
+use tidegate_judge::{loaded, loaded_verdict};
 
 /// A few cells with different queues and controllers.
 const CELLS: [&str; 4] =
@@ -17,6 +18,9 @@ const CELLS: [&str; 4] =
 /// The same on the live link.
 const LINK_CELLS: [&str; 3] =
     ["link-efd-10M40-80-cubic", "link-las-10M40-80-reno", "link-fq-codel-10M40-80-cubic"];
+
+/// Queues under load.
+const LOADED_CELLS: [&str; 2] = ["loaded-fq_codel", "loaded-cake"];
 
 /// What was measured of Linux, and on the live link.
 fn kept() -> [Kept; 2] {
@@ -51,6 +55,15 @@ fn out(judged: &Judged) -> Vec<(&'static str, f64)> {
     out.collect()
 }
 
+/// The figures of loaded queues that are out.
+fn loaded_out(kernel: &Kept, ours: &[loaded::Row]) -> Vec<loaded::Measure> {
+    let figures = loaded_verdict::judge(&kernel.loaded, ours).expect("both have these logs");
+    let is_out = |figure: &&loaded_verdict::Figure| {
+        figure.judged.is_some_and(|(_, verdict)| verdict == Verdict::Out)
+    };
+    figures.iter().filter(is_out).map(|figure| figure.measure).collect()
+}
+
 #[test]
 fn mean_response_times_are_those_of_linux() {
     let mut count = 0;
@@ -76,6 +89,30 @@ fn a_simulator_that_is_a_third_slower_is_found_out() {
             assert!(!found.is_empty(), "{cell}");
         }
     }
+}
+
+#[test]
+fn probes_wait_under_load_as_long_as_in_linux() {
+    let [kernel, _] = kept();
+    let mut count = 0;
+    for cell in loaded_cells() {
+        let name = loaded::name(&cell);
+        if !LOADED_CELLS.contains(&name.as_str()) {
+            continue;
+        }
+        let mut ours = loaded_verdict::ours(&cell, &kernel.loaded).expect("the simulator has it");
+        assert!(ours.len() > 1, "{name}: {} logs", ours.len());
+        assert_eq!(loaded_out(&kernel, &ours), [], "{name}");
+        // As long as a packet more takes the link, and a fifth less.
+        for row in &mut ours {
+            row.mean_ms += 1.2;
+            row.goodput_mbps *= 0.8;
+        }
+        let faults = [loaded::Measure::Goodput, loaded::Measure::Mean];
+        assert_eq!(loaded_out(&kernel, &ours), faults, "{name}");
+        count += 1;
+    }
+    assert_eq!(count, LOADED_CELLS.len());
 }
 
 #[test]

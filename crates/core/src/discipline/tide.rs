@@ -23,10 +23,13 @@
 //!
 //! **Toll.** While payers wait, one byte in 9 goes to them: when flows in credit have had
 //! 8 C more than they have paid for, the payer with the least tag is served. What it gets
-//! so is a loan: its tag moves on, and virtual time does not, unless it would fall behind
-//! by much more than all flows in credit have left. Where no payer waits and flows in
-//! credit come so fast that none ever becomes one, virtual time moves on by itself. So
-//! those that are in credit but not new are reached by it, and nobody is locked out.
+//! so is a loan: its tag moves on, and virtual time does not. Who has been lent 8 C gets
+//! no more than the flows in credit get each, a packet as often as they have all had one,
+//! and virtual time then follows. Also, while n flows are backlogged, virtual time moves on
+//! by 1 / 8n of what flows in credit get. Flows that use up their credit are faster than
+//! that. But where new ones come so fast that those in credit that are not new would wait
+//! for ever, it takes the beginning of new flows beyond them. So every flow has an eighth
+//! of an equal share in the long run, and nobody is locked out, whoever comes.
 //!
 //! **Losses.** Payers go through CoDel (`RFC 8289`), with marks, but their queues are left
 //! alone up to 10 packets. A full buffer takes the packet at the head of the queue whose
@@ -36,12 +39,12 @@
 //! **Bounds.** With L the largest packet, s = 1 kiB the length of a slot, and R the rate:
 //!
 //! - Entries are never more than the packets that the buffer holds.
-//! - Two payers that are backlogged get the same in every interval, but for L each and s
-//!   (the bound of `Goyal 1997`), also of the toll.
-//! - Payers that wait get at least (B - 8 C - L) / 9 of any B bytes sent, unless virtual
-//!   time is held back by flows in credit that wait for as long; those are served then.
-//! - A flow in credit waits for no payer but for one byte in 9, C, and a packet; and for
-//!   no other flow in credit beyond where their tags meet.
+//! - Two payers that are backlogged get the same in every interval, but for L and s each
+//!   (without s the bound of `Goyal 1997`), of the toll too.
+//! - Payers that wait get at least (B - 8 C - L) / 9 of any B bytes sent, as long as none
+//!   of them has been lent 8 C.
+//! - While a flow in credit sends B bytes, payers send at most B / 8 + C + 2 L, however
+//!   many they are. Others in credit go first only up to where their tags meet.
 //! - A packet costs O(1): two searches of a bitmap of two levels (`calendar.rs`), and one
 //!   look at an idle flow. The exceptions are those of the environment: CoDel may drop many
 //!   packets in a call, and a packet may need the room of many, each of which joined once.
@@ -104,14 +107,12 @@ const MOST_COST: Bytes = Bytes(1 << 20);
 /// making short transfers faster.
 const TOLL: u64 = 8;
 
-/// How many credits a payer's tag may be ahead of virtual time, that is what it may
-/// have been lent, while few flows are backlogged. Any number from a few on will do: it
-/// is how far payers may drift apart for others that come later.
+/// How many credits a payer may be lent. It waits for them to be paid back as soon as
+/// others have become payers, so many make stalls, and few take the toll away early.
 const LOAN: u64 = 8;
 
-/// How many credits virtual time may get ahead of the least tag by the toll. With one, a
-/// queue of new flows that never ends would hold it for ever; with more, new flows
-/// would wait for longer behind those that are older than they are.
+/// How many credits virtual time may get ahead of the least tag by the toll, for the
+/// calendars' sake. It does not get there before new flows wait for many rounds.
 const REACH: u64 = 2;
 
 /// The greatest distance of a tag from virtual time: after it, by loans and a packet.
@@ -151,8 +152,8 @@ pub struct Tide {
     virtual_time: Mark,
     /// What flows in credit have had and not paid for, while payers wait.
     owed: Bytes,
-    /// What flows in credit have had since a payer was last there.
-    unpaid: Bytes,
+    /// What flows in credit have had by which virtual time has not moved on yet.
+    passed: Bytes,
 }
 
 #[derive(Debug)]
@@ -179,7 +180,7 @@ impl Tide {
             idle: Rotation::default(),
             virtual_time: Mark::START,
             owed: Bytes::ZERO,
-            unpaid: Bytes::ZERO,
+            passed: Bytes::ZERO,
         }
     }
 
@@ -197,10 +198,6 @@ impl Tide {
 
     fn is_in_credit(&self, tag: Mark) -> bool {
         tag.is_slots_before(self.virtual_time)
-    }
-
-    fn backlogged_flows(&self) -> u64 {
-        (self.flows.len() - self.idle.len()) as u64
     }
 
     /// The queue of a packet's flow, which is idle no longer.
@@ -303,20 +300,20 @@ impl Tide {
         (!self.is_in_credit(tag)).then_some(found)
     }
 
-    /// Whether the toll goes to this payer now, while the flow in turn is at `least`.
-    /// Virtual time follows payers that have been lent more than enough for all
-    /// backlogged flows to use up their credit meanwhile.
+    /// Whether the toll goes to this payer now, while the flow in turn is at `least`. Who
+    /// has been lent much is next only when nobody is behind those that begin, and
+    /// takes virtual time along.
     fn is_due(&mut self, payer: u32, least: Mark) -> bool {
         if self.owed < self.credit * TOLL {
             return false;
         }
-        let loan = self.credit * (LOAN + self.backlogged_flows() / TOLL);
-        let loan = loan.min(MOST_CREDIT * LOAN);
+        let loan = self.credit * LOAN;
         let tag = self.flow(payer).tag;
-        if tag.ahead_of(self.virtual_time) > loan {
+        let is_lent = |virtual_time: Mark| tag.ahead_of(virtual_time) <= loan;
+        if !is_lent(self.virtual_time) && self.virtual_time.ahead_of(least) <= self.credit {
             self.move_on(tag.before(loan), least);
         }
-        tag.ahead_of(self.virtual_time) <= loan
+        is_lent(self.virtual_time)
     }
 
     /// Moves virtual time on without a payer in turn, but not beyond the reach of the
@@ -327,21 +324,22 @@ impl Tide {
     }
 
     /// Takes a packet from a flow in credit, which is in turn.
-    fn send_on_credit(&mut self, queue: u32, payer_waits: bool) -> Packet {
+    fn send_on_credit(&mut self, queue: u32, payer: Option<u32>) -> Packet {
+        let backlogged = (self.flows.len() - self.idle.len()) as u64;
         let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
         let cost = packet.size.min(MOST_COST);
-        if payer_waits {
-            self.owed += cost;
-            self.unpaid = Bytes::ZERO;
-            return packet;
+        self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };
+        // What is left of the division counts next time.
+        let part = TOLL * backlogged;
+        self.passed += cost;
+        let share = self.passed / part;
+        self.passed -= share * part;
+        let mut to = self.virtual_time.after(share);
+        if let Some(payer) = payer {
+            to = to.earliest(self.flow(payer).tag);
         }
-        self.owed = Bytes::ZERO;
-        self.unpaid += cost;
-        // By then, all that are backlogged could have become payers.
-        if self.unpaid > self.credit * (LOAN + self.backlogged_flows()) {
-            let least = self.flow(queue).tag;
-            self.move_on(self.virtual_time.after(cost / TOLL), least);
-        }
+        let least = self.flow(queue).tag;
+        self.move_on(to, least);
         packet
     }
 
@@ -355,7 +353,6 @@ impl Tide {
         });
         let packet = packet.expect("CoDel drops no packet behind which there is none");
         self.owed -= packet.size.min(MOST_COST) * TOLL;
-        self.unpaid = Bytes::ZERO;
         packet
     }
 
@@ -371,7 +368,7 @@ impl Tide {
         if self.queues.backlog().packets == 0 {
             // Every tag is now before where flows begin.
             self.virtual_time = self.virtual_time.after(FARTHEST + MOST_CREDIT).start_of_slot();
-            (self.owed, self.unpaid) = (Bytes::ZERO, Bytes::ZERO);
+            (self.owed, self.passed) = (Bytes::ZERO, Bytes::ZERO);
         }
         self.emptied(queue, now);
     }
@@ -417,7 +414,7 @@ impl Discipline for Tide {
                 Some(payer) if self.is_due(payer, tag) => {
                     (payer, self.send_paid(now, payer, losses))
                 }
-                payer => (first, self.send_on_credit(first, payer.is_some())),
+                payer => (first, self.send_on_credit(first, payer)),
             }
         } else {
             self.virtual_time = self.virtual_time.latest(tag);

@@ -31,10 +31,9 @@ pub(super) struct Tide {
     idle: Vec<FlowKey>,
     /// Where virtual time has been since the queue was last empty.
     times: Vec<i128>,
-    /// What flows in credit have had since the last payer was there, and how much of the
-    /// toll has been paid since the last time without payers.
-    unpaid: Vec<i128>,
+    /// What flows in credit owe, and what they have had that has not moved virtual time.
     owed: i128,
+    passed: i128,
     /// Counts whatever puts a flow somewhere.
     events: u64,
 }
@@ -78,8 +77,8 @@ impl Tide {
             flows: Vec::new(),
             idle: Vec::new(),
             times: vec![0],
-            unpaid: Vec::new(),
             owed: 0,
+            passed: 0,
             events: 0,
         })
     }
@@ -208,12 +207,12 @@ impl Tide {
     }
 
     fn is_due(&mut self, tag: i128, least: i128) -> bool {
+        let loan = 8 * self.credit;
         if self.owed < 8 * self.credit {
             return false;
         }
-        let backlogged = self.turns().len() as i128;
-        let loan = (self.credit * (8 + backlogged / 8)).min(8 * 300_000);
-        if tag - self.virtual_time() > loan {
+        let nobody_is_behind = least >= self.virtual_time() - self.credit;
+        if tag - self.virtual_time() > loan && nobody_is_behind {
             self.move_on(tag - loan, least);
         }
         tag - self.virtual_time() <= loan
@@ -274,22 +273,16 @@ impl Discipline for Tide {
         } else {
             flow.packets.remove(0)
         };
-        match (pays, payer) {
-            (true, _) => {
-                self.owed = (self.owed - 8 * cost(&packet)).max(0);
-                self.unpaid.clear();
-            }
-            (false, Some(_)) => {
-                self.owed += cost(&packet);
-                self.unpaid.clear();
-            }
-            (false, None) => {
-                self.owed = 0;
-                self.unpaid.push(cost(&packet));
-                if self.unpaid.iter().sum::<i128>() > self.credit * (8 + turns.len() as i128) {
-                    self.move_on(self.virtual_time() + cost(&packet) / 8, least);
-                }
-            }
+        if pays {
+            self.owed = (self.owed - 8 * cost(&packet)).max(0);
+        } else {
+            self.owed = if payer.is_some() { self.owed + cost(&packet) } else { 0 };
+            // The eighth of an equal share, to the whole byte.
+            let part = 8 * turns.len() as i128;
+            let share = (self.passed + cost(&packet)) / part;
+            self.passed = (self.passed + cost(&packet)) % part;
+            let to = self.virtual_time() + share;
+            self.move_on(payer.map_or(to, |(_, tag)| to.min(tag)), least);
         }
         self.events += 1;
         let turn = self.events;
@@ -298,8 +291,8 @@ impl Discipline for Tide {
         flow.turn = turn;
         if self.all().is_empty() {
             self.times = vec![0];
-            self.unpaid.clear();
             self.owed = 0;
+            self.passed = 0;
             self.flows.iter_mut().for_each(|flow| flow.is_of_now = false);
         }
         self.settle(now, key);

@@ -23,9 +23,9 @@
 //!
 //! **Toll.** While payers wait, one byte in 9 goes to them: when flows in credit have had
 //! 8 C more than they have paid for, the payer with the least tag is served. What it gets
-//! so is a loan: its tag moves on, and virtual time does not. Who has been lent 8 C gets
-//! no more than the flows in credit get each, a packet as often as they have all had one,
-//! and virtual time then follows. Also, while n flows are backlogged, virtual time moves on
+//! so is a loan: its tag moves on, and virtual time does not. Who has been lent 8 C takes
+//! virtual time along, which takes where flows begin no further than a packet beyond those
+//! that wait: such a payer gets what new flows of a packet get each. Also, while n flows are backlogged, virtual time moves on
 //! by 1 / 8n of what flows in credit get. Flows that use up their credit are faster than
 //! that. But where new ones come so fast that those in credit that are not new would wait
 //! for ever, it takes the beginning of new flows beyond them. So every flow has an eighth
@@ -111,15 +111,11 @@ const TOLL: u64 = 8;
 /// others have become payers, so many make stalls, and few take the toll away early.
 const LOAN: u64 = 8;
 
-/// How many credits virtual time may get ahead of the least tag by the toll, for the
-/// calendars' sake. It does not get there before new flows wait for many rounds.
-const REACH: u64 = 2;
-
 /// The greatest distance of a tag from virtual time: after it, by loans and a packet.
 const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + MOST_COST.0);
 
 /// And before it. A tag may be a slot before the one that is served.
-const BEHIND: Bytes = Bytes(REACH * MOST_CREDIT.0 + 2 * SLOT.0);
+const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + 2 * SLOT.0);
 
 /// An idle flow's tag is let off a byte in this time: 3.8 kB/s, less than any
 /// transfer and about what a keep-alive or a game sends. Ten times as much would renew the
@@ -266,9 +262,10 @@ impl Tide {
         if self.queues.packets_of(queue) < 2 {
             return self.tails.remove(queue);
         }
-        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(FARTHEST, Bytes);
+        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(Bytes(u64::MAX), Bytes);
         let farthest = self.virtual_time.after(FARTHEST);
-        let tail = self.flow(queue).tag.after(bytes.min(FARTHEST)).earliest(farthest);
+        let bytes = bytes.min(BEHIND + FARTHEST);
+        let tail = self.flow(queue).tag.after(bytes).earliest(farthest);
         self.tails.keep_in(queue, tail.slot());
     }
 
@@ -301,25 +298,23 @@ impl Tide {
     }
 
     /// Whether the toll goes to this payer now, while the flow in turn is at `least`. Who
-    /// has been lent much is next only when nobody is behind those that begin, and
-    /// takes virtual time along.
+    /// has been lent much has to take virtual time along.
     fn is_due(&mut self, payer: u32, least: Mark) -> bool {
         if self.owed < self.credit * TOLL {
             return false;
         }
         let loan = self.credit * LOAN;
         let tag = self.flow(payer).tag;
-        let is_lent = |virtual_time: Mark| tag.ahead_of(virtual_time) <= loan;
-        if !is_lent(self.virtual_time) && self.virtual_time.ahead_of(least) <= self.credit {
+        if tag.ahead_of(self.virtual_time) > loan {
             self.move_on(tag.before(loan), least);
         }
-        is_lent(self.virtual_time)
+        tag.ahead_of(self.virtual_time) <= loan
     }
 
-    /// Moves virtual time on without a payer in turn, but not beyond the reach of the
-    /// flow that is.
+    /// Moves virtual time on without a payer in turn, but with it the beginning of new
+    /// flows no further than a packet beyond the flow that is in turn.
     fn move_on(&mut self, to: Mark, least: Mark) {
-        let reach = least.after(self.credit * REACH);
+        let reach = least.after(self.credit + PACKET);
         self.virtual_time = self.virtual_time.latest(to.earliest(reach));
     }
 

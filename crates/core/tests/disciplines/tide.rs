@@ -85,7 +85,7 @@ impl Flood {
                 flood.pay(payer);
             }
         }
-        let mut left = vec![CREDIT + FULL; payers as usize];
+        let mut left = vec![2 * CREDIT; payers as usize];
         while left.iter().any(|left| *left > 0) {
             let (payer, size) = flood.send();
             left[payer.expect("they are alone") as usize] -= size;
@@ -160,7 +160,7 @@ fn payers_get_the_same_of_the_toll_and_in_turn() {
             let bound = largest(one) + largest(other) + 2 * SLOT;
             assert!(fall <= bound && rise <= bound, "{one}, {other}: {fall}, {rise} > {bound}");
         }
-        assert!(had.iter().all(|had| *had > 1_000 * FULL), "{had:?}");
+        assert!(had.iter().all(|had| *had > 700 * FULL), "{had:?}");
     }
 }
 
@@ -271,13 +271,13 @@ fn when_nothing_is_queued_everything_is_forgotten() {
 #[test]
 fn there_are_no_more_entries_than_the_buffer_holds_packets() {
     let mut random = Stream::new(1, "entries");
-    for (buffer, most) in [
-        (Buffer::packets(1), 1),
-        (Buffer::packets(7), 7),
-        (Buffer::packets(300), 300),
+    for (buffer, usual, most) in [
+        (Buffer::packets(1), 1, 1),
+        (Buffer::packets(7), 7, 7),
+        (Buffer::packets(300), 200, 300),
         // Packets have 40 bytes or more.
-        (Buffer::bytes(Bytes(100)), 2),
-        (Buffer::bytes(Bytes(60_000)), 1_500),
+        (Buffer::bytes(Bytes(100)), 2, 2),
+        (Buffer::bytes(Bytes(60_000)), 100, 1_500),
     ] {
         let mut tide = build("tide", &[("credit", "3000 B")], buffer);
         let (mut losses, mut fullest) = (Losses::new(), 0);
@@ -296,7 +296,7 @@ fn there_are_no_more_entries_than_the_buffer_holds_packets() {
             fullest = fullest.max(tide.flows_tracked());
             assert!(tide.flows_tracked() <= most, "{buffer}");
         }
-        assert!(fullest > most / 3, "{buffer}: {fullest}");
+        assert!(fullest >= usual, "{buffer}: {fullest}");
     }
 }
 

@@ -10,9 +10,7 @@ use std::cmp::Reverse;
 use tidegate_core::entry::Place;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
-use tidegate_core::{
-    Backlog, Buffer, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time,
-};
+use tidegate_core::{Backlog, Buffer, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time};
 
 use super::codel::{Law, Rules, backlog, bytes};
 
@@ -112,8 +110,7 @@ impl Tide {
 
     /// Backlogged flows in the order of service, each with its tag.
     fn turns(&self) -> Vec<(FlowKey, i128)> {
-        let mut turns: Vec<_> =
-            self.flows.iter().filter(|flow| !flow.packets.is_empty()).collect();
+        let mut turns: Vec<_> = self.flows.iter().filter(|flow| !flow.packets.is_empty()).collect();
         turns.sort_by_key(|flow| (slot(flow.tag()), flow.turn));
         turns.iter().map(|flow| (flow.key, flow.tag())).collect()
     }
@@ -146,8 +143,7 @@ impl Tide {
         let start = self.virtual_time() - self.credit;
         let at = self.flows.iter().position(|flow| flow.key == key);
         let was_idle = self.idle.contains(&key);
-        let standing =
-            at.filter(|_| was_idle).and_then(|at| self.standing(&self.flows[at], now));
+        let standing = at.filter(|_| was_idle).and_then(|at| self.standing(&self.flows[at], now));
         self.events += 1;
         let turn = self.events;
         if at.is_none() || was_idle && standing.is_none() {
@@ -201,9 +197,10 @@ impl Tide {
         }
     }
 
-    /// Virtual time goes there, but not further than two credits beyond the flow in turn.
+    /// Virtual time goes there, but not further than a credit and a packet beyond the flow
+    /// in turn.
     fn move_on(&mut self, to: i128, least: i128) {
-        self.times.push(to.min(least + 2 * self.credit));
+        self.times.push(to.min(least + self.credit + PACKET));
     }
 
     fn is_due(&mut self, tag: i128, least: i128) -> bool {
@@ -211,8 +208,7 @@ impl Tide {
         if self.owed < 8 * self.credit {
             return false;
         }
-        let nobody_is_behind = least >= self.virtual_time() - self.credit;
-        if tag - self.virtual_time() > loan && nobody_is_behind {
+        if tag - self.virtual_time() > loan {
             self.move_on(tag - loan, least);
         }
         tag - self.virtual_time() <= loan

@@ -212,8 +212,7 @@ fn by_being_forgotten_no_flow_gains_more_than_a_packet() {
         }
         if handle > 100 {
             let sent = tide.dequeue(Time::ZERO, &mut losses).expect("there is more than one");
-            *last.get_mut(&sent.flow).expect("it came") =
-                last[&sent.flow].after(sent.size);
+            *last.get_mut(&sent.flow).expect("it came") = last[&sent.flow].after(sent.size);
         }
     }
     let most = gains.into_iter().max().expect("flows come back");

@@ -58,6 +58,7 @@ pub mod scfq;
 pub mod sfq;
 mod sparse_first;
 mod threshold;
+pub mod tide;
 #[cfg(test)]
 mod trial;
 mod two_level;

@@ -30,6 +30,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::sfq::ENTRY,
     discipline::cake::ENTRY,
     discipline::deadlines::ENTRY,
+    discipline::tide::ENTRY,
 ];
 
 /// The entry of the discipline with this name.

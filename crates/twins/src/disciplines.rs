@@ -27,6 +27,7 @@ mod run2c;
 mod run2c_ack;
 mod scfq;
 mod sfq;
+mod tide;
 mod turns;
 mod x_protect;
 
@@ -99,6 +100,7 @@ fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<
         "pie" => pie::Pie::boxed(settings, buffer, seed),
         "deadlines" => deadlines::Deadlines::boxed(settings, buffer),
         "cake" => cake::Cake::boxed(settings, buffer, seed),
+        "tide" => tide::Tide::boxed(settings, place),
         "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,
     })

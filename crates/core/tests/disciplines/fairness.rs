@@ -102,6 +102,12 @@ proptest! {
             serves_alike(("sfq", &[("queues", "65536"), ("form", form)]), 1_500, &operations)?;
         }
     }
+
+    /// Start-time fair queueing (Goyal 1997), with tags that are told apart to 1 KiB.
+    #[test]
+    fn tide_without_credit_serves_two_backlogged_flows_alike(operations in long_backlogs()) {
+        serves_alike(("tide", &[("credit", "0 B")]), 2 * 1_023, &operations)?;
+    }
 }
 
 fn bursts(flows: u8, packets: usize, size: u64) -> Vec<Operation> {

@@ -12,3 +12,4 @@ mod laws;
 mod pages;
 mod recent_service;
 mod reconfiguration;
+mod tide;

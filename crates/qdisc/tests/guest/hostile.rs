@@ -62,7 +62,7 @@ const EXCESS: Duration = Duration::from_nanos(833_333);
 const EXCESS_OF_SMALL: Duration = Duration::from_nanos(166_667);
 const SMALL: usize = 200;
 
-const GAMES: [Game; 6] = [
+const GAMES: [Game; 7] = [
     Game { name: "one flow", frames: |_| (EXCESS, datagram(66, 6_000, FULL)), only: None },
     Game {
         name: "64 ports",
@@ -75,6 +75,17 @@ const GAMES: [Game; 6] = [
         frames: |number| {
             let gap = if number % THRESHOLD == 0 { 22_222_222 } else { 0 };
             (Duration::from_nanos(gap), datagram(66, 6_000, FULL))
+        },
+        only: None,
+    },
+    Game {
+        // The same from one port after the other, so that each has a pause: a fifth more than
+        // the rate, none of which has attained more service than the threshold.
+        name: "such bursts from 4 ports in turn",
+        frames: |number| {
+            let port = 6_000 + (number / THRESHOLD % 4) as u16;
+            let gap = if number % THRESHOLD == 0 { 16_666_667 } else { 0 };
+            (Duration::from_nanos(gap), datagram(66, port, FULL))
         },
         only: None,
     },

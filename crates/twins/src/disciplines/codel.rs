@@ -68,11 +68,11 @@ pub(super) fn backlog(queue: &[Packet]) -> Backlog {
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) is_linux: bool,
-    target: Span,
-    interval: Span,
-    mtu: u128,
-    ecn: bool,
-    ce_threshold: Span,
+    pub(super) target: Span,
+    pub(super) interval: Span,
+    pub(super) mtu: u128,
+    pub(super) ecn: bool,
+    pub(super) ce_threshold: Span,
 }
 
 impl Rules {

@@ -1,0 +1,438 @@
+//! Tide: fair queueing in which a flow that begins has a head start, of a bounded size.
+//!
+//! One parameter, the *credit* C, spans what lies between fair queueing (C = 0) and
+//! least attained service (C without bound). What users wait for are short transfers
+//! and calls; they are over, or have paused, before they have had C bytes, and so go
+//! before all bulk. What is longer than that has the share that fair queueing gives.
+//!
+//! **Tags.** Every backlogged flow has a tag, in bytes of service, and the least tag is
+//! served; each packet moves its flow's tag by its size. *Virtual time* v is the
+//! greatest tag that has been served in turn: start-time fair queueing (`Goyal 1997`), but
+//! for where a flow begins: at v - C. A flow whose tag is before v is *in credit*: it
+//! goes before all that have used theirs up, and among its like by who has had least
+//! (`LAS section 7`). A flow that has reached v is a *payer*.
+//!
+//! **Memory.** A flow that has nothing queued is remembered while its tag is more than
+//! a packet after v - C, for from then on it can hardly be told from a new one. Hence
+//! no flow gains more than one packet by being forgotten, and memory lasts for as long
+//! as it takes the others to get C bytes each, be that a millisecond or an hour; a
+//! discipline that forgets a flow with its last packet, as EFD does, collapses when many
+//! small bursts come. The tag of an idle flow is let off 3.8 kB in a second, so that a
+//! flow that has paused, or that is slower than that, is new again. When nothing is
+//! queued, everything is forgotten: an idle link owes nobody anything.
+//!
+//! **Toll.** While payers wait, one byte in 9 goes to them: when flows in credit have had
+//! 8 C more than they have paid for, the payer with the least tag is served. What it gets
+//! so is a loan: its tag moves on, and virtual time does not. Who has been lent 8 C takes
+//! virtual time along, which takes where flows begin no further than a packet beyond those
+//! that wait: such a payer gets what new flows of a packet get each. Also, while n flows are backlogged, virtual time moves on
+//! by 1 / 8n of what flows in credit get. Flows that use up their credit are faster than
+//! that. But where new ones come so fast that those in credit that are not new would wait
+//! for ever, it takes the beginning of new flows beyond them. So every flow has an eighth
+//! of an equal share in the long run, and nobody is locked out, whoever comes.
+//!
+//! **Losses.** Payers go through CoDel (`RFC 8289`), with marks, but their queues are left
+//! alone up to 10 packets. A full buffer takes the packet at the head of the queue whose
+//! tail would be served last, from those that have two packets or more. If there is no
+//! such queue, the arriving packet is refused: it is the newest of all.
+//!
+//! **Bounds.** With L the largest packet, s = 1 kiB the length of a slot, and R the rate:
+//!
+//! - Entries are never more than the packets that the buffer holds.
+//! - Two payers that are backlogged get the same in every interval, but for L and s each
+//!   (without s the bound of `Goyal 1997`), of the toll too.
+//! - Payers that wait get at least (B - 8 C - L) / 9 of any B bytes sent, as long as none
+//!   of them has been lent 8 C.
+//! - While a flow in credit sends B bytes, payers send at most B / 8 + C + 2 L, however
+//!   many they are. Others in credit go first only up to where their tags meet.
+//! - A packet costs O(1): two searches of a bitmap of two levels (`calendar.rs`), and one
+//!   look at an idle flow. The exceptions are those of the environment: CoDel may drop many
+//!   packets in a call, and a packet may need the room of many, each of which joined once.
+//!
+//! Sums of bytes neither end nor round: tags wrap around (`mark.rs`), and are kept within
+//! four megabytes of each other, because a packet counts as one of 1 MiB at most.
+
+use super::codel_law::{CodelLaw, CodelParameters};
+use super::flow_queues::{FlowQueues, Rotation};
+use super::form::Form;
+use super::{Backlog, Discipline, LossReason, Losses};
+use crate::buffer::Buffer;
+use crate::entry::{Drops, Entry, Place};
+use crate::flow_table::{FlowId, FlowTable};
+use crate::packet::{FlowKey, Packet};
+use crate::setting::{Kind, Parameter, Settings};
+use crate::units::{Amount, Bytes, Span, Time};
+
+mod calendar;
+mod mark;
+
+use calendar::Calendar;
+use mark::{Mark, SLOT};
+
+/// The registry's entry for [`Tide`].
+pub const ENTRY: Entry = Entry {
+    name: "tide",
+    summary: "fair queueing in which a flow that begins has a head start of bounded size",
+    source: "Tidegate; Goyal 1997, EFD, LAS, RFC 8289",
+    linux: None,
+    drops: Drops::Early,
+    parameters: &[CREDIT],
+    fixed: &[],
+    build: |settings, place, seed| Box::new(Tide::new(settings.bytes(CREDIT.name), place, seed)),
+};
+
+/// 20 full packets: the first two rounds of a sender that begins with 10
+/// (`RFC 6928`), that is most pages' objects, and 24 ms at 10 Mbit/s, which is as long
+/// as one new flow can hold up another.
+const CREDIT: Parameter = Parameter {
+    name: "credit",
+    help: "what a flow that begins may send before it has to share",
+    kind: Kind::Bytes { least: Bytes(0), most: MOST_CREDIT },
+    default: "30280 B",
+};
+
+/// So that all tags lie within one round of the calendars.
+const MOST_CREDIT: Bytes = Bytes(300_000);
+
+/// A full packet of Ethernet, with its header.
+const PACKET: Bytes = Bytes(1_514);
+
+/// A packet counts for no more than this in tags. No packet of a network is so large, and
+/// what a super-segment of an offload counts is exact.
+const MOST_COST: Bytes = Bytes(1 << 20);
+
+/// Flows in credit pay one byte for so many to those that have used theirs up. The
+/// rest of the rate is enough for the first C bytes of all transfers up to a load of
+/// about 120 per cent; a smaller part for payers makes downloads stall without
+/// making short transfers faster.
+const TOLL: u64 = 8;
+
+/// How many credits a payer may be lent. It waits for them to be paid back as soon as
+/// others have become payers, so many make stalls, and few take the toll away early.
+const LOAN: u64 = 8;
+
+/// The greatest distance of a tag from virtual time: after it, by loans and a packet.
+const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + MOST_COST.0);
+
+/// And before it. A tag may be a slot before the one that is served.
+const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + 2 * SLOT.0);
+
+/// An idle flow's tag is let off a byte in this time: 3.8 kB/s, less than any
+/// transfer and about what a keep-alive or a game sends. Ten times as much would renew the
+/// credit of flows that burst, which breaks overload. A power of two, for a shift.
+const RELIEF: Span = Span(1 << 18);
+
+/// What CoDel leaves alone: the bulk flow that has fewer packets queued than its sender's
+/// initial window would lose rate and gain nobody time, since others pass it anyway.
+const FLOOR: Bytes = Bytes(10 * PACKET.0);
+
+/// `RFC 8289 section 4.4` and `section 4.3`.
+const TARGET: Span = Span::millis(5);
+const INTERVAL: Span = Span::millis(100);
+
+/// Flow queues in the order of their tags.
+#[derive(Debug)]
+pub struct Tide {
+    credit: Bytes,
+    codel: CodelParameters,
+    buffer: Buffer,
+    flows: FlowTable<Flow>,
+    /// By the slot of the flow's entry, as all that follow.
+    queues: FlowQueues<()>,
+    /// Backlogged flows by the tag of what they send next.
+    heads: Calendar,
+    /// Flows with two packets or more, by the tag that they will have sent all with.
+    tails: Calendar,
+    /// Flows that are remembered, in the order in which they are looked at.
+    idle: Rotation,
+    virtual_time: Mark,
+    /// What flows in credit have had and not paid for, while payers wait.
+    owed: Bytes,
+    /// What flows in credit have had by which virtual time has not moved on yet.
+    passed: Bytes,
+}
+
+#[derive(Debug)]
+struct Flow {
+    tag: Mark,
+    law: CodelLaw,
+    /// Since when nothing has been queued.
+    idle_since: Option<Time>,
+}
+
+impl Tide {
+    /// Empty queues, with what a flow that begins may send before it has to share: at
+    /// most 300 kB. The hash of flows depends on `seed`.
+    #[must_use]
+    pub fn new(credit: Bytes, place: Place, seed: u64) -> Tide {
+        Tide {
+            credit: credit.min(MOST_CREDIT),
+            codel: codel(place),
+            buffer: place.buffer,
+            flows: FlowTable::new(seed),
+            queues: FlowQueues::new(),
+            heads: Calendar::new(),
+            tails: Calendar::new(),
+            idle: Rotation::default(),
+            virtual_time: Mark::START,
+            owed: Bytes::ZERO,
+            passed: Bytes::ZERO,
+        }
+    }
+
+    /// The number of entries from which on idle flows have to go.
+    fn capacity(&self) -> usize {
+        match self.buffer.amount() {
+            Amount::Packets(count) => count as usize,
+            Amount::Bytes(size) => usize::try_from(size.0 / PACKET.0).unwrap_or(usize::MAX).max(1),
+        }
+    }
+
+    fn flow(&mut self, queue: u32) -> &mut Flow {
+        self.flows.state(FlowId::at_slot(queue))
+    }
+
+    fn is_in_credit(&self, tag: Mark) -> bool {
+        tag.is_slots_before(self.virtual_time)
+    }
+
+    /// The queue of a packet's flow, which is idle no longer.
+    fn admit(&mut self, now: Time, key: &FlowKey) -> u32 {
+        let tag = self.virtual_time.before(self.credit);
+        let fresh = || Flow { tag, law: CodelLaw::default(), idle_since: None };
+        let (id, flow) = self.flows.entry(key, fresh);
+        let queue = id.slot();
+        if flow.idle_since.is_some() {
+            self.idle.remove(queue);
+            match self.standing(queue, now) {
+                Some(tag) => {
+                    let flow = self.flow(queue);
+                    (flow.tag, flow.idle_since) = (tag, None);
+                }
+                None => *self.flow(queue) = fresh(),
+            }
+        } else if self.flows.len() > self.capacity()
+            && let Some(longest) = self.idle.first()
+        {
+            self.forget(longest);
+        }
+        queue
+    }
+
+    /// The tag of an idle flow, less what it has been let off; nothing if it could be
+    /// forgotten.
+    fn standing(&mut self, queue: u32, now: Time) -> Option<Mark> {
+        let start = self.virtual_time.before(self.credit);
+        let flow = self.flow(queue);
+        let idle = flow.idle_since.map_or(Span::ZERO, |since| now.since(since));
+        let had = flow.tag.ahead_of(start) - Bytes(idle.0 / RELIEF.0);
+        (had > PACKET).then(|| start.after(had))
+    }
+
+    /// Looks at one idle flow. With two calls for each packet, that is twice as often as
+    /// an entry can be made.
+    fn look_at_idle(&mut self, now: Time) {
+        let Some(queue) = self.idle.first() else { return };
+        if self.flows.len() > self.capacity() || self.standing(queue, now).is_none() {
+            self.forget(queue);
+        } else {
+            self.idle.rotate();
+        }
+    }
+
+    fn forget(&mut self, queue: u32) {
+        self.idle.remove(queue);
+        self.flows.remove(FlowId::at_slot(queue));
+    }
+
+    /// The last packet of a flow has left.
+    fn emptied(&mut self, queue: u32, now: Time) {
+        self.heads.remove(queue);
+        self.tails.remove(queue);
+        self.flow(queue).idle_since = Some(now);
+        self.idle.push_back(queue);
+        if self.standing(queue, now).is_none() {
+            self.forget(queue);
+        }
+    }
+
+    /// Puts a backlogged flow where its tail belongs. Being served moves the head of a
+    /// queue and not the tail.
+    fn place_tail(&mut self, queue: u32) {
+        if self.queues.packets_of(queue) < 2 {
+            return self.tails.remove(queue);
+        }
+        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(Bytes(u64::MAX), Bytes);
+        let farthest = self.virtual_time.after(FARTHEST);
+        let bytes = bytes.min(BEHIND + FARTHEST);
+        let tail = self.flow(queue).tag.after(bytes).earliest(farthest);
+        self.tails.keep_in(queue, tail.slot());
+    }
+
+    /// Makes room for what has just come, into `queue`.
+    fn push_out(
+        &mut self,
+        now: Time,
+        room: Buffer,
+        (queue, arriving): (u32, &Packet),
+        losses: &mut Losses,
+    ) {
+        while !room.holds(self.queues.backlog()) {
+            if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
+                let victim = self.queues.pop_first(last).expect("it has two packets or more");
+                losses.push_out(victim, arriving);
+                self.place_tail(last);
+            } else {
+                let newest = self.queues.pop_last(queue).expect("it has just come");
+                losses.push_out(newest, arriving);
+                self.emptied(queue, now);
+            }
+        }
+    }
+
+    /// The payer with the least tag.
+    fn first_payer(&mut self) -> Option<u32> {
+        let found = self.heads.first_from(self.virtual_time.slot())?;
+        let tag = self.flow(found).tag;
+        (!self.is_in_credit(tag)).then_some(found)
+    }
+
+    /// Whether the toll goes to this payer now, while the flow in turn is at `least`. Who
+    /// has been lent much has to take virtual time along.
+    fn is_due(&mut self, payer: u32, least: Mark) -> bool {
+        if self.owed < self.credit * TOLL {
+            return false;
+        }
+        let loan = self.credit * LOAN;
+        let tag = self.flow(payer).tag;
+        if tag.ahead_of(self.virtual_time) > loan {
+            self.move_on(tag.before(loan), least);
+        }
+        tag.ahead_of(self.virtual_time) <= loan
+    }
+
+    /// Moves virtual time on without a payer in turn, but with it the beginning of new
+    /// flows no further than a packet beyond the flow that is in turn.
+    fn move_on(&mut self, to: Mark, least: Mark) {
+        let reach = least.after(self.credit + PACKET);
+        self.virtual_time = self.virtual_time.latest(to.earliest(reach));
+    }
+
+    /// Takes a packet from a flow in credit, which is in turn.
+    fn send_on_credit(&mut self, queue: u32, payer: Option<u32>) -> Packet {
+        let backlogged = (self.flows.len() - self.idle.len()) as u64;
+        let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
+        let cost = packet.size.min(MOST_COST);
+        self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };
+        // What is left of the division counts next time.
+        let part = TOLL * backlogged;
+        self.passed += cost;
+        let share = self.passed / part;
+        self.passed -= share * part;
+        let mut to = self.virtual_time.after(share);
+        if let Some(payer) = payer {
+            to = to.earliest(self.flow(payer).tag);
+        }
+        let least = self.flow(queue).tag;
+        self.move_on(to, least);
+        packet
+    }
+
+    /// Takes a packet from a payer, after what CoDel drops.
+    fn send_paid(&mut self, now: Time, queue: u32, losses: &mut Losses) -> Packet {
+        let Tide { flows, queues, codel, .. } = self;
+        let law = &mut flows.state(FlowId::at_slot(queue)).law;
+        let packet = law.dequeue(codel, now, losses, || {
+            let packet = queues.pop_first(queue)?;
+            Some((packet, queues.bytes_of(queue)))
+        });
+        let packet = packet.expect("CoDel drops no packet behind which there is none");
+        self.owed -= packet.size.min(MOST_COST) * TOLL;
+        packet
+    }
+
+    /// Counts a packet, and puts its flow where it belongs.
+    fn count(&mut self, now: Time, queue: u32, packet: &Packet) {
+        let flow = self.flow(queue);
+        flow.tag = flow.tag.after(packet.size.min(MOST_COST));
+        let tag = flow.tag;
+        if !self.queues.is_empty(queue) {
+            self.heads.insert(queue, tag.slot());
+            return self.place_tail(queue);
+        }
+        if self.queues.backlog().packets == 0 {
+            // Every tag is now before where flows begin.
+            self.virtual_time = self.virtual_time.after(FARTHEST + MOST_CREDIT).start_of_slot();
+            (self.owed, self.passed) = (Bytes::ZERO, Bytes::ZERO);
+        }
+        self.emptied(queue, now);
+    }
+}
+
+/// CoDel for a queue in this place.
+fn codel(place: Place) -> CodelParameters {
+    let parameters = CodelParameters {
+        form: Form::Published,
+        target: TARGET,
+        interval: INTERVAL,
+        mtu: PACKET,
+        ecn: true,
+        ce_threshold: Span::ZERO,
+    };
+    let parameters = place.rate.map_or(parameters, |rate| parameters.at_rate(rate));
+    CodelParameters { mtu: FLOOR, ..parameters }
+}
+
+impl Discipline for Tide {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        self.look_at_idle(now);
+        if !self.buffer.has_room(Backlog::default(), packet.size) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        let room = self.buffer.stretched_to(self.queues.backlog());
+        let queue = self.admit(now, &packet.flow);
+        if self.queues.is_empty(queue) {
+            let tag = self.flow(queue).tag;
+            self.heads.insert(queue, tag.slot());
+        }
+        self.queues.push(queue, packet);
+        self.place_tail(queue);
+        self.push_out(now, room, (queue, &packet), losses);
+    }
+
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
+        self.look_at_idle(now);
+        let first = self.heads.first_from(self.virtual_time.before(BEHIND).slot())?;
+        let tag = self.flow(first).tag;
+        let (queue, packet) = if self.is_in_credit(tag) {
+            match self.first_payer() {
+                Some(payer) if self.is_due(payer, tag) => {
+                    (payer, self.send_paid(now, payer, losses))
+                }
+                payer => (first, self.send_on_credit(first, payer)),
+            }
+        } else {
+            self.virtual_time = self.virtual_time.latest(tag);
+            (first, self.send_paid(now, first, losses))
+        };
+        self.count(now, queue, &packet);
+        Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {
+        self.credit = settings.bytes(CREDIT.name);
+        self.codel = codel(place);
+        self.buffer = place.buffer;
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.flows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

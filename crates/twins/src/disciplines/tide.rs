@@ -1,0 +1,309 @@
+//! Tide with its flows in one list, of which whatever is asked for is looked up.
+//!
+//! Tags are sums over what a flow has sent, in numbers without an end; who is next, who
+//! pays and who gives way is found by sorting all flows. The twin shares with the real
+//! one where slots of tags begin, the order in which idle flows are looked at, and
+//! CoDel's own twin.
+
+use std::cmp::Reverse;
+
+use tidegate_core::entry::Place;
+use tidegate_core::setting::Settings;
+use tidegate_core::units::Amount;
+use tidegate_core::{Backlog, Buffer, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time};
+
+use super::codel::{Law, Rules, backlog, bytes};
+
+const PACKET: i128 = 1_514;
+const MEBIBYTE: i128 = 1 << 20;
+/// 8 credits of the largest size, and a packet.
+const FARTHEST: i128 = 8 * 300_000 + MEBIBYTE;
+
+pub(super) struct Tide {
+    credit: i128,
+    rules: Rules,
+    buffer: Buffer,
+    /// Backlogged, idle, and those that are only still in the list.
+    flows: Vec<Flow>,
+    /// Idle flows in the order in which they are looked at.
+    idle: Vec<FlowKey>,
+    /// Where virtual time has been since the queue was last empty.
+    times: Vec<i128>,
+    /// What flows in credit owe, and what they have had that has not moved virtual time.
+    owed: i128,
+    passed: i128,
+    /// Counts whatever puts a flow somewhere.
+    events: u64,
+}
+
+struct Flow {
+    key: FlowKey,
+    packets: Vec<Packet>,
+    law: Law,
+    /// Where it began, or came back to, and what it has sent since.
+    start: i128,
+    sent: Vec<Packet>,
+    idle_since: Option<Time>,
+    /// Since the last time that nothing was queued.
+    is_of_now: bool,
+    /// When it was last put behind others with its tag.
+    turn: u64,
+    /// The slot of its tail, and since when.
+    tail: Option<(i128, u64)>,
+}
+
+fn cost(packet: &Packet) -> i128 {
+    i128::from(packet.size.0).min(MEBIBYTE)
+}
+
+fn slot(tag: i128) -> i128 {
+    tag.div_euclid(1_024)
+}
+
+impl Flow {
+    fn tag(&self) -> i128 {
+        self.start + self.sent.iter().map(cost).sum::<i128>()
+    }
+}
+
+impl Tide {
+    pub(super) fn boxed(settings: &Settings, place: Place) -> Box<dyn Discipline> {
+        Box::new(Tide {
+            credit: i128::from(settings.bytes("credit").0),
+            rules: rules(place),
+            buffer: place.buffer,
+            flows: Vec::new(),
+            idle: Vec::new(),
+            times: vec![0],
+            owed: 0,
+            passed: 0,
+            events: 0,
+        })
+    }
+
+    fn all(&self) -> Vec<Packet> {
+        self.flows.iter().flat_map(|flow| flow.packets.iter().copied()).collect()
+    }
+
+    fn is_over(&self, packets: &[Packet]) -> bool {
+        match self.buffer.amount() {
+            Amount::Packets(limit) => packets.len() > limit as usize,
+            Amount::Bytes(limit) => bytes(packets) > u128::from(limit.0),
+        }
+    }
+
+    fn has_too_many(&self) -> bool {
+        let most = match self.buffer.amount() {
+            Amount::Packets(limit) => i128::from(limit),
+            Amount::Bytes(limit) => (i128::from(limit.0) / PACKET).max(1),
+        };
+        self.flows.len() as i128 > most
+    }
+
+    fn virtual_time(&self) -> i128 {
+        *self.times.iter().max().expect("it began somewhere")
+    }
+
+    fn flow(&mut self, key: FlowKey) -> &mut Flow {
+        self.flows.iter_mut().find(|flow| flow.key == key).expect("it is listed")
+    }
+
+    /// Backlogged flows in the order of service, each with its tag.
+    fn turns(&self) -> Vec<(FlowKey, i128)> {
+        let mut turns: Vec<_> = self.flows.iter().filter(|flow| !flow.packets.is_empty()).collect();
+        turns.sort_by_key(|flow| (slot(flow.tag()), flow.turn));
+        turns.iter().map(|flow| (flow.key, flow.tag())).collect()
+    }
+
+    /// The tag of an idle flow as it would come back; nothing if it would be new.
+    fn standing(&self, flow: &Flow, now: Time) -> Option<i128> {
+        let idle = now.0 - flow.idle_since.expect("it is idle").0;
+        let start = self.virtual_time() - self.credit;
+        let had = flow.tag() - start - i128::from(idle / 262_144);
+        (flow.is_of_now && had > PACKET).then_some(start + had)
+    }
+
+    fn forget(&mut self, key: FlowKey) {
+        self.idle.retain(|other| *other != key);
+        self.flows.retain(|flow| flow.key != key);
+    }
+
+    fn look_at_idle(&mut self, now: Time) {
+        let Some(key) = self.idle.first().copied() else { return };
+        let flow = self.flows.iter().find(|flow| flow.key == key).expect("it is listed");
+        if self.has_too_many() || self.standing(flow, now).is_none() {
+            self.forget(key);
+        } else {
+            self.idle.rotate_left(1);
+        }
+    }
+
+    fn arrive(&mut self, now: Time, packet: Packet) {
+        let key = packet.flow;
+        let start = self.virtual_time() - self.credit;
+        let at = self.flows.iter().position(|flow| flow.key == key);
+        let was_idle = self.idle.contains(&key);
+        let standing = at.filter(|_| was_idle).and_then(|at| self.standing(&self.flows[at], now));
+        self.events += 1;
+        let turn = self.events;
+        if at.is_none() || was_idle && standing.is_none() {
+            self.flows.retain(|flow| flow.key != key);
+            self.flows.push(Flow {
+                key,
+                packets: Vec::new(),
+                law: Law::new(&self.rules),
+                start,
+                sent: Vec::new(),
+                idle_since: None,
+                is_of_now: true,
+                turn,
+                tail: None,
+            });
+        }
+        self.idle.retain(|other| *other != key);
+        if at.is_none()
+            && self.has_too_many()
+            && let Some(longest) = self.idle.first().copied()
+        {
+            self.forget(longest);
+        }
+        let flow = self.flow(key);
+        if let Some(tag) = standing {
+            (flow.start, flow.turn) = (tag, turn);
+            flow.sent.clear();
+        }
+        flow.idle_since = None;
+        flow.packets.push(packet);
+    }
+
+    /// What has happened to a flow may have moved its tail, or have left it idle.
+    fn settle(&mut self, now: Time, key: FlowKey) {
+        let (farthest, events) = (self.virtual_time() + FARTHEST, self.events);
+        let flow = self.flow(key);
+        let bytes = i128::try_from(bytes(&flow.packets)).expect("sizes have 64 bits");
+        let tail = slot((flow.tag() + bytes).min(farthest));
+        if flow.packets.len() < 2 {
+            flow.tail = None;
+        } else if flow.tail.is_none_or(|(before, _)| before != tail) {
+            flow.tail = Some((tail, events));
+        }
+        if flow.packets.is_empty() {
+            flow.idle_since = Some(now);
+            self.idle.push(key);
+            let flow = self.flows.iter().find(|flow| flow.key == key).expect("it is listed");
+            if self.standing(flow, now).is_none() {
+                self.forget(key);
+            }
+        }
+    }
+
+    /// Virtual time goes there, but not further than a credit and a packet beyond the flow
+    /// in turn.
+    fn move_on(&mut self, to: i128, least: i128) {
+        self.times.push(to.min(least + self.credit + PACKET));
+    }
+
+    fn is_due(&mut self, tag: i128, least: i128) -> bool {
+        let loan = 8 * self.credit;
+        if self.owed < 8 * self.credit {
+            return false;
+        }
+        if tag - self.virtual_time() > loan {
+            self.move_on(tag - loan, least);
+        }
+        tag - self.virtual_time() <= loan
+    }
+}
+
+/// CoDel of 5 and 100 ms with a floor of ten packets, and one and a half packets as the
+/// least target.
+fn rules(Place { rate, .. }: Place) -> Rules {
+    let packet = rate.map_or(0, |rate| (8_000_000_000 * 1_514_u128).div_ceil(u128::from(rate.0)));
+    let target = u64::try_from(packet * 3 / 2).expect("slower than any rate that is tried");
+    Rules {
+        is_linux: false,
+        target: Span(target.max(5_000_000)),
+        interval: Span(100_000_000),
+        mtu: 15_140,
+        ecn: true,
+        ce_threshold: Span(0),
+    }
+}
+
+impl Discipline for Tide {
+    fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
+        self.look_at_idle(now);
+        if self.is_over(&[packet]) {
+            return losses.push(packet, LossReason::Refused);
+        }
+        self.arrive(now, packet);
+        self.settle(now, packet.flow);
+        while self.is_over(&self.all()) {
+            let long = self.flows.iter().filter_map(|flow| Some((flow.tail?, flow.key)));
+            let last = long.max_by_key(|((slot, since), _)| (*slot, Reverse(*since)));
+            self.events += 1;
+            let key = last.map_or(packet.flow, |(_, key)| key);
+            // Of a flow that is alone, head and tail are the same.
+            losses.push_out(self.flow(key).packets.remove(0), &packet);
+            self.settle(now, key);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
+        self.look_at_idle(now);
+        let turns = self.turns();
+        let (first, least) = *turns.first()?;
+        let line = slot(self.virtual_time());
+        let payer = turns.iter().find(|(_, tag)| slot(*tag) >= line).copied();
+        let is_in_turn = payer.is_some_and(|(key, _)| key == first);
+        let pays = is_in_turn || payer.is_some_and(|(_, tag)| self.is_due(tag, least));
+        let key = if pays { payer.expect("one does").0 } else { first };
+        if is_in_turn {
+            self.times.push(least);
+        }
+        let rules = self.rules;
+        let flow = self.flow(key);
+        let packet = if pays {
+            let Flow { law, packets, .. } = flow;
+            law.dequeue(&rules, packets, 0, now, losses).expect("CoDel leaves one")
+        } else {
+            flow.packets.remove(0)
+        };
+        if pays {
+            self.owed = (self.owed - 8 * cost(&packet)).max(0);
+        } else {
+            self.owed = if payer.is_some() { self.owed + cost(&packet) } else { 0 };
+            // The eighth of an equal share, to the whole byte.
+            let part = 8 * turns.len() as i128;
+            let share = (self.passed + cost(&packet)) / part;
+            self.passed = (self.passed + cost(&packet)) % part;
+            let to = self.virtual_time() + share;
+            self.move_on(payer.map_or(to, |(_, tag)| to.min(tag)), least);
+        }
+        self.events += 1;
+        let turn = self.events;
+        let flow = self.flow(key);
+        flow.sent.push(packet);
+        flow.turn = turn;
+        if self.all().is_empty() {
+            self.times = vec![0];
+            self.owed = 0;
+            self.passed = 0;
+            self.flows.iter_mut().for_each(|flow| flow.is_of_now = false);
+        }
+        self.settle(now, key);
+        Some(packet)
+    }
+
+    fn reconfigure(&mut self, _now: Time, _settings: &Settings, _place: Place) {
+        // A twin is only ever set to what it is set to already.
+    }
+
+    fn backlog(&self) -> Backlog {
+        backlog(&self.all())
+    }
+
+    fn flows_tracked(&self) -> usize {
+        self.flows.len()
+    }
+}

@@ -68,6 +68,8 @@ impl FlowId {
 pub struct FlowTable<T> {
     hash: FlowHash,
     slot_by_key: HashTable<u32>,
+    /// What the hash table has room for at least.
+    room: usize,
     /// The slot that was freed last is used first.
     slots: Slab<Slot<T>>,
 }
@@ -83,7 +85,12 @@ impl<T> FlowTable<T> {
     /// An empty table whose hash depends on `seed`.
     #[must_use]
     pub fn new(seed: u64) -> FlowTable<T> {
-        FlowTable { hash: FlowHash::new(seed), slot_by_key: HashTable::new(), slots: Slab::new() }
+        FlowTable {
+            hash: FlowHash::new(seed),
+            slot_by_key: HashTable::new(),
+            room: 0,
+            slots: Slab::new(),
+        }
     }
 
     /// Number of entries.
@@ -153,6 +160,13 @@ impl<T> FlowTable<T> {
         let index = self.slots.insert(Slot { key, hash, state });
         let index = u32::try_from(index).expect("under 2^32 flows at once");
         let slots = &self.slots;
+        // A hash table that is at most half full gets rid of the traces of removed entries
+        // where it is. A fuller one allocates, whenever it happens to run out of room.
+        let live = slots.len();
+        if live * 2 > self.room {
+            self.room = self.slot_by_key.len() + live * 2;
+            self.slot_by_key.reserve(live * 2, |index| slots[*index as usize].hash);
+        }
         self.slot_by_key.insert_unique(hash, index, |index| slots[*index as usize].hash);
         index
     }

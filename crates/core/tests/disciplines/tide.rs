@@ -99,12 +99,12 @@ impl Flood {
     fn pay(&mut self, payer: u32) {
         // Some send small packets and some send large ones.
         let least = 100 + 1_300 * i64::from(payer % 2);
-        let size = least + self.random.index(100) as i64;
+        let size = least + (self.random.index(100) as u64).cast_signed();
         self.queue.arrive(payer, size);
     }
 
     fn begin(&mut self) {
-        let size = 40 + self.random.index(1_461) as i64;
+        let size = 40 + (self.random.index(1_461) as u64).cast_signed();
         self.queue.arrive(self.next, size);
         self.next += 1;
     }
@@ -155,7 +155,7 @@ fn payers_get_the_same_of_the_toll_and_in_turn() {
                 }
             }
         }
-        let largest = |payer: usize| 200 + 1_300 * (payer % 2) as i64;
+        let largest = |payer: usize| 200 + 1_300 * (payer as u64 % 2).cast_signed();
         for ((one, other), Excursion { fall, rise, .. }) in differences {
             let bound = largest(one) + largest(other) + 2 * SLOT;
             assert!(fall <= bound && rise <= bound, "{one}, {other}: {fall}, {rise} > {bound}");

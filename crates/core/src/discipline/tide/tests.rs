@@ -156,7 +156,7 @@ fn course(tide: Tide, steps: u32) -> Vec<u64> {
     let mut course = Vec::new();
     for _ in 0..steps {
         let drawn = random.bits();
-        let size = if drawn % 50 == 0 { u64::MAX } else { drawn >> 8 & 0x7ff };
+        let size = if drawn.is_multiple_of(50) { u64::MAX } else { drawn >> 8 & 0x7ff };
         trial.now += Span(drawn >> 44);
         if drawn >> 32 & 1 == 0 {
             trial.arrive(char::from(b'a' + (drawn >> 33 & 15) as u8), size);
@@ -186,7 +186,7 @@ fn tags_go_on_across_the_end_of_their_range() {
 /// for the last.
 #[test]
 fn tags_are_within_a_round_of_the_calendars() {
-    assert!(BEHIND.0 + FARTHEST.0 < SLOT.0 * (64 * 64 - 2));
+    const { assert!(BEHIND.0 + FARTHEST.0 < SLOT.0 * (64 * 64 - 2)) }
 }
 
 /// A flow that comes back is at most a packet before where it was, unless it was let off

@@ -70,7 +70,7 @@ impl LiveForm {
         }
         let mut text = format!("To run {} on Linux:\n", self.label);
         for line in &self.tc {
-            text.push_str(&format!("  {line}\n"));
+            text.push_str(&typed(line, width));
         }
         let more = if self.takes_tidegate {
             "The report has what undoes this line."
@@ -81,6 +81,29 @@ impl LiveForm {
         };
         text + &output::filled("", &format!("{notes} {more}"), width)
     }
+}
+
+/// A line to type, within `width` columns if its options permit it: a shell goes on behind
+/// a backslash.
+fn typed(line: &str, width: usize) -> String {
+    const BREAK: &str = " \\";
+    let mut parts = line.split(" --");
+    let mut text = format!("  {}", parts.next().unwrap_or_default());
+    let mut column = text.chars().count();
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let size = " --".len() + part.chars().count();
+        let behind = if parts.peek().is_some() { BREAK.len() } else { 0 };
+        if column + size + behind > width {
+            text += BREAK;
+            text += "\n   ";
+            column = "   ".len();
+        }
+        text += " --";
+        text += part;
+        column += size;
+    }
+    text + "\n"
 }
 
 /// Which way a link leads, as seen from the router.
@@ -419,6 +442,17 @@ mod tests {
         let form = form("dumbbell", "fq-codel").unwrap();
         assert_eq!(form.tc, ["tc qdisc replace dev eth1 root fq_codel"]);
         assert!(form.sqm.is_empty() && form.text(80).contains("the slow port itself"));
+    }
+
+    #[test]
+    fn a_line_to_type_is_one_for_a_shell_however_narrow_the_terminal_is() {
+        let line = "tidegate qdisc add eth1 --up 4000kbit --discipline 'efd:threshold=10 packets'";
+        assert_eq!(typed(line, 100), format!("  {line}\n"));
+        let narrow = typed(line, 60);
+        let lines: Vec<_> = narrow.lines().collect();
+        assert_eq!(lines[0], r"  tidegate qdisc add eth1 --up 4000kbit \");
+        assert!(lines[1].starts_with("    --discipline") && lines.len() == 2);
+        assert_eq!(narrow.replace(" \\\n   ", ""), format!("  {line}\n"));
     }
 
     #[test]

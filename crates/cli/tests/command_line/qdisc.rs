@@ -19,11 +19,14 @@ use super::{Bench, json, stderr};
 const NEAR: [u8; 4] = [10, 9, 0, 1];
 const FAR: [u8; 4] = [10, 9, 0, 2];
 /// Promises on a link of 10 Mbit/s.
-const CALLS: &str = concat!(
-    "deadlines:flows=",
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../scenarios/flows/home-10mbit.toml"
-);
+const CALLS: &str = r#"
+    link = "10 Mbit/s"
+    [[real_time]]
+    name = "calls"
+    protocol = "udp"
+    curve = "400 B + 88 kbit/s"
+    deadline = "20 ms"
+"#;
 /// Bytes of the headers of a datagram.
 const HEADERS: usize = 28;
 /// A datagram, with them.
@@ -32,6 +35,7 @@ const SIZE: usize = 1_000;
 #[test]
 fn wrong_arguments_are_one_line_and_exit_code_2() {
     let bench = Bench::new("qdisc-wrong");
+    bench.write("calls.toml", CALLS);
     for (arguments, words) in [
         (&["qdisc"][..], "a command is missing"),
         (&["qdisc", "add", "--up", "1mbit"], "<INTERFACE>"),
@@ -51,7 +55,7 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
             "found assignment=tight, expected 'bounded' or 'idle'",
         ),
         (
-            &["qdisc", "add", "lo", "--up", "9mbit", "--discipline", CALLS],
+            &["qdisc", "add", "lo", "--up", "9mbit", "--discipline", "deadlines:flows=calls.toml"],
             "flows for at most the 9 Mbit/s of that link",
         ),
         (&["qdisc", "change", "lo"], "found nothing to set"),

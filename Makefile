@@ -24,7 +24,7 @@ help:
 	@echo 'make link-page    compare the simulator with what was measured of the live link (a minute)'
 	@echo 'make kernel-lines   type the lines of verdicts into Linux, in a QEMU guest (a minute)'
 	@echo 'make kernel-live    test live links with nftables and VLANs, in a QEMU guest (two minutes)'
-	@echo 'make kernel-qdisc   test the queues of the kernel, in a QEMU guest (six minutes)'
+	@echo 'make kernel-qdisc   test the queues of the kernel, in a QEMU guest (ten minutes)'
 	@echo 'make bpf     compile the programs of the kernel again; needs clang 19'
 	@echo 'make live-bed       run a gateway and its rivals on networks of this machine (ten minutes, as root)'
 	@echo 'make live-pages     load pages in a browser on such a network (half an hour, as root)'

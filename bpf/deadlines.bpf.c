@@ -477,16 +477,16 @@ drop:
 	return NET_XMIT_DROP;
 }
 
-static __always_inline struct sk_buff *send_next(struct Qdisc *sch, u64 now, struct taken *taken)
+static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *taken,
+				      struct sk_buff **skb)
 {
 	struct packet *packet = take_promised();
-	struct sk_buff *skb;
 
 	if (!packet)
 		packet = take_head();
 	if (!packet)
-		return NULL;
-	skb = unpack(packet, taken);
+		return false;
+	*skb = unpack(packet, taken);
 	if (taken->level == REAL_TIME)
 		lose_overtaken(sch, taken, now);
 	forget_packet(sch, taken, now);
@@ -494,7 +494,7 @@ static __always_inline struct sk_buff *send_next(struct Qdisc *sch, u64 now, str
 	/* Nothing that has a deadline waits: the past binds nothing. */
 	if (!sch->q.qlen && has_last)
 		forget_past();
-	return skb;
+	return true;
 }
 
 QDISC("deadlines")

@@ -30,8 +30,8 @@
 /* Takes in a packet, or loses it; returns what became of it, in the kernel's numbers. */
 static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free);
 
-/* Takes the next packet out of the queue and all that is known of it; there is one. */
-static struct sk_buff *send_next(struct Qdisc *sch, u64 now, struct taken *taken);
+/* Takes the next packet out of the queue and all that is known of it; false if there is none. */
+static bool send_next(struct Qdisc *sch, u64 now, struct taken *taken, struct sk_buff **skb);
 
 /* Takes any packet out of the order. */
 static struct packet *take_first(void);
@@ -159,8 +159,7 @@ static __always_inline struct sk_buff *dequeue(struct Qdisc *sch)
 		bpf_qdisc_watchdog_schedule(sch, due > now && due < look ? due : look, 0);
 		return NULL;
 	}
-	skb = send_next(sch, now, &taken);
-	if (!skb)
+	if (!send_next(sch, now, &taken, &skb))
 		return NULL;
 	credit = parameters.credit_ns;
 	late = now > credit ? now - credit : 0;
@@ -176,6 +175,9 @@ static __always_inline struct sk_buff *dequeue(struct Qdisc *sch)
 		if (step < LEVELS * DELAY_STEPS)
 			statistics.delays[step]++;
 	}
+	/* There always is one, but the verifier does not know. */
+	if (!skb)
+		return NULL;
 	bpf_qdisc_bstats_update(sch, skb);
 	return skb;
 }

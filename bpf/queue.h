@@ -116,16 +116,16 @@ drop:
 	return NET_XMIT_DROP;
 }
 
-static __always_inline struct sk_buff *send_next(struct Qdisc *sch, u64 now, struct taken *taken)
+static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *taken,
+				      struct sk_buff **skb)
 {
 	struct packet *packet = take_first();
-	struct sk_buff *skb;
 
 	if (!packet)
-		return NULL;
-	skb = unpack(packet, taken);
+		return false;
+	*skb = unpack(packet, taken);
 	leave(&taken->flow, now);
 	count_out(sch, taken);
 	AFTER_SENDING(*taken, sch->q.qlen);
-	return skb;
+	return true;
 }

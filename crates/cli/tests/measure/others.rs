@@ -82,8 +82,8 @@ fn a_file_at_a_server_of_http_loads_the_link_downwards() {
     }
 }
 
-/// The figures of a measurement of two seconds' load against a server of others, which runs in
-/// `bed` as `program`.
+/// Measures four seconds of load against a server of others, which runs in `bed` as `program`,
+/// and holds the figures to the provider's rates.
 fn load_both_ways(bed: &Bed, program: &str, arguments: &[&str], scheme: &str) {
     let mut server = bed.program("server", program, arguments);
     let mut server = server.stdout(Stdio::null()).spawn().unwrap();

@@ -50,7 +50,7 @@
 //!   packets in a call, and a packet may need the room of many, each of which joined once.
 //!
 //! Sums of bytes neither end nor round: tags wrap around (`mark.rs`), and are kept within
-//! four megabytes of each other, because a packet counts as one of 1 MiB at most.
+//! four megabytes of each other, because a packet counts as one of 512 KiB at most.
 
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::flow_queues::{FlowQueues, Rotation};
@@ -99,7 +99,7 @@ const PACKET: Bytes = Bytes(1_514);
 
 /// A packet counts for no more than this in tags. No packet of a network is so large, and
 /// what a super-segment of an offload counts is exact.
-const MOST_COST: Bytes = Bytes(1 << 20);
+const MOST_COST: Bytes = Bytes(1 << 19);
 
 /// Flows in credit pay one byte for so many to those that have used theirs up. The
 /// rest of the rate is enough for the first C bytes of all transfers up to a load of
@@ -111,20 +111,24 @@ const TOLL: u64 = 8;
 /// others have become payers, so many make stalls, and few take the toll away early.
 const LOAN: u64 = 8;
 
-/// The greatest distance of a tag from virtual time: after it, by loans and a packet.
-const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + MOST_COST.0);
+/// Tags are after virtual time by no more than loans and a packet; tails count up to one
+/// such packet more.
+const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + 2 * MOST_COST.0);
 
-/// And before it. A tag may be a slot before the one that is served.
-const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + 2 * SLOT.0);
+/// Turns and tails are before virtual time by no more than this: a slot before the turn that
+/// is next, or the window that counted until it was lost.
+const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + WINDOW.0 + 2 * SLOT.0);
 
 /// An idle flow's tag is let off a byte in this time: 3.8 kB/s, less than any
 /// transfer and about what a keep-alive or a game sends. Ten times as much would renew the
 /// credit of flows that burst, which breaks overload. A power of two, for a shift.
 const RELIEF: Span = Span(1 << 18);
 
-/// What CoDel leaves alone: the bulk flow that has fewer packets queued than its sender's
-/// initial window would lose rate and gain nobody time, since others pass it anyway.
-const FLOOR: Bytes = Bytes(10 * PACKET.0);
+/// The initial window of most senders (`RFC 6928`). What waits counts up to it: more says
+/// little about how much is to come, and nobody can be made to wait for longer by it. CoDel
+/// leaves as much alone: the bulk flow that has less queued would lose rate and gain nobody
+/// time, since others pass it anyway.
+const WINDOW: Bytes = Bytes(10 * PACKET.0);
 
 /// `RFC 8289 section 4.4` and `section 4.3`.
 const TARGET: Span = Span::millis(5);
@@ -139,8 +143,8 @@ pub struct Tide {
     flows: FlowTable<Flow>,
     /// By the slot of the flow's entry, as all that follow.
     queues: FlowQueues<()>,
-    /// Backlogged flows by the tag of what they send next.
-    heads: Calendar,
+    /// Backlogged flows in the order in which they have their turns.
+    turns: Calendar,
     /// Flows with two packets or more, by the tag that they will have sent all with.
     tails: Calendar,
     /// Flows that are remembered, in the order in which they are looked at.
@@ -155,6 +159,8 @@ pub struct Tide {
 #[derive(Debug)]
 struct Flow {
     tag: Mark,
+    /// Where its turn is, while it is backlogged.
+    rank: Mark,
     law: CodelLaw,
     /// Since when nothing has been queued.
     idle_since: Option<Time>,
@@ -171,7 +177,7 @@ impl Tide {
             buffer: place.buffer,
             flows: FlowTable::new(seed),
             queues: FlowQueues::new(),
-            heads: Calendar::new(),
+            turns: Calendar::new(),
             tails: Calendar::new(),
             idle: Rotation::default(),
             virtual_time: Mark::START,
@@ -199,7 +205,7 @@ impl Tide {
     /// The queue of a packet's flow, which is idle no longer.
     fn admit(&mut self, now: Time, key: &FlowKey) -> u32 {
         let tag = self.virtual_time.before(self.credit);
-        let fresh = || Flow { tag, law: CodelLaw::default(), idle_since: None };
+        let fresh = || Flow { tag, rank: tag, law: CodelLaw::default(), idle_since: None };
         let (id, flow) = self.flows.entry(key, fresh);
         let queue = id.slot();
         if flow.idle_since.is_some() {
@@ -229,8 +235,7 @@ impl Tide {
         (had > PACKET).then(|| start.after(had))
     }
 
-    /// Looks at one idle flow. With two calls for each packet, that is twice as often as
-    /// an entry can be made.
+    /// Looks at one idle flow, for each packet that has made an entry.
     fn look_at_idle(&mut self, now: Time) {
         let Some(queue) = self.idle.first() else { return };
         if self.flows.len() > self.capacity() || self.standing(queue, now).is_none() {
@@ -247,7 +252,7 @@ impl Tide {
 
     /// The last packet of a flow has left.
     fn emptied(&mut self, queue: u32, now: Time) {
-        self.heads.remove(queue);
+        self.turns.remove(queue);
         self.tails.remove(queue);
         self.flow(queue).idle_since = Some(now);
         self.idle.push_back(queue);
@@ -256,17 +261,42 @@ impl Tide {
         }
     }
 
-    /// Puts a backlogged flow where its tail belongs. Being served moves the head of a
-    /// queue and not the tail.
+    /// What a flow has queued, in bytes; more than any tag is ahead of another if that is
+    /// what it is.
+    fn waiting(&self, queue: u32) -> Bytes {
+        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(Bytes(u64::MAX), Bytes);
+        bytes.min(BEHIND + FARTHEST)
+    }
+
+    /// Puts a backlogged flow where it has its turn; it keeps its place if it is there
+    /// already.
+    fn place_turn(&mut self, queue: u32) {
+        let mut rank = self.flow(queue).tag;
+        if self.is_in_credit(rank) {
+            let last = self.virtual_time.start_of_slot().before(Bytes(1));
+            rank = rank.after(self.waiting(queue).min(WINDOW)).earliest(last);
+        }
+        self.flow(queue).rank = rank;
+        self.turns.keep_in(queue, rank.slot());
+    }
+
+    /// Puts a backlogged flow where its tail belongs.
     fn place_tail(&mut self, queue: u32) {
         if self.queues.packets_of(queue) < 2 {
             return self.tails.remove(queue);
         }
-        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(Bytes(u64::MAX), Bytes);
         let farthest = self.virtual_time.after(FARTHEST);
-        let bytes = bytes.min(BEHIND + FARTHEST);
-        let tail = self.flow(queue).tag.after(bytes).earliest(farthest);
+        let tail = self.flow(queue).tag.after(self.waiting(queue)).earliest(farthest);
         self.tails.keep_in(queue, tail.slot());
+    }
+
+    /// Being served moves the head of a queue and not its tail; but one packet is no queue,
+    /// drops make it shorter, and what is very large does not count in full.
+    fn settle_tail(&mut self, queue: u32, sent: &Packet, lost: bool) {
+        let is_short = self.queues.packets_of(queue) < 2;
+        if is_short || lost || sent.size > MOST_COST || self.waiting(queue) > MOST_COST {
+            self.place_tail(queue);
+        }
     }
 
     /// Makes room for what has just come, into `queue`.
@@ -281,6 +311,7 @@ impl Tide {
             if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
                 let victim = self.queues.pop_first(last).expect("it has two packets or more");
                 losses.push_out(victim, arriving);
+                self.place_turn(last);
                 self.place_tail(last);
             } else {
                 let newest = self.queues.pop_last(queue).expect("it has just come");
@@ -292,33 +323,33 @@ impl Tide {
 
     /// The payer with the least tag.
     fn first_payer(&mut self) -> Option<u32> {
-        let found = self.heads.first_from(self.virtual_time.slot())?;
+        let found = self.turns.first_from(self.virtual_time.slot())?;
         let tag = self.flow(found).tag;
         (!self.is_in_credit(tag)).then_some(found)
     }
 
-    /// Whether the toll goes to this payer now, while the flow in turn is at `least`. Who
-    /// has been lent much has to take virtual time along.
-    fn is_due(&mut self, payer: u32, least: Mark) -> bool {
+    /// Whether the toll goes to this payer now, while a flow in credit has its turn at `rank`.
+    /// Who has been lent much has to take virtual time along.
+    fn is_due(&mut self, payer: u32, rank: Mark) -> bool {
         if self.owed < self.credit * TOLL {
             return false;
         }
         let loan = self.credit * LOAN;
         let tag = self.flow(payer).tag;
         if tag.ahead_of(self.virtual_time) > loan {
-            self.move_on(tag.before(loan), least);
+            self.move_on(tag.before(loan), rank);
         }
         tag.ahead_of(self.virtual_time) <= loan
     }
 
     /// Moves virtual time on without a payer in turn, but with it the beginning of new
-    /// flows no further than a packet beyond the flow that is in turn.
-    fn move_on(&mut self, to: Mark, least: Mark) {
-        let reach = least.after(self.credit + PACKET);
+    /// flows no further than a packet beyond `rank`, where the turn is.
+    fn move_on(&mut self, to: Mark, rank: Mark) {
+        let reach = rank.after(self.credit + PACKET);
         self.virtual_time = self.virtual_time.latest(to.earliest(reach));
     }
 
-    /// Takes a packet from a flow in credit, which is in turn.
+    /// Takes a packet from a flow in credit, which has its turn.
     fn send_on_credit(&mut self, queue: u32, payer: Option<u32>) -> Packet {
         let backlogged = (self.flows.len() - self.idle.len()) as u64;
         let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
@@ -333,8 +364,8 @@ impl Tide {
         if let Some(payer) = payer {
             to = to.earliest(self.flow(payer).tag);
         }
-        let least = self.flow(queue).tag;
-        self.move_on(to, least);
+        let rank = self.flow(queue).rank;
+        self.move_on(to, rank);
         packet
     }
 
@@ -351,14 +382,21 @@ impl Tide {
         packet
     }
 
-    /// Counts a packet, and puts its flow where it belongs.
-    fn count(&mut self, now: Time, queue: u32, packet: &Packet) {
+    /// Counts a packet, and puts its flow where it belongs; `lost` says whether others were
+    /// dropped from the same queue.
+    fn count(&mut self, now: Time, queue: u32, packet: &Packet, lost: bool) {
         let flow = self.flow(queue);
         flow.tag = flow.tag.after(packet.size.min(MOST_COST));
         let tag = flow.tag;
         if !self.queues.is_empty(queue) {
-            self.heads.insert(queue, tag.slot());
-            return self.place_tail(queue);
+            if self.is_in_credit(tag) {
+                self.place_turn(queue);
+            } else {
+                // Behind those that are equal.
+                self.flow(queue).rank = tag;
+                self.turns.insert(queue, tag.slot());
+            }
+            return self.settle_tail(queue, packet, lost);
         }
         if self.queues.backlog().packets == 0 {
             // Every tag is now before where flows begin.
@@ -380,33 +418,30 @@ fn codel(place: Place) -> CodelParameters {
         ce_threshold: Span::ZERO,
     };
     let parameters = place.rate.map_or(parameters, |rate| parameters.at_rate(rate));
-    CodelParameters { mtu: FLOOR, ..parameters }
+    CodelParameters { mtu: WINDOW, ..parameters }
 }
 
 impl Discipline for Tide {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        self.look_at_idle(now);
         if !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
         let room = self.buffer.stretched_to(self.queues.backlog());
         let queue = self.admit(now, &packet.flow);
-        if self.queues.is_empty(queue) {
-            let tag = self.flow(queue).tag;
-            self.heads.insert(queue, tag.slot());
-        }
         self.queues.push(queue, packet);
+        self.place_turn(queue);
         self.place_tail(queue);
         self.push_out(now, room, (queue, &packet), losses);
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.look_at_idle(now);
-        let first = self.heads.first_from(self.virtual_time.before(BEHIND).slot())?;
-        let tag = self.flow(first).tag;
+        let first = self.turns.first_from(self.virtual_time.before(BEHIND).slot())?;
+        let Flow { tag, rank, .. } = *self.flow(first);
+        let before = losses.as_slice().len();
         let (queue, packet) = if self.is_in_credit(tag) {
             match self.first_payer() {
-                Some(payer) if self.is_due(payer, tag) => {
+                Some(payer) if self.is_due(payer, rank) => {
                     (payer, self.send_paid(now, payer, losses))
                 }
                 payer => (first, self.send_on_credit(first, payer)),
@@ -415,7 +450,7 @@ impl Discipline for Tide {
             self.virtual_time = self.virtual_time.latest(tag);
             (first, self.send_paid(now, first, losses))
         };
-        self.count(now, queue, &packet);
+        self.count(now, queue, &packet, losses.as_slice().len() > before);
         Some(packet)
     }
 

@@ -15,9 +15,12 @@ use tidegate_core::{Backlog, Buffer, Discipline, FlowKey, LossReason, Losses, Pa
 use super::codel::{Law, Rules, backlog, bytes};
 
 const PACKET: i128 = 1_514;
-const MEBIBYTE: i128 = 1 << 20;
-/// 8 credits of the largest size, and a packet.
-const FARTHEST: i128 = 8 * 300_000 + MEBIBYTE;
+/// What a packet counts for at most.
+const MOST: i128 = 1 << 19;
+/// 8 credits of the largest size, and two packets.
+const FARTHEST: i128 = 8 * 300_000 + 2 * MOST;
+/// What waits counts up to this.
+const WINDOW: i128 = 10 * PACKET;
 
 pub(super) struct Tide {
     credit: i128,
@@ -46,14 +49,14 @@ struct Flow {
     idle_since: Option<Time>,
     /// Since the last time that nothing was queued.
     is_of_now: bool,
-    /// When it was last put behind others with its tag.
-    turn: u64,
+    /// The rank by which it has its turn, and since when it has stood in that slot.
+    turn: Option<(i128, u64)>,
     /// The slot of its tail, and since when.
     tail: Option<(i128, u64)>,
 }
 
 fn cost(packet: &Packet) -> i128 {
-    i128::from(packet.size.0).min(MEBIBYTE)
+    i128::from(packet.size.0).min(MOST)
 }
 
 fn slot(tag: i128) -> i128 {
@@ -111,8 +114,19 @@ impl Tide {
     /// Backlogged flows in the order of service, each with its tag.
     fn turns(&self) -> Vec<(FlowKey, i128)> {
         let mut turns: Vec<_> = self.flows.iter().filter(|flow| !flow.packets.is_empty()).collect();
-        turns.sort_by_key(|flow| (slot(flow.tag()), flow.turn));
+        turns.sort_by_key(|flow| flow.turn.map(|(rank, since)| (slot(rank), since)));
         turns.iter().map(|flow| (flow.key, flow.tag())).collect()
+    }
+
+    /// Where a backlogged flow has its turn: payers by their tags, and before them flows in
+    /// credit by what they have had and have waiting.
+    fn rank(&self, flow: &Flow) -> i128 {
+        let line = slot(self.virtual_time());
+        if slot(flow.tag()) >= line {
+            return flow.tag();
+        }
+        let waiting = i128::try_from(bytes(&flow.packets)).expect("sizes have 64 bits");
+        (flow.tag() + waiting.min(WINDOW)).min(line * 1_024 - 1)
     }
 
     /// The tag of an idle flow as it would come back; nothing if it would be new.
@@ -145,7 +159,6 @@ impl Tide {
         let was_idle = self.idle.contains(&key);
         let standing = at.filter(|_| was_idle).and_then(|at| self.standing(&self.flows[at], now));
         self.events += 1;
-        let turn = self.events;
         if at.is_none() || was_idle && standing.is_none() {
             self.flows.retain(|flow| flow.key != key);
             self.flows.push(Flow {
@@ -156,12 +169,12 @@ impl Tide {
                 sent: Vec::new(),
                 idle_since: None,
                 is_of_now: true,
-                turn,
+                turn: None,
                 tail: None,
             });
         }
         self.idle.retain(|other| *other != key);
-        if at.is_none()
+        if !was_idle
             && self.has_too_many()
             && let Some(longest) = self.idle.first().copied()
         {
@@ -169,17 +182,24 @@ impl Tide {
         }
         let flow = self.flow(key);
         if let Some(tag) = standing {
-            (flow.start, flow.turn) = (tag, turn);
+            flow.start = tag;
             flow.sent.clear();
         }
         flow.idle_since = None;
         flow.packets.push(packet);
     }
 
-    /// What has happened to a flow may have moved its tail, or have left it idle.
+    /// What has happened to a flow may have moved its turn and its tail, or have left it
+    /// idle.
     fn settle(&mut self, now: Time, key: FlowKey) {
         let (farthest, events) = (self.virtual_time() + FARTHEST, self.events);
+        let rank = self.rank(self.flows.iter().find(|flow| flow.key == key).expect("it is listed"));
         let flow = self.flow(key);
+        let since = match flow.turn {
+            Some((before, since)) if slot(before) == slot(rank) => since,
+            _ => events,
+        };
+        flow.turn = (!flow.packets.is_empty()).then_some((rank, since));
         let bytes = i128::try_from(bytes(&flow.packets)).expect("sizes have 64 bits");
         let tail = slot((flow.tag() + bytes).min(farthest));
         if flow.packets.len() < 2 {
@@ -197,19 +217,19 @@ impl Tide {
         }
     }
 
-    /// Virtual time goes there, but not further than a credit and a packet beyond the flow
-    /// in turn.
-    fn move_on(&mut self, to: i128, least: i128) {
-        self.times.push(to.min(least + self.credit + PACKET));
+    /// Virtual time goes there, but not further than a credit and a packet beyond where the
+    /// turn is.
+    fn move_on(&mut self, to: i128, rank: i128) {
+        self.times.push(to.min(rank + self.credit + PACKET));
     }
 
-    fn is_due(&mut self, tag: i128, least: i128) -> bool {
+    fn is_due(&mut self, tag: i128, rank: i128) -> bool {
         let loan = 8 * self.credit;
         if self.owed < 8 * self.credit {
             return false;
         }
         if tag - self.virtual_time() > loan {
-            self.move_on(tag - loan, least);
+            self.move_on(tag - loan, rank);
         }
         tag - self.virtual_time() <= loan
     }
@@ -232,7 +252,6 @@ fn rules(Place { rate, .. }: Place) -> Rules {
 
 impl Discipline for Tide {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        self.look_at_idle(now);
         if self.is_over(&[packet]) {
             return losses.push(packet, LossReason::Refused);
         }
@@ -252,14 +271,15 @@ impl Discipline for Tide {
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.look_at_idle(now);
         let turns = self.turns();
-        let (first, least) = *turns.first()?;
+        let (first, tag_of_first) = *turns.first()?;
+        let (rank, _) = self.flow(first).turn.expect("it is backlogged");
         let line = slot(self.virtual_time());
         let payer = turns.iter().find(|(_, tag)| slot(*tag) >= line).copied();
         let is_in_turn = payer.is_some_and(|(key, _)| key == first);
-        let pays = is_in_turn || payer.is_some_and(|(_, tag)| self.is_due(tag, least));
+        let pays = is_in_turn || payer.is_some_and(|(_, tag)| self.is_due(tag, rank));
         let key = if pays { payer.expect("one does").0 } else { first };
         if is_in_turn {
-            self.times.push(least);
+            self.times.push(tag_of_first);
         }
         let rules = self.rules;
         let flow = self.flow(key);
@@ -278,13 +298,16 @@ impl Discipline for Tide {
             let share = (self.passed + cost(&packet)) / part;
             self.passed = (self.passed + cost(&packet)) % part;
             let to = self.virtual_time() + share;
-            self.move_on(payer.map_or(to, |(_, tag)| to.min(tag)), least);
+            self.move_on(payer.map_or(to, |(_, tag)| to.min(tag)), rank);
         }
         self.events += 1;
-        let turn = self.events;
+        let line = slot(self.virtual_time());
         let flow = self.flow(key);
         flow.sent.push(packet);
-        flow.turn = turn;
+        if slot(flow.tag()) >= line {
+            // It goes behind those that are equal.
+            flow.turn = None;
+        }
         if self.all().is_empty() {
             self.times = vec![0];
             self.owed = 0;

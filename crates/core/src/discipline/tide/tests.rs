@@ -21,13 +21,29 @@ fn a_flow_that_begins_goes_first_until_its_credit_is_used_up() {
 }
 
 #[test]
-fn among_flows_in_credit_the_one_that_has_had_least_goes_first() {
-    let mut trial = tide(6_000, 100);
+fn among_flows_in_credit_the_one_that_has_had_and_waits_with_least_goes_first() {
+    let mut trial = tide(9_000, 100);
     trial.arrive_all([('a', 1_500); 4]);
     assert_eq!([(); 2].map(|()| trial.send()), [0, 1].map(Some));
     trial.arrive_all([('b', 1_500); 3]);
-    // `b` at -6000 and -4500; at -3000 both have had the same.
-    assert_eq!(trial.drain(), [4, 5, 2, 6, 3]);
+    // `a` has had 3000 and 3000 wait; of `b`, 4500 wait. `c` has as much as `a`, but later.
+    trial.arrive_all([('c', 1_500); 4]);
+    assert_eq!(trial.drain(), [4, 5, 6, 2, 3, 7, 8, 9, 10]);
+}
+
+/// What waits beyond an initial window does not put a flow back: it would not know what to
+/// wait for if others came without end.
+#[test]
+fn no_more_than_a_window_of_what_waits_counts() {
+    let mut trial = tide(60_000, 100);
+    trial.arrive_all([('a', 1_514); 30]);
+    // As much as `a` counts for, but later; and a little less.
+    trial.arrive_all([('b', 1_514); 10]);
+    trial.arrive_all([('c', 1_514); 9]);
+    let order = trial.drain();
+    assert_eq!(order[..9], [40, 41, 42, 43, 44, 45, 46, 47, 48]);
+    // Its first packet moves `a` on by more than a slot.
+    assert_eq!(order[9..20], [0, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
 }
 
 #[test]
@@ -38,13 +54,13 @@ fn without_credit_shares_are_of_equal_bytes() {
     assert_eq!(trial.drain(), [0, 2, 3, 4, 1, 5, 6, 7]);
 }
 
-/// Two flows send four packets each, at -3000, -1500, 0 and 1500; then `b` pauses while
-/// `a` goes on. `b` is at 3000, which is 4500 after where a flow begins.
+/// Two flows send four packets each, from -3000 on, the last two as payers; then `b` pauses
+/// while `a` goes on. `b` is at 3000, which is 4500 after where a flow begins.
 fn paused() -> Trial<Tide> {
     let mut trial = tide(3_000, 100);
     trial.arrive_all([('a', 1_500); 10]);
     trial.arrive_all([('b', 1_500); 4]);
-    assert_eq!([(); 8].map(|()| trial.send()), [0, 10, 1, 11, 2, 12, 3, 13].map(Some));
+    assert_eq!([(); 8].map(|()| trial.send()), [0, 1, 10, 11, 2, 12, 3, 13].map(Some));
     assert_eq!(trial.discipline.flows_tracked(), 2);
     trial
 }
@@ -83,7 +99,7 @@ fn an_empty_queue_has_forgotten_everything() {
     // The same flows, and the same order as at first, though `b` has had less.
     trial.arrive_all([('a', 1_500); 2]);
     trial.arrive_all([('b', 1_500); 2]);
-    assert_eq!(trial.drain(), [14, 16, 15, 17]);
+    assert_eq!(trial.drain(), [14, 15, 16, 17]);
 }
 
 #[test]
@@ -116,7 +132,8 @@ fn a_full_buffer_takes_the_head_of_what_would_be_sent_last() {
     // All have one.
     trial.arrive('g', 40);
     assert_eq!(trial.lost(), [(10, LossReason::Refused)]);
-    assert_eq!(trial.drain(), [2, 5, 6, 7, 8, 9]);
+    // `b` has had nothing either, but came to less than a slot last; `a` has most.
+    assert_eq!(trial.drain(), [6, 7, 8, 9, 5, 2]);
 }
 
 /// 5 and 100 ms, for payers with more than ten packets.

@@ -188,6 +188,11 @@ impl<T: Default> FlowQueues<T> {
         self.queues.get(queue as usize).map_or(0, |queue| queue.bytes)
     }
 
+    /// Packets and bytes of a queue.
+    pub(crate) fn length_of(&self, queue: u32) -> (u32, u128) {
+        self.queues.get(queue as usize).map_or((0, 0), |queue| (queue.packets, queue.bytes))
+    }
+
     /// The queue with the most bytes; among equal ones, the one that has been
     /// backlogged longest. With packets as the measure: the one with the most packets;
     /// among equal ones, the one that changed last. `None` if nothing is queued.

@@ -5,19 +5,25 @@
 //! and calls; they are over, or have paused, before they have had C bytes, and so go
 //! before all bulk. What is longer than that has the share that fair queueing gives.
 //!
-//! **Tags.** Every backlogged flow has a tag, in bytes of service, and the least tag is
-//! served; each packet moves its flow's tag by its size. *Virtual time* v is the
-//! greatest tag that has been served in turn: start-time fair queueing (`Goyal 1997`), but
-//! for where a flow begins: at v - C. A flow whose tag is before v is *in credit*: it
-//! goes before all that have used theirs up, and among its like by who has had least
-//! (`LAS section 7`). A flow that has reached v is a *payer*.
+//! **Tags.** Every backlogged flow has a tag, in bytes of service; each packet moves its
+//! flow's tag by its size. A flow that has reached *virtual time* v is a *payer*, and of
+//! payers the one with the least tag is served; v is the greatest tag that has been
+//! served in turn. That is start-time fair queueing (`Goyal 1997`), but for where a flow
+//! begins: at v - C. A flow whose tag is before v is *in credit* and goes before all payers.
 //!
-//! **Memory.** A flow that has nothing queued is remembered while its tag is more than
-//! a packet after v - C, for from then on it can hardly be told from a new one. Hence
-//! no flow gains more than one packet by being forgotten, and memory lasts for as long
-//! as it takes the others to get C bytes each, be that a millisecond or an hour; a
-//! discipline that forgets a flow with its last packet, as EFD does, collapses when many
-//! small bursts come. The tag of an idle flow is let off 3.8 kB in a second, so that a
+//! **Order within the credit.** The flow goes first that has had least (`LAS section 7`)
+//! together with what it has waiting, which it is going to have. So the end of a transfer,
+//! and a packet of a call, pass a window that has just come, and do not share with it: by
+//! the size that can be seen, as shortest remaining time would have it. What waits counts
+//! up to a window of ten packets: a flow that is passed by others without end would not
+//! see its turn otherwise.
+//!
+//! **Memory.** A flow that has nothing queued is remembered while its tag is after v - C,
+//! for from then on it is as a new one. Hence no flow gains by being forgotten, and memory
+//! lasts for as long as it takes the others to get C bytes each, be that a millisecond or
+//! an hour. To forget a packet sooner would save entries, but a sender whose packets come
+//! one at a time would be new with each; a discipline that forgets a flow with its last
+//! packet, as EFD does, collapses when many small bursts come. The tag of an idle flow is let off 3.8 kB in a second, so that a
 //! flow that has paused, or that is slower than that, is new again. When nothing is
 //! queued, everything is forgotten: an idle link owes nobody anything.
 //!
@@ -25,11 +31,13 @@
 //! 8 C more than they have paid for, the payer with the least tag is served. What it gets
 //! so is a loan: its tag moves on, and virtual time does not. Who has been lent 8 C takes
 //! virtual time along, which takes where flows begin no further than a packet beyond those
-//! that wait: such a payer gets what new flows of a packet get each. Also, while n flows are backlogged, virtual time moves on
-//! by 1 / 8n of what flows in credit get. Flows that use up their credit are faster than
-//! that. But where new ones come so fast that those in credit that are not new would wait
-//! for ever, it takes the beginning of new flows beyond them. So every flow has an eighth
-//! of an equal share in the long run, and nobody is locked out, whoever comes.
+//! that wait: such a payer gets what new flows of a packet get each.
+//!
+//! Also, while n flows are backlogged, virtual time moves on by 1 / 8n of what flows in
+//! credit get. Flows that use up their credit are faster than that. But where new ones come
+//! so fast that those in credit that are not new would wait for ever, it takes the beginning
+//! of new flows beyond them. So every flow has an eighth of an equal share in the long run,
+//! and nobody is locked out, whoever comes.
 //!
 //! **Losses.** Payers go through CoDel (`RFC 8289`), with marks, but their queues are left
 //! alone up to 10 packets. A full buffer takes the packet at the head of the queue whose
@@ -43,8 +51,9 @@
 //!   (without s the bound of `Goyal 1997`), of the toll too.
 //! - Payers that wait get at least (B - 8 C - L) / 9 of any B bytes sent, as long as none
 //!   of them has been lent 8 C.
-//! - While a flow in credit sends B bytes, payers send at most B / 8 + C + 2 L, however
-//!   many they are. Others in credit go first only up to where their tags meet.
+//! - While flows in credit wait and send B bytes, payers send at most B / 8 + C + 2 L,
+//!   however many they are. Another flow in credit goes first only until it has had what
+//!   the one that waits has had, and a window of ten packets.
 //! - A packet costs O(1): two searches of a bitmap of two levels (`calendar.rs`), and one
 //!   look at an idle flow. The exceptions are those of the environment: CoDel may drop many
 //!   packets in a call, and a packet may need the room of many, each of which joined once.
@@ -232,7 +241,7 @@ impl Tide {
         let flow = self.flow(queue);
         let idle = flow.idle_since.map_or(Span::ZERO, |since| now.since(since));
         let had = flow.tag.ahead_of(start) - Bytes(idle.0 / RELIEF.0);
-        (had > PACKET).then(|| start.after(had))
+        (had > Bytes::ZERO).then(|| start.after(had))
     }
 
     /// Looks at one idle flow, for each packet that has made an entry.
@@ -261,41 +270,36 @@ impl Tide {
         }
     }
 
-    /// What a flow has queued, in bytes; more than any tag is ahead of another if that is
-    /// what it is.
-    fn waiting(&self, queue: u32) -> Bytes {
-        let bytes = u64::try_from(self.queues.bytes_of(queue)).map_or(Bytes(u64::MAX), Bytes);
-        bytes.min(BEHIND + FARTHEST)
-    }
-
-    /// Puts a backlogged flow where it has its turn; it keeps its place if it is there
-    /// already.
-    fn place_turn(&mut self, queue: u32) {
-        let mut rank = self.flow(queue).tag;
-        if self.is_in_credit(rank) {
+    /// Puts a backlogged flow where its turn and its tail belong; it keeps its places if it
+    /// is there already.
+    fn place(&mut self, queue: u32) {
+        let (packets, bytes) = self.queues.length_of(queue);
+        // More than any tag is ahead of another, if that is what it is.
+        let waiting = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).min(BEHIND + FARTHEST);
+        let flow = self.flows.state(FlowId::at_slot(queue));
+        flow.rank = flow.tag;
+        if flow.tag.is_slots_before(self.virtual_time) {
             let last = self.virtual_time.start_of_slot().before(Bytes(1));
-            rank = rank.after(self.waiting(queue).min(WINDOW)).earliest(last);
+            flow.rank = flow.tag.after(waiting.min(WINDOW)).earliest(last);
         }
-        self.flow(queue).rank = rank;
-        self.turns.keep_in(queue, rank.slot());
-    }
-
-    /// Puts a backlogged flow where its tail belongs.
-    fn place_tail(&mut self, queue: u32) {
-        if self.queues.packets_of(queue) < 2 {
+        self.turns.keep_in(queue, flow.rank.slot());
+        if packets < 2 {
             return self.tails.remove(queue);
         }
-        let farthest = self.virtual_time.after(FARTHEST);
-        let tail = self.flow(queue).tag.after(self.waiting(queue)).earliest(farthest);
+        let tail = flow.tag.after(waiting).earliest(self.virtual_time.after(FARTHEST));
         self.tails.keep_in(queue, tail.slot());
     }
 
-    /// Being served moves the head of a queue and not its tail; but one packet is no queue,
-    /// drops make it shorter, and what is very large does not count in full.
-    fn settle_tail(&mut self, queue: u32, sent: &Packet, lost: bool) {
-        let is_short = self.queues.packets_of(queue) < 2;
-        if is_short || lost || sent.size > MOST_COST || self.waiting(queue) > MOST_COST {
-            self.place_tail(queue);
+    /// Puts a payer behind those that are where it is now. Being served moves the head of a
+    /// queue and not its tail; but one packet is no queue, drops make it shorter, and what is
+    /// very large does not count in full.
+    fn place_payer(&mut self, queue: u32, sent: &Packet, lost: bool) {
+        let flow = self.flows.state(FlowId::at_slot(queue));
+        flow.rank = flow.tag;
+        self.turns.insert(queue, flow.rank.slot());
+        let (packets, bytes) = self.queues.length_of(queue);
+        if packets < 2 || lost || sent.size > MOST_COST || bytes > MOST_COST.0.into() {
+            self.place(queue);
         }
     }
 
@@ -311,8 +315,7 @@ impl Tide {
             if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
                 let victim = self.queues.pop_first(last).expect("it has two packets or more");
                 losses.push_out(victim, arriving);
-                self.place_turn(last);
-                self.place_tail(last);
+                self.place(last);
             } else {
                 let newest = self.queues.pop_last(queue).expect("it has just come");
                 losses.push_out(newest, arriving);
@@ -390,13 +393,9 @@ impl Tide {
         let tag = flow.tag;
         if !self.queues.is_empty(queue) {
             if self.is_in_credit(tag) {
-                self.place_turn(queue);
-            } else {
-                // Behind those that are equal.
-                self.flow(queue).rank = tag;
-                self.turns.insert(queue, tag.slot());
+                return self.place(queue);
             }
-            return self.settle_tail(queue, packet, lost);
+            return self.place_payer(queue, packet, lost);
         }
         if self.queues.backlog().packets == 0 {
             // Every tag is now before where flows begin.
@@ -429,8 +428,7 @@ impl Discipline for Tide {
         let room = self.buffer.stretched_to(self.queues.backlog());
         let queue = self.admit(now, &packet.flow);
         self.queues.push(queue, packet);
-        self.place_turn(queue);
-        self.place_tail(queue);
+        self.place(queue);
         self.push_out(now, room, (queue, &packet), losses);
     }
 

@@ -237,6 +237,61 @@ fn what_flows_in_credit_wait_for_does_not_depend_on_the_number_of_payers() {
     }
 }
 
+/// The other one never has more than one packet waiting, and so counts for as little as can
+/// be.
+#[test]
+fn another_in_credit_goes_first_only_for_a_window_more() {
+    const WINDOW: i64 = 10 * 1_514;
+    for (had, waiting) in [(0, 3), (0, 60), (20, 5), (20, 60)] {
+        let mut queue = Queue::new();
+        queue.tide = build("tide", &[("credit", "200 kB")], Buffer::packets(1_000));
+        (0..had + waiting).for_each(|_| queue.arrive(LATE, FULL));
+        (0..had).for_each(|_| assert_eq!(queue.send(), (key(LATE), FULL)));
+        let mut passed = 0;
+        loop {
+            queue.arrive(1, FULL);
+            let (flow, size) = queue.send();
+            if flow == key(LATE) {
+                break;
+            }
+            passed += size;
+        }
+        let counts = (waiting * FULL).min(WINDOW);
+        let expected = had * FULL + counts;
+        // Virtual time, and with it where the other begins, moves on by an eighth.
+        let least = expected - had * FULL / 8 - FULL - SLOT;
+        let most = expected + FULL + SLOT;
+        assert!((least..=most).contains(&passed), "{had}, {waiting}: {passed}, {expected}");
+    }
+}
+
+/// A smooth sender, of which never more than one packet is queued, comes with every other
+/// packet beside three that are always backlogged. It has its credit, and then an equal
+/// share: half of what it could take.
+#[test]
+fn packets_that_come_one_at_a_time_count() {
+    for size in [500, FULL] {
+        let mut flood = Flood::new(3, 0);
+        let (mut smooth, mut paid, mut is_waiting) = (0, 0, false);
+        while paid < 100 * CREDIT {
+            let (flow, size_sent) = flood.queue.send();
+            if flow == key(LATE) {
+                (smooth, is_waiting) = (smooth + size_sent, false);
+                continue;
+            }
+            paid += size_sent;
+            let payer = (0..3).find(|payer| key(*payer) == flow).expect("they are four");
+            flood.pay(payer);
+            if !is_waiting {
+                flood.queue.arrive(LATE, size);
+                is_waiting = true;
+            }
+        }
+        let most = paid / 3 + CREDIT + 2 * (FULL + SLOT);
+        assert!(smooth <= most, "{size}: {smooth} of {most}");
+    }
+}
+
 /// A pause leaves nothing behind, but where time is.
 #[test]
 fn when_nothing_is_queued_everything_is_forgotten() {

@@ -134,7 +134,7 @@ impl Tide {
         let idle = now.0 - flow.idle_since.expect("it is idle").0;
         let start = self.virtual_time() - self.credit;
         let had = flow.tag() - start - i128::from(idle / 262_144);
-        (flow.is_of_now && had > PACKET).then_some(start + had)
+        (flow.is_of_now && had > 0).then_some(start + had)
     }
 
     fn forget(&mut self, key: FlowKey) {

@@ -13,11 +13,12 @@ use super::mark::Slot;
 const NONE: u32 = u32::MAX;
 
 const WORDS: usize = 64;
+const SLOTS: usize = Slot::COUNT as usize;
 
 /// Queues by slot. A queue is in it at most once.
 #[derive(Debug)]
 pub(super) struct Calendar {
-    slots: Box<[Ends]>,
+    slots: Box<[Ends; SLOTS]>,
     queues: Vec<Link>,
     occupied: [u64; WORDS],
     /// Which of the words above are not zero.
@@ -44,7 +45,7 @@ impl Calendar {
     pub(super) fn new() -> Calendar {
         let empty = Ends { first: NONE, last: NONE };
         Calendar {
-            slots: vec![empty; usize::from(Slot::COUNT)].into(),
+            slots: Box::new([empty; SLOTS]),
             queues: Vec::new(),
             occupied: [0; WORDS],
             summary: 0,
@@ -53,15 +54,17 @@ impl Calendar {
 
     /// Puts a queue behind the others of a slot, wherever it was before.
     pub(super) fn insert(&mut self, queue: u32, slot: Slot) {
-        self.remove(queue);
         if queue as usize >= self.queues.len() {
             let out = Link { previous: NONE, next: NONE, slot: None };
             self.queues.resize(queue as usize + 1, out);
         }
-        let number = usize::from(slot.number());
+        let link = self.queues[queue as usize];
+        if let Some(before) = link.slot {
+            self.unlink(link, before);
+        }
+        let number = slot.number();
         let ends = &mut self.slots[number];
         let previous = std::mem::replace(&mut ends.last, queue);
-        self.queues[queue as usize] = Link { previous, next: NONE, slot: Some(slot) };
         if previous == NONE {
             ends.first = queue;
             self.occupied[number / 64] |= 1 << (number % 64);
@@ -69,6 +72,7 @@ impl Calendar {
         } else {
             self.queues[previous as usize].next = queue;
         }
+        self.queues[queue as usize] = Link { previous, next: NONE, slot: Some(slot) };
     }
 
     /// Puts a queue into a slot; it keeps its place if it is there already.
@@ -82,19 +86,30 @@ impl Calendar {
     pub(super) fn remove(&mut self, queue: u32) {
         let Some(link) = self.queues.get_mut(queue as usize) else { return };
         let Some(slot) = link.slot.take() else { return };
-        let Link { previous, next, .. } = *link;
-        let number = usize::from(slot.number());
-        if previous == NONE {
-            self.slots[number].first = next;
-        } else {
+        let link = *link;
+        self.unlink(link, slot);
+    }
+
+    /// Closes the gap that a queue leaves in its slot.
+    fn unlink(&mut self, Link { previous, next, .. }: Link, slot: Slot) {
+        let number = slot.number();
+        if previous != NONE {
             self.queues[previous as usize].next = next;
         }
-        if next == NONE {
-            self.slots[number].last = previous;
-        } else {
+        if next != NONE {
             self.queues[next as usize].previous = previous;
         }
-        if previous == NONE && next == NONE {
+        if previous != NONE && next != NONE {
+            return;
+        }
+        let ends = &mut self.slots[number];
+        if previous == NONE {
+            ends.first = next;
+        }
+        if next == NONE {
+            ends.last = previous;
+        }
+        if ends.first == NONE {
             self.occupied[number / 64] &= !(1 << (number % 64));
             if self.occupied[number / 64] == 0 {
                 self.summary &= !(1 << (number / 64));
@@ -104,16 +119,15 @@ impl Calendar {
 
     /// The first queue of the first occupied slot, from `start` on and all the way round.
     pub(super) fn first_from(&self, start: Slot) -> Option<u32> {
-        let start = usize::from(start.number());
+        let start = start.number();
         let number = self.at_or_after(start).or_else(|| self.at_or_after(0))?;
         Some(self.slots[number].first)
     }
 
     /// The first queue of the last occupied slot, if counting begins at `start`.
     pub(super) fn last_from(&self, start: Slot) -> Option<u32> {
-        let end = usize::from(start.previous().number());
-        let number =
-            self.at_or_before(end).or_else(|| self.at_or_before(usize::from(Slot::COUNT) - 1))?;
+        let end = start.previous().number();
+        let number = self.at_or_before(end).or_else(|| self.at_or_before(SLOTS - 1))?;
         Some(self.slots[number].first)
     }
 

@@ -82,8 +82,9 @@ impl Slot {
     const LAST: u16 = Self::COUNT - 1;
 
     /// Its number, below [`Slot::COUNT`].
-    pub(super) fn number(self) -> u16 {
-        self.0
+    pub(super) fn number(self) -> usize {
+        // The compiler sees by the mask that no index needs a check.
+        usize::from(self.0 & Self::LAST)
     }
 
     /// The one before.

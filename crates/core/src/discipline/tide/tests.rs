@@ -72,13 +72,13 @@ fn a_flow_that_pauses_is_remembered() {
     assert_eq!([(); 2].map(|()| trial.send()), [4, 14].map(Some));
 }
 
-/// It is let off a byte in 2^18 ns; when a packet or less is left, it is new.
+/// It is let off a byte in 2^18 ns; when nothing is left, it is new.
 #[test]
 fn a_flow_that_pauses_for_long_is_new() {
     let begins = Mark::START.before(Bytes(1_500));
-    for (bytes, tag) in [(0, begins.after(Bytes(4_500))), (2_985, begins.after(Bytes(1_515)))]
+    for (bytes, tag) in [(0, begins.after(Bytes(4_500))), (4_499, begins.after(Bytes(1)))]
         .into_iter()
-        .chain([(2_986, begins), (u64::MAX >> 18, begins)])
+        .chain([(4_500, begins), (u64::MAX >> 18, begins)])
     {
         let mut trial = paused();
         trial.now = Time(bytes << 18);
@@ -206,10 +206,10 @@ fn tags_are_within_a_round_of_the_calendars() {
     const { assert!(BEHIND.0 + FARTHEST.0 < SLOT.0 * (64 * 64 - 2)) }
 }
 
-/// A flow that comes back is at most a packet before where it was, unless it was let off
-/// something, others took its entry, or nothing was queued in between.
+/// A flow that comes back is never before where it was, unless it was let off something,
+/// others took its entry, or nothing was queued in between.
 #[test]
-fn by_being_forgotten_no_flow_gains_more_than_a_packet() {
+fn by_being_forgotten_no_flow_gains_anything() {
     let mut tide = Tide::new(Bytes(6_000), Buffer::packets(10_000).into(), 1);
     let (mut losses, mut random) = (Losses::new(), Stream::new(3, "tide"));
     let mut last = BTreeMap::<FlowKey, Mark>::new();
@@ -232,6 +232,6 @@ fn by_being_forgotten_no_flow_gains_more_than_a_packet() {
             *last.get_mut(&sent.flow).expect("it came") = last[&sent.flow].after(sent.size);
         }
     }
-    let most = gains.into_iter().max().expect("flows come back");
-    assert!(most <= PACKET && most > PACKET / 2, "{most}");
+    assert!(gains.len() > 50_000);
+    assert_eq!(gains.into_iter().max(), Some(Bytes::ZERO));
 }

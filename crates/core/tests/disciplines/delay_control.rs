@@ -193,3 +193,11 @@ fn every_discipline_treats_ect_1_as_ect_0() {
     // RED, CoDel, FQ-CoDel, PIE, FQ-PIE and CAKE at least.
     assert!(marking >= 6, "{marking} disciplines mark");
 }
+
+/// With little credit or none, so that flows soon pay.
+#[test]
+fn tide_agrees_with_its_twin_while_it_is_dropping() {
+    let credit = (0..6_000_u64).prop_map(|bytes| format!("{bytes} B")).boxed();
+    let (early, marked) = early_and_marked("tide", &[("credit", credit)]);
+    assert!(early > 100 && marked > 100, "{early} cases with early losses, {marked} with marks");
+}

@@ -6,6 +6,7 @@
  * 64 bits and an exponent, and nothing has to decay.
  */
 #include "discipline.h"
+#include "bits.h"
 #include "wide.h"
 
 /* Bytes times 2^(t / half_life): mantissa * 2^(exponent - 127), or both zero. */
@@ -113,20 +114,6 @@ static __always_inline u64 power(u64 part)
 
 	product = times(product, powers[2][part >> 8 & 255]);
 	return times(product, powers[3][part & 255]);
-}
-
-/* Of a word that is not zero, without a branch. */
-static __always_inline u32 leading_zeros(u64 word)
-{
-	u32 zeros = 0;
-
-	for (u32 half = 32; half; half >>= 1) {
-		u32 is_zero = ((word >> (64 - half)) - 1) >> 63;
-
-		zeros += is_zero * half;
-		word <<= is_zero * half;
-	}
-	return zeros;
 }
 
 static __always_inline struct inflated inflate(u64 size, u64 now)

@@ -117,6 +117,7 @@ extern void *bpf_obj_new_impl(u64 type, void *meta) __ksym;
 extern void bpf_obj_drop_impl(void *object, void *meta) __ksym;
 extern int bpf_list_push_back_impl(struct bpf_list_head *head, struct bpf_list_node *node,
 				   void *meta, u64 offset) __ksym;
+extern struct bpf_list_node *bpf_list_front(struct bpf_list_head *head) __ksym;
 extern struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head) __ksym;
 extern struct bpf_list_node *bpf_list_pop_back(struct bpf_list_head *head) __ksym;
 extern int bpf_rbtree_add_impl(struct bpf_rb_root *root, struct bpf_rb_node *node,

@@ -33,6 +33,8 @@ struct parameters {
 	u64 half_life_ns;
 	/* Of deadlines: packets beyond a promise are lost at once. */
 	u64 drops_excess;
+	/* Of tide: what a flow that begins may send before it has to share. */
+	u64 credit_bytes;
 };
 
 #define CARRIER_BYTES 0
@@ -53,6 +55,7 @@ struct statistics {
 	u64 sent_bytes;
 	u64 refused_packets;
 	u64 pushed_out_packets;
+	u64 early_packets;
 	u64 excess_packets;
 	u64 no_memory_packets;
 	/* Packets that went with the queue: the device went down, or the discipline away. */

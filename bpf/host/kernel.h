@@ -154,6 +154,7 @@ static struct bpf_list_node *host_unlink(struct bpf_list_head *head, struct bpf_
 	*(node->next ? &node->next->previous : &head->last) = node->previous;
 	return node;
 }
+static struct bpf_list_node *bpf_list_front(struct bpf_list_head *head) { return head->first; }
 static struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head)
 {
 	return host_unlink(head, head->first);
@@ -291,16 +292,24 @@ static long host_for_each(void *map, long (*call)(void *, void *, void *, void *
 	return 0;
 }
 /* An array has all its entries from the beginning; here, from when one is looked for. */
+struct host_array {
+	struct host_array *next;
+	void *map;
+	u8 *values;
+};
+static struct host_array *host_arrays;
 static void *host_element(void *map, const u32 *at, size_t count, size_t value_size)
 {
-	void *value = host_lookup(map, at, sizeof(*at));
-	u8 zeros[value_size];
+	struct host_array *array = host_arrays;
 
-	if (value || *at >= count)
-		return value;
-	memset(zeros, 0, value_size);
-	host_insert(map, at, sizeof(*at), zeros, value_size);
-	return host_lookup(map, at, sizeof(*at));
+	while (array && array->map != map)
+		array = array->next;
+	if (!array) {
+		array = malloc(sizeof(*array));
+		*array = (struct host_array){ host_arrays, map, calloc(count, value_size) };
+		host_arrays = array;
+	}
+	return *at < count ? array->values + *at * value_size : NULL;
 }
 /* A callback gets the map without its type, but every key has its own. */
 #define host_number(member) (sizeof(*(member)) / sizeof(int))

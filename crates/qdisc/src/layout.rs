@@ -13,7 +13,7 @@ use crate::contracts;
 use crate::programs::Program;
 
 /// The words of `struct parameters`, by name.
-pub const PARAMETERS: [&str; 14] = [
+pub const PARAMETERS: [&str; 15] = [
     "rate",
     "credit_ns",
     "limit_packets",
@@ -28,11 +28,12 @@ pub const PARAMETERS: [&str; 14] = [
     "idle_ns",
     "half_life_ns",
     "drops_excess",
+    "credit_bytes",
 ];
 
 /// The words of `struct statistics` that come once, by name. Those of [`LEVEL_WORDS`] follow,
 /// and then the counted delays.
-pub const STATISTICS: [&str; 20] = [
+pub const STATISTICS: [&str; 21] = [
     "in_use",
     "arrived_packets",
     "arrived_bytes",
@@ -40,6 +41,7 @@ pub const STATISTICS: [&str; 20] = [
     "sent_bytes",
     "refused_packets",
     "pushed_out_packets",
+    "early_packets",
     "excess_packets",
     "no_memory_packets",
     "cleared_packets",
@@ -108,6 +110,10 @@ pub fn parameters(queue: &Queue, has_ethernet: bool) -> [u64; PARAMETERS.len()] 
         Some(Value::Span(span)) => span.0,
         _ => 0,
     };
+    let credit = match value(&queue.settings, queue.entry, "credit") {
+        Some(Value::Bytes(bytes)) => bytes.0,
+        _ => 0,
+    };
     let drops_excess =
         matches!(value(&queue.settings, queue.entry, "excess"), Some(Value::Choice("drop")));
     let word = |name: &str| match name {
@@ -125,6 +131,7 @@ pub fn parameters(queue: &Queue, has_ethernet: bool) -> [u64; PARAMETERS.len()] 
         "idle_ns" => span("idle"),
         "half_life_ns" => span("half_life"),
         "drops_excess" => drops_excess.into(),
+        "credit_bytes" => credit,
         _ => unreachable!("every word is here"),
     };
     PARAMETERS.map(word)
@@ -209,6 +216,7 @@ impl Statistics {
                 lost: Lost {
                     refused: self.word("refused_packets"),
                     pushed_out: self.word("pushed_out_packets"),
+                    early: self.word("early_packets"),
                     excess: self.word("excess_packets"),
                     ..Lost::default()
                 },

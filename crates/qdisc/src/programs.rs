@@ -34,6 +34,7 @@ pub const PROGRAMS: &[Program] = &[
         object: include_bytes!("../objects/deadlines.o"),
         levels: KINDS,
     },
+    Program { discipline: "tide", object: include_bytes!("../objects/tide.o"), levels: &[] },
 ];
 
 /// The program of a discipline.

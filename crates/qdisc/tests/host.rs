@@ -19,12 +19,12 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tidegate_core::entry::Place;
 use tidegate_core::framing::Framing;
-use tidegate_core::{Buffer, Bytes, Egress, LossReason, Poll, Rate, Span, Time, registry};
+use tidegate_core::{Buffer, Bytes, Ecn, Egress, LossReason, Poll, Rate, Span, Time, registry};
 use tidegate_link::Queue;
 use tidegate_qdisc::layout::{STATISTICS, STATISTICS_WORDS, Statistics, contracts, parameters};
 use tidegate_qdisc::programs::{PROGRAMS, Program, unsupported};
 
-use frames::{Arrival, arrivals, datagrams, packet};
+use frames::{Arrival, arrivals, bulk, datagrams, packet};
 
 /// What happens to a frame: when, to the how-manieth, and whether it was sent or lost.
 type Event = (Time, u64, bool);
@@ -149,14 +149,15 @@ fn in_order(mut events: Vec<Event>) -> Vec<Event> {
 }
 
 /// Why packets are lost, and where a program counts that.
-const REASONS: [(LossReason, &str); 3] = [
+const REASONS: [(LossReason, &str); 4] = [
     (LossReason::Refused, "refused_packets"),
     (LossReason::PushedOut, "pushed_out_packets"),
+    (LossReason::Early, "early_packets"),
     (LossReason::Excess, "excess_packets"),
 ];
 
 /// What `core` makes of it: also the packets that it lost, by [`REASONS`].
-fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 3], usize) {
+fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 4], usize) {
     let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut framing = queue.framing;
@@ -186,6 +187,8 @@ fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 3], usize) 
             Step::Arrive(arrival) => {
                 let mut packet = packet(number, &arrival.frame);
                 packet.size = framing.charge(packet.size);
+                // A program cannot mark a packet, and drops it.
+                packet.ecn = Ecn::NotEct;
                 number += 1;
                 egress.offer(now, packet);
                 events.extend(egress.losses().iter().map(|it| (now, it.packet.handle, false)));
@@ -209,7 +212,7 @@ struct Knobs {
     limit: Buffer,
     rate: Rate,
     framing: &'static str,
-    parameters: [(&'static str, String); 7],
+    parameters: [(&'static str, String); 8],
 }
 
 /// Promises to the flows of [`arrivals`], of all kinds.
@@ -300,32 +303,34 @@ fn knobs() -> impl Strategy<Value = Knobs> {
     let span = || prop_oneof![Just("1 ms"), Just("70 ms"), Just("1 s"), Just("1 h")];
     let excess = prop_oneof![Just("demote"), Just("drop")];
     let assignment = prop_oneof![4 => Just("bounded"), 1 => Just("idle")];
-    (limit, rate, framing, threshold, [span(), span(), span()], flows(), excess, assignment)
-        .prop_map(
-            |(
-                limit,
-                rate,
-                framing,
-                threshold,
-                [sweep, idle, half_life],
-                flows,
-                excess,
-                assignment,
-            )| Knobs {
-                limit,
-                rate: Rate(rate),
-                framing,
-                parameters: [
-                    ("threshold", threshold),
-                    ("sweep", sweep.into()),
-                    ("idle", idle.into()),
-                    ("half_life", half_life.into()),
-                    ("flows", flows),
-                    ("excess", excess.into()),
-                    ("assignment", assignment.into()),
-                ],
-            },
-        )
+    let credit = prop_oneof![Just(0), 0..9_000_u64, Just(30_280), Just(300_000)];
+    let spans = [span(), span(), span()];
+    (limit, rate, framing, threshold, spans, flows(), (excess, assignment), credit).prop_map(
+        |(
+            limit,
+            rate,
+            framing,
+            threshold,
+            [sweep, idle, half_life],
+            flows,
+            (excess, assignment),
+            credit,
+        )| Knobs {
+            limit,
+            rate: Rate(rate),
+            framing,
+            parameters: [
+                ("threshold", threshold),
+                ("sweep", sweep.into()),
+                ("idle", idle.into()),
+                ("half_life", half_life.into()),
+                ("flows", flows),
+                ("excess", excess.into()),
+                ("assignment", assignment.into()),
+                ("credit", format!("{credit} B")),
+            ],
+        },
+    )
 }
 
 impl Knobs {
@@ -402,6 +407,36 @@ proptest! {
         };
         let steps: Vec<_> = arrivals.into_iter().map(Step::Arrive).collect();
         compare(&queue, &steps)?;
+    }
+
+    /// Queues that stand for seconds, so that CoDel acts; flows that come and go beside them;
+    /// credits and buffers that change.
+    #[test]
+    fn tide_shares_as_core_shares(
+        (megabits, arrivals) in (1..20_u64, 60..160_u64).prop_flat_map(|(megabits, load)| {
+            (Just(megabits), bulk(megabits * 1_000_000, load))
+        }),
+        queues in prop::collection::vec((
+            prop_oneof![1 => Just(0), 2 => 1..400_u64, 3 => 400..9_000_u64, 1 => Just(30_280)],
+            prop_oneof![1 => 2..20_u32, 2 => 60..400_u32],
+            0..30_000_000_u64,
+            any::<prop::sample::Index>(),
+        ), 1..4),
+    ) {
+        let entry = registry::find("tide").unwrap();
+        let queue = |credit: u64, packets: u32| Queue {
+            entry,
+            settings: entry.settings(&[("credit", &format!("{credit} B"))]).unwrap(),
+            limit: Buffer::packets(packets).into(),
+            rate: Rate(megabits * 1_000_000),
+            framing: Framing::RAW,
+        };
+        let mut steps: Vec<_> = arrivals.into_iter().map(Step::Arrive).collect();
+        for (credit, packets, gap, place) in &queues[1..] {
+            let step = Step::Change(Span(*gap), queue(*credit, *packets));
+            steps.insert(place.index(steps.len()), step);
+        }
+        compare(&queue(queues[0].0, queues[0].1), &steps)?;
     }
 
     #[test]

@@ -165,12 +165,13 @@ fn through_core(queue: &Queue, from: u16, arrivals: &[Sent]) -> Vec<u64> {
 
 fn queue(program: &Program, packets: u32, rate: Rate) -> Queue {
     let entry = registry::find(program.discipline).unwrap();
-    // Nothing decays while the test runs, and one flow of each round is promised less than
-    // it takes.
+    // Nothing decays while the test runs, flows have more than is small, and one flow of each
+    // round is promised less than it takes.
     let flows = "link 1 Mbit/s; packets to 1500 B; \
         promised = port 5001: 100 kB + 8 bit/s within 10 s; \
         weighted = port 5102: weight 3";
-    let slow = [("half_life", "86400 s"), ("threshold", "1 kB"), ("flows", flows)];
+    let sizes = [("threshold", "1 kB"), ("credit", "1 kB")];
+    let slow = [("half_life", "86400 s"), sizes[0], sizes[1], ("flows", flows)];
     let has = |name: &str| entry.parameters.iter().any(|parameter| parameter.name == name);
     let given: Vec<_> = slow.into_iter().filter(|(name, _)| has(name)).collect();
     Queue {

@@ -75,6 +75,7 @@ fn more(text: &mut String, state: &State) {
     let counted = [
         ("refused", status.counts.lost.refused),
         ("pushed out", status.counts.lost.pushed_out),
+        ("dropped early", status.counts.lost.early),
         ("gone with the queue", state.cleared_packets),
         ("without memory", status.failures.no_memory_packets),
         ("malformed", status.failures.malformed_frames),

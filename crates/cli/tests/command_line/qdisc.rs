@@ -44,7 +44,7 @@ fn wrong_arguments_are_one_line_and_exit_code_2() {
         (&["qdisc", "add", "an interface", "--up", "1mbit"], "the name of an interface"),
         (
             &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "cake"],
-            "expected one of fifo, las, lars, run2c, scfq, efd, deadlines",
+            "expected one of fifo, las, lars, run2c, scfq, efd, deadlines, tide",
         ),
         (
             &["qdisc", "add", "lo", "--up", "1mbit", "--discipline", "efd:low=las"],

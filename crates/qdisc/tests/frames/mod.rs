@@ -17,7 +17,9 @@ pub(crate) struct Arrival {
 /// What a discipline knows of a frame.
 pub(crate) fn packet(handle: u64, frame: &[u8]) -> Packet {
     match Headers::read(Link::Ethernet, frame) {
-        Ok(headers) => Packet::new(handle, headers.flow, headers.ip_length),
+        Ok(headers) => {
+            Packet { ecn: headers.ecn, ..Packet::new(handle, headers.flow, headers.ip_length) }
+        }
         Err(_) => {
             let ether_type = frame.get(12..14).map_or(0, |it| u16::from_be_bytes([it[0], it[1]]));
             let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, ether_type));
@@ -54,8 +56,9 @@ fn extension() -> impl Strategy<Value = (u8, Vec<u8>)> {
 
 fn ipv4() -> impl Strategy<Value = Vec<u8>> {
     let fragment = prop_oneof![5 => Just(0_u16), 1 => Just(0x2000), 1 => Just(0x0010)];
-    (transport(), fragment, 0..3_u8, prop_oneof![4 => Just(0), 1 => Just(2_u8)], any::<bool>())
-        .prop_map(|((protocol, body), fragment, host, options, authenticated)| {
+    let options = prop_oneof![4 => Just(0), 1 => Just(2_u8)];
+    (transport(), fragment, 0..3_u8, options, any::<bool>(), 0..4_u8).prop_map(
+        |((protocol, body), fragment, host, options, authenticated, ecn)| {
             let mut payload = Vec::new();
             let mut protocol = protocol;
             if authenticated && host == 2 {
@@ -64,7 +67,7 @@ fn ipv4() -> impl Strategy<Value = Vec<u8>> {
             }
             payload.extend(body);
             let header = 20 + usize::from(options) * 4;
-            let mut packet = vec![0x45 + options, 0];
+            let mut packet = vec![0x45 + options, ecn];
             packet.extend(((header + payload.len()) as u16).to_be_bytes());
             packet.extend([0, 1]);
             packet.extend(fragment.to_be_bytes());
@@ -72,7 +75,8 @@ fn ipv4() -> impl Strategy<Value = Vec<u8>> {
             packet.resize(header, 1);
             packet.extend(payload);
             packet
-        })
+        },
+    )
 }
 
 fn ipv6() -> impl Strategy<Value = Vec<u8>> {
@@ -152,11 +156,30 @@ pub(crate) fn datagram(port: u8, size: u16) -> Vec<u8> {
 pub(crate) fn datagrams(rate: u64, load: u64) -> impl Strategy<Value = Vec<Arrival>> {
     let size = prop_oneof![3 => Just(1_400_u16), 2 => 64..1_400_u16, 1 => Just(40)];
     let burst = (0..5_u8, size, 1..12_usize, 0..2_000_u64);
-    prop::collection::vec(burst, 30..80).prop_map(move |bursts| {
+    bursts(rate, load, prop::collection::vec(burst, 30..80))
+}
+
+/// As much from two ports that send long bursts, and from many that send few packets.
+pub(crate) fn bulk(rate: u64, load: u64) -> impl Strategy<Value = Vec<Arrival>> {
+    let burst = prop_oneof![
+        2 => (0..2_u8, Just(1_400_u16), 5..60_usize, 0..2_000_u64),
+        1 => (2..9_u8, prop_oneof![Just(1_400_u16), 40..1_400_u16], 1..30_usize, 0..500_u64),
+        2 => (any::<u8>(), 40..1_400_u16, 1..4_usize, 0..500_u64),
+    ];
+    bursts(rate, load, prop::collection::vec(burst, 30..120))
+}
+
+/// Datagrams of a size from a port, so many at once, after a pause in thousandths of what they
+/// take of `load` percent of the rate.
+fn bursts(
+    rate: u64,
+    load: u64,
+    bursts: impl Strategy<Value = Vec<(u8, u16, usize, u64)>>,
+) -> impl Strategy<Value = Vec<Arrival>> {
+    bursts.prop_map(move |bursts| {
         let mut all = Vec::new();
         for (port, size, count, pause) in bursts {
             let bits = u64::from(size) * 8 * count as u64;
-            // A thousand is what the burst takes at this load.
             let taken = bits * 1_000_000_000 / rate * 100 / load;
             let pause = taken * pause / 1_000;
             for number in 0..count {

@@ -135,10 +135,8 @@ impl Traces {
 }
 
 pub(crate) fn lost(statistics: &Statistics) -> u64 {
-    ["refused_packets", "pushed_out_packets", "excess_packets", "no_memory_packets"]
-        .map(|name| statistics.word(name))
-        .iter()
-        .sum()
+    let reasons = ["refused", "pushed_out", "early", "excess", "no_memory"];
+    reasons.map(|reason| statistics.word(&format!("{reason}_packets"))).iter().sum()
 }
 
 /// Every packet that came is somewhere.
@@ -312,10 +310,11 @@ fn changes_under_load_lose_nothing() {
     let Some(device) = Device::new("changes_under_load_lose_nothing") else { return };
     for program in PROGRAMS {
         let first = queue(program, 1_000, Rate(20_000_000));
-        let settings = |threshold: &str| -> Settings {
-            let has = first.entry.parameters.iter().any(|parameter| parameter.name == "threshold");
-            let given: &[(&str, &str)] = if has { &[("threshold", threshold)] } else { &[] };
-            first.entry.settings(given).unwrap()
+        let settings = |size: &str| -> Settings {
+            let parameters = first.entry.parameters.iter().map(|parameter| parameter.name);
+            let sizes = parameters.filter(|name| ["threshold", "credit"].contains(name));
+            let given: Vec<_> = sizes.map(|name| (name, size)).collect();
+            first.entry.settings(&given).unwrap()
         };
         let qdisc = Qdisc::load(program, &first, true, "").unwrap();
         device.tc(&format!("qdisc add dev out root {}", qdisc.name())).unwrap();
@@ -357,7 +356,7 @@ fn a_flood_of_flows_is_bounded_and_forgotten() {
     let sender = device.sender();
     // The routes that the kernel remembers of so many addresses and ports.
     sender.flood(1_000);
-    for program in ["efd", "las", "lars", "run2c"].map(|name| find(name).unwrap()) {
+    for program in ["efd", "las", "lars", "run2c", "tide"].map(|name| find(name).unwrap()) {
         let words = queue(program, 1_000, OPEN);
         // After the first flood the kernel keeps pages that are in part free, and uses them in
         // the second one.
@@ -371,8 +370,8 @@ fn a_flood_of_flows_is_bounded_and_forgotten() {
                 ["arrived_packets", "sent_packets", "flows", "flows_peak", "crowded"]
                     .map(|name| statistics.word(name));
             assert_eq!([arrived, sent], [u64::from(FLOOD); 2], "{}", program.discipline);
-            if program.discipline == "efd" {
-                // It remembers none whose packets have left.
+            if ["efd", "tide"].contains(&program.discipline) {
+                // They remember none when all packets have left.
                 assert_eq!([flows, crowded], [0, 0]);
             } else {
                 assert!(0 < flows && flows <= MOST_FLOWS, "{}: {flows}", program.discipline);

@@ -6,7 +6,7 @@
  * A bit for each slot says whether it is occupied, and a bit for each word of 64 such bits
  * whether any of them is set. To find the first or the last occupied slot takes three words
  * at most, however many flows there are and however far apart. The flows of a slot are a
- * chain in the order in which they came. There are two calendars, HEADS and TAILS, of 32 kB
+ * chain in the order in which they came. There are two calendars, TURNS and TAILS, of 32 kB
  * each; the verifier looks at each of these functions once, for either.
  */
 #pragma once

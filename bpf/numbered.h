@@ -25,7 +25,7 @@
 
 /* The chains that a flow may be in, each by links of its own: of a slot of each calendar, and
  * either of void flows or of what its discipline keeps. */
-#define HEADS 0
+#define TURNS 0
 #define TAILS 1
 #define CALENDARS 2
 #define ASIDE 2

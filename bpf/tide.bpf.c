@@ -4,10 +4,10 @@
  * core library has the principle (crates/core/src/discipline/tide.rs), and the same names
  * and arithmetic.
  *
- * Packets wait in a list for each flow. Backlogged flows are in a calendar by the tag of what
- * they send next, those with two packets or more in another one by that of their end, and
+ * Packets wait in a list for each flow. Backlogged flows are in a calendar in the order of
+ * their turns, those with two packets or more in another one by the tag of their end, and
  * flows that are remembered without a packet in a chain, of which one is looked at for each
- * packet that comes or leaves. All that takes O(1) for a packet. Where core takes many
+ * packet that leaves. All that takes O(1) for a packet. Where core takes many
  * steps, so does this: CoDel may drop all of a queue but 10 packets in a call, and a packet
  * may push out as many as it takes the room of. There is no cap but the 32 768 packets that
  * are ever queued, and each of them joined once.
@@ -22,6 +22,8 @@
 /* What is known of a flow. */
 struct state {
 	u64 tag;
+	/* Where its turn is, while it is backlogged. */
+	u64 rank;
 	/* Since when nothing has been queued. */
 	u64 idle_since;
 	struct law law;
@@ -34,18 +36,19 @@ struct state {
 /* A full packet of Ethernet, with its header. */
 #define PACKET 1514ULL
 /* A packet counts for no more than this in tags. */
-#define MOST_COST (1ULL << 20)
+#define MOST_COST (1ULL << 19)
 /* Flows in credit pay one byte for so many to those that have used theirs up. */
 #define TOLL 8
 /* How many credits a payer may be lent. */
 #define LOAN 8
-/* The greatest distance of a tag from virtual time: after it, and before it. */
-#define FARTHEST (LOAN * MOST_CREDIT + MOST_COST)
-#define BEHIND (MOST_CREDIT + PACKET + 2 * SLOT)
+/* The initial window of most senders: what waits counts up to it, and CoDel leaves as much
+ * alone. */
+#define WINDOW (10 * PACKET)
+/* The greatest distance of turns and tails from virtual time: after it, and before it. */
+#define FARTHEST (LOAN * MOST_CREDIT + 2 * MOST_COST)
+#define BEHIND (MOST_CREDIT + PACKET + WINDOW + 2 * SLOT)
 /* An idle flow's tag is let off a byte in this time. */
 #define RELIEF (1ULL << 18)
-/* What CoDel leaves alone. */
-#define FLOOR (10 * PACKET)
 
 u64 virtual_time;
 /* What flows in credit have had and not paid for, while payers wait. */
@@ -158,7 +161,7 @@ GLOBAL u32 admit(const struct flow_key *key ARGUMENT(nonnull), u64 now)
 /* The last packet of a flow has left. */
 static __always_inline void emptied(struct flow *flow, u32 number, u64 now)
 {
-	calendar_remove(HEADS, number);
+	calendar_remove(TURNS, number);
 	calendar_remove(TAILS, number);
 	flow->state.idle_since = now;
 	if (standing(&flow->state, now)) {
@@ -169,74 +172,81 @@ static __always_inline void emptied(struct flow *flow, u32 number, u64 now)
 	}
 }
 
-/* Puts a backlogged flow where its tail belongs. Being served moves the head of a queue and
- * not the tail. */
+/* What a flow has queued, in bytes; more than any tag is ahead of another if that is what
+ * it is. */
+static __always_inline u64 waiting(const struct flow *flow)
+{
+	return flow->bytes < BEHIND + FARTHEST ? flow->bytes : BEHIND + FARTHEST;
+}
+
+/* Puts a backlogged flow where it has its turn; it keeps its place if it is there already. */
+static __always_inline void place_turn(struct flow *flow, u32 number)
+{
+	u64 rank = flow->state.tag, counts = waiting(flow);
+
+	if (counts > WINDOW)
+		counts = WINDOW;
+	if (is_in_credit(rank))
+		rank = earliest(rank + counts, start_of_slot(virtual_time) - 1);
+	flow->state.rank = rank;
+	if (flow->slot[TURNS] != slot_of(rank) + 1)
+		calendar_insert(TURNS, number, slot_of(rank));
+}
+
+/* Puts a backlogged flow where its tail belongs. */
 static __always_inline void place_tail(struct flow *flow, u32 number)
 {
-	u64 bytes = flow->bytes, slot;
+	u64 slot;
 
 	if (flow->packets < 2) {
 		calendar_remove(TAILS, number);
 		return;
 	}
-	if (bytes > BEHIND + FARTHEST)
-		bytes = BEHIND + FARTHEST;
-	slot = slot_of(earliest(flow->state.tag + bytes, virtual_time + FARTHEST));
+	slot = slot_of(earliest(flow->state.tag + waiting(flow), virtual_time + FARTHEST));
 	if (flow->slot[TAILS] != slot + 1)
 		calendar_insert(TAILS, number, slot);
 }
 
-/* A packet has come into a queue. */
-GLOBAL int place_joined(u32 number)
+/* A packet has come into a queue, or gone from its head without being sent. */
+GLOBAL int place_flow(u32 number, u64 now)
 {
 	struct flow *flow = flow_of(number);
 
 	if (!flow)
 		return 0;
-	if (flow->packets == 1)
-		calendar_insert(HEADS, number, slot_of(flow->state.tag));
-	place_tail(flow, number);
-	return 0;
-}
-
-/* A packet has been taken from the head of a queue, and none been sent. */
-GLOBAL int place_rest(u32 number, u64 now)
-{
-	struct flow *flow = flow_of(number);
-
-	if (!flow)
-		return 0;
-	if (flow->packets)
+	if (flow->packets) {
+		place_turn(flow, number);
 		place_tail(flow, number);
-	else
+	} else {
 		emptied(flow, number, now);
+	}
 	return 0;
 }
 
 /* Moves virtual time on without a payer in turn, but with it the beginning of new flows no
- * further than a packet beyond the flow that is in turn, which is at `least`. */
-static __always_inline void move_on(u64 to, u64 least)
+ * further than a packet beyond `rank`, where the turn is. */
+static __always_inline void move_on(u64 to, u64 rank)
 {
-	virtual_time = latest(virtual_time, earliest(to, least + credit() + PACKET));
+	virtual_time = latest(virtual_time, earliest(to, rank + credit() + PACKET));
 }
 
-/* Whether the toll goes to the first payer now, while the flow in turn is at `least`. Who has
- * been lent much has to take virtual time along. */
-static __always_inline bool is_due(u64 least)
+/* Whether the toll goes to the first payer now, while a flow in credit has its turn at `rank`.
+ * Who has been lent much has to take virtual time along. */
+static __always_inline bool is_due(u64 rank)
 {
 	u64 loan = credit() * LOAN;
 
 	if (owed < credit() * TOLL)
 		return false;
 	if (ahead_of(turn.payer_tag, virtual_time) > loan)
-		move_on(turn.payer_tag - loan, least);
+		move_on(turn.payer_tag - loan, rank);
 	return ahead_of(turn.payer_tag, virtual_time) <= loan;
 }
 
 /* The flow that is served now; nobody if no packet waits. */
 GLOBAL u32 choose_flow(void)
 {
-	u32 first = first_from(HEADS, slot_of(virtual_time - BEHIND));
+	u32 first = first_from(TURNS, slot_of(virtual_time - BEHIND));
 	struct flow *flow = flow_of(first), *payer;
 	u64 tag;
 
@@ -248,7 +258,7 @@ GLOBAL u32 choose_flow(void)
 		virtual_time = latest(virtual_time, tag);
 		return first;
 	}
-	turn.payer = first_from(HEADS, slot_of(virtual_time));
+	turn.payer = first_from(TURNS, slot_of(virtual_time));
 	payer = flow_of(turn.payer);
 	if (!payer)
 		return NOBODY;
@@ -256,7 +266,7 @@ GLOBAL u32 choose_flow(void)
 	if (is_in_credit(turn.payer_tag))
 		turn.payer = NOBODY;
 	else
-		turn.is_paid = is_due(tag);
+		turn.is_paid = is_due(flow->state.rank);
 	return turn.is_paid ? turn.payer : first;
 }
 
@@ -268,8 +278,9 @@ static __always_inline void forget_all(void)
 	passed = 0;
 }
 
-/* Counts a packet that is sent, and puts its flow where it belongs. */
-GLOBAL int count_sent(u32 number, u64 size, u64 now, bool is_last)
+/* Counts a packet that is sent, and puts its flow where it belongs; `lost` says whether others
+ * were dropped from the same queue, `is_last` whether nothing is queued any more. */
+GLOBAL int count_sent(u32 number, u64 size, u64 now, bool lost, bool is_last)
 {
 	struct flow *flow = flow_of(number);
 	u64 cost = size < MOST_COST ? size : MOST_COST, part, share, to;
@@ -288,12 +299,21 @@ GLOBAL int count_sent(u32 number, u64 size, u64 now, bool is_last)
 		to = virtual_time + share;
 		if (turn.payer)
 			to = earliest(to, turn.payer_tag);
-		move_on(to, flow->state.tag);
+		move_on(to, flow->state.rank);
 	}
 	flow->state.tag += cost;
 	if (flow->packets) {
-		calendar_insert(HEADS, number, slot_of(flow->state.tag));
-		place_tail(flow, number);
+		if (is_in_credit(flow->state.tag)) {
+			place_turn(flow, number);
+		} else {
+			/* Behind those that are equal. */
+			flow->state.rank = flow->state.tag;
+			calendar_insert(TURNS, number, slot_of(flow->state.tag));
+		}
+		/* Being served moves the head of a queue and not its tail; but one packet is no
+		 * queue, drops make it shorter, and what is very large does not count in full. */
+		if (flow->packets < 2 || lost || size > MOST_COST || waiting(flow) > MOST_COST)
+			place_tail(flow, number);
 	} else {
 		if (is_last)
 			forget_all();
@@ -305,7 +325,7 @@ GLOBAL int count_sent(u32 number, u64 size, u64 now, bool is_last)
 /* Takes any packet out of the order. */
 static __always_inline struct packet *take_first(void)
 {
-	struct flow *flow = flow_of(first_from(HEADS, 0));
+	struct flow *flow = flow_of(first_from(TURNS, 0));
 
 	return flow ? queue_take(flow) : NULL;
 }
@@ -316,7 +336,7 @@ static __always_inline void leave(const struct flow_key *key, u64 now)
 	u32 *number = bpf_map_lookup_elem(&numbers, key);
 
 	if (number)
-		place_rest(*number, now);
+		place_flow(*number, now);
 }
 
 #define AFTER_THE_LAST() forget_all()
@@ -348,10 +368,11 @@ static __always_inline bool look_at_head(struct flow *flow, u64 *arrived, u64 *s
 /* Where CoDel's call stands. It is in a map, of which the verifier follows nothing. */
 u64 codel_call;
 
-/* Drops the heads of a payer's queue that CoDel wants to go. */
-static __always_inline void drop_late(struct Qdisc *sch, struct flow *flow, u64 now)
+/* Drops the heads of a payer's queue that CoDel wants to go; returns whether there were any. */
+static __always_inline bool drop_late(struct Qdisc *sch, struct flow *flow, u64 now)
 {
 	u64 acceptable = target();
+	bool lost = false;
 
 	codel_call = AT_FIRST;
 	for_up_to (MOST_PACKETS) {
@@ -363,7 +384,7 @@ static __always_inline void drop_late(struct Qdisc *sch, struct flow *flow, u64 
 
 		if (!look_at_head(flow, &arrived, &size))
 			break;
-		is_fine = now - arrived < acceptable || flow->bytes - size <= FLOOR;
+		is_fine = now - arrived < acceptable || flow->bytes - size <= WINDOW;
 		if (!has_to_go(&flow->state.law, now, is_fine, &codel_call))
 			break;
 		packet = queue_take(flow);
@@ -373,9 +394,11 @@ static __always_inline void drop_late(struct Qdisc *sch, struct flow *flow, u64 
 		count_out(sch, &taken);
 		sch->qstats.drops++;
 		statistics.early_packets += taken.packets;
+		lost = true;
 		if (skb)
 			bpf_kfree_skb(skb);
 	}
+	return lost;
 }
 
 static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *taken,
@@ -383,6 +406,7 @@ static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *
 {
 	struct packet *packet;
 	struct flow *flow;
+	bool lost = false;
 	u32 number;
 
 	look_at_idle(now);
@@ -391,13 +415,13 @@ static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *
 	if (!flow)
 		return false;
 	if (turn.is_paid)
-		drop_late(sch, flow, now);
+		lost = drop_late(sch, flow, now);
 	packet = queue_take(flow);
 	if (!packet)
 		return false;
 	*skb = unpack(packet, taken);
 	count_out(sch, taken);
-	count_sent(number, taken->size, now, !sch->q.qlen);
+	count_sent(number, taken->size, now, lost, !sch->q.qlen);
 	return true;
 }
 
@@ -428,7 +452,7 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 			break;
 		skb = unpack(packet, &taken);
 		count_out(sch, &taken);
-		place_rest(last, now);
+		place_flow(last, now);
 		sch->qstats.drops++;
 		if (taken.number == number) {
 			is_lost = true;
@@ -459,7 +483,6 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	read_frame(skb, &facts);
 	statistics.arrived_packets += facts.packets;
 	statistics.arrived_bytes += facts.size;
-	look_at_idle(now);
 	/* It would push out everything else and still not fit. */
 	if (facts.size > limit_bytes)
 		goto refused;
@@ -486,7 +509,7 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	number = packet->number;
 	queue_add(flow, packet, facts.size);
 	count_in(sch, &facts, 0, now);
-	place_joined(own);
+	place_flow(own, now);
 	if (sch->q.qlen > limit_packets || statistics.queued_bytes > limit_bytes)
 		is_lost = push_out(sch, to_free, own, number, limit_packets, limit_bytes, now);
 	if (statistics.flows > statistics.flows_peak)

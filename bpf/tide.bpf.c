@@ -93,8 +93,7 @@ static __always_inline u64 standing(const struct state *state, u64 now)
 	u64 had = ahead_of(state->tag, virtual_time - credit());
 	u64 relief = (now - state->idle_since) / RELIEF;
 
-	had = had > relief ? had - relief : 0;
-	return had > PACKET ? had : 0;
+	return had > relief ? had - relief : 0;
 }
 
 static __always_inline void forget_flow(struct flow *flow, u32 number)
@@ -172,39 +171,41 @@ static __always_inline void emptied(struct flow *flow, u32 number, u64 now)
 	}
 }
 
-/* What a flow has queued, in bytes; more than any tag is ahead of another if that is what
- * it is. */
-static __always_inline u64 waiting(const struct flow *flow)
+/* Puts a flow into a slot of a calendar; it keeps its place if it is there already. */
+static __always_inline void keep_in(u32 which, struct flow *flow, u32 number, u64 slot)
 {
-	return flow->bytes < BEHIND + FARTHEST ? flow->bytes : BEHIND + FARTHEST;
+	if (flow->slot[which] != slot + 1)
+		calendar_insert(which, number, slot);
 }
 
-/* Puts a backlogged flow where it has its turn; it keeps its place if it is there already. */
-static __always_inline void place_turn(struct flow *flow, u32 number)
+/* Puts a backlogged flow where its turn and its tail belong. */
+static __always_inline void place(struct flow *flow, u32 number)
 {
-	u64 rank = flow->state.tag, counts = waiting(flow);
+	struct state *state = &flow->state;
+	/* More than any tag is ahead of another, if that is what it is. */
+	u64 waiting = flow->bytes < BEHIND + FARTHEST ? flow->bytes : BEHIND + FARTHEST;
+	u64 counts = waiting < WINDOW ? waiting : WINDOW;
 
-	if (counts > WINDOW)
-		counts = WINDOW;
-	if (is_in_credit(rank))
-		rank = earliest(rank + counts, start_of_slot(virtual_time) - 1);
-	flow->state.rank = rank;
-	if (flow->slot[TURNS] != slot_of(rank) + 1)
-		calendar_insert(TURNS, number, slot_of(rank));
-}
-
-/* Puts a backlogged flow where its tail belongs. */
-static __always_inline void place_tail(struct flow *flow, u32 number)
-{
-	u64 slot;
-
-	if (flow->packets < 2) {
+	state->rank = state->tag;
+	if (is_in_credit(state->tag))
+		state->rank = earliest(state->tag + counts, start_of_slot(virtual_time) - 1);
+	keep_in(TURNS, flow, number, slot_of(state->rank));
+	if (flow->packets < 2)
 		calendar_remove(TAILS, number);
-		return;
-	}
-	slot = slot_of(earliest(flow->state.tag + waiting(flow), virtual_time + FARTHEST));
-	if (flow->slot[TAILS] != slot + 1)
-		calendar_insert(TAILS, number, slot);
+	else
+		keep_in(TAILS, flow, number,
+			slot_of(earliest(state->tag + waiting, virtual_time + FARTHEST)));
+}
+
+/* Puts a payer behind those that are where it is now. Being served moves the head of a queue
+ * and not its tail; but one packet is no queue, drops make it shorter, and what is very large
+ * does not count in full. */
+static __always_inline void place_payer(struct flow *flow, u32 number, u64 sent, bool lost)
+{
+	flow->state.rank = flow->state.tag;
+	calendar_insert(TURNS, number, slot_of(flow->state.rank));
+	if (flow->packets < 2 || lost || sent > MOST_COST || flow->bytes > MOST_COST)
+		place(flow, number);
 }
 
 /* A packet has come into a queue, or gone from its head without being sent. */
@@ -214,12 +215,10 @@ GLOBAL int place_flow(u32 number, u64 now)
 
 	if (!flow)
 		return 0;
-	if (flow->packets) {
-		place_turn(flow, number);
-		place_tail(flow, number);
-	} else {
+	if (flow->packets)
+		place(flow, number);
+	else
 		emptied(flow, number, now);
-	}
 	return 0;
 }
 
@@ -303,17 +302,10 @@ GLOBAL int count_sent(u32 number, u64 size, u64 now, bool lost, bool is_last)
 	}
 	flow->state.tag += cost;
 	if (flow->packets) {
-		if (is_in_credit(flow->state.tag)) {
-			place_turn(flow, number);
-		} else {
-			/* Behind those that are equal. */
-			flow->state.rank = flow->state.tag;
-			calendar_insert(TURNS, number, slot_of(flow->state.tag));
-		}
-		/* Being served moves the head of a queue and not its tail; but one packet is no
-		 * queue, drops make it shorter, and what is very large does not count in full. */
-		if (flow->packets < 2 || lost || size > MOST_COST || waiting(flow) > MOST_COST)
-			place_tail(flow, number);
+		if (is_in_credit(flow->state.tag))
+			place(flow, number);
+		else
+			place_payer(flow, number, size, lost);
 	} else {
 		if (is_last)
 			forget_all();

@@ -205,14 +205,24 @@ impl Sample {
         self.estimate
     }
 
-    /// What is estimated less what `other` has under the same seed, over the seeds
-    /// that have both; `None` if none has. The traffic is the same under both, and
-    /// what it does to both falls out.
+    /// The values of the runs, with their seeds.
+    pub fn by_seed(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
+        self.by_seed.iter().map(|(seed, value)| (*seed, *value))
+    }
+
+    /// The values less what `other` has under the same seed, over the seeds that have
+    /// both. The traffic is the same under both, and what it does to both falls out.
+    #[must_use]
+    pub fn differences(&self, other: &Sample) -> Vec<f64> {
+        let difference = |(seed, value): (&u64, &f64)| Some(value - other.by_seed.get(seed)?);
+        self.by_seed.iter().filter_map(difference).collect()
+    }
+
+    /// What is estimated of the [differences](Sample::differences); `None` if there are
+    /// none.
     #[must_use]
     pub fn less(&self, other: &Sample) -> Option<Estimate> {
-        let pairs =
-            self.by_seed.iter().filter_map(|(seed, value)| Some(value - other.by_seed.get(seed)?));
-        self.estimate.centre.of(pairs)
+        self.estimate.centre.of(self.differences(other))
     }
 }
 

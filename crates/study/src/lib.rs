@@ -9,6 +9,7 @@
 //! | [`sweep`] | comparisons over the values of one or two keys of a scenario |
 //! | [`verdict`] | what to run, what it gains and costs, and a grade of latency under load |
 //! | [`ranking`] | who is best, seed by seed |
+//! | [`discoveries`] | which of many differences are real |
 //! | [`e_model`] | what a call is worth to those who talk |
 //! | [`measured`] | what a result of Flent says of a link |
 //! | [`rounds`] | what rounds of a live measurement say together |
@@ -38,6 +39,7 @@
 pub mod cache;
 pub mod comparison;
 pub mod data;
+pub mod discoveries;
 pub mod e_model;
 mod estimate;
 pub mod experiment;

@@ -1,9 +1,9 @@
 //! The cases: a base and what differs from it, and links with measured traffic.
 
-use std::path::{Path, PathBuf};
-
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::file::{self, Folder, ScenarioError};
+use tidegate_sim::scenario::file::ScenarioError;
+
+use super::variant::{self, BASE, Change};
 
 /// One link with its traffic.
 pub(crate) struct Case {
@@ -14,9 +14,8 @@ pub(crate) struct Case {
 }
 
 /// What differs from the base: a name, and texts with what replaces them.
-type Variant = (&'static str, &'static [(&'static str, &'static str)]);
+type Variant = (&'static str, &'static [Change<'static>]);
 
-const BASE: &str = "survey/access.toml";
 const VARIANTS: [Variant; 9] = [
     ("base: load 50%, 300 packets, 40 ms", &[]),
     ("load 20%", &[("\"5 Mbit/s\"", "\"2 Mbit/s\"")]),
@@ -49,8 +48,6 @@ const SENDERS: [(&str, &str); 4] =
 
 /// Every case.
 pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
-    let base = std::fs::read_to_string(path(BASE))
-        .map_err(|reason| ScenarioError::Unreadable { file: BASE.into(), reason })?;
     let mut cases = Vec::new();
     for (group, profile) in SENDERS {
         for (name, changes) in VARIANTS {
@@ -58,23 +55,13 @@ pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
             if group != TODAY && name == "with ECN" {
                 continue;
             }
-            let mut text = base.clone();
-            for (from, to) in changes {
-                assert!(text.contains(from), "{BASE} has no {from}");
-                text = text.replace(from, to);
-            }
-            text = text.replace("profile = \"today\"", &format!("profile = \"{profile}\""));
-            let folder = Folder(path(BASE).parent().unwrap_or(Path::new("")).to_path_buf());
-            let scenario = file::parse(BASE, &text, &folder)?;
-            cases.push(Case { name: name.into(), group, scenario });
+            let profile = format!("profile = \"{profile}\"");
+            let changes = [changes, &[("profile = \"today\"", &profile)]].concat();
+            cases.push(Case { name: name.into(), group, scenario: variant::of(BASE, &changes)? });
         }
     }
     for (name, file) in MEASURED {
-        cases.push(Case { name: name.into(), group: REAL, scenario: file::read(&path(file))? });
+        cases.push(Case { name: name.into(), group: REAL, scenario: variant::of(file, &[])? });
     }
     Ok(cases)
-}
-
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }

@@ -1,14 +1,16 @@
-//! The figures that are compared, and who is best.
+//! The figures that are compared: of the survey, and of the evidence for `tide`.
 
 use tidegate_sim::metrics::RunSummary;
-use tidegate_sim::metrics::run_summary::TrafficSummary;
-use tidegate_sim::scenario::{QueueSpec, Scenario};
+use tidegate_sim::metrics::run_summary::{LinkSummary, TrafficSummary, jain_index};
+use tidegate_sim::scenario::{QueueSpec, Scenario, SizeLaw, TrafficKind};
 use tidegate_study::measure::Better;
-use tidegate_study::{Centre, Sample, ranking};
+use tidegate_study::{Centre, Sample};
 
 /// A figure of a run.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
+    /// Its name at the head of a column and in a plot.
+    pub(crate) label: &'static str,
     pub(crate) column: &'static str,
     pub(crate) unit: &'static str,
     /// From the first unit to that of the tables.
@@ -22,9 +24,10 @@ pub(crate) struct Figure {
     pub(crate) value: fn(&Scenario, &RunSummary) -> Option<f64>,
 }
 
-pub(crate) const FIGURES: [Figure; 10] = [
+pub(crate) const FIGURES: [Figure; 13] = [
     Figure {
         name: "short transfers, mean response",
+        label: "short, mean",
         column: "short_mean_s",
         unit: "ms",
         scale: 1e3,
@@ -35,6 +38,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "short transfers, 95% below",
+        label: "short, 95% below",
         column: "short_p95_s",
         unit: "ms",
         scale: 1e3,
@@ -45,6 +49,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "pages over HTTP/2, mean time",
+        label: "pages, mean",
         column: "page_mean_s",
         unit: "ms",
         scale: 1e3,
@@ -55,6 +60,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "bulk transfers, goodput each",
+        label: "bulk, goodput",
         column: "bulk_goodput_bit_s",
         unit: "Mbit/s",
         scale: 1e-6,
@@ -62,13 +68,14 @@ pub(crate) const FIGURES: [Figure; 10] = [
         centre: Centre::Mean,
         matters: 50_000.0,
         value: |scenario, run| {
-            let goodputs = bulk(scenario, run).flat_map(|source| &source.long_goodputs);
-            let (count, sum) = goodputs.fold((0, 0.0), |(n, sum), rate| (n + 1, sum + rate));
+            let (count, sum) =
+                goodputs(scenario, run).fold((0, 0.0), |(n, sum), rate| (n + 1, sum + rate));
             (count > 0).then(|| sum / f64::from(count))
         },
     },
     Figure {
         name: "bulk transfers, longest stall",
+        label: "bulk, longest stall",
         column: "bulk_stall_s",
         unit: "s",
         scale: 1.0,
@@ -80,7 +87,21 @@ pub(crate) const FIGURES: [Figure; 10] = [
         },
     },
     Figure {
+        name: "bulk transfers, Jain's index",
+        label: "bulk, Jain's index",
+        column: "bulk_jain",
+        unit: "",
+        scale: 1.0,
+        better: Better::More,
+        centre: Centre::Mean,
+        matters: 0.01,
+        value: |scenario, run| {
+            jain_index(goodputs(scenario, run)).filter(|_| goodputs(scenario, run).count() > 1)
+        },
+    },
+    Figure {
         name: "calls, delay, 95% below",
+        label: "call, 95% below",
         column: "call_delay_p95_s",
         unit: "ms",
         scale: 1e3,
@@ -91,6 +112,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "calls, loss",
+        label: "call, loss",
         column: "call_loss",
         unit: "%",
         scale: 100.0,
@@ -101,6 +123,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "streams and recorded packets, delay, 95% below",
+        label: "stream, 95% below",
         column: "stream_delay_p95_s",
         unit: "ms",
         scale: 1e3,
@@ -114,6 +137,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     },
     Figure {
         name: "streams and recorded packets, loss",
+        label: "stream, loss",
         column: "stream_loss",
         unit: "%",
         scale: 100.0,
@@ -125,68 +149,121 @@ pub(crate) const FIGURES: [Figure; 10] = [
         },
     },
     Figure {
+        name: "attackers, payload that arrives",
+        label: "attackers",
+        column: "attacker_bit_s",
+        unit: "Mbit/s",
+        scale: 1e-6,
+        better: Better::Less,
+        centre: Centre::Mean,
+        matters: 50_000.0,
+        value: |scenario, run| {
+            let measured = (scenario.duration - scenario.warm_up).as_seconds();
+            let arrived = named(scenario, run, ATTACKER).map(|source| source.delivered.0 as f64);
+            arrived.reduce(|sum, more| sum + more).map(|bytes| bytes * 8.0 / measured)
+        },
+    },
+    Figure {
+        name: "use of the busiest link",
+        label: "use of the link",
+        column: "link_use",
+        unit: "%",
+        scale: 100.0,
+        better: Better::More,
+        centre: Centre::Mean,
+        matters: 0.005,
+        value: |scenario, run| tested(scenario, run).map(|link| link.utilisation).reduce(f64::max),
+    },
+    Figure {
         name: "flows tracked, mean",
+        label: "flows tracked",
         column: "flows_tracked",
         unit: "",
         scale: 1.0,
         better: Better::Less,
         centre: Centre::Mean,
         matters: 1.0,
-        value: |scenario, run| {
-            let tested = std::iter::zip(&scenario.links, &run.links)
-                .filter(|(spec, _)| matches!(spec.queue, QueueSpec::Tested(_)));
-            tested.filter_map(|(_, link)| Some(link.as_ref()?.mean_flows())).reduce(f64::max)
-        },
+        value: |scenario, run| tested(scenario, run).map(LinkSummary::mean_flows).reduce(f64::max),
     },
 ];
 
-/// The sources whose transfers never end.
+/// What the names of sources begin with that do not play fair.
+pub(crate) const ATTACKER: &str = "attacker";
+
+/// The links with the discipline under test.
+fn tested<'a>(
+    scenario: &'a Scenario,
+    run: &'a RunSummary,
+) -> impl Iterator<Item = &'a LinkSummary> {
+    let links = std::iter::zip(&scenario.links, &run.links);
+    links
+        .filter(|(spec, _)| matches!(spec.queue, QueueSpec::Tested(_)))
+        .filter_map(|it| it.1.as_ref())
+}
+
+/// The sources whose transfers never end; where there are none, all that have long
+/// transfers.
 fn bulk<'a>(
     scenario: &'a Scenario,
     run: &'a RunSummary,
 ) -> impl Iterator<Item = &'a TrafficSummary> {
-    let named = |name: &str| ["bulk", "download", "backup", "uploads"].contains(&name);
+    let endless =
+        |kind: &TrafficKind| matches!(kind, TrafficKind::Transfers { sizes: SizeLaw::Endless, .. });
+    let any = scenario.traffic.iter().any(|spec| endless(&spec.kind));
     let sources = std::iter::zip(&scenario.traffic, &run.traffic);
-    sources.filter(move |(spec, _)| named(&spec.name)).map(|(_, source)| source)
+    let chosen = sources.filter(move |(spec, source)| match any {
+        true => endless(&spec.kind),
+        false => !source.long_goodputs.is_empty(),
+    });
+    chosen.map(|(_, source)| source)
+}
+
+/// The goodput of each bulk transfer.
+fn goodputs<'a>(scenario: &'a Scenario, run: &'a RunSummary) -> impl Iterator<Item = f64> + 'a {
+    bulk(scenario, run).flat_map(|source| source.long_goodputs.iter().copied())
+}
+
+/// The sources with `name` in their names.
+fn named<'a>(
+    scenario: &'a Scenario,
+    run: &'a RunSummary,
+    name: &'static str,
+) -> impl Iterator<Item = &'a TrafficSummary> {
+    let sources = std::iter::zip(&scenario.traffic, &run.traffic);
+    sources.filter(move |(spec, _)| spec.name.contains(name)).map(|(_, source)| source)
 }
 
 /// The largest value of the sources of datagrams with `name` in their names.
 fn worst(
     scenario: &Scenario,
     run: &RunSummary,
-    name: &str,
+    name: &'static str,
     value: fn(&TrafficSummary) -> Option<f64>,
 ) -> Option<f64> {
-    let sources = std::iter::zip(&scenario.traffic, &run.traffic);
-    let called = sources.filter(|(spec, source)| spec.name.contains(name) && source.datagrams > 0);
-    called.filter_map(|(_, source)| value(source)).reduce(f64::max)
+    let sources = named(scenario, run, name).filter(|source| source.datagrams > 0);
+    sources.filter_map(value).reduce(f64::max)
 }
 
 fn lost(source: &TrafficSummary) -> Option<f64> {
     Some(source.datagrams_lost as f64 / source.datagrams as f64)
 }
 
-/// What came out of a case.
-pub(crate) struct CaseResult {
-    pub(crate) name: String,
-    pub(crate) group: &'static str,
-    /// By discipline and figure.
-    pub(crate) values: Vec<Vec<Option<Sample>>>,
-}
-
-impl CaseResult {
-    /// A figure of every discipline.
-    fn of(&self, figure: usize) -> Vec<Option<&Sample>> {
-        self.values.iter().map(|values| values[figure].as_ref()).collect()
+impl Figure {
+    /// What `runs` of one discipline say; `None` if none has it.
+    pub(crate) fn sample(&self, scenario: &Scenario, runs: &[RunSummary]) -> Option<Sample> {
+        let value = |run| (self.value)(scenario, run);
+        Sample::of(self.centre, runs.iter().map(|run| (run.seed, value(run))))
     }
 
-    /// Whether any discipline has this figure.
-    pub(crate) fn has(&self, figure: usize) -> bool {
-        self.of(figure).iter().any(Option::is_some)
-    }
-
-    /// Which disciplines win.
-    pub(crate) fn winners(&self, figure: usize) -> Vec<bool> {
-        ranking::best(&self.of(figure), FIGURES[figure].better, FIGURES[figure].matters)
+    /// A value as in the tables, with its unit.
+    pub(crate) fn text(&self, value: f64) -> String {
+        let value = value * self.scale;
+        let places = match value.abs() {
+            size if size >= 100.0 || size == 0.0 => 0,
+            size if size >= 10.0 => 1,
+            _ => 2,
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        format!("{value:.places$}{unit}")
     }
 }

@@ -4,7 +4,8 @@ use tidegate_twins::pages;
 
 use super::DISCIPLINES;
 use super::cases::{BBR, MIX, REAL, TODAY};
-use super::figures::{CaseResult, FIGURES};
+use super::figures::FIGURES;
+use super::result::CaseResult;
 
 /// A column: its head, the group and the beginning of the name of the case, and the
 /// figure.

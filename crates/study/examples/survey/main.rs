@@ -1,5 +1,5 @@
-//! The disciplines of two papers and those that people use today, under the same
-//! traffic: who wins what, and where.
+//! The disciplines of two papers, our own and those that people use today, under the
+//! same traffic: who wins what, and where.
 //!
 //! ```text
 //! cargo run --release -p tidegate-study --example survey -- docs/comparison [SEEDS]
@@ -14,6 +14,8 @@ mod cases;
 mod figures;
 mod guide;
 mod page;
+mod result;
+mod variant;
 
 use std::error::Error;
 use std::fs;
@@ -21,15 +23,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use tidegate_sim::scenario::DisciplineChoice;
-use tidegate_study::Sample;
 use tidegate_study::experiment::{self, Forget};
 
-use figures::{CaseResult, FIGURES};
+use figures::FIGURES;
+use result::CaseResult;
 
-/// Those of the papers first, then fair queueing, then what manages queues.
-pub(crate) const DISCIPLINES: [&str; 13] = [
-    "fifo", "efd", "las", "lars", "run2c", "scfq", "fq", "fq-codel", "fq-pie", "cake", "codel",
-    "pie", "red",
+/// Those of the papers first and our own, then fair queueing, then what manages queues.
+pub(crate) const DISCIPLINES: [&str; 14] = [
+    "fifo", "efd", "las", "lars", "run2c", "scfq", "tide", "fq", "fq-codel", "fq-pie", "cake",
+    "codel", "pie", "red",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,15 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         scenario.seeds = (1..=seeds).collect();
         scenario.disciplines.clone_from(&choices);
         let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
-        let values = runs.chunks(scenario.seeds.len()).map(|runs| {
-            FIGURES
-                .iter()
-                .map(|figure| {
-                    let value = |run| (figure.value)(&scenario, run);
-                    Sample::of(figure.centre, runs.iter().map(|run| (run.seed, value(run))))
-                })
-                .collect()
-        });
+        let values = runs
+            .chunks(scenario.seeds.len())
+            .map(|runs| FIGURES.iter().map(|figure| figure.sample(&scenario, runs)).collect());
         results.push(CaseResult { name: case.name, group: case.group, values: values.collect() });
     }
     fs::create_dir_all(&folder)?;

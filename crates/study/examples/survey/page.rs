@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use super::DISCIPLINES;
-use super::figures::{CaseResult, FIGURES, Figure};
+use super::figures::{FIGURES, Figure};
+use super::result::CaseResult;
 
 /// Everything as Markdown: who wins how often, then the figures of each case.
 pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
@@ -17,8 +18,10 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
          are means over seeds; stalls and what 95% are below are medians over seeds. One \
          discipline beats another if the 95% interval of their difference, seed by seed, lies on \
          one side of zero, and the difference matters. Those win a case that none beats, from \
-         the best value down to the first that is beaten.\n\n| figure | differences up to this do not matter |\n| --- | ---: |\n{}",
-        FIGURES.iter().map(matters).collect::<String>()
+         the best value down to the first that is beaten.\n\n| figure | in tables of a case | differences up to this do not matter |\n| --- | --- | ---: |\n{}",
+        measured(&results.iter().collect::<Vec<_>>())
+            .map(|index| matters(&FIGURES[index]))
+            .collect::<String>()
     );
     let all: Vec<&CaseResult> = results.iter().collect();
     text.push_str("\n## Wins\n\n");
@@ -39,21 +42,31 @@ pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
     text
 }
 
+/// The figures that any of `results` has.
+fn measured(results: &[&CaseResult]) -> impl Iterator<Item = usize> {
+    (0..FIGURES.len()).filter(|index| results.iter().any(|result| result.has(*index)))
+}
+
 fn matters(figure: &Figure) -> String {
-    format!("| {} | {} |\n", figure.name, number(figure.matters, figure))
+    format!("| {} | {} | {} |\n", figure.name, figure.label, figure.text(figure.matters))
 }
 
 /// For each figure, how many cases each discipline wins.
 fn wins(results: &[&CaseResult]) -> String {
     let mut text = head("figure (cases)", DISCIPLINES.iter().copied());
-    for (index, figure) in FIGURES.iter().enumerate() {
-        let measured = results.iter().filter(|result| result.has(index));
-        let cases: Vec<_> = measured.map(|result| result.winners(index)).collect();
+    for index in measured(results) {
+        let having = results.iter().filter(|result| result.has(index));
+        let cases: Vec<_> = having.map(|result| result.winners(index)).collect();
         let count = |discipline: usize| {
             cases.iter().filter(|winners| winners[discipline]).count().to_string()
         };
         let counts: Vec<_> = (0..DISCIPLINES.len()).map(count).collect();
-        text.push_str(&format!("| {} ({}) | {} |\n", figure.name, cases.len(), counts.join(" | ")));
+        text.push_str(&format!(
+            "| {} ({}) | {} |\n",
+            FIGURES[index].name,
+            cases.len(),
+            counts.join(" | ")
+        ));
     }
     text
 }
@@ -61,7 +74,7 @@ fn wins(results: &[&CaseResult]) -> String {
 /// The figures of a case; winners are bold.
 fn table(result: &CaseResult) -> String {
     let shown: Vec<usize> = (0..FIGURES.len()).filter(|index| result.has(*index)).collect();
-    let titles = shown.iter().map(|index| FIGURES[*index].name);
+    let titles = shown.iter().map(|index| FIGURES[*index].label);
     let mut text = head("", titles);
     for (discipline, name) in DISCIPLINES.iter().enumerate() {
         let cells: Vec<_> = shown.iter().map(|index| cell(result, discipline, *index)).collect();
@@ -72,19 +85,8 @@ fn table(result: &CaseResult) -> String {
 
 fn cell(result: &CaseResult, discipline: usize, index: usize) -> String {
     let Some(sample) = &result.values[discipline][index] else { return "-".into() };
-    let text = number(sample.estimate().value, &FIGURES[index]);
+    let text = FIGURES[index].text(sample.estimate().value);
     if result.winners(index)[discipline] { format!("**{text}**") } else { text }
-}
-
-fn number(value: f64, figure: &Figure) -> String {
-    let value = value * figure.scale;
-    let places = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 10.0 => 1,
-        _ => 2,
-    };
-    let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
-    format!("{value:.places$}{unit}")
 }
 
 fn head<'a>(first: &str, titles: impl Iterator<Item = &'a str>) -> String {

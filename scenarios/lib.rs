@@ -102,6 +102,7 @@ pub const FILES: &[(&str, &[u8])] = files![
     "situations/server.toml",
     "situations/video.toml",
     "survey/access.toml",
+    "survey/attacked.toml",
     "survey/capture.toml",
 ];
 

@@ -89,6 +89,7 @@ packages: compiler
 pages: compiler
 	cargo run --release --locked --package tidegate -- reproduce --out docs/reproduction
 	cargo run --release --locked --package tidegate-study --example survey -- docs/comparison
+	cargo run --release --locked --package tidegate-study --example tide -- docs/tide
 	cargo run --release --locked --package tidegate-study --example multiplexed -- docs/comparison.md
 	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
 	cargo run --release --locked --package tidegate-study --example where_msf_helps -- docs/requests/where.md

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use tidegate_study::ranking;
+
 use super::DISCIPLINES;
 use super::figures::{FIGURES, Figure};
 use super::result::CaseResult;
@@ -51,12 +53,17 @@ fn matters(figure: &Figure) -> String {
     format!("| {} | {} | {} |\n", figure.name, figure.label, figure.text(figure.matters))
 }
 
+/// Which disciplines win.
+fn winners(result: &CaseResult, figure: usize) -> Vec<bool> {
+    ranking::best(&result.of(figure), FIGURES[figure].better, FIGURES[figure].matters)
+}
+
 /// For each figure, how many cases each discipline wins.
 fn wins(results: &[&CaseResult]) -> String {
     let mut text = head("figure (cases)", DISCIPLINES.iter().copied());
     for index in measured(results) {
         let having = results.iter().filter(|result| result.has(index));
-        let cases: Vec<_> = having.map(|result| result.winners(index)).collect();
+        let cases: Vec<_> = having.map(|result| winners(result, index)).collect();
         let count = |discipline: usize| {
             cases.iter().filter(|winners| winners[discipline]).count().to_string()
         };
@@ -86,7 +93,7 @@ fn table(result: &CaseResult) -> String {
 fn cell(result: &CaseResult, discipline: usize, index: usize) -> String {
     let Some(sample) = &result.values[discipline][index] else { return "-".into() };
     let text = FIGURES[index].text(sample.estimate().value);
-    if result.winners(index)[discipline] { format!("**{text}**") } else { text }
+    if winners(result, index)[discipline] { format!("**{text}**") } else { text }
 }
 
 fn head<'a>(first: &str, titles: impl Iterator<Item = &'a str>) -> String {
@@ -126,7 +133,7 @@ pub(crate) fn csv(results: &[CaseResult]) -> Result<Vec<u8>, Box<dyn Error>> {
                     &end(estimate.interval.map(|it| it.0)),
                     &end(estimate.interval.map(|it| it.1)),
                     &estimate.runs.to_string(),
-                    &result.winners(index)[discipline].to_string(),
+                    &winners(result, index)[discipline].to_string(),
                 ])?;
             }
         }

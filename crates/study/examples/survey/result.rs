@@ -1,8 +1,6 @@
-//! What came out of a case, and who is best.
+//! What came out of a case.
 
-use tidegate_study::{Sample, ranking};
-
-use super::figures::FIGURES;
+use tidegate_study::Sample;
 
 /// What came out of a case.
 pub(crate) struct CaseResult {
@@ -14,17 +12,12 @@ pub(crate) struct CaseResult {
 
 impl CaseResult {
     /// A figure of every discipline.
-    fn of(&self, figure: usize) -> Vec<Option<&Sample>> {
+    pub(crate) fn of(&self, figure: usize) -> Vec<Option<&Sample>> {
         self.values.iter().map(|values| values[figure].as_ref()).collect()
     }
 
     /// Whether any discipline has this figure.
     pub(crate) fn has(&self, figure: usize) -> bool {
         self.of(figure).iter().any(Option::is_some)
-    }
-
-    /// Which disciplines win.
-    pub(crate) fn winners(&self, figure: usize) -> Vec<bool> {
-        ranking::best(&self.of(figure), FIGURES[figure].better, FIGURES[figure].matters)
     }
 }

@@ -1,0 +1,80 @@
+//! The tables of the page that explains the evidence, each below its heading.
+
+use tidegate_twins::pages;
+
+use super::DISCIPLINES;
+use super::cases::{ATTACKS, CREDIT_BYTES, CREDITS, LOADS, load_name};
+use super::figures::FIGURES;
+use super::page;
+use super::result::CaseResult;
+use super::verdicts::Verdicts;
+
+/// The loads of the table, in percent: not full, full, and too much.
+const SHOWN_LOADS: [u32; 3] = [50, 80, 120];
+/// A figure and the head of its column.
+type Column = (&'static str, &'static str);
+
+const OF_LOADS: [Column; 6] = [
+    ("short_mean_s", "short, mean"),
+    ("short_p95_s", "95% below"),
+    ("bulk_goodput_bit_s", "bulk, each"),
+    ("bulk_stall_s", "longest stall"),
+    ("call_delay_p95_s", "call, 95% below"),
+    ("call_loss", "call lost"),
+];
+const OF_ATTACKS: [Column; 7] = [
+    ("attacker_bit_s", "attacker"),
+    ("bulk_goodput_bit_s", "bulk, each"),
+    ("short_p95_s", "short, 95% below"),
+    ("call_delay_p95_s", "call, 95% below"),
+    ("call_loss", "call lost"),
+    ("stream_loss", "stream lost"),
+    ("flows_tracked", "flows tracked"),
+];
+
+/// `page` with the tables that follow from the results.
+pub(crate) fn with_tables(page: &str, results: &[CaseResult], verdicts: &Verdicts) -> String {
+    let loads = SHOWN_LOADS.map(load_name);
+    let loads: Vec<&CaseResult> =
+        of_group(results, LOADS).filter(|result| loads.contains(&result.name)).collect();
+    let credits: Vec<&CaseResult> = of_group(results, CREDITS).collect();
+    let attacks: Vec<&CaseResult> = of_group(results, ATTACKS).collect();
+    let names: Vec<String> = DISCIPLINES.iter().map(|name| format!("`{name}`")).collect();
+    let sizes: Vec<String> =
+        CREDIT_BYTES.iter().map(|bytes| format!("{} kB", f64::from(*bytes) / 1e3)).collect();
+    let page = pages::with_table(page, "Better, tied, worse", &page::balance(verdicts));
+    let page = pages::with_table(&page, "Loads", &table(&OF_LOADS, &names, &loads));
+    let page = pages::with_table(&page, "The credit", &table(&OF_LOADS, &sizes, &credits));
+    pages::with_table(&page, "Attacks", &table(&OF_ATTACKS, &names, &attacks))
+}
+
+fn of_group<'a>(
+    results: &'a [CaseResult],
+    group: &'static str,
+) -> impl Iterator<Item = &'a CaseResult> {
+    results.iter().filter(move |result| result.group == group)
+}
+
+/// A row for each case and contender; the case stands in the first of its rows.
+fn table(columns: &[Column], contenders: &[String], results: &[&CaseResult]) -> String {
+    let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
+    let mut text = format!("| | | {} |\n", heads.join(" | "));
+    text += &format!("| --- | --- |{}\n", " ---: |".repeat(heads.len()));
+    for result in results {
+        for (place, contender) in contenders.iter().enumerate() {
+            let case = if place == 0 { &result.name } else { "" };
+            let cells: Vec<_> =
+                columns.iter().map(|(column, _)| cell(result, place, column)).collect();
+            text += &format!("| {case} | {contender} | {} |\n", cells.join(" | "));
+        }
+    }
+    text
+}
+
+/// A mean or median over seeds.
+fn cell(result: &CaseResult, contender: usize, column: &str) -> String {
+    let place = FIGURES.iter().position(|figure| figure.column == column);
+    let place = place.expect("the guide shows figures that exist");
+    let sample = result.values[contender][place].as_ref();
+    sample.map_or("-".into(), |sample| FIGURES[place].text(sample.estimate().value))
+}

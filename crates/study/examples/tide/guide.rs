@@ -3,7 +3,7 @@
 use tidegate_twins::pages;
 
 use super::DISCIPLINES;
-use super::cases::{ATTACKS, CREDIT_BYTES, CREDITS, LOADS, load_name};
+use super::cases::{ATTACKS, CHANCE, CREDIT_BYTES, CREDITS, LOADS, load_name};
 use super::figures::FIGURES;
 use super::page;
 use super::result::CaseResult;
@@ -21,6 +21,12 @@ const OF_LOADS: [Column; 6] = [
     ("bulk_stall_s", "longest stall"),
     ("call_delay_p95_s", "call, 95% below"),
     ("call_loss", "call lost"),
+];
+const OF_CHANCE: [Column; 4] = [
+    ("short_mean_s", "short, mean"),
+    ("short_p95_s", "95% below"),
+    ("bulk_goodput_bit_s", "bulk, each"),
+    ("bulk_stall_s", "longest stall"),
 ];
 const OF_ATTACKS: [Column; 7] = [
     ("attacker_bit_s", "attacker"),
@@ -44,6 +50,8 @@ pub(crate) fn with_tables(page: &str, results: &[CaseResult], verdicts: &Verdict
         CREDIT_BYTES.iter().map(|bytes| format!("{} kB", f64::from(*bytes) / 1e3)).collect();
     let page = pages::with_table(page, "Better, tied, worse", &page::balance(verdicts));
     let page = pages::with_table(&page, "Loads", &table(&OF_LOADS, &names, &loads));
+    let chance: Vec<&CaseResult> = of_group(results, CHANCE).collect();
+    let page = pages::with_table(&page, "Links by chance", &ratios(&chance));
     let page = pages::with_table(&page, "The credit", &table(&OF_LOADS, &sizes, &credits));
     pages::with_table(&page, "Attacks", &table(&OF_ATTACKS, &names, &attacks))
 }
@@ -71,10 +79,42 @@ fn table(columns: &[Column], contenders: &[String], results: &[&CaseResult]) -> 
     text
 }
 
+/// What each rival has over what `tide` has: the median over the cases, and between which
+/// the middle half of them lies.
+fn ratios(results: &[&CaseResult]) -> String {
+    let heads: Vec<_> = OF_CHANCE.iter().map(|(_, head)| *head).collect();
+    let mut text = format!("| | {} |\n", heads.join(" | "));
+    text += &format!("| --- |{}\n", " ---: |".repeat(heads.len()));
+    for (rival, name) in DISCIPLINES.iter().enumerate().skip(1) {
+        let cells: Vec<_> =
+            OF_CHANCE.iter().map(|(column, _)| ratio(results, rival, column)).collect();
+        text += &format!("| `{name}` | {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+fn ratio(results: &[&CaseResult], rival: usize, column: &str) -> String {
+    let figure = place(column);
+    let of = |result: &&CaseResult| {
+        let value =
+            |contender: usize| Some(result.values[contender][figure].as_ref()?.estimate().value);
+        Some(value(rival)? / value(0).filter(|ours| *ours > 0.0)?)
+    };
+    let mut ratios: Vec<f64> = results.iter().filter_map(of).collect();
+    ratios.sort_by(f64::total_cmp);
+    let Some(last) = ratios.len().checked_sub(1) else { return "-".into() };
+    let [low, median, high] = [last / 4, last / 2, last - last / 4].map(|place| ratios[place]);
+    format!("{median:.2} ({low:.2} to {high:.2})")
+}
+
+fn place(column: &str) -> usize {
+    let place = FIGURES.iter().position(|figure| figure.column == column);
+    place.expect("the guide shows figures that exist")
+}
+
 /// A mean or median over seeds.
 fn cell(result: &CaseResult, contender: usize, column: &str) -> String {
-    let place = FIGURES.iter().position(|figure| figure.column == column);
-    let place = place.expect("the guide shows figures that exist");
+    let place = place(column);
     let sample = result.values[contender][place].as_ref();
     sample.map_or("-".into(), |sample| FIGURES[place].text(sample.estimate().value))
 }

@@ -72,10 +72,12 @@ impl Kept {
         Ok(writer.flush()?)
     }
 
-    /// Keeps the values of a figure in the place of those before.
+    /// Keeps the values of a figure in the place of those before, as they will be read.
     pub(crate) fn keep(&mut self, case: &Case, name: &str, figure: &Figure, of: Option<Sample>) {
         let key = key(case, name, figure);
-        match of {
+        let values = of.iter().flat_map(Sample::by_seed);
+        let written = values.map(|(seed, value)| (seed, number(value).parse().ok()));
+        match Sample::of(figure.centre, written) {
             Some(sample) => self.0.insert(key, sample),
             None => self.0.remove(&key),
         };
@@ -96,9 +98,13 @@ fn key(case: &Case, discipline: &str, figure: &Figure) -> Key {
     [case.group, &case.name, discipline, figure.column].map(String::from)
 }
 
-/// What follows the key in a row. Five digits are more than any table shows.
+/// Five digits are more than any table shows.
+fn number(value: f64) -> String {
+    format!("{value:.4e}")
+}
+
+/// What follows the key in a row.
 fn cells(sample: &Sample) -> [String; 6] {
-    let number = |value: f64| format!("{value:.4e}");
     let estimate = sample.estimate();
     let end = |end: Option<f64>| end.map_or(String::new(), number);
     let by_seed: Vec<String> =

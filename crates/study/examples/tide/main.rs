@@ -100,8 +100,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         run(case, &asked, &mut kept)?;
         kept.write(&path, &cases)?;
     }
-    // What is read is what was written, to the digit.
-    let kept = Kept::read(&path)?;
+    // In the order of the cases, without those that are no more.
+    kept.write(&path, &cases)?;
     let results: Vec<CaseResult> = cases.iter().filter_map(|case| kept.result(case)).collect();
     write_pages(&asked.folder, &results)
 }

@@ -73,9 +73,9 @@ impl Kept {
     }
 
     /// Keeps the values of a figure in the place of those before, as they will be read.
-    pub(crate) fn keep(&mut self, case: &Case, name: &str, figure: &Figure, of: Option<Sample>) {
+    pub(crate) fn keep(&mut self, case: &Case, name: &str, figure: &Figure, of: Option<&Sample>) {
         let key = key(case, name, figure);
-        let values = of.iter().flat_map(Sample::by_seed);
+        let values = of.into_iter().flat_map(Sample::by_seed);
         let written = values.map(|(seed, value)| (seed, number(value).parse().ok()));
         match Sample::of(figure.centre, written) {
             Some(sample) => self.0.insert(key, sample),

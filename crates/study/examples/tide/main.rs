@@ -11,9 +11,9 @@
 //! with NAME: the rest of `evidence.csv` is kept. `--draw` runs nothing, and makes pages and
 //! figures of what is kept.
 //!
-//! Nothing here was used to choose the constants of `tide`: its seeds are not those of the
-//! survey. Each discipline runs with the same seeds and so meets the same arrivals, and is
-//! compared seed by seed.
+//! The seeds are not those of the survey, with which `tide` was made, and most links are
+//! drawn by chance. Each discipline runs with the same seeds and so meets the same arrivals,
+//! and is compared seed by seed.
 
 mod attacks;
 mod cases;
@@ -137,7 +137,7 @@ fn run(case: &Case, asked: &Arguments, kept: &mut Kept) -> Result<(), Box<dyn Er
     let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);
     for (name, runs) in std::iter::zip(names, runs.chunks(scenario.seeds.len())) {
         for figure in &FIGURES {
-            kept.keep(case, name, figure, figure.sample(&scenario, runs));
+            kept.keep(case, name, figure, figure.sample(&scenario, runs).as_ref());
         }
     }
     Ok(())

@@ -320,29 +320,23 @@ static __always_inline void lose_overtaken(struct Qdisc *sch, const struct taken
 
 /* Gives up best effort until a real-time packet fits, or there is none left. */
 static __always_inline void make_room(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free,
-				      u64 limit_packets, u64 limit_bytes, u64 size, u64 now)
+				      struct limits limits, u64 size, u64 now)
 {
-	/* A buffer that was made smaller keeps what it holds. */
-	if (limit_packets < sch->q.qlen)
-		limit_packets = sch->q.qlen;
-	if (limit_bytes < statistics.queued_bytes)
-		limit_bytes = statistics.queued_bytes;
+	stretch(&limits, sch);
 	for_up_to (MOST_PACKETS) {
 		struct packet *packet;
 		struct sk_buff *skb;
 		struct taken taken;
 
-		if (sch->q.qlen < limit_packets && statistics.queued_bytes + size <= limit_bytes)
+		if (has_room(&limits, sch, size))
 			break;
 		packet = take_last();
 		if (!packet)
 			break;
 		skb = unpack(packet, &taken);
 		forget_packet(sch, &taken, now);
-		sch->qstats.drops++;
-		statistics.pushed_out_packets += taken.packets;
-		if (skb)
-			bpf_qdisc_skb_drop(skb, to_free);
+		/* The packet that comes has no number yet. */
+		push_aside(skb, sch, to_free, &taken, NEVER);
 	}
 }
 
@@ -380,19 +374,14 @@ static __always_inline void tag_packet(struct packet *packet, struct state *stat
 static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 				   struct bpf_sk_buff_ptr *to_free)
 {
-	u64 limit_packets = READ_ONCE(parameters.limit_packets);
-	u64 limit_bytes = READ_ONCE(parameters.limit_bytes);
+	struct limits limits = limits_now();
 	u64 now = bpf_ktime_get_ns(), which, promise, level = BEST_EFFORT;
 	struct packet *packet;
 	struct facts facts;
 	struct state *state;
 	struct flow *flow;
 
-	if (limit_packets > MOST_PACKETS)
-		limit_packets = MOST_PACKETS;
-	read_frame(skb, &facts);
-	statistics.arrived_packets += facts.packets;
-	statistics.arrived_bytes += facts.size;
+	arrive(skb, &facts);
 	/* A super-packet is in the way of others for longer than was promised; to lose all of
 	 * them would end every connection through another interface that merges packets. */
 	if (facts.size > contracts.largest_packet * facts.packets)
@@ -403,8 +392,8 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	flow = known(&facts.flow);
 	if (promise && (!flow || !flow->queued || !flow->state.unpromised)) {
 		/* A packet that finds no room was never there, for its curve either. */
-		if (promised_packets >= limit_packets ||
-		    promised_bytes + facts.size > limit_bytes)
+		if (promised_packets >= limits.packets ||
+		    promised_bytes + facts.size > limits.bytes)
 			goto refused;
 		if (admit(which, now, facts.size > SMALLEST ? facts.size : SMALLEST))
 			level = REAL_TIME;
@@ -412,8 +401,7 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			goto excess;
 	}
 	if (level == BEST_EFFORT) {
-		if (sch->q.qlen >= limit_packets ||
-		    statistics.queued_bytes + facts.size > limit_bytes)
+		if (!has_room(&limits, sch, facts.size))
 			goto refused;
 		if (promise)
 			level |= BEYOND_A_PROMISE;
@@ -422,7 +410,7 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (!packet)
 		goto no_memory;
 	if (level == REAL_TIME)
-		make_room(sch, to_free, limit_packets, limit_bytes, facts.size, now);
+		make_room(sch, to_free, limits, facts.size, now);
 	flow = join(&facts.flow, now);
 	if (!flow) {
 		free_packet(packet);
@@ -465,16 +453,13 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 excess:
 	statistics.excess_packets += facts.packets;
-	goto drop;
+	return turn_away(skb, sch, to_free);
 no_memory:
 	statistics.no_memory_packets += facts.packets;
-	goto drop;
+	return turn_away(skb, sch, to_free);
 refused:
 	statistics.refused_packets += facts.packets;
-drop:
-	sch->qstats.drops++;
-	bpf_qdisc_skb_drop(skb, to_free);
-	return NET_XMIT_DROP;
+	return turn_away(skb, sch, to_free);
 }
 
 static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *taken,

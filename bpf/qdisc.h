@@ -101,6 +101,75 @@ static __always_inline void count_out(struct Qdisc *sch, const struct taken *tak
 	statistics.level_bytes[level] -= taken->size;
 }
 
+/* The most that may be queued, in packets and in bytes. */
+struct limits {
+	u64 packets, bytes;
+};
+
+static __always_inline struct limits limits_now(void)
+{
+	u64 packets = READ_ONCE(parameters.limit_packets);
+
+	return (struct limits){ packets < MOST_PACKETS ? packets : MOST_PACKETS,
+				READ_ONCE(parameters.limit_bytes) };
+}
+
+/* A buffer that was made smaller keeps what it holds. */
+static __always_inline void stretch(struct limits *limits, const struct Qdisc *sch)
+{
+	if (limits->packets < sch->q.qlen)
+		limits->packets = sch->q.qlen;
+	if (limits->bytes < statistics.queued_bytes)
+		limits->bytes = statistics.queued_bytes;
+}
+
+static __always_inline bool is_within(const struct limits *limits, const struct Qdisc *sch)
+{
+	return sch->q.qlen <= limits->packets && statistics.queued_bytes <= limits->bytes;
+}
+
+/* Whether a packet of this size can come as well. */
+static __always_inline bool has_room(const struct limits *limits, const struct Qdisc *sch,
+				     u64 size)
+{
+	return sch->q.qlen < limits->packets && statistics.queued_bytes + size <= limits->bytes;
+}
+
+/* Reads a packet that comes, and counts it. */
+static __always_inline void arrive(struct sk_buff *skb, struct facts *facts)
+{
+	read_frame(skb, facts);
+	statistics.arrived_packets += facts->packets;
+	statistics.arrived_bytes += facts->size;
+}
+
+/* Loses a packet that has come; for which reason is counted elsewhere. */
+static __always_inline int turn_away(struct sk_buff *skb, struct Qdisc *sch,
+				     struct bpf_sk_buff_ptr *to_free)
+{
+	sch->qstats.drops++;
+	bpf_qdisc_skb_drop(skb, to_free);
+	return NET_XMIT_DROP;
+}
+
+/* Loses a packet of the queue for the sake of packet `number`; returns whether that is the
+ * same. */
+static __always_inline bool push_aside(struct sk_buff *skb, struct Qdisc *sch,
+				       struct bpf_sk_buff_ptr *to_free,
+				       const struct taken *taken, u64 number)
+{
+	bool is_same = taken->number == number;
+
+	sch->qstats.drops++;
+	if (is_same)
+		statistics.refused_packets += taken->packets;
+	else
+		statistics.pushed_out_packets += taken->packets;
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+	return is_same;
+}
+
 /* Puts an skb into a packet, with what is known of it but its level and rank. */
 static __always_inline void pack(struct packet *packet, struct sk_buff *skb,
 				 const struct facts *facts, u64 now,
@@ -189,8 +258,7 @@ static __always_inline int init(struct Qdisc *sch)
 		return -EBUSY;
 	statistics.in_use = 1;
 	BEFORE_THE_FIRST();
-	sch->limit = parameters.limit_packets > MOST_PACKETS ? MOST_PACKETS
-							     : parameters.limit_packets;
+	sch->limit = limits_now().packets;
 	if (!sch->limit)
 		sch->limit = 1;
 	return 0;

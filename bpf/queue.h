@@ -19,7 +19,7 @@
 
 /* Gives up the end of the line until the rest fits; returns whether `number` was in it. */
 static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free,
-				     u64 limit_packets, u64 limit_bytes, u64 number, u64 now)
+				     const struct limits *limits, u64 number, u64 now)
 {
 	bool is_lost = false;
 
@@ -28,7 +28,7 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 		struct sk_buff *skb;
 		struct taken taken;
 
-		if (sch->q.qlen <= limit_packets && statistics.queued_bytes <= limit_bytes)
+		if (is_within(limits, sch))
 			break;
 		packet = take_last();
 		if (!packet)
@@ -36,15 +36,8 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 		skb = unpack(packet, &taken);
 		leave(&taken.flow, now);
 		count_out(sch, &taken);
-		sch->qstats.drops++;
-		if (taken.number == number) {
+		if (push_aside(skb, sch, to_free, &taken, number))
 			is_lost = true;
-			statistics.refused_packets += taken.packets;
-		} else {
-			statistics.pushed_out_packets += taken.packets;
-		}
-		if (skb)
-			bpf_qdisc_skb_drop(skb, to_free);
 	}
 	return is_lost;
 }
@@ -52,8 +45,7 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 				   struct bpf_sk_buff_ptr *to_free)
 {
-	u64 limit_packets = READ_ONCE(parameters.limit_packets);
-	u64 limit_bytes = READ_ONCE(parameters.limit_bytes);
+	struct limits limits = limits_now();
 	u64 now = bpf_ktime_get_ns(), number, level;
 	struct packet *packet;
 	struct facts facts;
@@ -62,24 +54,15 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct flow *flow;
 	bool is_lost = false;
 
-	if (limit_packets > MOST_PACKETS)
-		limit_packets = MOST_PACKETS;
-	read_frame(skb, &facts);
-	statistics.arrived_packets += facts.packets;
-	statistics.arrived_bytes += facts.size;
+	arrive(skb, &facts);
 	if (WHEN_FULL == REFUSE) {
-		if (sch->q.qlen >= limit_packets ||
-		    statistics.queued_bytes + facts.size > limit_bytes)
+		if (!has_room(&limits, sch, facts.size))
 			goto refused;
 	} else {
 		/* It would push out everything else and still not fit. */
-		if (facts.size > limit_bytes)
+		if (facts.size > limits.bytes)
 			goto refused;
-		/* A buffer that was made smaller keeps what it holds. */
-		if (limit_packets < sch->q.qlen)
-			limit_packets = sch->q.qlen;
-		if (limit_bytes < statistics.queued_bytes)
-			limit_bytes = statistics.queued_bytes;
+		stretch(&limits, sch);
 	}
 	packet = new_packet();
 	if (!packet)
@@ -99,21 +82,17 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	put(packet, &rank);
 	count_in(sch, &facts, level, now);
 	/* There mostly is room, and packets are spared the loop. */
-	if (WHEN_FULL == PUSH_OUT &&
-	    (sch->q.qlen > limit_packets || statistics.queued_bytes > limit_bytes))
-		is_lost = push_out(sch, to_free, limit_packets, limit_bytes, number, now);
+	if (WHEN_FULL == PUSH_OUT && !is_within(&limits, sch))
+		is_lost = push_out(sch, to_free, &limits, number, now);
 	if (statistics.flows > statistics.flows_peak)
 		statistics.flows_peak = statistics.flows;
 	return is_lost ? NET_XMIT_DROP : NET_XMIT_SUCCESS;
 no_memory:
 	statistics.no_memory_packets += facts.packets;
-	goto drop;
+	return turn_away(skb, sch, to_free);
 refused:
 	statistics.refused_packets += facts.packets;
-drop:
-	sch->qstats.drops++;
-	bpf_qdisc_skb_drop(skb, to_free);
-	return NET_XMIT_DROP;
+	return turn_away(skb, sch, to_free);
 }
 
 static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *taken,

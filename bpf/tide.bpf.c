@@ -418,8 +418,8 @@ static __always_inline bool send_next(struct Qdisc *sch, u64 now, struct taken *
 }
 
 /* Makes room for packet `number` of flow `own`; returns whether that was lost itself. */
-static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free, u32 own,
-				     u64 number, u64 limit_packets, u64 limit_bytes, u64 now)
+static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free,
+				     const struct limits *limits, u32 own, u64 number, u64 now)
 {
 	bool is_lost = false;
 
@@ -430,7 +430,7 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 		struct sk_buff *skb;
 		u32 last;
 
-		if (sch->q.qlen <= limit_packets && statistics.queued_bytes <= limit_bytes)
+		if (is_within(limits, sch))
 			break;
 		last = last_from(TAILS, slot_of(virtual_time - BEHIND));
 		/* All queues have one packet: the newest of all is what has just come. */
@@ -445,15 +445,8 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 		skb = unpack(packet, &taken);
 		count_out(sch, &taken);
 		place_flow(last, now);
-		sch->qstats.drops++;
-		if (taken.number == number) {
+		if (push_aside(skb, sch, to_free, &taken, number))
 			is_lost = true;
-			statistics.refused_packets += taken.packets;
-		} else {
-			statistics.pushed_out_packets += taken.packets;
-		}
-		if (skb)
-			bpf_qdisc_skb_drop(skb, to_free);
 	}
 	return is_lost;
 }
@@ -461,8 +454,7 @@ static __always_inline bool push_out(struct Qdisc *sch, struct bpf_sk_buff_ptr *
 static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 				   struct bpf_sk_buff_ptr *to_free)
 {
-	u64 limit_packets = READ_ONCE(parameters.limit_packets);
-	u64 limit_bytes = READ_ONCE(parameters.limit_bytes);
+	struct limits limits = limits_now();
 	u64 now = bpf_ktime_get_ns(), number;
 	struct packet *packet;
 	struct facts facts;
@@ -470,19 +462,11 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	bool is_lost = false;
 	u32 own;
 
-	if (limit_packets > MOST_PACKETS)
-		limit_packets = MOST_PACKETS;
-	read_frame(skb, &facts);
-	statistics.arrived_packets += facts.packets;
-	statistics.arrived_bytes += facts.size;
+	arrive(skb, &facts);
 	/* It would push out everything else and still not fit. */
-	if (facts.size > limit_bytes)
+	if (facts.size > limits.bytes)
 		goto refused;
-	/* A buffer that was made smaller keeps what it holds. */
-	if (limit_packets < sch->q.qlen)
-		limit_packets = sch->q.qlen;
-	if (limit_bytes < statistics.queued_bytes)
-		limit_bytes = statistics.queued_bytes;
+	stretch(&limits, sch);
 	packet = new_packet();
 	if (!packet)
 		goto no_memory;
@@ -502,20 +486,17 @@ static __always_inline int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	queue_add(flow, packet, facts.size);
 	count_in(sch, &facts, 0, now);
 	place_flow(own, now);
-	if (sch->q.qlen > limit_packets || statistics.queued_bytes > limit_bytes)
-		is_lost = push_out(sch, to_free, own, number, limit_packets, limit_bytes, now);
+	if (!is_within(&limits, sch))
+		is_lost = push_out(sch, to_free, &limits, own, number, now);
 	if (statistics.flows > statistics.flows_peak)
 		statistics.flows_peak = statistics.flows;
 	return is_lost ? NET_XMIT_DROP : NET_XMIT_SUCCESS;
 no_memory:
 	statistics.no_memory_packets += facts.packets;
-	goto drop;
+	return turn_away(skb, sch, to_free);
 refused:
 	statistics.refused_packets += facts.packets;
-drop:
-	sch->qstats.drops++;
-	bpf_qdisc_skb_drop(skb, to_free);
-	return NET_XMIT_DROP;
+	return turn_away(skb, sch, to_free);
 }
 
 QDISC("tide")

@@ -23,9 +23,10 @@
 //! lasts for as long as it takes the others to get C bytes each, be that a millisecond or
 //! an hour. To forget a packet sooner would save entries, but a sender whose packets come
 //! one at a time would be new with each; a discipline that forgets a flow with its last
-//! packet, as EFD does, collapses when many small bursts come. The tag of an idle flow is let off 3.8 kB in a second, so that a
-//! flow that has paused, or that is slower than that, is new again. When nothing is
-//! queued, everything is forgotten: an idle link owes nobody anything.
+//! packet, like EFD, collapses when many small bursts come. The tag of an idle flow is let
+//! off 3.8 kB in a second, so that a flow that has paused, or that is slower than that, is
+//! new again. When nothing is queued, everything is forgotten: an idle link owes nobody
+//! anything.
 //!
 //! **Toll.** While payers wait, one byte in 9 goes to them: when flows in credit have had
 //! 8 C more than they have paid for, the payer with the least tag is served. What it gets
@@ -129,8 +130,8 @@ const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + 2 * MOST_COST.0);
 const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + WINDOW.0 + 2 * SLOT.0);
 
 /// An idle flow's tag is let off a byte in this time: 3.8 kB/s, less than any
-/// transfer and about what a keep-alive or a game sends. Ten times as much would renew the
-/// credit of flows that burst, which breaks overload. A power of two, for a shift.
+/// transfer and about what a keep-alive or a game sends. Ten times as much would make a flow
+/// new that sends a whole credit each second. A power of two, for a shift.
 const RELIEF: Span = Span(1 << 18);
 
 /// The initial window of most senders (`RFC 6928`). What waits counts up to it: more says

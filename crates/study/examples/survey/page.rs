@@ -6,7 +6,7 @@ use tidegate_study::ranking;
 
 use super::DISCIPLINES;
 use super::figures::{FIGURES, Figure};
-use super::result::CaseResult;
+use super::result::{COLUMNS, CaseResult, estimated};
 
 /// Everything as Markdown: who wins how often, then the figures of each case.
 pub(crate) fn markdown(results: &[CaseResult], seeds: u64) -> String {
@@ -105,36 +105,15 @@ fn head<'a>(first: &str, titles: impl Iterator<Item = &'a str>) -> String {
 /// One line for each case, discipline and figure.
 pub(crate) fn csv(results: &[CaseResult]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "group",
-        "case",
-        "discipline",
-        "figure",
-        "estimate",
-        "value",
-        "low_95",
-        "high_95",
-        "seeds",
-        "wins",
-    ])?;
+    writer.write_record(COLUMNS.into_iter().chain(["wins"]))?;
     for result in results {
         for (discipline, name) in DISCIPLINES.iter().enumerate() {
             for (index, figure) in FIGURES.iter().enumerate() {
                 let Some(sample) = &result.values[discipline][index] else { continue };
-                let estimate = sample.estimate();
-                let end = |end: Option<f64>| end.map_or(String::new(), |end| format!("{end:.6e}"));
-                writer.write_record([
-                    result.group,
-                    &result.name,
-                    name,
-                    figure.column,
-                    estimate.centre.name(),
-                    &end(Some(estimate.value)),
-                    &end(estimate.interval.map(|it| it.0)),
-                    &end(estimate.interval.map(|it| it.1)),
-                    &estimate.runs.to_string(),
-                    &winners(result, index)[discipline].to_string(),
-                ])?;
+                let key = [result.group, &result.name, name, figure.column].map(String::from);
+                let wins = winners(result, index)[discipline].to_string();
+                let cells = estimated(sample).into_iter().chain([wins]);
+                writer.write_record(key.into_iter().chain(cells))?;
             }
         }
     }

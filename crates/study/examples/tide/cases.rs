@@ -14,14 +14,15 @@ pub(crate) struct Case {
     pub(crate) group: &'static str,
     pub(crate) name: String,
     pub(crate) scenario: Scenario,
-    pub(crate) disciplines: &'static [&'static str],
+    pub(crate) disciplines: Vec<String>,
     /// How many times the seeds that were asked for.
     pub(crate) repeats: u64,
 }
 
 impl Case {
     pub(crate) fn new(group: &'static str, name: impl Into<String>, scenario: Scenario) -> Case {
-        Case { group, name: name.into(), scenario, disciplines: &DISCIPLINES, repeats: 1 }
+        let disciplines = DISCIPLINES.map(String::from).into();
+        Case { group, name: name.into(), scenario, disciplines, repeats: 1 }
     }
 
     /// The same with twice the seeds: for what pages quote one by one.
@@ -52,17 +53,7 @@ pub(crate) const LOAD_PERCENTS: [u32; 6] = [20, 50, 80, 100, 120, 150];
 
 /// The load at which credits are compared: everything depends on who waits.
 pub(crate) const CREDITS_LOAD: u32 = 120;
-/// Credits in bytes, and what they are called.
 pub(crate) const CREDIT_BYTES: [u32; 7] = [0, 7_500, 15_000, 30_280, 60_000, 150_000, 300_000];
-const CREDIT_CHOICES: [&str; 7] = [
-    "tide:credit=0B",
-    "tide:credit=7500B",
-    "tide:credit=15000B",
-    "tide:credit=30280B",
-    "tide:credit=60000B",
-    "tide:credit=150000B",
-    "tide:credit=300000B",
-];
 
 /// A file, what differs from it, a name, and how long to run and to warm up, in seconds,
 /// where that is less than in the file.
@@ -155,7 +146,8 @@ pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     }
     cases.extend(attacks::all()?);
     let credits = Case::new(CREDITS, load_name(CREDITS_LOAD), loaded(CREDITS_LOAD)?);
-    let credits = Case { disciplines: &CREDIT_CHOICES, ..credits };
+    let disciplines = CREDIT_BYTES.map(|bytes| format!("tide:credit={bytes}B")).into();
+    let credits = Case { disciplines, ..credits };
     cases.push(credits.twice().within(200, 20));
     Ok(cases)
 }

@@ -11,7 +11,7 @@ use tidegate_study::Sample;
 
 use super::cases::Case;
 use super::figures::{FIGURES, Figure};
-use super::result::CaseResult;
+use super::result::{COLUMNS, CaseResult, estimated, number};
 
 /// Group, case, discipline and column.
 type Key = [String; 4];
@@ -19,19 +19,6 @@ type Key = [String; 4];
 /// What is kept, by what it is of.
 #[derive(Default)]
 pub(crate) struct Kept(BTreeMap<Key, Sample>);
-
-const HEAD: [&str; 10] = [
-    "group",
-    "case",
-    "discipline",
-    "figure",
-    "estimate",
-    "value",
-    "low_95",
-    "high_95",
-    "seeds",
-    "by_seed",
-];
 
 impl Kept {
     /// What the file at `path` has; nothing if there is none.
@@ -59,13 +46,14 @@ impl Kept {
     /// Writes what is kept of `cases`, in their order.
     pub(crate) fn write(&self, path: &Path, cases: &[Case]) -> Result<(), Box<dyn Error>> {
         let mut writer = csv::Writer::from_path(path)?;
-        writer.write_record(HEAD)?;
+        writer.write_record(COLUMNS.into_iter().chain(["by_seed"]))?;
         for case in cases {
-            for name in case.disciplines {
+            for name in &case.disciplines {
                 for figure in &FIGURES {
                     let key = key(case, name, figure);
                     let Some(sample) = self.0.get(&key) else { continue };
-                    writer.write_record(key.into_iter().chain(cells(sample)))?;
+                    let cells = estimated(sample).into_iter().chain([by_seed(sample)]);
+                    writer.write_record(key.into_iter().chain(cells))?;
                 }
             }
         }
@@ -85,7 +73,7 @@ impl Kept {
 
     /// What is kept of a case; `None` if it was not run.
     pub(crate) fn result(&self, case: &Case) -> Option<CaseResult> {
-        let of = |name: &&str| {
+        let of = |name: &String| {
             FIGURES.iter().map(|figure| self.0.get(&key(case, name, figure)).cloned()).collect()
         };
         let values: Vec<Vec<Option<Sample>>> = case.disciplines.iter().map(of).collect();
@@ -98,23 +86,8 @@ fn key(case: &Case, discipline: &str, figure: &Figure) -> Key {
     [case.group, &case.name, discipline, figure.column].map(String::from)
 }
 
-/// Five digits are more than any table shows.
-fn number(value: f64) -> String {
-    format!("{value:.4e}")
-}
-
-/// What follows the key in a row.
-fn cells(sample: &Sample) -> [String; 6] {
-    let estimate = sample.estimate();
-    let end = |end: Option<f64>| end.map_or(String::new(), number);
-    let by_seed: Vec<String> =
-        sample.by_seed().map(|(seed, value)| format!("{seed}:{}", number(value))).collect();
-    [
-        estimate.centre.name().into(),
-        number(estimate.value),
-        end(estimate.interval.map(|it| it.0)),
-        end(estimate.interval.map(|it| it.1)),
-        estimate.runs.to_string(),
-        by_seed.join(" "),
-    ]
+/// Each seed with its value.
+fn by_seed(sample: &Sample) -> String {
+    let pairs = sample.by_seed().map(|(seed, value)| format!("{seed}:{}", number(value)));
+    pairs.collect::<Vec<_>>().join(" ")
 }

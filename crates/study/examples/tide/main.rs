@@ -130,7 +130,7 @@ fn run(case: &Case, asked: &Arguments, kept: &mut Kept) -> Result<(), Box<dyn Er
     let mut scenario = case.scenario.clone();
     scenario.seeds = (1..=asked.seeds * case.repeats).map(|seed| FIRST_SEED + seed).collect();
     let names = case.disciplines.iter().filter(|name| name.starts_with(&asked.again));
-    let names: Vec<&str> = names.copied().collect();
+    let names: Vec<&String> = names.collect();
     let choices = names.iter().map(|name| name.parse::<DisciplineChoice>());
     scenario.disciplines = choices.collect::<Result<_, _>>()?;
     let threads = std::thread::available_parallelism()?.get();

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -26,7 +27,11 @@ pub(crate) struct Provider {
     pub(crate) buffer_ms: u64,
 }
 
+/// One bed has the machine at a time: two measurements at once would measure each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 pub(crate) struct Bed {
+    _alone: MutexGuard<'static, ()>,
     name: String,
     pub(crate) folder: PathBuf,
     server: Option<Child>,
@@ -35,9 +40,11 @@ pub(crate) struct Bed {
 impl Bed {
     /// Nothing where it takes what this machine lacks, which is said.
     pub(crate) fn new(name: &str, provider: &Provider) -> Option<Bed> {
+        // A test that failed has still left the machine to the next.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let name = format!("tidegate-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
-        let mut bed = Bed { name, folder, server: None };
+        let mut bed = Bed { _alone: alone, name, folder, server: None };
         match bed.build(provider) {
             Ok(()) => Some(bed),
             Err(missing) => {

@@ -79,10 +79,13 @@ fn every_queue_that_this_kernel_has_is_measured() {
     let queues = results["queues"].as_array().unwrap();
     let left_out = results["left_out"].as_array().unwrap();
     assert_eq!(queues.len() + left_out.len(), 4, "{left_out:?}");
-    // All but the provider's own keep delays short.
+    // All but the provider's own keep delays short. Beside the kernel, packets also wait until
+    // a busy machine runs the program, so that one is held to the provider's of the same run.
+    let added = |place: usize| results["verdict"]["latency"][place]["added_s"].as_f64().unwrap();
     for (place, queue) in queues.iter().enumerate().skip(1) {
-        let added = results["verdict"]["latency"][place]["added_s"].as_f64().unwrap();
-        assert!(added < 0.06, "{queue}");
+        let beside = queue["form"] == "tidegate link, beside the kernel";
+        let most = if beside { added(0) / 2.0 } else { 0.06 };
+        assert!(added(place) < most, "{} and {queue}", added(0));
     }
     if tidegate_qdisc::missing().is_none() {
         assert!(left_out.is_empty(), "{left_out:?}");

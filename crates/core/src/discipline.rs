@@ -42,6 +42,7 @@ mod form;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
+mod hosts;
 pub mod lars;
 pub mod las;
 pub mod las_ack;

@@ -353,8 +353,9 @@ pub fn compare(
     assert_eq!(flows[0], flows[1], "{name}, flows of the empty queue");
 }
 
-/// The 5-tuple of a flow.
+/// The 5-tuple of a flow. Two have the same source, and every other one the same destination.
 #[must_use]
 pub fn key(flow: u8) -> FlowKey {
-    FlowKey::v4([192, 0, 2, flow], 443, [198, 51, 100, 1], 50_000, FlowKey::TCP)
+    let port = 50_000 + u16::from(flow);
+    FlowKey::v4([192, 0, 2, flow / 2], 443, [198, 51, 100, flow % 2], port, FlowKey::TCP)
 }

@@ -65,18 +65,21 @@
 use super::codel_law::{CodelLaw, CodelParameters};
 use super::flow_queues::{FlowQueues, Rotation};
 use super::form::Form;
+use super::hosts::Sides;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::{FlowId, FlowTable};
-use crate::packet::{FlowKey, Packet};
+use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Amount, Bytes, Span, Time};
 
 mod calendar;
+mod hosts;
 mod mark;
 
 use calendar::Calendar;
+use hosts::Hosts;
 use mark::{Mark, SLOT};
 
 /// The registry's entry for [`Tide`].
@@ -86,9 +89,12 @@ pub const ENTRY: Entry = Entry {
     source: "Tidegate; Goyal 1997, EFD, LAS, RFC 8289",
     linux: None,
     drops: Drops::Early,
-    parameters: &[CREDIT],
-    fixed: &[],
-    build: |settings, place, seed| Box::new(Tide::new(settings.bytes(CREDIT.name), place, seed)),
+    parameters: &[CREDIT, HOSTS],
+    fixed: &[HOSTS],
+    build: |settings, place, seed| {
+        let tide = Tide::new(settings.bytes(CREDIT.name), place, seed);
+        Box::new(if settings.switch(HOSTS.name) { tide.fair_to_hosts(seed) } else { tide })
+    },
 };
 
 /// 20 full packets: the first two rounds of a sender that begins with 10
@@ -99,6 +105,13 @@ const CREDIT: Parameter = Parameter {
     help: "what a flow that begins may send before it has to share",
     kind: Kind::Bytes { least: Bytes(0), most: MOST_CREDIT },
     default: "30280 B",
+};
+
+const HOSTS: Parameter = Parameter {
+    name: "hosts",
+    help: "whether shares are fair between hosts, and then between the flows of each",
+    kind: Kind::Switch,
+    default: "off",
 };
 
 /// So that all tags lie within one round of the calendars.
@@ -164,6 +177,8 @@ pub struct Tide {
     owed: Bytes,
     /// What flows in credit have had by which virtual time has not moved on yet.
     passed: Bytes,
+    /// Where shares are fair between hosts.
+    hosts: Option<Hosts>,
 }
 
 #[derive(Debug)]
@@ -174,6 +189,16 @@ struct Flow {
     law: CodelLaw,
     /// Since when nothing has been queued.
     idle_since: Option<Time>,
+    /// Its hosts, and whether it counts as one of their payers, where these are counted.
+    sides: Sides,
+    pays: bool,
+}
+
+impl Flow {
+    fn new(tag: Mark) -> Flow {
+        let law = CodelLaw::default();
+        Flow { tag, rank: tag, law, idle_since: None, sides: [None; 2], pays: false }
+    }
 }
 
 impl Tide {
@@ -193,7 +218,14 @@ impl Tide {
             virtual_time: Mark::START,
             owed: Bytes::ZERO,
             passed: Bytes::ZERO,
+            hosts: None,
         }
+    }
+
+    /// The same with shares that are fair between hosts first.
+    #[must_use]
+    pub fn fair_to_hosts(self, seed: u64) -> Tide {
+        Tide { hosts: Some(Hosts::new(seed)), ..self }
     }
 
     /// The number of entries from which on idle flows have to go.
@@ -213,26 +245,43 @@ impl Tide {
     }
 
     /// The queue of a packet's flow, which is idle no longer.
-    fn admit(&mut self, now: Time, key: &FlowKey) -> u32 {
-        let tag = self.virtual_time.before(self.credit);
-        let fresh = || Flow { tag, rank: tag, law: CodelLaw::default(), idle_since: None };
-        let (id, flow) = self.flows.entry(key, fresh);
+    fn admit(&mut self, now: Time, packet: &Packet) -> u32 {
+        let begins = self.virtual_time.before(self.credit);
+        let (id, flow) = self.flows.entry(&packet.flow, || Flow::new(begins));
         let queue = id.slot();
         if flow.idle_since.is_some() {
             self.idle.remove(queue);
-            match self.standing(queue, now) {
-                Some(tag) => {
-                    let flow = self.flow(queue);
-                    (flow.tag, flow.idle_since) = (tag, None);
-                }
-                None => *self.flow(queue) = fresh(),
+            let standing = self.standing(queue, now);
+            let flow = self.flow(queue);
+            match standing {
+                Some(tag) => (flow.tag, flow.idle_since) = (tag, None),
+                None => *flow = Flow { sides: flow.sides, ..Flow::new(begins) },
             }
         } else if self.flows.len() > self.capacity()
             && let Some(longest) = self.idle.first()
         {
             self.forget(longest);
         }
+        if self.hosts.is_some() {
+            self.charge_hosts(queue, packet, begins);
+        }
         queue
+    }
+
+    /// What has come of a flow moves the tags of its hosts; it begins no earlier than they
+    /// stand.
+    fn charge_hosts(&mut self, queue: u32, packet: &Packet, begins: Mark) {
+        let farthest = self.virtual_time.after(self.credit * LOAN);
+        let Tide { hosts: Some(hosts), flows, queues, .. } = self else { return };
+        let flow = flows.state(FlowId::at_slot(queue));
+        if flow.sides == [None; 2] {
+            flow.sides = hosts.join(packet.flow, begins);
+        }
+        if queues.is_empty(queue) {
+            hosts.begin(flow.sides);
+            flow.tag = hosts.floor(flow.sides, flow.tag);
+        }
+        hosts.charge(flow.sides, packet.size.min(MOST_COST), begins, farthest);
     }
 
     /// The tag of an idle flow, less what it has been let off; nothing if it could be
@@ -257,14 +306,26 @@ impl Tide {
 
     fn forget(&mut self, queue: u32) {
         self.idle.remove(queue);
-        self.flows.remove(FlowId::at_slot(queue));
+        let flow = self.flows.remove(FlowId::at_slot(queue));
+        if let Some(hosts) = &mut self.hosts {
+            hosts.leave(flow.sides);
+        }
     }
 
     /// The last packet of a flow has left.
     fn emptied(&mut self, queue: u32, now: Time) {
         self.turns.remove(queue);
         self.tails.remove(queue);
-        self.flow(queue).idle_since = Some(now);
+        let flow = self.flows.state(FlowId::at_slot(queue));
+        flow.idle_since = Some(now);
+        if let Some(hosts) = &mut self.hosts {
+            // So that what is known of a host is over with the last of its flows.
+            flow.tag = hosts.floor(flow.sides, flow.tag);
+            hosts.end(flow.sides);
+            if std::mem::take(&mut flow.pays) {
+                hosts.pays(flow.sides, false);
+            }
+        }
         self.idle.push_back(queue);
         if self.standing(queue, now).is_none() {
             self.forget(queue);
@@ -278,16 +339,24 @@ impl Tide {
         // More than any tag is ahead of another, if that is what it is.
         let waiting = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).min(BEHIND + FARTHEST);
         let flow = self.flows.state(FlowId::at_slot(queue));
+        let is_in_credit = flow.tag.is_slots_before(self.virtual_time);
         flow.rank = flow.tag;
-        if flow.tag.is_slots_before(self.virtual_time) {
+        if is_in_credit {
             let last = self.virtual_time.start_of_slot().before(Bytes(1));
             flow.rank = flow.tag.after(waiting.min(WINDOW)).earliest(last);
         }
         self.turns.keep_in(queue, flow.rank.slot());
-        if packets < 2 {
+        let mut share = 1;
+        if let Some(hosts) = &mut self.hosts {
+            if flow.pays == is_in_credit {
+                flow.pays = !is_in_credit;
+                hosts.pays(flow.sides, flow.pays);
+            }
+            share = hosts.payers(flow.sides);
+        } else if packets < 2 {
             return self.tails.remove(queue);
         }
-        let tail = flow.tag.after(waiting).earliest(self.virtual_time.after(FARTHEST));
+        let tail = flow.tag.after(waiting * share).earliest(self.virtual_time.after(FARTHEST));
         self.tails.keep_in(queue, tail.slot());
     }
 
@@ -299,7 +368,8 @@ impl Tide {
         flow.rank = flow.tag;
         self.turns.insert(queue, flow.rank.slot());
         let (packets, bytes) = self.queues.length_of(queue);
-        if packets < 2 || lost || sent.size > MOST_COST || bytes > MOST_COST.0.into() {
+        let is_large = sent.size > MOST_COST || bytes > MOST_COST.0.into();
+        if packets < 2 || lost || is_large || self.hosts.is_some() {
             self.place(queue);
         }
     }
@@ -316,7 +386,11 @@ impl Tide {
             if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
                 let victim = self.queues.pop_first(last).expect("it has two packets or more");
                 losses.push_out(victim, arriving);
-                self.place(last);
+                if self.queues.is_empty(last) {
+                    self.emptied(last, now);
+                } else {
+                    self.place(last);
+                }
             } else {
                 let newest = self.queues.pop_last(queue).expect("it has just come");
                 losses.push_out(newest, arriving);
@@ -355,7 +429,10 @@ impl Tide {
 
     /// Takes a packet from a flow in credit, which has its turn.
     fn send_on_credit(&mut self, queue: u32, payer: Option<u32>) -> Packet {
-        let backlogged = (self.flows.len() - self.idle.len()) as u64;
+        let backlogged = match &self.hosts {
+            Some(hosts) => hosts.backlogged(),
+            None => (self.flows.len() - self.idle.len()) as u64,
+        };
         let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
         let cost = packet.size.min(MOST_COST);
         self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };
@@ -386,12 +463,26 @@ impl Tide {
         packet
     }
 
+    /// Moves the tag of a flow by a packet. A payer shares with those of its host.
+    fn moved_by(&mut self, queue: u32, packet: &Packet) -> Mark {
+        let cost = packet.size.min(MOST_COST);
+        let flow = self.flows.state(FlowId::at_slot(queue));
+        if let Some(hosts) = &mut self.hosts {
+            flow.tag = if flow.pays {
+                flow.tag.after((cost * hosts.payers(flow.sides)).min(MOST_COST))
+            } else {
+                hosts.floor(flow.sides, flow.tag.after(cost))
+            };
+        } else {
+            flow.tag = flow.tag.after(cost);
+        }
+        flow.tag
+    }
+
     /// Counts a packet, and puts its flow where it belongs; `lost` says whether others were
     /// dropped from the same queue.
     fn count(&mut self, now: Time, queue: u32, packet: &Packet, lost: bool) {
-        let flow = self.flow(queue);
-        flow.tag = flow.tag.after(packet.size.min(MOST_COST));
-        let tag = flow.tag;
+        let tag = self.moved_by(queue, packet);
         if !self.queues.is_empty(queue) {
             if self.is_in_credit(tag) {
                 return self.place(queue);
@@ -427,7 +518,7 @@ impl Discipline for Tide {
             return losses.push(packet, LossReason::Refused);
         }
         let room = self.buffer.stretched_to(self.queues.backlog());
-        let queue = self.admit(now, &packet.flow);
+        let queue = self.admit(now, &packet);
         self.queues.push(queue, packet);
         self.place(queue);
         self.push_out(now, room, (queue, &packet), losses);

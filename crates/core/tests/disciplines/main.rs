@@ -13,3 +13,4 @@ mod pages;
 mod recent_service;
 mod reconfiguration;
 mod tide;
+mod tide_hosts;

@@ -37,15 +37,33 @@ pub(super) struct Tide {
     passed: i128,
     /// Counts whatever puts a flow somewhere.
     events: u64,
+    /// Where shares are fair between hosts: those of each side, each with its tag.
+    hosts: Option<Vec<(Side, i128)>>,
+}
+
+/// A source, or a destination.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Side {
+    is_source: bool,
+    host: FlowKey,
+}
+
+fn sides(flow: FlowKey) -> [Side; 2] {
+    [
+        Side { is_source: true, host: flow.source_host() },
+        Side { is_source: false, host: flow.destination_host() },
+    ]
 }
 
 struct Flow {
     key: FlowKey,
     packets: Vec<Packet>,
     law: Law,
-    /// Where it began, or came back to, and what it has sent since.
+    /// Where it began, or came back to, and what each packet that it has sent since counted.
     start: i128,
-    sent: Vec<Packet>,
+    sent: Vec<i128>,
+    /// Its hosts have been counted.
+    has_joined: bool,
     idle_since: Option<Time>,
     /// Since the last time that nothing was queued.
     is_of_now: bool,
@@ -65,7 +83,12 @@ fn slot(tag: i128) -> i128 {
 
 impl Flow {
     fn tag(&self) -> i128 {
-        self.start + self.sent.iter().map(cost).sum::<i128>()
+        self.start + self.sent.iter().sum::<i128>()
+    }
+
+    fn put_at(&mut self, tag: i128) {
+        self.start = tag;
+        self.sent.clear();
     }
 }
 
@@ -81,6 +104,7 @@ impl Tide {
             owed: 0,
             passed: 0,
             events: 0,
+            hosts: settings.switch("hosts").then(Vec::new),
         })
     }
 
@@ -140,6 +164,76 @@ impl Tide {
     fn forget(&mut self, key: FlowKey) {
         self.idle.retain(|other| *other != key);
         self.flows.retain(|flow| flow.key != key);
+        let Tide { hosts: Some(hosts), flows, .. } = self else { return };
+        hosts.retain(|(side, _)| {
+            flows.iter().any(|flow| flow.has_joined && sides(flow.key).contains(side))
+        });
+    }
+
+    /// A flow in credit is not before its hosts.
+    fn floor(&self, key: FlowKey, tag: i128) -> i128 {
+        let hosts = self.hosts.iter().flatten();
+        let tags = hosts.filter(|(side, _)| sides(key).contains(side)).map(|(_, tag)| *tag);
+        tags.fold(tag, i128::max)
+    }
+
+    /// The payers of the host that has more of them, where that counts.
+    fn share(&self, key: FlowKey) -> i128 {
+        if self.hosts.is_none() {
+            return 1;
+        }
+        let line = slot(self.virtual_time());
+        let pays = |flow: &&Flow| !flow.packets.is_empty() && slot(flow.tag()) >= line;
+        let of = |side: Side| {
+            self.flows.iter().filter(pays).filter(|flow| sides(flow.key).contains(&side)).count()
+        };
+        sides(key).map(of).into_iter().max().unwrap_or(0).max(1) as i128
+    }
+
+    /// Who takes part in shares: flows, or the hosts of the side that has fewer of them.
+    fn parties(&self, backlogged: &[(FlowKey, i128)]) -> i128 {
+        if self.hosts.is_none() {
+            return backlogged.len() as i128;
+        }
+        let number = |index: usize| {
+            let mut hosts: Vec<Side> = Vec::new();
+            for (key, _) in backlogged {
+                let side = sides(*key)[index];
+                if !hosts.contains(&side) {
+                    hosts.push(side);
+                }
+            }
+            hosts.len() as i128
+        };
+        number(0).min(number(1))
+    }
+
+    /// A packet has come: its flow begins no earlier than its hosts, which move on.
+    fn charge_hosts(&mut self, packet: &Packet, begins: i128) {
+        if self.hosts.is_none() {
+            return;
+        }
+        let key = packet.flow;
+        self.flow(key).has_joined = true;
+        let hosts = self.hosts.as_mut().expect("there are hosts");
+        for side in sides(key) {
+            if hosts.iter().all(|(known, _)| *known != side) {
+                hosts.push((side, begins));
+            }
+        }
+        if self.flow(key).packets.is_empty() {
+            let floor = self.floor(
+                key,
+                self.flows.iter().find(|it| it.key == key).expect("it is listed").tag(),
+            );
+            self.flow(key).put_at(floor);
+        }
+        let farthest = self.virtual_time() + 8 * self.credit;
+        for (side, tag) in self.hosts.iter_mut().flatten() {
+            if sides(key).contains(side) {
+                *tag = ((*tag).max(begins) + (cost(packet) + 7) / 8).min(farthest);
+            }
+        }
     }
 
     fn look_at_idle(&mut self, now: Time) {
@@ -159,6 +253,7 @@ impl Tide {
         let was_idle = self.idle.contains(&key);
         let standing = at.filter(|_| was_idle).and_then(|at| self.standing(&self.flows[at], now));
         self.events += 1;
+        let has_joined = at.is_some_and(|at| self.flows[at].has_joined);
         if at.is_none() || was_idle && standing.is_none() {
             self.flows.retain(|flow| flow.key != key);
             self.flows.push(Flow {
@@ -167,6 +262,7 @@ impl Tide {
                 law: Law::new(&self.rules),
                 start,
                 sent: Vec::new(),
+                has_joined,
                 idle_since: None,
                 is_of_now: true,
                 turn: None,
@@ -182,11 +278,11 @@ impl Tide {
         }
         let flow = self.flow(key);
         if let Some(tag) = standing {
-            flow.start = tag;
-            flow.sent.clear();
+            flow.put_at(tag);
         }
         flow.idle_since = None;
-        flow.packets.push(packet);
+        self.charge_hosts(&packet, start);
+        self.flow(key).packets.push(packet);
     }
 
     /// What has happened to a flow may have moved its turn and its tail, or have left it
@@ -194,6 +290,7 @@ impl Tide {
     fn settle(&mut self, now: Time, key: FlowKey) {
         let (farthest, events) = (self.virtual_time() + FARTHEST, self.events);
         let rank = self.rank(self.flows.iter().find(|flow| flow.key == key).expect("it is listed"));
+        let (share, least) = (self.share(key), if self.hosts.is_some() { 1 } else { 2 });
         let flow = self.flow(key);
         let since = match flow.turn {
             Some((before, since)) if slot(before) == slot(rank) => since,
@@ -201,14 +298,17 @@ impl Tide {
         };
         flow.turn = (!flow.packets.is_empty()).then_some((rank, since));
         let bytes = i128::try_from(bytes(&flow.packets)).expect("sizes have 64 bits");
-        let tail = slot((flow.tag() + bytes).min(farthest));
-        if flow.packets.len() < 2 {
+        let tail = slot((flow.tag() + bytes * share).min(farthest));
+        if flow.packets.len() < least {
             flow.tail = None;
         } else if flow.tail.is_none_or(|(before, _)| before != tail) {
             flow.tail = Some((tail, events));
         }
         if flow.packets.is_empty() {
             flow.idle_since = Some(now);
+            let tag = flow.tag();
+            let floor = self.floor(key, tag);
+            self.flow(key).put_at(floor);
             self.idle.push(key);
             let flow = self.flows.iter().find(|flow| flow.key == key).expect("it is listed");
             if self.standing(flow, now).is_none() {
@@ -281,7 +381,7 @@ impl Discipline for Tide {
         if is_in_turn {
             self.times.push(tag_of_first);
         }
-        let rules = self.rules;
+        let (rules, share, parties) = (self.rules, self.share(key), self.parties(&turns));
         let flow = self.flow(key);
         let packet = if pays {
             let Flow { law, packets, .. } = flow;
@@ -294,7 +394,7 @@ impl Discipline for Tide {
         } else {
             self.owed = if payer.is_some() { self.owed + cost(&packet) } else { 0 };
             // The eighth of an equal share, to the whole byte.
-            let part = 8 * turns.len() as i128;
+            let part = 8 * parties;
             let share = (self.passed + cost(&packet)) / part;
             self.passed = (self.passed + cost(&packet)) % part;
             let to = self.virtual_time() + share;
@@ -303,7 +403,13 @@ impl Discipline for Tide {
         self.events += 1;
         let line = slot(self.virtual_time());
         let flow = self.flow(key);
-        flow.sent.push(packet);
+        flow.sent.push(if pays { (cost(&packet) * share).min(MOST) } else { cost(&packet) });
+        if !pays {
+            let tag = flow.tag();
+            let floor = self.floor(key, tag);
+            self.flow(key).put_at(floor);
+        }
+        let flow = self.flow(key);
         if slot(flow.tag()) >= line {
             // It goes behind those that are equal.
             flow.turn = None;
@@ -313,6 +419,7 @@ impl Discipline for Tide {
             self.owed = 0;
             self.passed = 0;
             self.flows.iter_mut().for_each(|flow| flow.is_of_now = false);
+            self.hosts.iter_mut().flatten().for_each(|(_, tag)| *tag = -self.credit);
         }
         self.settle(now, key);
         Some(packet)

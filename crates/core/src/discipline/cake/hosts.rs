@@ -4,7 +4,8 @@
 //! destination, so that a host gains nothing by more connections. Linux keeps hosts in
 //! a table of 1 024 places by their hash, where two may meet; here each has its own.
 
-use crate::flow_table::{FlowId, FlowTable};
+use crate::discipline::hosts;
+pub(super) use crate::discipline::hosts::Sides;
 use crate::packet::FlowKey;
 
 /// What shares are fair between, in the order of [`ISOLATIONS`].
@@ -77,74 +78,43 @@ impl Isolation {
     }
 }
 
-/// The source and the destination of a queue, where its share depends on them.
-pub(super) type Sides = [Option<FlowId>; 2];
-
-/// The hosts of queues that have turns: sources, and destinations.
+/// The busy queues of hosts that have queues with turns: of sources, and of destinations.
 #[derive(Debug)]
-pub(super) struct Hosts([FlowTable<Host>; 2]);
-
-#[derive(Debug, Default)]
-struct Host {
-    queues: u32,
-    busy: u32,
-}
+pub(super) struct Hosts(hosts::Hosts<u32>);
 
 impl Hosts {
     pub(super) fn new(seed: u64) -> Hosts {
-        Hosts([FlowTable::new(seed), FlowTable::new(seed)])
+        Hosts(hosts::Hosts::new(seed))
     }
 
     /// A queue of the flow gets turns: the hosts that its share depends on.
     pub(super) fn join(&mut self, isolation: Isolation, flow: FlowKey) -> Sides {
-        let Hosts([sources, destinations]) = self;
-        let [by_source, by_destination] = isolation.sides();
-        let join = |table: &mut FlowTable<Host>, key: FlowKey| {
-            let (id, host) = table.entry(&key, Host::default);
-            host.queues += 1;
-            id
-        };
-        [
-            by_source.then(|| join(sources, flow.source_host())),
-            by_destination.then(|| join(destinations, flow.destination_host())),
-        ]
+        self.0.join(isolation.sides(), flow, || 0)
     }
 
     /// A queue of these hosts has no turns any more.
     pub(super) fn leave(&mut self, sides: Sides) {
-        for (table, id) in self.0.iter_mut().zip(sides) {
-            let Some(id) = id else { continue };
-            let host = table.state(id);
-            host.queues -= 1;
-            if host.queues == 0 {
-                table.remove(id);
-            }
-        }
+        self.0.leave(sides);
     }
 
     /// A queue of these hosts is busy from now on.
     pub(super) fn burden(&mut self, sides: Sides) {
-        self.of(sides).for_each(|host| host.busy += 1);
+        self.0.of(sides).for_each(|busy| *busy += 1);
     }
 
     /// A queue of these hosts is not busy any more.
     pub(super) fn relieve(&mut self, sides: Sides) {
-        self.of(sides).for_each(|host| host.busy -= 1);
+        self.0.of(sides).for_each(|busy| *busy -= 1);
     }
 
     /// The busy queues of the source or of the destination, whichever has more.
     pub(super) fn load(&mut self, sides: Sides) -> u32 {
-        self.of(sides).map(|host| host.busy).fold(1, u32::max)
-    }
-
-    fn of(&mut self, sides: Sides) -> impl Iterator<Item = &mut Host> {
-        let tables = self.0.iter_mut().zip(sides);
-        tables.filter_map(|(table, id)| id.map(|id| table.state(id)))
+        self.0.of(sides).map(|busy| *busy).fold(1, u32::max)
     }
 
     /// The sources and the destinations that are known.
     #[cfg(test)]
     pub(super) fn known(&self) -> [usize; 2] {
-        [self.0[0].len(), self.0[1].len()]
+        self.0.known()
     }
 }

@@ -1,0 +1,91 @@
+//! What [`Tide`](super::Tide) knows of hosts, where shares are fair between them.
+
+use super::TOLL;
+use super::mark::Mark;
+use crate::discipline::hosts::{self, Sides};
+use crate::packet::FlowKey;
+use crate::units::Bytes;
+
+/// Sources, and destinations, of the flows that are remembered.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    known: hosts::Hosts<Host>,
+    /// How many of each side have something queued.
+    backlogged: [u64; 2],
+}
+
+#[derive(Debug)]
+struct Host {
+    /// No flow of the host that is in credit has an earlier one.
+    tag: Mark,
+    backlogged: u32,
+    payers: u32,
+}
+
+impl Hosts {
+    pub(super) fn new(seed: u64) -> Hosts {
+        Hosts { known: hosts::Hosts::new(seed), backlogged: [0; 2] }
+    }
+
+    /// A flow is remembered; hosts that are new begin where flows do.
+    pub(super) fn join(&mut self, flow: FlowKey, begins: Mark) -> Sides {
+        let fresh = || Host { tag: begins, backlogged: 0, payers: 0 };
+        self.known.join([true; 2], flow, fresh)
+    }
+
+    /// A flow of these hosts is forgotten.
+    pub(super) fn leave(&mut self, sides: Sides) {
+        self.known.leave(sides);
+    }
+
+    /// A flow of these hosts has something queued from now on.
+    pub(super) fn begin(&mut self, sides: Sides) {
+        for (host, backlogged) in self.known.of(sides).zip(&mut self.backlogged) {
+            *backlogged += u64::from(host.backlogged == 0);
+            host.backlogged += 1;
+        }
+    }
+
+    /// A flow of these hosts has nothing queued any more.
+    pub(super) fn end(&mut self, sides: Sides) {
+        for (host, backlogged) in self.known.of(sides).zip(&mut self.backlogged) {
+            host.backlogged -= 1;
+            *backlogged -= u64::from(host.backlogged == 0);
+        }
+    }
+
+    /// A packet of a flow has come: an eighth of its size, rounded up, moves the tags of its hosts.
+    pub(super) fn charge(&mut self, sides: Sides, size: Bytes, begins: Mark, farthest: Mark) {
+        let eighth = Bytes(size.0.div_ceil(TOLL));
+        for host in self.known.of(sides) {
+            host.tag = host.tag.latest(begins).after(eighth).earliest(farthest);
+        }
+    }
+
+    /// The tag before which no flow of these hosts is in credit.
+    pub(super) fn floor(&mut self, sides: Sides, tag: Mark) -> Mark {
+        self.known.of(sides).fold(tag, |tag, host| tag.latest(host.tag))
+    }
+
+    /// A flow of these hosts has become a payer, or is none any more.
+    pub(super) fn pays(&mut self, sides: Sides, pays: bool) {
+        for host in self.known.of(sides) {
+            if pays {
+                host.payers += 1;
+            } else {
+                host.payers -= 1;
+            }
+        }
+    }
+
+    /// The payers of the source or of the destination, whichever has more.
+    pub(super) fn payers(&mut self, sides: Sides) -> u64 {
+        self.known.of(sides).map(|host| host.payers).fold(1, u32::max).into()
+    }
+
+    /// The sources, or the destinations, that have something queued, whichever are fewer.
+    pub(super) fn backlogged(&self) -> u64 {
+        let [sources, destinations] = self.backlogged;
+        sources.min(destinations)
+    }
+}

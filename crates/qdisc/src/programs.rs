@@ -47,10 +47,13 @@ pub fn find(discipline: &str) -> Option<&'static Program> {
 /// what it has to be.
 #[must_use]
 pub fn unsupported(discipline: &str, settings: &Settings) -> Option<(&'static str, String)> {
-    if discipline == "deadlines" {
-        return contracts::words(settings).err();
+    match discipline {
+        "deadlines" => contracts::words(settings).err(),
+        "efd" => {
+            let is_other = |order: &&str| settings.choice(order) != "fifo";
+            ["high", "low"].into_iter().find(is_other).map(|order| (order, "'fifo'".into()))
+        }
+        "tide" => settings.switch("hosts").then(|| ("hosts", "'off'".into())),
+        _ => None,
     }
-    let orders = ["high", "low"].into_iter().filter(|_| discipline == "efd");
-    let mut others = orders.filter(|order| settings.choice(order) != "fifo");
-    others.next().map(|order| (order, "'fifo'".into()))
 }

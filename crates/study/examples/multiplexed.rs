@@ -82,9 +82,9 @@ const DIFFERENCES: [(usize, usize); 4] = [(1, 0), (2, 0), (2, 1), (3, 2)];
 type Measure = (&'static str, fn(&RunSummary) -> Option<f64>);
 
 const MEASURES: [Measure; 3] = [
-    ("Objects of up to 30 kB, mean", |run| run.traffic[0].short_objects.mean()),
+    ("Objects of up to 30 kB, mean", |run| run.traffic[0].short.mean()),
     ("Objects of up to 30 kB, 95th percentile of each run", |run| {
-        run.traffic[0].short_objects.quantile(0.95)
+        run.traffic[0].short.quantile(0.95)
     }),
     ("Pages, mean", |run| run.traffic[0].page_loads.mean()),
 ];

@@ -45,6 +45,8 @@
 //! tail would be served last, from those that have two packets or more. If there is no
 //! such queue, the arriving packet is refused: it is the newest of all.
 //!
+//! **Hosts.** Where `hosts` is on, shares are fair between hosts first (`tide/hosts.rs`).
+//!
 //! **Bounds.** With L the largest packet, s = 1 kiB the length of a slot, and R the rate:
 //!
 //! - Entries are never more than the packets that the buffer holds.
@@ -168,7 +170,8 @@ pub struct Tide {
     queues: FlowQueues<()>,
     /// Backlogged flows in the order in which they have their turns.
     turns: Calendar,
-    /// Flows with two packets or more, by the tag that they will have sent all with.
+    /// Flows with two packets or more, by the tag that they will have sent all with. Where
+    /// shares are fair between hosts, all that are backlogged.
     tails: Calendar,
     /// Flows that are remembered, in the order in which they are looked at.
     idle: Rotation,
@@ -319,8 +322,6 @@ impl Tide {
         let flow = self.flows.state(FlowId::at_slot(queue));
         flow.idle_since = Some(now);
         if let Some(hosts) = &mut self.hosts {
-            // So that what is known of a host is over with the last of its flows.
-            flow.tag = hosts.floor(flow.sides, flow.tag);
             hosts.end(flow.sides);
             if std::mem::take(&mut flow.pays) {
                 hosts.pays(flow.sides, false);
@@ -384,7 +385,7 @@ impl Tide {
     ) {
         while !room.holds(self.queues.backlog()) {
             if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
-                let victim = self.queues.pop_first(last).expect("it has two packets or more");
+                let victim = self.queues.pop_first(last).expect("what has a tail is backlogged");
                 losses.push_out(victim, arriving);
                 if self.queues.is_empty(last) {
                     self.emptied(last, now);

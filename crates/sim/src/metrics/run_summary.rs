@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use tidegate_core::{Bytes, Counters, Span, Time};
 
 use super::{FlowRecord, LinkSample, ProgressSample};
-use crate::scenario::{Scenario, TrafficKind};
+use crate::scenario::Scenario;
 
 /// Bins of the response-by-size curve, per factor of ten in size.
 pub const BINS_PER_DECADE: usize = 4;
@@ -151,8 +151,8 @@ pub struct TrafficSummary {
     pub pages: u64,
     /// From the start of a page to its last object, of those that were complete.
     pub page_loads: Times,
-    /// Response times of the short objects of its pages.
-    pub short_objects: Times,
+    /// Response times of its short flows.
+    pub short: Times,
 }
 
 impl TrafficSummary {
@@ -339,8 +339,8 @@ impl RunSummary {
         self.all.add(row);
         if size <= scenario.short_flow {
             self.short.add(row);
-            if let (TrafficKind::Pages { .. }, Some(response)) = (kind, row.response) {
-                source.short_objects.record(response);
+            if let (Some(response), Some(_)) = (row.response, row.end) {
+                source.short.record(response);
             }
         }
         if let (Some(response), Some(_)) = (row.response, row.end) {

@@ -1,6 +1,6 @@
 //! Senders who do not play fair, each beside the users of one link.
 //!
-//! All come from one pair of hosts. Each is worst for another part of a discipline: for
+//! All come from one pair of hosts, so that `tide` is also tried where it is fair to hosts. Each is worst for another part of a discipline: for
 //! what it remembers of a flow, for how it tells flows apart, or for how it lets flows
 //! begin.
 
@@ -17,10 +17,11 @@ pub(crate) const NOBODY: &str = "nobody";
 
 /// One flow, or many of one transfer each: the name of the case, and the source's kind
 /// and keys.
-const ATTACKERS: [(&str, &str, &str); 7] = [
+const ATTACKERS: [(&str, &str, &str); 8] = [
     ("12 Mbit/s in transfers of 29.2 kB", "transfers", "load = \"12 Mbit/s\"\nsizes = \"29200 B\""),
     ("7 Mbit/s in transfers of 29.2 kB", "transfers", "load = \"7 Mbit/s\"\nsizes = \"29200 B\""),
     ("7 Mbit/s in transfers of one packet", "transfers", "load = \"7 Mbit/s\"\nsizes = \"1400 B\""),
+    ("20 endless transfers", "transfers", "count = 20\nsizes = \"endless\""),
     ("9 Mbit/s without a pause", "cbr", "rate = \"9 Mbit/s\"\npacket = \"1200 B\""),
     ("30 kB every 30 ms", "greedy", "curve = \"30 kB every 30 ms\"\npacket = \"1200 B\""),
     ("30 kB every 300 ms", "greedy", "curve = \"30 kB every 300 ms\"\npacket = \"1200 B\""),
@@ -49,7 +50,7 @@ pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     let trickles = (1..=TRICKLES).map(trickle).collect();
     sources.push((format!("{TRICKLES} flows of 3 kB/s"), trickles));
     let case = |(name, source): (String, String)| {
-        Ok(Case::new(ATTACKS, name, variant::with(USERS, &[], &source)?))
+        Ok(Case::new(ATTACKS, name, variant::with(USERS, &[], &source)?).with_hosts())
     };
     sources.into_iter().map(case).collect()
 }

@@ -30,6 +30,12 @@ impl Case {
         Case { repeats: 2, ..self }
     }
 
+    /// The same with `tide` as it is where users are hosts, beside the others.
+    pub(crate) fn with_hosts(mut self) -> Case {
+        self.disciplines.push(FAIR_TO_HOSTS.into());
+        self
+    }
+
     /// The same, but no longer than this, with a part of it for warming up.
     fn within(mut self, seconds: u64, warm_up: u64) -> Case {
         let [duration, warm_up] = [seconds, warm_up].map(Span::seconds);
@@ -47,6 +53,9 @@ const LINKS: &str = "Measured traffic and links";
 const SITUATIONS: &str = "Situations";
 pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
+
+/// In cases that have it, it comes after the nine.
+pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
 /// Short transfers offer this part of the rate, in percent.
 pub(crate) const LOAD_PERCENTS: [u32; 6] = [20, 50, 80, 100, 120, 150];
@@ -130,7 +139,8 @@ const OF_PEOPLE: [Shorter; 11] = [
 pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     let mut cases = Vec::new();
     for percent in LOAD_PERCENTS {
-        cases.push(Case::new(LOADS, load_name(percent), loaded(percent)?).twice().within(200, 20));
+        let case = Case::new(LOADS, load_name(percent), loaded(percent)?).with_hosts();
+        cases.push(case.twice().within(200, 20));
     }
     cases.extend(chance::all()?);
     let listed: [(&'static str, &'static [Shorter]); 4] =

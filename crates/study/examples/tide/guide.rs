@@ -3,7 +3,7 @@
 use tidegate_twins::pages;
 
 use super::DISCIPLINES;
-use super::cases::{ATTACKS, CHANCE, CREDIT_BYTES, CREDITS, LOADS, load_name};
+use super::cases::{ATTACKS, CHANCE, CREDIT_BYTES, CREDITS, FAIR_TO_HOSTS, LOADS, load_name};
 use super::figures::FIGURES;
 use super::page;
 use super::result::CaseResult;
@@ -13,6 +13,8 @@ use super::verdicts::Verdicts;
 const SHOWN_LOADS: [u32; 3] = [50, 80, 120];
 /// A figure and the head of its column.
 type Column = (&'static str, &'static str);
+/// A place among the disciplines of a case, and the name of what has it.
+type Contender = (usize, String);
 
 const OF_LOADS: [Column; 6] = [
     ("short_mean_s", "short, mean"),
@@ -45,15 +47,20 @@ pub(crate) fn with_tables(page: &str, results: &[CaseResult], verdicts: &Verdict
         of_group(results, LOADS).filter(|result| loads.contains(&result.name)).collect();
     let credits: Vec<&CaseResult> = of_group(results, CREDITS).collect();
     let attacks: Vec<&CaseResult> = of_group(results, ATTACKS).collect();
-    let names: Vec<String> = DISCIPLINES.iter().map(|name| format!("`{name}`")).collect();
-    let sizes: Vec<String> =
-        CREDIT_BYTES.iter().map(|bytes| format!("{} kB", f64::from(*bytes) / 1e3)).collect();
+    let name = |(place, name): (usize, &str)| (place, format!("`{name}`"));
+    let nine: Vec<Contender> = DISCIPLINES.into_iter().enumerate().map(name).collect();
+    let fair_to_hosts = name((DISCIPLINES.len(), FAIR_TO_HOSTS));
+    let tides = [nine[0].clone(), fair_to_hosts.clone()];
+    let ten = [&tides[..], &nine[1..]].concat();
+    let size = |(place, bytes): (usize, u32)| (place, format!("{} kB", f64::from(bytes) / 1e3));
+    let sizes: Vec<Contender> = CREDIT_BYTES.into_iter().enumerate().map(size).collect();
     let page = pages::with_table(page, "Better, tied, worse", &page::balance(verdicts));
-    let page = pages::with_table(&page, "Loads", &table(&OF_LOADS, &names, &loads));
+    let page = pages::with_table(&page, "Loads", &table(&OF_LOADS, &nine, &loads));
     let chance: Vec<&CaseResult> = of_group(results, CHANCE).collect();
     let page = pages::with_table(&page, "Links by chance", &ratios(&chance));
     let page = pages::with_table(&page, "The credit", &table(&OF_LOADS, &sizes, &credits));
-    pages::with_table(&page, "Attacks", &table(&OF_ATTACKS, &names, &attacks))
+    let page = pages::with_table(&page, "Attacks", &table(&OF_ATTACKS, &ten, &attacks));
+    pages::with_table(&page, "Hosts", &table(&OF_LOADS, &tides, &loads))
 }
 
 fn of_group<'a>(
@@ -64,15 +71,15 @@ fn of_group<'a>(
 }
 
 /// A row for each case and contender; the case stands in the first of its rows.
-fn table(columns: &[Column], contenders: &[String], results: &[&CaseResult]) -> String {
+fn table(columns: &[Column], contenders: &[Contender], results: &[&CaseResult]) -> String {
     let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
     let mut text = format!("| | | {} |\n", heads.join(" | "));
     text += &format!("| --- | --- |{}\n", " ---: |".repeat(heads.len()));
     for result in results {
-        for (place, contender) in contenders.iter().enumerate() {
-            let case = if place == 0 { &result.name } else { "" };
+        for (row, (place, contender)) in contenders.iter().enumerate() {
+            let case = if row == 0 { &result.name } else { "" };
             let cells: Vec<_> =
-                columns.iter().map(|(column, _)| cell(result, place, column)).collect();
+                columns.iter().map(|(column, _)| cell(result, *place, column)).collect();
             text += &format!("| {case} | {contender} | {} |\n", cells.join(" | "));
         }
     }

@@ -429,8 +429,8 @@ impl PageResult {
             load_mean_s: mean(|source| &source.page_loads),
             load_median_s: quantile(|source| &source.page_loads, 0.5),
             load_p95_s: quantile(|source| &source.page_loads, 0.95),
-            short_mean_s: mean(|source| &source.short_objects),
-            short_p95_s: quantile(|source| &source.short_objects, 0.95),
+            short_mean_s: mean(|source| &source.short),
+            short_p95_s: quantile(|source| &source.short, 0.95),
             load_distribution: distribution(&pooled),
         })
     }

@@ -306,9 +306,6 @@ impl Tide {
         }
         if flow.packets.is_empty() {
             flow.idle_since = Some(now);
-            let tag = flow.tag();
-            let floor = self.floor(key, tag);
-            self.flow(key).put_at(floor);
             self.idle.push(key);
             let flow = self.flows.iter().find(|flow| flow.key == key).expect("it is listed");
             if self.standing(flow, now).is_none() {

@@ -1,4 +1,32 @@
-//! What [`Tide`](super::Tide) knows of hosts, where shares are fair between them.
+//! Hosts, where Tide is to be fair between them first: so that nobody gains by having more
+//! flows, nor by beginning new ones. A flow has two hosts, its source and its destination,
+//! and is held to the stricter.
+//!
+//! **Shares.** A packet of a payer counts as many times as its host has payers. Hence a host
+//! has one share, however many flows of its pay, and virtual time moves by the share of a
+//! host.
+//!
+//! **Beginnings.** Each packet that comes moves the tag of its hosts by an eighth of its size,
+//! from v - C on, and no flow of a host is in credit before that tag. A host whose flows get
+//! up to eight shares stays where flows begin, and they have all of their credit. A host that
+//! wants more runs into virtual time, and beyond: its new flows are payers, which wait until
+//! virtual time is where they begin. Eight is as much as the toll leaves to flows in credit:
+//! a host that is alone is never held back.
+//!
+//! **Losses.** A full buffer takes the packet that would be sent last, also if it is its
+//! flow's only one: else a host whose packets are each a flow fills the buffer, and whoever
+//! comes then is refused.
+//!
+//! **Memory.** A host is known while a flow of it is remembered. A flow that begins where its
+//! host stands has moved on by more than the host when it has sent; as long as the host's
+//! tag matters, so does that flow's.
+//!
+//! **Bounds.** With L the largest packet, s the length of a slot:
+//!
+//! - Two hosts of which n and m flows are always backlogged as payers get the same in every
+//!   interval, but for (n + m) L and 2 s.
+//! - A host gets at most 8 (W + C + L + 2 s) + L while a payer of another host that is alone
+//!   there gets W, whatever flows it begins.
 
 use super::TOLL;
 use super::mark::Mark;

@@ -309,6 +309,10 @@ impl Tide {
 
     fn forget(&mut self, queue: u32) {
         self.idle.remove(queue);
+        self.remove(queue);
+    }
+
+    fn remove(&mut self, queue: u32) {
         let flow = self.flows.remove(FlowId::at_slot(queue));
         if let Some(hosts) = &mut self.hosts {
             hosts.leave(flow.sides);
@@ -327,9 +331,10 @@ impl Tide {
                 hosts.pays(flow.sides, false);
             }
         }
-        self.idle.push_back(queue);
-        if self.standing(queue, now).is_none() {
-            self.forget(queue);
+        if flow.tag.ahead_of(self.virtual_time.before(self.credit)) > Bytes::ZERO {
+            self.idle.push_back(queue);
+        } else {
+            self.remove(queue);
         }
     }
 
@@ -429,7 +434,7 @@ impl Tide {
     }
 
     /// Takes a packet from a flow in credit, which has its turn.
-    fn send_on_credit(&mut self, queue: u32, payer: Option<u32>) -> Packet {
+    fn send_on_credit(&mut self, now: Time, queue: u32, payer: Option<u32>) -> Packet {
         let backlogged = match &self.hosts {
             Some(hosts) => hosts.backlogged(),
             None => (self.flows.len() - self.idle.len()) as u64,
@@ -448,11 +453,13 @@ impl Tide {
         }
         let rank = self.flow(queue).rank;
         self.move_on(to, rank);
+        self.count(now, queue, &packet, false);
         packet
     }
 
     /// Takes a packet from a payer, after what CoDel drops.
     fn send_paid(&mut self, now: Time, queue: u32, losses: &mut Losses) -> Packet {
+        let before = losses.as_slice().len();
         let Tide { flows, queues, codel, .. } = self;
         let law = &mut flows.state(FlowId::at_slot(queue)).law;
         let packet = law.dequeue(codel, now, losses, || {
@@ -461,6 +468,7 @@ impl Tide {
         });
         let packet = packet.expect("CoDel drops no packet behind which there is none");
         self.owed -= packet.size.min(MOST_COST) * TOLL;
+        self.count(now, queue, &packet, losses.as_slice().len() > before);
         packet
     }
 
@@ -515,34 +523,34 @@ fn codel(place: Place) -> CodelParameters {
 
 impl Discipline for Tide {
     fn enqueue(&mut self, now: Time, packet: Packet, losses: &mut Losses) {
-        if !self.buffer.has_room(Backlog::default(), packet.size) {
+        let before = self.queues.backlog();
+        let has_room = self.buffer.has_room(before, packet.size);
+        if !has_room && !self.buffer.has_room(Backlog::default(), packet.size) {
             return losses.push(packet, LossReason::Refused);
         }
-        let room = self.buffer.stretched_to(self.queues.backlog());
         let queue = self.admit(now, &packet);
         self.queues.push(queue, packet);
         self.place(queue);
-        self.push_out(now, room, (queue, &packet), losses);
+        if !has_room {
+            self.push_out(now, self.buffer.stretched_to(before), (queue, &packet), losses);
+        }
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.look_at_idle(now);
         let first = self.turns.first_from(self.virtual_time.before(BEHIND).slot())?;
         let Flow { tag, rank, .. } = *self.flow(first);
-        let before = losses.as_slice().len();
-        let (queue, packet) = if self.is_in_credit(tag) {
-            match self.first_payer() {
-                Some(payer) if self.is_due(payer, rank) => {
-                    (payer, self.send_paid(now, payer, losses))
-                }
-                payer => (first, self.send_on_credit(first, payer)),
-            }
-        } else {
+        let is_in_turn = !self.is_in_credit(tag);
+        let payer = if is_in_turn { Some(first) } else { self.first_payer() };
+        if is_in_turn {
             self.virtual_time = self.virtual_time.latest(tag);
-            (first, self.send_paid(now, first, losses))
-        };
-        self.count(now, queue, &packet, losses.as_slice().len() > before);
-        Some(packet)
+        }
+        match payer {
+            Some(payer) if is_in_turn || self.is_due(payer, rank) => {
+                Some(self.send_paid(now, payer, losses))
+            }
+            _ => Some(self.send_on_credit(now, first, payer)),
+        }
     }
 
     fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {

@@ -3,7 +3,9 @@
 use tidegate_study::Estimate;
 
 use crate::DISCIPLINES;
-use crate::cases::{ATTACKS, CREDITS, CREDITS_LOAD, LOAD_PERCENTS, LOADS, load_name};
+use crate::cases::{
+    ATTACKS, CREDITS, CREDITS_LOAD, FAIR_TO_HOSTS, LOAD_PERCENTS, LOADS, load_name,
+};
 use crate::figures::FIGURES;
 use crate::page::STATE;
 use crate::result::CaseResult;
@@ -25,7 +27,7 @@ const ATTACKS_SHOWN: [&str; 5] = [
     "30 kB every 30 ms",
     "100 flows of 3 kB/s",
 ];
-const ATTACKED_SHOWN: [&str; 5] = ["tide", "efd", "lars", "fq-codel", "cake"];
+const ATTACKED_SHOWN: [&str; 6] = ["tide", FAIR_TO_HOSTS, "efd", "lars", "fq-codel", "cake"];
 
 /// The name of each file, and the figure. What was not run is not drawn.
 pub(crate) fn all(results: &[CaseResult], verdicts: &Verdicts) -> Vec<(&'static str, String)> {
@@ -130,13 +132,15 @@ fn credits(results: &[CaseResult], column: &str, name: &str) -> String {
 /// What attackers get.
 fn attacks(results: &[CaseResult]) -> String {
     let row = |attack: &str, name: &str| {
-        let contender = DISCIPLINES.iter().position(|it| *it == name)?;
+        // Fair to hosts, which comes last, is in the colour of the first.
+        let mut names = DISCIPLINES.iter().chain([&FAIR_TO_HOSTS]);
+        let contender = names.position(|it| *it == name)?;
         let got = estimate(results, (ATTACKS, attack), contender, ATTACKER)?;
         let lost = estimate(results, (ATTACKS, attack), contender, "call_loss")?;
         Some(Row {
             label: name.into(),
-            style: contender,
-            bars: vec![Bar { from: 0.0, to: got.value, outlined: false }],
+            style: contender % DISCIPLINES.len(),
+            bars: vec![Bar { from: 0.0, to: got.value, outlined: name == FAIR_TO_HOSTS }],
             whisker: got.interval,
             dots: Vec::new(),
             mark: None,

@@ -50,7 +50,7 @@ pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     let trickles = (1..=TRICKLES).map(trickle).collect();
     sources.push((format!("{TRICKLES} flows of 3 kB/s"), trickles));
     let case = |(name, source): (String, String)| {
-        Ok(Case::new(ATTACKS, name, variant::with(USERS, &[], &source)?).with_hosts())
+        Ok(Case::new(ATTACKS, name, variant::with(USERS, &[], &source)?))
     };
     sources.into_iter().map(case).collect()
 }

@@ -21,19 +21,13 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(group: &'static str, name: impl Into<String>, scenario: Scenario) -> Case {
-        let disciplines = DISCIPLINES.map(String::from).into();
+        let disciplines = DISCIPLINES.iter().chain(&PROBES).map(|name| (*name).into()).collect();
         Case { group, name: name.into(), scenario, disciplines, repeats: 1 }
     }
 
     /// The same with twice the seeds: for what pages quote one by one.
     pub(crate) fn twice(self) -> Case {
         Case { repeats: 2, ..self }
-    }
-
-    /// The same with `tide` as it is where users are hosts, beside the others.
-    pub(crate) fn with_hosts(mut self) -> Case {
-        self.disciplines.push(FAIR_TO_HOSTS.into());
-        self
     }
 
     /// The same, but no longer than this, with a part of it for warming up.
@@ -54,7 +48,9 @@ const SITUATIONS: &str = "Situations";
 pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
 
-/// In cases that have it, it comes after the nine.
+/// After the nine, each case has `tide` changed in one way: fair to hosts, without credit,
+/// and with the largest.
+pub(crate) const PROBES: [&str; 3] = [FAIR_TO_HOSTS, "tide:credit=0B", "tide:credit=300kB"];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
 /// Short transfers offer this part of the rate, in percent.
@@ -139,8 +135,7 @@ const OF_PEOPLE: [Shorter; 11] = [
 pub(crate) fn all() -> Result<Vec<Case>, ScenarioError> {
     let mut cases = Vec::new();
     for percent in LOAD_PERCENTS {
-        let case = Case::new(LOADS, load_name(percent), loaded(percent)?).with_hosts();
-        cases.push(case.twice().within(200, 20));
+        cases.push(Case::new(LOADS, load_name(percent), loaded(percent)?).twice().within(200, 20));
     }
     cases.extend(chance::all()?);
     let listed: [(&'static str, &'static [Shorter]); 4] =

@@ -17,6 +17,7 @@
 
 mod attacks;
 mod cases;
+mod causes;
 mod chance;
 mod guide;
 mod kept;

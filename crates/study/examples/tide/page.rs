@@ -5,6 +5,7 @@ use tidegate_study::{Centre, Sample, ranking};
 
 use super::DISCIPLINES;
 use super::cases::CREDITS;
+use super::causes::{self, MEANINGS};
 use super::figures::{FIGURES, Figure};
 use super::result::CaseResult;
 use super::verdicts::{Comparison, FALSE_PART, Verdict, Verdicts};
@@ -51,7 +52,14 @@ pub(crate) fn markdown(results: &[CaseResult], verdicts: &Verdicts) -> String {
     text += &unbeaten(results);
     text += "\n## Every loss of more than 5%\n\nMean differences seed by seed, in parts of the \
              rival's mean, with the 95% interval of each by itself. Nothing is left out: in \
-             brackets stand differences up to what matters.\n";
+             brackets stand differences up to what matters.\n\nThe cause is what takes more than \
+             half of the loss away where `tide` is changed in that one way, and else what tells \
+             those that are better from those that are not.\n\n| cause | the loss |\n| --- | --- \
+             |\n";
+    for (cause, meaning) in MEANINGS {
+        text += &format!("| {cause} | {meaning} |\n");
+    }
+    text += "| not known | none of these |\n";
     for (index, figure) in FIGURES.iter().enumerate() {
         text += &format!("\n### {}\n\n{}", capital(figure.name), losses(results, verdicts, index));
     }
@@ -115,7 +123,7 @@ fn best_by_mean(result: &CaseResult, index: usize) -> Vec<bool> {
         let by_seed = values[index].as_ref()?.by_seed();
         Sample::of(Centre::Mean, by_seed.map(|(seed, value)| (seed, Some(value))))
     };
-    let samples: Vec<_> = result.values.iter().map(mean).collect();
+    let samples: Vec<_> = result.values[..DISCIPLINES.len()].iter().map(mean).collect();
     let samples: Vec<_> = samples.iter().map(Option::as_ref).collect();
     ranking::best(&samples, FIGURES[index].better, FIGURES[index].matters)
 }
@@ -127,16 +135,19 @@ fn losses(results: &[CaseResult], verdicts: &Verdicts, figure: usize) -> String 
     if lost.is_empty() {
         return "None.\n".into();
     }
-    let mut text = String::from("| group | case | `tide` | better |\n| --- | --- | ---: | --- |\n");
+    let mut text = String::from(
+        "| group | case | `tide` | better | cause |\n| --- | --- | ---: | --- | --- |\n",
+    );
     for of_case in lost.chunk_by(|one, other| one.case == other.case) {
         let result = &results[of_case[0].case];
         let rivals: Vec<_> = of_case.iter().map(|it| beaten(it)).collect();
         text += &format!(
-            "| {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} |\n",
             result.group,
             result.name,
             FIGURES[figure].text(of_case[0].ours),
-            rivals.join("; ")
+            rivals.join("; "),
+            causes::of(result, of_case)
         );
     }
     text

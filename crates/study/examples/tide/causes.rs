@@ -1,0 +1,73 @@
+//! Why `tide` loses a comparison, as far as runs tell.
+//!
+//! Every case was also run with `tide` changed in one way: without credit, with the largest,
+//! and fair to hosts. Where such a change takes away more than half of a loss, it is the
+//! cause. What is left is ascribed to early drops where only disciplines without them are
+//! better, and those with them are not; the rest has no cause that these runs tell.
+
+use tidegate_study::measure::Better;
+use tidegate_study::{Estimate, Sample};
+
+use super::DISCIPLINES;
+use super::cases::{ATTACKS, PROBES};
+use super::figures::FIGURES;
+use super::page::STATE;
+use super::result::CaseResult;
+use super::verdicts::Comparison;
+
+/// Those that drop, or mark, before the buffer is full.
+const DROP_EARLY: [&str; 3] = ["fq-codel", "fq-pie", "cake"];
+
+/// What takes the loss away, in the order of [`PROBES`].
+const OF_PROBES: [&str; 3] = ["hosts", "credit", "end of the credit"];
+
+/// The words of the column, and what each means.
+pub(crate) const MEANINGS: [(&str, &str); 5] = [
+    ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
+    (
+        "end of the credit",
+        "is gone with the largest credit, 300 kB: the rival lets flows pass for longer",
+    ),
+    ("early drops", "no rival with early drops is better, only those without"),
+    ("hosts", "is gone with `hosts`: the attacker has many flows"),
+    ("memory", "idle flows are remembered until they have nothing to gain"),
+];
+
+/// The causes of comparisons of one case and figure, each once.
+pub(crate) fn of(result: &CaseResult, comparisons: &[&Comparison]) -> String {
+    let drop_early = |it: &&&Comparison| DROP_EARLY.contains(&DISCIPLINES[it.rival]);
+    let others_alone = comparisons.iter().find(drop_early).is_none();
+    let mut causes: Vec<&str> = Vec::new();
+    for comparison in comparisons {
+        let cause = of_one(result, comparison).or(others_alone.then_some("early drops"));
+        let cause = cause.unwrap_or("not known");
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes.join(", ")
+}
+
+fn of_one(result: &CaseResult, comparison: &Comparison) -> Option<&'static str> {
+    if FIGURES[comparison.figure].column == STATE {
+        return Some("memory");
+    }
+    let loss = |contender: usize| {
+        let sample = |contender: usize| result.values[contender][comparison.figure].as_ref();
+        mean_worse(comparison.figure, sample(contender)?, sample(comparison.rival)?)
+    };
+    let ours = loss(0)?;
+    let takes_away = |probe: &usize| {
+        // Who counts as one is a question only where somebody makes himself many.
+        let applies = OF_PROBES[*probe] != "hosts" || result.group == ATTACKS;
+        applies && loss(DISCIPLINES.len() + *probe).is_some_and(|left| left < ours / 2.0)
+    };
+    (0..PROBES.len()).find(takes_away).map(|probe| OF_PROBES[probe])
+}
+
+/// By how much the first is worse, in the mean over the seeds that both have.
+fn mean_worse(figure: usize, ours: &Sample, theirs: &Sample) -> Option<f64> {
+    let sign = if FIGURES[figure].better == Better::More { -1.0 } else { 1.0 };
+    let difference = Estimate::mean(ours.differences(theirs).iter().copied())?;
+    Some(sign * difference.value)
+}

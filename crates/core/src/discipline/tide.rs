@@ -163,6 +163,8 @@ const INTERVAL: Span = Span::millis(100);
 #[derive(Debug)]
 pub struct Tide {
     credit: Bytes,
+    /// CoDel leaves queues of up to this alone.
+    floor: Bytes,
     codel: CodelParameters,
     buffer: Buffer,
     flows: FlowTable<Flow>,
@@ -211,6 +213,7 @@ impl Tide {
     pub fn new(credit: Bytes, place: Place, seed: u64) -> Tide {
         Tide {
             credit: credit.min(MOST_CREDIT),
+            floor: WINDOW,
             codel: codel(place),
             buffer: place.buffer,
             flows: FlowTable::new(seed),
@@ -229,6 +232,14 @@ impl Tide {
     #[must_use]
     pub fn fair_to_hosts(self, seed: u64) -> Tide {
         Tide { hosts: Some(Hosts::new(seed)), ..self }
+    }
+
+    /// The same with a CoDel that leaves longer or shorter queues alone, to find out what
+    /// that does.
+    #[must_use]
+    pub fn with_floor(self, floor: Bytes) -> Tide {
+        let codel = CodelParameters { mtu: floor, ..self.codel };
+        Tide { floor, codel, ..self }
     }
 
     /// The number of entries from which on idle flows have to go.
@@ -555,7 +566,7 @@ impl Discipline for Tide {
 
     fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {
         self.credit = settings.bytes(CREDIT.name);
-        self.codel = codel(place);
+        self.codel = CodelParameters { mtu: self.floor, ..codel(place) };
         self.buffer = place.buffer;
     }
 

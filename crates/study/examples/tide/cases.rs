@@ -1,9 +1,12 @@
 //! The cases: loads, links drawn by chance, what papers measured, Wi-Fi, links with
 //! measured traffic, situations, attackers, and `tide` with other credits.
 
-use tidegate_core::Span;
-use tidegate_sim::scenario::Scenario;
+use tidegate_core::discipline::tide::{self, Tide};
+use tidegate_core::entry::{Entry, Place};
+use tidegate_core::setting::Settings;
+use tidegate_core::{Bytes, Discipline, Span};
 use tidegate_sim::scenario::file::ScenarioError;
+use tidegate_sim::scenario::{ChoiceError, DisciplineChoice, Scenario};
 
 use super::DISCIPLINES;
 use super::variant::{self, BASE, Change};
@@ -49,9 +52,33 @@ pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
 
 /// After the nine, each case has `tide` changed in one way: fair to hosts, without credit,
-/// and with the largest.
-pub(crate) const PROBES: [&str; 3] = [FAIR_TO_HOSTS, "tide:credit=0B", "tide:credit=300kB"];
+/// with the largest, and with a CoDel that leaves one packet alone, or everything.
+pub(crate) const PROBES: [&str; 5] =
+    [FAIR_TO_HOSTS, "tide:credit=0B", "tide:credit=300kB", LOW_FLOOR.name, NO_CODEL.name];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
+
+/// Two that nobody can choose.
+const LOW_FLOOR: Entry = Entry {
+    name: "tide:floor=1514B",
+    build: |settings, place, seed| with_floor(settings, place, seed, Bytes(1_514)),
+    ..tide::ENTRY
+};
+const NO_CODEL: Entry = Entry {
+    name: "tide:floor=none",
+    build: |settings, place, seed| with_floor(settings, place, seed, Bytes(u64::MAX)),
+    ..tide::ENTRY
+};
+static UNLISTED: [Entry; 2] = [LOW_FLOOR, NO_CODEL];
+
+fn with_floor(settings: &Settings, place: Place, seed: u64, floor: Bytes) -> Box<dyn Discipline> {
+    Box::new(Tide::new(settings.bytes("credit"), place, seed).with_floor(floor))
+}
+
+/// What a name of a case's disciplines stands for.
+pub(crate) fn choice(name: &str) -> Result<DisciplineChoice, ChoiceError> {
+    let unlisted = UNLISTED.iter().find(|entry| entry.name == name);
+    unlisted.map_or_else(|| name.parse(), |entry| Ok(DisciplineChoice::with_defaults(entry)))
+}
 
 /// Short transfers offer this part of the rate, in percent.
 pub(crate) const LOAD_PERCENTS: [u32; 6] = [20, 50, 80, 100, 120, 150];

@@ -1,9 +1,10 @@
 //! Why `tide` loses a comparison, as far as runs tell.
 //!
-//! Every case was also run with `tide` changed in one way: without credit, with the largest,
-//! and fair to hosts. Where such a change takes away more than half of a loss, it is the
-//! cause. What is left is ascribed to early drops where only disciplines without them are
-//! better, and those with them are not; the rest has no cause that these runs tell.
+//! Every case was also run with `tide` changed in one way: fair to hosts, without credit, with
+//! the largest, with a CoDel that leaves one packet alone, and without CoDel. What takes away
+//! more than half of a loss is its cause. Else, where the rival does not divide the rate evenly,
+//! others may take more than a share there, and that is said. The rest has no cause that these
+//! runs tell.
 
 use tidegate_study::measure::Better;
 use tidegate_study::{Estimate, Sample};
@@ -15,32 +16,35 @@ use super::page::STATE;
 use super::result::CaseResult;
 use super::verdicts::Comparison;
 
-/// Those that drop, or mark, before the buffer is full.
-const DROP_EARLY: [&str; 3] = ["fq-codel", "fq-pie", "cake"];
+/// Those under which a flow may have more than an even share for as long as it lasts.
+const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 
 /// What takes the loss away, in the order of [`PROBES`].
-const OF_PROBES: [&str; 3] = ["hosts", "credit", "end of the credit"];
+const OF_PROBES: [&str; 5] = ["hosts", "credit", "end of the credit", "floor", "CoDel"];
 
 /// The words of the column, and what each means.
-pub(crate) const MEANINGS: [(&str, &str); 5] = [
+pub(crate) const MEANINGS: [(&str, &str); 7] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
     (
         "end of the credit",
         "is gone with the largest credit, 300 kB: the rival lets flows pass for longer",
     ),
-    ("early drops", "no rival with early drops is better, only those without"),
+    (
+        "floor",
+        "is gone if CoDel leaves one packet alone instead of ten: bulk with ten always has \
+         something queued, and takes all of its share",
+    ),
+    ("CoDel", "is gone without CoDel"),
+    ("even shares", "is none of these, and the rival does not divide the rate evenly"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
     ("memory", "idle flows are remembered until they have nothing to gain"),
 ];
 
 /// The causes of comparisons of one case and figure, each once.
 pub(crate) fn of(result: &CaseResult, comparisons: &[&Comparison]) -> String {
-    let drop_early = |it: &&&Comparison| DROP_EARLY.contains(&DISCIPLINES[it.rival]);
-    let others_alone = comparisons.iter().find(drop_early).is_none();
     let mut causes: Vec<&str> = Vec::new();
     for comparison in comparisons {
-        let cause = of_one(result, comparison).or(others_alone.then_some("early drops"));
-        let cause = cause.unwrap_or("not known");
+        let cause = of_one(result, comparison).unwrap_or("not known");
         if !causes.contains(&cause) {
             causes.push(cause);
         }
@@ -62,7 +66,8 @@ fn of_one(result: &CaseResult, comparison: &Comparison) -> Option<&'static str> 
         let applies = OF_PROBES[*probe] != "hosts" || result.group == ATTACKS;
         applies && loss(DISCIPLINES.len() + *probe).is_some_and(|left| left < ours / 2.0)
     };
-    (0..PROBES.len()).find(takes_away).map(|probe| OF_PROBES[probe])
+    let probe = (0..PROBES.len()).find(takes_away).map(|probe| OF_PROBES[probe]);
+    probe.or(UNEVEN.contains(&DISCIPLINES[comparison.rival]).then_some("even shares"))
 }
 
 /// By how much the first is worse, in the mean over the seeds that both have.

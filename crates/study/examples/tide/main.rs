@@ -49,7 +49,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use tidegate_sim::scenario::DisciplineChoice;
 use tidegate_study::experiment::{self, Forget};
 
 use cases::Case;
@@ -132,7 +131,7 @@ fn run(case: &Case, asked: &Arguments, kept: &mut Kept) -> Result<(), Box<dyn Er
     scenario.seeds = (1..=asked.seeds * case.repeats).map(|seed| FIRST_SEED + seed).collect();
     let names = case.disciplines.iter().filter(|name| name.starts_with(&asked.again));
     let names: Vec<&String> = names.collect();
-    let choices = names.iter().map(|name| name.parse::<DisciplineChoice>());
+    let choices = names.iter().map(|name| cases::choice(name));
     scenario.disciplines = choices.collect::<Result<_, _>>()?;
     let threads = std::thread::available_parallelism()?.get();
     let Ok(runs) = experiment::run(&scenario, threads, &AtomicBool::new(false), &Forget);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::discipline::trial::Trial;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, FlowKey};
 use crate::random::Stream;
 
 fn tide(credit: u64, packets: u32) -> Trial<Tide> {

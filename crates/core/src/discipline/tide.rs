@@ -430,9 +430,10 @@ impl Tide {
             return false;
         }
         let loan = self.credit * LOAN;
-        let tag = self.flow(payer).tag;
+        let Flow { tag, sides, .. } = *self.flow(payer);
         if tag.ahead_of(self.virtual_time) > loan {
-            self.move_on(tag.before(loan), rank);
+            let share = self.hosts.as_mut().map_or(1, |hosts| hosts.payers(sides));
+            self.move_on(tag.before(loan), rank.after(PACKET * (share - 1)));
         }
         tag.ahead_of(self.virtual_time) <= loan
     }
@@ -446,10 +447,7 @@ impl Tide {
 
     /// Takes a packet from a flow in credit, which has its turn.
     fn send_on_credit(&mut self, now: Time, queue: u32, payer: Option<u32>) -> Packet {
-        let backlogged = match &self.hosts {
-            Some(hosts) => hosts.backlogged(),
-            None => (self.flows.len() - self.idle.len()) as u64,
-        };
+        let backlogged = (self.flows.len() - self.idle.len()) as u64;
         let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
         let cost = packet.size.min(MOST_COST);
         self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };

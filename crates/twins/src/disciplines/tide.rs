@@ -172,9 +172,19 @@ impl Tide {
 
     /// A flow in credit is not before its hosts.
     fn floor(&self, key: FlowKey, tag: i128) -> i128 {
-        let hosts = self.hosts.iter().flatten();
-        let tags = hosts.filter(|(side, _)| sides(key).contains(side)).map(|(_, tag)| *tag);
-        tags.fold(tag, i128::max)
+        let shared = self.shared(key);
+        let hosts = self.hosts.iter().flatten().filter(|(side, _)| shared.contains(side));
+        hosts.map(|(_, tag)| *tag).fold(tag, i128::max)
+    }
+
+    /// The hosts of a backlogged flow beside which another of their side is.
+    fn shared(&self, key: FlowKey) -> Vec<Side> {
+        let backlogged = self.flows.iter().filter(|flow| !flow.packets.is_empty());
+        let others: Vec<Side> = backlogged.flat_map(|flow| sides(flow.key)).collect();
+        let is_shared = |side: &Side| {
+            others.iter().any(|other| other.is_source == side.is_source && other != side)
+        };
+        sides(key).into_iter().filter(is_shared).collect()
     }
 
     /// The payers of the host that has more of them, where that counts.
@@ -188,24 +198,6 @@ impl Tide {
             self.flows.iter().filter(pays).filter(|flow| sides(flow.key).contains(&side)).count()
         };
         sides(key).map(of).into_iter().max().unwrap_or(0).max(1) as i128
-    }
-
-    /// Who takes part in shares: flows, or the hosts of the side that has fewer of them.
-    fn parties(&self, backlogged: &[(FlowKey, i128)]) -> i128 {
-        if self.hosts.is_none() {
-            return backlogged.len() as i128;
-        }
-        let number = |index: usize| {
-            let mut hosts: Vec<Side> = Vec::new();
-            for (key, _) in backlogged {
-                let side = sides(*key)[index];
-                if !hosts.contains(&side) {
-                    hosts.push(side);
-                }
-            }
-            hosts.len() as i128
-        };
-        number(0).min(number(1))
     }
 
     /// A packet has come: its flow begins no earlier than its hosts, which move on.
@@ -228,9 +220,9 @@ impl Tide {
             );
             self.flow(key).put_at(floor);
         }
-        let farthest = self.virtual_time() + 8 * self.credit;
+        let (farthest, shared) = (self.virtual_time() + 8 * self.credit, self.shared(key));
         for (side, tag) in self.hosts.iter_mut().flatten() {
-            if sides(key).contains(side) {
+            if shared.contains(side) {
                 *tag = ((*tag).max(begins) + (cost(packet) + 7) / 8).min(farthest);
             }
         }
@@ -320,13 +312,15 @@ impl Tide {
         self.times.push(to.min(rank + self.credit + PACKET));
     }
 
-    fn is_due(&mut self, tag: i128, rank: i128) -> bool {
+    fn is_due(&mut self, (key, tag): (FlowKey, i128), rank: i128) -> bool {
         let loan = 8 * self.credit;
         if self.owed < 8 * self.credit {
             return false;
         }
         if tag - self.virtual_time() > loan {
-            self.move_on(tag - loan, rank);
+            // A packet of each payer of the host.
+            let more = (self.share(key) - 1) * PACKET;
+            self.move_on(tag - loan, rank + more);
         }
         tag - self.virtual_time() <= loan
     }
@@ -373,12 +367,12 @@ impl Discipline for Tide {
         let line = slot(self.virtual_time());
         let payer = turns.iter().find(|(_, tag)| slot(*tag) >= line).copied();
         let is_in_turn = payer.is_some_and(|(key, _)| key == first);
-        let pays = is_in_turn || payer.is_some_and(|(_, tag)| self.is_due(tag, rank));
+        let pays = is_in_turn || payer.is_some_and(|payer| self.is_due(payer, rank));
         let key = if pays { payer.expect("one does").0 } else { first };
         if is_in_turn {
             self.times.push(tag_of_first);
         }
-        let (rules, share, parties) = (self.rules, self.share(key), self.parties(&turns));
+        let (rules, share) = (self.rules, self.share(key));
         let flow = self.flow(key);
         let packet = if pays {
             let Flow { law, packets, .. } = flow;
@@ -391,7 +385,7 @@ impl Discipline for Tide {
         } else {
             self.owed = if payer.is_some() { self.owed + cost(&packet) } else { 0 };
             // The eighth of an equal share, to the whole byte.
-            let part = 8 * parties;
+            let part = 8 * turns.len() as i128;
             let share = (self.passed + cost(&packet)) / part;
             self.passed = (self.passed + cost(&packet)) % part;
             let to = self.virtual_time() + share;

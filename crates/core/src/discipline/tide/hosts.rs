@@ -10,8 +10,9 @@
 //! from v - C on, and no flow of a host is in credit before that tag. A host whose flows get
 //! up to eight shares stays where flows begin, and they have all of their credit. A host that
 //! wants more runs into virtual time, and beyond: its new flows are payers, which wait until
-//! virtual time is where they begin. Eight is as much as the toll leaves to flows in credit:
-//! a host that is alone is never held back.
+//! virtual time is where they begin. Eight is as much as the toll leaves to flows in credit.
+//! Neither happens while the host is the only one of its side that has something queued: it
+//! takes nothing from anybody, as a server that sends alone.
 //!
 //! **Losses.** A full buffer takes the packet that would be sent last, also if it is its
 //! flow's only one: else a host whose packets are each a flow fills the buffer, and whoever
@@ -85,14 +86,21 @@ impl Hosts {
     /// A packet of a flow has come: an eighth of its size, rounded up, moves the tags of its hosts.
     pub(super) fn charge(&mut self, sides: Sides, size: Bytes, begins: Mark, farthest: Mark) {
         let eighth = Bytes(size.0.div_ceil(TOLL));
-        for host in self.known.of(sides) {
+        for host in self.shared(sides) {
             host.tag = host.tag.latest(begins).after(eighth).earliest(farthest);
         }
     }
 
     /// The tag before which no flow of these hosts is in credit.
     pub(super) fn floor(&mut self, sides: Sides, tag: Mark) -> Mark {
-        self.known.of(sides).fold(tag, |tag, host| tag.latest(host.tag))
+        self.shared(sides).fold(tag, |tag, host| tag.latest(host.tag))
+    }
+
+    /// Those of these hosts that are not alone on their side.
+    fn shared(&mut self, sides: Sides) -> impl Iterator<Item = &mut Host> {
+        let Hosts { known, backlogged } = self;
+        let hosts = known.of(sides).zip(*backlogged);
+        hosts.filter_map(|(host, backlogged)| (backlogged > 1).then_some(host))
     }
 
     /// A flow of these hosts has become a payer, or is none any more.
@@ -109,11 +117,5 @@ impl Hosts {
     /// The payers of the source or of the destination, whichever has more.
     pub(super) fn payers(&mut self, sides: Sides) -> u64 {
         self.known.of(sides).map(|host| host.payers).fold(1, u32::max).into()
-    }
-
-    /// The sources, or the destinations, that have something queued, whichever are fewer.
-    pub(super) fn backlogged(&self) -> u64 {
-        let [sources, destinations] = self.backlogged;
-        sources.min(destinations)
     }
 }

@@ -11,33 +11,43 @@ use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Span, Ti
 use super::laws::build;
 
 /// The default.
-const CREDIT: i64 = 30_280;
-const FULL: i64 = 1_500;
-const SLOT: i64 = 1_024;
+pub(super) const CREDIT: i64 = 30_280;
+pub(super) const FULL: i64 = 1_500;
+pub(super) const SLOT: i64 = 1_024;
 
-/// A queue from which nothing is lost, at one time: no CoDel, and nothing is let off.
-struct Queue {
-    tide: Box<dyn Discipline>,
-    losses: Losses,
-    packets: u64,
+/// A queue at one time: nothing is late, and nothing is let off.
+pub(super) struct Queue {
+    pub(super) tide: Box<dyn Discipline>,
+    pub(super) losses: Losses,
 }
 
 impl Queue {
-    fn new(hosts: &str) -> Queue {
-        let tide = build("tide", &[("hosts", hosts)], Buffer::packets(1_000_000));
-        Queue { tide, losses: Losses::new(), packets: 0 }
+    pub(super) fn new(hosts: &str, packets: u32) -> Queue {
+        let tide = build("tide", &[("hosts", hosts)], Buffer::packets(packets));
+        Queue { tide, losses: Losses::new() }
+    }
+
+    /// So long that nothing is lost.
+    fn long(hosts: &str) -> Queue {
+        Queue::new(hosts, 1_000_000)
+    }
+
+    pub(super) fn take(&mut self, handle: u64, flow: FlowKey, size: i64) {
+        let packet = Packet::new(handle, flow, Bytes(size.cast_unsigned()));
+        self.tide.enqueue(Time::ZERO, packet, &mut self.losses);
+    }
+
+    pub(super) fn give(&mut self) -> Packet {
+        self.tide.dequeue(Time::ZERO, &mut self.losses).expect("it is backlogged")
     }
 
     fn arrive(&mut self, flow: u32, size: i64) {
-        let size = Bytes(size.cast_unsigned());
-        let packet = Packet::new(self.packets, key(flow), size);
-        self.packets += 1;
-        self.tide.enqueue(Time::ZERO, packet, &mut self.losses);
+        self.take(0, key(flow), size);
     }
 
     /// The flow and the size of what is sent.
     fn send(&mut self) -> (FlowKey, i64) {
-        let packet = self.tide.dequeue(Time::ZERO, &mut self.losses).expect("it is backlogged");
+        let packet = self.give();
         assert!(self.losses.as_slice().is_empty());
         (packet.flow, packet.size.0.cast_signed())
     }
@@ -77,7 +87,7 @@ struct Flood {
 
 impl Flood {
     fn new(payers: u32, standing: u32) -> Flood {
-        Flood::to(Queue::new("off"), payers, standing)
+        Flood::to(Queue::long("off"), payers, standing)
     }
 
     fn to(queue: Queue, payers: u32, standing: u32) -> Flood {
@@ -132,7 +142,7 @@ fn payers_get_one_byte_in_nine_of_what_passes_them_and_no_more() {
     let loads = [(1, 1), (1, 6), (4, 20), (30, 100)];
     let hosts = ["off", "on"].into_iter().flat_map(|hosts| loads.map(|load| (hosts, load)));
     for (hosts, (payers, standing)) in hosts {
-        let mut flood = Flood::to(Queue::new(hosts), payers, standing);
+        let mut flood = Flood::to(Queue::long(hosts), payers, standing);
         let (mut paid, mut passed) = (0, 0);
         // What they have had too much, times 8.
         let mut balance = Excursion::default();
@@ -254,7 +264,7 @@ fn what_flows_in_credit_wait_for_does_not_depend_on_the_number_of_payers() {
 fn another_in_credit_goes_first_only_for_a_window_more() {
     const WINDOW: i64 = 10 * 1_514;
     for (had, waiting) in [(0, 3), (0, 60), (20, 5), (20, 60)] {
-        let mut queue = Queue::new("off");
+        let mut queue = Queue::long("off");
         queue.tide = build("tide", &[("credit", "200 kB")], Buffer::packets(1_000));
         (0..had + waiting).for_each(|_| queue.arrive(LATE, FULL));
         (0..had).for_each(|_| assert_eq!(queue.send(), (key(LATE), FULL)));

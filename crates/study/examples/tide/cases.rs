@@ -24,7 +24,8 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(group: &'static str, name: impl Into<String>, scenario: Scenario) -> Case {
-        let disciplines = DISCIPLINES.iter().chain(&PROBES).map(|name| (*name).into()).collect();
+        let disciplines =
+            DISCIPLINES.into_iter().chain(PROBES.map(|probe| probe.0)).map(String::from).collect();
         Case { group, name: name.into(), scenario, disciplines, repeats: 1 }
     }
 
@@ -52,9 +53,15 @@ pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
 
 /// After the nine, each case has `tide` changed in one way: fair to hosts, without credit,
-/// with the largest, and with a CoDel that leaves one packet alone, or everything.
-pub(crate) const PROBES: [&str; 5] =
-    [FAIR_TO_HOSTS, "tide:credit=0B", "tide:credit=300kB", LOW_FLOOR.name, NO_CODEL.name];
+/// with the largest, and with a CoDel that leaves one packet alone, or everything. With each
+/// stands the cause of a loss that this change takes away.
+pub(crate) const PROBES: [(&str, &str); 5] = [
+    (FAIR_TO_HOSTS, "hosts"),
+    ("tide:credit=0B", "credit"),
+    ("tide:credit=300kB", "end of the credit"),
+    (LOW_FLOOR.name, "floor"),
+    (NO_CODEL.name, "CoDel"),
+];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
 /// Two that nobody can choose.

@@ -10,7 +10,7 @@ use tidegate_study::measure::Better;
 use tidegate_study::{Estimate, Sample};
 
 use super::DISCIPLINES;
-use super::cases::{ATTACKS, PROBES};
+use super::cases::{ATTACKS, FAIR_TO_HOSTS, PROBES};
 use super::figures::FIGURES;
 use super::page::STATE;
 use super::result::CaseResult;
@@ -19,9 +19,6 @@ use super::verdicts::Comparison;
 /// Those under which a flow may have more than an even share for as long as it lasts.
 const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 
-/// What takes the loss away, in the order of [`PROBES`].
-const OF_PROBES: [&str; 5] = ["hosts", "credit", "end of the credit", "floor", "CoDel"];
-
 /// The words of the column, and what each means.
 pub(crate) const MEANINGS: [(&str, &str); 7] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
@@ -29,11 +26,7 @@ pub(crate) const MEANINGS: [(&str, &str); 7] = [
         "end of the credit",
         "is gone with the largest credit, 300 kB: the rival lets flows pass for longer",
     ),
-    (
-        "floor",
-        "is gone if CoDel leaves one packet alone instead of ten: bulk with ten always has \
-         something queued, and takes all of its share",
-    ),
+    ("floor", "is gone if CoDel leaves one packet alone instead of ten"),
     ("CoDel", "is gone without CoDel"),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
@@ -61,13 +54,15 @@ fn of_one(result: &CaseResult, comparison: &Comparison) -> Option<&'static str> 
         mean_worse(comparison.figure, sample(contender)?, sample(comparison.rival)?)
     };
     let ours = loss(0)?;
-    let takes_away = |probe: &usize| {
+    let takes_away = |(place, (contender, _)): &(usize, (&str, &str))| {
         // Who counts as one is a question only where somebody makes himself many.
-        let applies = OF_PROBES[*probe] != "hosts" || result.group == ATTACKS;
-        applies && loss(DISCIPLINES.len() + *probe).is_some_and(|left| left < ours / 2.0)
+        let applies = *contender != FAIR_TO_HOSTS || result.group == ATTACKS;
+        applies && loss(DISCIPLINES.len() + *place).is_some_and(|left| left < ours / 2.0)
     };
-    let probe = (0..PROBES.len()).find(takes_away).map(|probe| OF_PROBES[probe]);
-    probe.or(UNEVEN.contains(&DISCIPLINES[comparison.rival]).then_some("even shares"))
+    let probe = PROBES.into_iter().enumerate().find(takes_away);
+    probe
+        .map(|(_, (_, cause))| cause)
+        .or(UNEVEN.contains(&DISCIPLINES[comparison.rival]).then_some("even shares"))
 }
 
 /// By how much the first is worse, in the mean over the seeds that both have.

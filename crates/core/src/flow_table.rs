@@ -10,6 +10,7 @@
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use siphasher::sip::SipHasher13;
 use slab::Slab;
 
@@ -108,11 +109,23 @@ impl<T> FlowTable<T> {
     /// The entry of the flow, made by `fresh` if there is none.
     pub fn entry(&mut self, key: &FlowKey, fresh: impl FnOnce() -> T) -> (FlowId, &mut T) {
         let hash = self.hash.of(key);
-        let index = match self.lookup(hash, key) {
-            Some(index) => index,
-            None => self.insert(hash, *key, fresh()),
-        };
-        (FlowId(index), &mut self.slots[index as usize].state)
+        if (self.slots.len() + 1) * 2 > self.room {
+            self.make_room();
+        }
+        let FlowTable { slot_by_key, slots, .. } = self;
+        let same = |index: &u32| slots[*index as usize].key == *key;
+        match slot_by_key.entry(hash, same, |index| slots[*index as usize].hash) {
+            Entry::Occupied(entry) => {
+                let index = *entry.get();
+                (FlowId(index), &mut slots[index as usize].state)
+            }
+            Entry::Vacant(entry) => {
+                let slot = slots.vacant_entry();
+                let index = u32::try_from(slot.key()).expect("under 2^32 flows at once");
+                entry.insert(index);
+                (FlowId(index), &mut slot.insert(Slot { key: *key, hash, state: fresh() }).state)
+            }
+        }
     }
 
     /// The entry of the flow, if it has one.
@@ -156,19 +169,14 @@ impl<T> FlowTable<T> {
         self.slot_by_key.find(hash, same).copied()
     }
 
-    fn insert(&mut self, hash: u64, key: FlowKey, state: T) -> u32 {
-        let index = self.slots.insert(Slot { key, hash, state });
-        let index = u32::try_from(index).expect("under 2^32 flows at once");
-        let slots = &self.slots;
-        // A hash table that is at most half full gets rid of the traces of removed entries
-        // where it is. A fuller one allocates, whenever it happens to run out of room.
-        let live = slots.len();
-        if live * 2 > self.room {
-            self.room = self.slot_by_key.len() + live * 2;
-            self.slot_by_key.reserve(live * 2, |index| slots[*index as usize].hash);
-        }
-        self.slot_by_key.insert_unique(hash, index, |index| slots[*index as usize].hash);
-        index
+    /// A hash table that is at most half full gets rid of the traces of removed entries
+    /// where it is. A fuller one allocates, whenever it happens to run out of room.
+    #[cold]
+    fn make_room(&mut self) {
+        let FlowTable { slot_by_key, slots, room, .. } = self;
+        let live = slots.len() + 1;
+        *room = slot_by_key.len() + live * 2;
+        slot_by_key.reserve(live * 2, |index| slots[*index as usize].hash);
     }
 }
 

@@ -78,7 +78,9 @@ impl Load {
         let [a, b, c, d] = flow.to_be_bytes();
         let key = FlowKey::v4([10, b, c, d], 443, [192, 0, 2, a], 50_000, FlowKey::TCP);
         let class = (flow % self.classes) as u16;
-        let packet = Packet { class, ..Packet::new(u64::from(flow), key, Bytes(1_500)) };
+        let packet = Packet::new(u64::from(flow), key, Bytes(1_500));
+        // A port sets the arrival; where it is not set, every packet is late.
+        let packet = Packet { class, arrived: self.now, ..packet };
         self.discipline.enqueue(self.now, black_box(packet), &mut self.losses);
     }
 

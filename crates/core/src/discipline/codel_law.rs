@@ -259,20 +259,36 @@ impl CodelLaw {
             self.dropping = false;
             return None;
         };
-        let wait = now.since(packet.arrived);
-        if wait < parameters.target || left <= u128::from(parameters.mtu.0) {
+        let is_late = self.is_late(parameters, now, packet.arrived, left);
+        Some(Taken { packet, is_late })
+    }
+
+    /// Whether the wait has been too long for an interval, by a head that `arrived` then and
+    /// leaves so many bytes behind it. If it has not, [`CodelLaw::dequeue`] would send this
+    /// head; who asks first saves its copies of the packet.
+    pub(crate) fn is_late(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        arrived: Time,
+        left: u128,
+    ) -> bool {
+        if now.since(arrived) < parameters.target || left <= u128::from(parameters.mtu.0) {
             self.first_above = None;
-            return Some(Taken { packet, is_late: false });
+            self.dropping = false;
+            return false;
         }
         let Some(since) = self.first_above else {
             self.first_above = Some(now + parameters.interval);
-            return Some(Taken { packet, is_late: false });
+            self.dropping = false;
+            return false;
         };
         let is_late = match parameters.form {
             Form::Linux => now > since,
             Form::Published => now >= since,
         };
-        Some(Taken { packet, is_late })
+        self.dropping &= is_late;
+        is_late
     }
 
     /// Begins to drop. If it had stopped for less than 16 intervals, it resumes at

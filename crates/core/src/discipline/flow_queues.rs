@@ -188,9 +188,10 @@ impl<T: Default> FlowQueues<T> {
         self.queues.get(queue as usize).map_or(0, |queue| queue.bytes)
     }
 
-    /// Packets and bytes of a queue.
-    pub(crate) fn length_of(&self, queue: u32) -> (u32, u128) {
-        self.queues.get(queue as usize).map_or((0, 0), |queue| (queue.packets, queue.bytes))
+    /// What is kept for a queue that has had packets, with what it has of them now.
+    pub(crate) fn state_and_length(&mut self, queue: u32) -> (&mut T, u32, u128) {
+        let Queue { state, packets, bytes, .. } = &mut self.queues[queue as usize];
+        (state, *packets, *bytes)
     }
 
     /// The queue with the most bytes; among equal ones, the one that has been
@@ -214,30 +215,36 @@ impl<T: Default> FlowQueues<T> {
     }
 
     /// The queue of this number, made if there is none yet.
+    #[inline]
     fn queue(&mut self, number: u32) -> &mut Queue<T> {
-        let at = number as usize;
-        if at >= self.queues.len() {
-            self.queues.resize_with(at + 1, || Queue {
-                state: T::default(),
-                list: List::default(),
-                packets: 0,
-                bytes: 0,
-                stamp: 0,
-                place: NONE,
-            });
+        if number as usize >= self.queues.len() {
+            self.grow(number);
         }
-        &mut self.queues[at]
+        &mut self.queues[number as usize]
+    }
+
+    /// Apart, since it is rare: what packets go through keeps its registers.
+    #[cold]
+    fn grow(&mut self, number: u32) {
+        self.queues.resize_with(number as usize + 1, || Queue {
+            state: T::default(),
+            list: List::default(),
+            packets: 0,
+            bytes: 0,
+            stamp: 0,
+            place: NONE,
+        });
     }
 
     fn take(&mut self, number: u32, slot: u32) -> Option<Packet> {
         if slot == NONE {
             return None;
         }
-        let packet = self.packets[slot as usize];
+        let size = self.packets[slot as usize].size;
         let queue = &mut self.queues[number as usize];
         queue.list.remove(&mut self.links, slot);
         queue.packets -= 1;
-        queue.bytes -= u128::from(packet.size.0);
+        queue.bytes -= u128::from(size.0);
         if self.measure == Measure::Packets {
             queue.stamp = self.stamps;
             self.stamps += 1;
@@ -245,8 +252,8 @@ impl<T: Default> FlowQueues<T> {
         let place = queue.place;
         let is_empty = queue.packets == 0;
         self.free.push(slot);
-        self.backlog.remove(packet.size);
-        self.bytes -= u128::from(packet.size.0);
+        self.backlog.remove(size);
+        self.bytes -= u128::from(size.0);
         if self.heap_is_kept {
             if is_empty {
                 self.leave_heap(number);
@@ -255,7 +262,7 @@ impl<T: Default> FlowQueues<T> {
             }
             self.heap_is_kept = !self.heap.is_empty();
         }
-        Some(packet)
+        Some(self.packets[slot as usize])
     }
 
     /// From the bottom up, each queue sinks among those that are in order.
@@ -356,10 +363,15 @@ impl Rotation {
     /// Puts a queue behind all others.
     pub(crate) fn push_back(&mut self, queue: u32) {
         if queue as usize >= self.links.len() {
-            self.links.resize(queue as usize + 1, Link::default());
+            self.grow(queue);
         }
         self.list.push_back(&mut self.links, queue);
         self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self, queue: u32) {
+        self.links.resize(queue as usize + 1, Link::default());
     }
 
     /// Takes a queue out, wherever it stands.

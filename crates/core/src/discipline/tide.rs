@@ -71,14 +71,15 @@ use super::hosts::Sides;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
-use crate::flow_table::{FlowId, FlowTable};
+use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
-use crate::units::{Amount, Bytes, Span, Time};
+use crate::units::{Bytes, Span, Time};
 
 mod calendar;
 mod hosts;
 mod mark;
+mod memory;
 
 use calendar::Calendar;
 use hosts::Hosts;
@@ -144,11 +145,6 @@ const FARTHEST: Bytes = Bytes(LOAN * MOST_CREDIT.0 + 2 * MOST_COST.0);
 /// is next, or the window that counted until it was lost.
 const BEHIND: Bytes = Bytes(MOST_CREDIT.0 + PACKET.0 + WINDOW.0 + 2 * SLOT.0);
 
-/// An idle flow's tag is let off a byte in this time: 3.8 kB/s, less than any
-/// transfer and about what a keep-alive or a game sends. Ten times as much would make a flow
-/// new that sends a whole credit each second. A power of two, for a shift.
-const RELIEF: Span = Span(1 << 18);
-
 /// The initial window of most senders (`RFC 6928`). What waits counts up to it: more says
 /// little about how much is to come, and nobody can be made to wait for longer by it. CoDel
 /// leaves as much alone: the bulk flow that has less queued would lose rate and gain nobody
@@ -167,14 +163,18 @@ pub struct Tide {
     floor: Bytes,
     codel: CodelParameters,
     buffer: Buffer,
-    flows: FlowTable<Flow>,
-    /// By the slot of the flow's entry, as all that follow.
-    queues: FlowQueues<()>,
+    /// Which slots flows have.
+    flows: FlowTable<()>,
+    /// By the slot of the flow's entry, as all that follow. What is known of a flow lies
+    /// beside the ends of its queue: a packet needs both.
+    queues: FlowQueues<Flow>,
     /// Backlogged flows in the order in which they have their turns.
     turns: Calendar,
     /// Flows with two packets or more, by the tag that they will have sent all with. Where
     /// shares are fair between hosts, all that are backlogged.
     tails: Calendar,
+    /// How many of the backlogged flows are payers.
+    payers: u32,
     /// Flows that are remembered, in the order in which they are looked at.
     idle: Rotation,
     virtual_time: Mark,
@@ -192,17 +192,25 @@ struct Flow {
     /// Where its turn is, while it is backlogged.
     rank: Mark,
     law: CodelLaw,
-    /// Since when nothing has been queued.
-    idle_since: Option<Time>,
-    /// Its hosts, and whether it counts as one of their payers, where these are counted.
-    sides: Sides,
+    /// Since when nothing has been queued, while that is so.
+    idle_since: Time,
+    /// Whether it counts as a payer.
     pays: bool,
+    /// Its hosts, where these count.
+    sides: Sides,
+}
+
+impl Default for Flow {
+    /// Of a slot that has had no flow yet.
+    fn default() -> Flow {
+        Flow::new(Mark::START)
+    }
 }
 
 impl Flow {
     fn new(tag: Mark) -> Flow {
         let law = CodelLaw::default();
-        Flow { tag, rank: tag, law, idle_since: None, sides: [None; 2], pays: false }
+        Flow { tag, rank: tag, law, idle_since: Time::ZERO, sides: [None; 2], pays: false }
     }
 }
 
@@ -220,6 +228,7 @@ impl Tide {
             queues: FlowQueues::new(),
             turns: Calendar::new(),
             tails: Calendar::new(),
+            payers: 0,
             idle: Rotation::default(),
             virtual_time: Mark::START,
             owed: Bytes::ZERO,
@@ -242,156 +251,86 @@ impl Tide {
         Tide { floor, codel, ..self }
     }
 
-    /// The number of entries from which on idle flows have to go.
-    fn capacity(&self) -> usize {
-        match self.buffer.amount() {
-            Amount::Packets(count) => count as usize,
-            Amount::Bytes(size) => usize::try_from(size.0 / PACKET.0).unwrap_or(usize::MAX).max(1),
-        }
-    }
-
+    /// What is known of a flow that is remembered.
     fn flow(&mut self, queue: u32) -> &mut Flow {
-        self.flows.state(FlowId::at_slot(queue))
+        self.queues.state_and_length(queue).0
     }
 
     fn is_in_credit(&self, tag: Mark) -> bool {
         tag.is_slots_before(self.virtual_time)
     }
 
-    /// The queue of a packet's flow, which is idle no longer.
-    fn admit(&mut self, now: Time, packet: &Packet) -> u32 {
-        let begins = self.virtual_time.before(self.credit);
-        let (id, flow) = self.flows.entry(&packet.flow, || Flow::new(begins));
-        let queue = id.slot();
-        if flow.idle_since.is_some() {
-            self.idle.remove(queue);
-            let standing = self.standing(queue, now);
-            let flow = self.flow(queue);
-            match standing {
-                Some(tag) => (flow.tag, flow.idle_since) = (tag, None),
-                None => *flow = Flow { sides: flow.sides, ..Flow::new(begins) },
-            }
-        } else if self.flows.len() > self.capacity()
-            && let Some(longest) = self.idle.first()
-        {
-            self.forget(longest);
-        }
-        if self.hosts.is_some() {
-            self.charge_hosts(queue, packet, begins);
-        }
-        queue
-    }
-
     /// What has come of a flow moves the tags of its hosts; it begins no earlier than they
     /// stand.
-    fn charge_hosts(&mut self, queue: u32, packet: &Packet, begins: Mark) {
+    fn charge_hosts(&mut self, queue: u32, packet: &Packet) {
+        let begins = self.virtual_time.before(self.credit);
         let farthest = self.virtual_time.after(self.credit * LOAN);
-        let Tide { hosts: Some(hosts), flows, queues, .. } = self else { return };
-        let flow = flows.state(FlowId::at_slot(queue));
+        let Tide { hosts: Some(hosts), queues, .. } = self else { return };
+        let (flow, packets, _) = queues.state_and_length(queue);
         if flow.sides == [None; 2] {
             flow.sides = hosts.join(packet.flow, begins);
         }
-        if queues.is_empty(queue) {
+        if packets == 0 {
             hosts.begin(flow.sides);
             flow.tag = hosts.floor(flow.sides, flow.tag);
         }
         hosts.charge(flow.sides, packet.size.min(MOST_COST), begins, farthest);
     }
 
-    /// The tag of an idle flow, less what it has been let off; nothing if it could be
-    /// forgotten.
-    fn standing(&mut self, queue: u32, now: Time) -> Option<Mark> {
-        let start = self.virtual_time.before(self.credit);
-        let flow = self.flow(queue);
-        let idle = flow.idle_since.map_or(Span::ZERO, |since| now.since(since));
-        let had = flow.tag.ahead_of(start) - Bytes(idle.0 / RELIEF.0);
-        (had > Bytes::ZERO).then(|| start.after(had))
-    }
-
-    /// Looks at one idle flow, for each packet that has made an entry.
-    fn look_at_idle(&mut self, now: Time) {
-        let Some(queue) = self.idle.first() else { return };
-        if self.flows.len() > self.capacity() || self.standing(queue, now).is_none() {
-            self.forget(queue);
-        } else {
-            self.idle.rotate();
-        }
-    }
-
-    fn forget(&mut self, queue: u32) {
-        self.idle.remove(queue);
-        self.remove(queue);
-    }
-
-    fn remove(&mut self, queue: u32) {
-        let flow = self.flows.remove(FlowId::at_slot(queue));
-        if let Some(hosts) = &mut self.hosts {
-            hosts.leave(flow.sides);
-        }
-    }
-
-    /// The last packet of a flow has left.
-    fn emptied(&mut self, queue: u32, now: Time) {
-        self.turns.remove(queue);
-        self.tails.remove(queue);
-        let flow = self.flows.state(FlowId::at_slot(queue));
-        flow.idle_since = Some(now);
-        if let Some(hosts) = &mut self.hosts {
-            hosts.end(flow.sides);
-            if std::mem::take(&mut flow.pays) {
-                hosts.pays(flow.sides, false);
-            }
-        }
-        if flow.tag.ahead_of(self.virtual_time.before(self.credit)) > Bytes::ZERO {
-            self.idle.push_back(queue);
-        } else {
-            self.remove(queue);
-        }
-    }
-
     /// Puts a backlogged flow where its turn and its tail belong; it keeps its places if it
     /// is there already.
     fn place(&mut self, queue: u32) {
-        let (packets, bytes) = self.queues.length_of(queue);
-        // More than any tag is ahead of another, if that is what it is.
-        let waiting = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).min(BEHIND + FARTHEST);
-        let flow = self.flows.state(FlowId::at_slot(queue));
-        let is_in_credit = flow.tag.is_slots_before(self.virtual_time);
+        let (flow, packets, bytes) = self.queues.state_and_length(queue);
         flow.rank = flow.tag;
-        if is_in_credit {
+        let mut begins_to_pay = false;
+        if flow.tag.is_slots_before(self.virtual_time) {
             let last = self.virtual_time.start_of_slot().before(Bytes(1));
-            flow.rank = flow.tag.after(waiting.min(WINDOW)).earliest(last);
+            flow.rank = flow.tag.after(at_most(WINDOW, bytes)).earliest(last);
+        } else {
+            begins_to_pay = !std::mem::replace(&mut flow.pays, true);
+            self.payers += u32::from(begins_to_pay);
         }
         self.turns.keep_in(queue, flow.rank.slot());
         let mut share = 1;
         if let Some(hosts) = &mut self.hosts {
-            if flow.pays == is_in_credit {
-                flow.pays = !is_in_credit;
-                hosts.pays(flow.sides, flow.pays);
+            if begins_to_pay {
+                hosts.pays(flow.sides, true);
             }
             share = hosts.payers(flow.sides);
         } else if packets < 2 {
             return self.tails.remove(queue);
         }
-        let tail = flow.tag.after(waiting * share).earliest(self.virtual_time.after(FARTHEST));
-        self.tails.keep_in(queue, tail.slot());
+        let tail = flow.tag.after(at_most(BEHIND + FARTHEST, bytes) * share);
+        self.tails.keep_in(queue, tail.earliest(self.virtual_time.after(FARTHEST)).slot());
+    }
+
+    /// The same for a payer that has its turn already, where hosts do not count.
+    fn place_tail(&mut self, queue: u32) {
+        let (flow, packets, bytes) = self.queues.state_and_length(queue);
+        if packets < 2 {
+            return self.tails.remove(queue);
+        }
+        let tail = flow.tag.after(at_most(BEHIND + FARTHEST, bytes));
+        self.tails.keep_in(queue, tail.earliest(self.virtual_time.after(FARTHEST)).slot());
     }
 
     /// Puts a payer behind those that are where it is now. Being served moves the head of a
     /// queue and not its tail; but one packet is no queue, drops make it shorter, and what is
     /// very large does not count in full.
-    fn place_payer(&mut self, queue: u32, sent: &Packet, lost: bool) {
-        let flow = self.flows.state(FlowId::at_slot(queue));
+    fn place_payer(&mut self, queue: u32, cost: Bytes, is_late: bool) {
+        let (flow, packets, bytes) = self.queues.state_and_length(queue);
         flow.rank = flow.tag;
         self.turns.insert(queue, flow.rank.slot());
-        let (packets, bytes) = self.queues.length_of(queue);
-        let is_large = sent.size > MOST_COST || bytes > MOST_COST.0.into();
-        if packets < 2 || lost || is_large || self.hosts.is_some() {
+        let is_large = cost == MOST_COST || bytes > MOST_COST.0.into();
+        if self.hosts.is_some() {
             self.place(queue);
+        } else if packets < 2 || is_late || is_large {
+            self.place_tail(queue);
         }
     }
 
     /// Makes room for what has just come, into `queue`.
+    #[cold]
     fn push_out(
         &mut self,
         now: Time,
@@ -417,10 +356,8 @@ impl Tide {
     }
 
     /// The payer with the least tag.
-    fn first_payer(&mut self) -> Option<u32> {
-        let found = self.turns.first_from(self.virtual_time.slot())?;
-        let tag = self.flow(found).tag;
-        (!self.is_in_credit(tag)).then_some(found)
+    fn first_payer(&self) -> Option<u32> {
+        if self.payers == 0 { None } else { self.turns.first_from(self.virtual_time.slot()) }
     }
 
     /// Whether the toll goes to this payer now, while a flow in credit has its turn at `rank`.
@@ -445,46 +382,45 @@ impl Tide {
         self.virtual_time = self.virtual_time.latest(to.earliest(reach));
     }
 
-    /// Takes a packet from a flow in credit, which has its turn.
-    fn send_on_credit(&mut self, now: Time, queue: u32, payer: Option<u32>) -> Packet {
-        let backlogged = (self.flows.len() - self.idle.len()) as u64;
-        let packet = self.queues.pop_first(queue).expect("flows in the calendar are backlogged");
-        let cost = packet.size.min(MOST_COST);
+    /// A flow in credit, which has its turn at `rank`, sends what it has not paid for.
+    fn lend(&mut self, rank: Mark, cost: Bytes, payer: Option<u32>) {
         self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };
-        // What is left of the division counts next time.
-        let part = TOLL * backlogged;
-        self.passed += cost;
-        let share = self.passed / part;
-        self.passed -= share * part;
-        let mut to = self.virtual_time.after(share);
+        let backlogged = (self.flows.len() - self.idle.len()) as u64;
+        let (passed, part) = ((self.passed + cost).0, TOLL * backlogged);
+        let mut to = self.virtual_time.after(Bytes(passed / part));
+        // Which counts next time.
+        self.passed = Bytes(passed % part);
         if let Some(payer) = payer {
             to = to.earliest(self.flow(payer).tag);
         }
-        let rank = self.flow(queue).rank;
         self.move_on(to, rank);
-        self.count(now, queue, &packet, false);
-        packet
     }
 
-    /// Takes a packet from a payer, after what CoDel drops.
-    fn send_paid(&mut self, now: Time, queue: u32, losses: &mut Losses) -> Packet {
-        let before = losses.as_slice().len();
-        let Tide { flows, queues, codel, .. } = self;
-        let law = &mut flows.state(FlowId::at_slot(queue)).law;
+    /// Whether CoDel may want to drop the head of a payer.
+    fn is_late(&mut self, now: Time, queue: u32) -> bool {
+        let Tide { queues, codel, .. } = self;
+        let Some(head) = queues.first(queue) else { return false };
+        let (arrived, size) = (head.arrived, head.size);
+        let (flow, _, bytes) = queues.state_and_length(queue);
+        flow.law.is_late(codel, now, arrived, bytes - u128::from(size.0))
+    }
+
+    /// Takes a packet from a payer whose head has waited for too long.
+    #[cold]
+    fn drop_late(&mut self, now: Time, queue: u32, losses: &mut Losses) -> Option<Packet> {
+        let Tide { queues, codel, .. } = self;
+        let mut law = queues.state_and_length(queue).0.law;
         let packet = law.dequeue(codel, now, losses, || {
             let packet = queues.pop_first(queue)?;
             Some((packet, queues.bytes_of(queue)))
         });
-        let packet = packet.expect("CoDel drops no packet behind which there is none");
-        self.owed -= packet.size.min(MOST_COST) * TOLL;
-        self.count(now, queue, &packet, losses.as_slice().len() > before);
+        queues.state_and_length(queue).0.law = law;
         packet
     }
 
     /// Moves the tag of a flow by a packet. A payer shares with those of its host.
-    fn moved_by(&mut self, queue: u32, packet: &Packet) -> Mark {
-        let cost = packet.size.min(MOST_COST);
-        let flow = self.flows.state(FlowId::at_slot(queue));
+    fn move_by(&mut self, queue: u32, cost: Bytes) {
+        let (flow, ..) = self.queues.state_and_length(queue);
         if let Some(hosts) = &mut self.hosts {
             flow.tag = if flow.pays {
                 flow.tag.after((cost * hosts.payers(flow.sides)).min(MOST_COST))
@@ -494,26 +430,54 @@ impl Tide {
         } else {
             flow.tag = flow.tag.after(cost);
         }
-        flow.tag
     }
 
-    /// Counts a packet, and puts its flow where it belongs; `lost` says whether others were
-    /// dropped from the same queue.
-    fn count(&mut self, now: Time, queue: u32, packet: &Packet, lost: bool) {
-        let tag = self.moved_by(queue, packet);
-        if !self.queues.is_empty(queue) {
-            if self.is_in_credit(tag) {
-                return self.place(queue);
+    /// Sends a packet, of the flow that has its turn or of a payer if the toll is due.
+    fn send(&mut self, now: Time, first: u32, losses: &mut Losses) -> Option<Packet> {
+        let Flow { tag, rank, .. } = *self.flow(first);
+        let is_in_turn = !self.is_in_credit(tag);
+        let payer = if is_in_turn { Some(first) } else { self.first_payer() };
+        if is_in_turn {
+            self.virtual_time = self.virtual_time.latest(tag);
+        }
+        let paid = payer.filter(|payer| is_in_turn || self.is_due(*payer, rank));
+        let queue = paid.unwrap_or(first);
+        let is_late = paid.is_some() && self.is_late(now, queue);
+        let packet =
+            if is_late { self.drop_late(now, queue, losses) } else { self.queues.pop_first(queue) };
+        if let Some(Packet { size, .. }) = packet {
+            let cost = size.min(MOST_COST);
+            match paid {
+                Some(_) => self.owed -= cost * TOLL,
+                None => self.lend(rank, cost, payer),
             }
-            return self.place_payer(queue, packet, lost);
+            self.count(now, queue, cost, is_late);
         }
-        if self.queues.backlog().packets == 0 {
-            // Every tag is now before where flows begin.
-            self.virtual_time = self.virtual_time.after(FARTHEST + MOST_CREDIT).start_of_slot();
-            (self.owed, self.passed) = (Bytes::ZERO, Bytes::ZERO);
-        }
-        self.emptied(queue, now);
+        packet
     }
+
+    /// Counts a packet, and puts its flow where it belongs; `is_late` says whether others may
+    /// have been dropped from the same queue.
+    fn count(&mut self, now: Time, queue: u32, cost: Bytes, is_late: bool) {
+        self.move_by(queue, cost);
+        if self.queues.is_empty(queue) {
+            if self.queues.backlog().packets == 0 {
+                // Every tag is now before where flows begin.
+                self.virtual_time = self.virtual_time.after(FARTHEST + MOST_CREDIT).start_of_slot();
+                (self.owed, self.passed) = (Bytes::ZERO, Bytes::ZERO);
+            }
+            self.emptied(queue, now);
+        } else if self.flow(queue).pays {
+            self.place_payer(queue, cost, is_late);
+        } else {
+            self.place(queue);
+        }
+    }
+}
+
+/// What is queued, or `most` if it is more.
+fn at_most(most: Bytes, bytes: u128) -> Bytes {
+    u64::try_from(bytes).map_or(most, |bytes| most.min(Bytes(bytes)))
 }
 
 /// CoDel for a queue in this place.
@@ -538,8 +502,17 @@ impl Discipline for Tide {
             return losses.push(packet, LossReason::Refused);
         }
         let queue = self.admit(now, &packet);
+        if self.hosts.is_some() {
+            self.charge_hosts(queue, &packet);
+        }
         self.queues.push(queue, packet);
-        self.place(queue);
+        let (flow, packets, _) = self.queues.state_and_length(queue);
+        let is_in_credit = flow.tag.is_slots_before(self.virtual_time);
+        if packets > 1 && !is_in_credit && self.hosts.is_none() {
+            self.place_tail(queue);
+        } else {
+            self.place(queue);
+        }
         if !has_room {
             self.push_out(now, self.buffer.stretched_to(before), (queue, &packet), losses);
         }
@@ -548,18 +521,7 @@ impl Discipline for Tide {
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
         self.look_at_idle(now);
         let first = self.turns.first_from(self.virtual_time.before(BEHIND).slot())?;
-        let Flow { tag, rank, .. } = *self.flow(first);
-        let is_in_turn = !self.is_in_credit(tag);
-        let payer = if is_in_turn { Some(first) } else { self.first_payer() };
-        if is_in_turn {
-            self.virtual_time = self.virtual_time.latest(tag);
-        }
-        match payer {
-            Some(payer) if is_in_turn || self.is_due(payer, rank) => {
-                Some(self.send_paid(now, payer, losses))
-            }
-            _ => Some(self.send_on_credit(now, first, payer)),
-        }
+        self.send(now, first, losses)
     }
 
     fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {

@@ -54,13 +54,10 @@ impl Calendar {
 
     /// Puts a queue behind the others of a slot, wherever it was before.
     pub(super) fn insert(&mut self, queue: u32, slot: Slot) {
-        if queue as usize >= self.queues.len() {
-            let out = Link { previous: NONE, next: NONE, slot: None };
-            self.queues.resize(queue as usize + 1, out);
-        }
-        let link = self.queues[queue as usize];
-        if let Some(before) = link.slot {
-            self.unlink(link, before);
+        match self.queues.get(queue as usize) {
+            Some(&link @ Link { slot: Some(before), .. }) => self.unlink(link, before),
+            Some(_) => {}
+            None => self.grow(queue),
         }
         let number = slot.number();
         let ends = &mut self.slots[number];
@@ -75,7 +72,15 @@ impl Calendar {
         self.queues[queue as usize] = Link { previous, next: NONE, slot: Some(slot) };
     }
 
+    /// Apart, since it is rare: what packets go through keeps its registers.
+    #[cold]
+    fn grow(&mut self, queue: u32) {
+        let out = Link { previous: NONE, next: NONE, slot: None };
+        self.queues.resize(queue as usize + 1, out);
+    }
+
     /// Puts a queue into a slot; it keeps its place if it is there already.
+    #[inline]
     pub(super) fn keep_in(&mut self, queue: u32, slot: Slot) {
         if self.queues.get(queue as usize).is_none_or(|link| link.slot != Some(slot)) {
             self.insert(queue, slot);

@@ -51,23 +51,28 @@ struct Host {
     payers: u32,
 }
 
+/// What these do is compiled apart, as what is rare: where hosts do not count, a packet should
+/// not pay for registers that they would use.
 impl Hosts {
     pub(super) fn new(seed: u64) -> Hosts {
         Hosts { known: hosts::Hosts::new(seed), backlogged: [0; 2] }
     }
 
     /// A flow is remembered; hosts that are new begin where flows do.
+    #[cold]
     pub(super) fn join(&mut self, flow: FlowKey, begins: Mark) -> Sides {
         let fresh = || Host { tag: begins, backlogged: 0, payers: 0 };
         self.known.join([true; 2], flow, fresh)
     }
 
     /// A flow of these hosts is forgotten.
+    #[cold]
     pub(super) fn leave(&mut self, sides: Sides) {
         self.known.leave(sides);
     }
 
     /// A flow of these hosts has something queued from now on.
+    #[cold]
     pub(super) fn begin(&mut self, sides: Sides) {
         for (host, backlogged) in self.known.of(sides).zip(&mut self.backlogged) {
             *backlogged += u64::from(host.backlogged == 0);
@@ -76,6 +81,7 @@ impl Hosts {
     }
 
     /// A flow of these hosts has nothing queued any more.
+    #[cold]
     pub(super) fn end(&mut self, sides: Sides) {
         for (host, backlogged) in self.known.of(sides).zip(&mut self.backlogged) {
             host.backlogged -= 1;
@@ -84,6 +90,7 @@ impl Hosts {
     }
 
     /// A packet of a flow has come: an eighth of its size, rounded up, moves the tags of its hosts.
+    #[cold]
     pub(super) fn charge(&mut self, sides: Sides, size: Bytes, begins: Mark, farthest: Mark) {
         let eighth = Bytes(size.0.div_ceil(TOLL));
         for host in self.shared(sides) {
@@ -92,6 +99,7 @@ impl Hosts {
     }
 
     /// The tag before which no flow of these hosts is in credit.
+    #[cold]
     pub(super) fn floor(&mut self, sides: Sides, tag: Mark) -> Mark {
         self.shared(sides).fold(tag, |tag, host| tag.latest(host.tag))
     }
@@ -104,6 +112,7 @@ impl Hosts {
     }
 
     /// A flow of these hosts has become a payer, or is none any more.
+    #[cold]
     pub(super) fn pays(&mut self, sides: Sides, pays: bool) {
         for host in self.known.of(sides) {
             if pays {
@@ -115,6 +124,7 @@ impl Hosts {
     }
 
     /// The payers of the source or of the destination, whichever has more.
+    #[cold]
     pub(super) fn payers(&mut self, sides: Sides) -> u64 {
         self.known.of(sides).map(|host| host.payers).fold(1, u32::max).into()
     }

@@ -14,15 +14,15 @@ mod beside_the_kernel;
 #[cfg(target_os = "linux")]
 #[path = "../kernel/mod.rs"]
 mod kernel;
+#[path = "../tcp/pair/mod.rs"]
+mod pair;
 mod short_buffers;
 mod table;
-#[path = "../tcp/mod.rs"]
-mod tcp;
 mod twin;
 
 use std::fmt;
 
-use tcp::{CLIENT, Fate, ISN, Pair, SERVER};
+use pair::{CLIENT, Fate, ISN, Pair, SERVER};
 use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 

@@ -22,7 +22,7 @@
 use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 
-use crate::tcp::{CLIENT, Fate, Pair, SERVER};
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use crate::twin::predict;
 use crate::{Case, MOST, Outcome, Path, simulate};
 

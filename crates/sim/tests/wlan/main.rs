@@ -1,0 +1,4 @@
+//! 802.11 cells.
+
+mod cells;
+mod saturation;

@@ -58,7 +58,7 @@ generated: compiler
 		--test disciplines --test requests pages::
 	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked \
 		--test scenario_files up_to_date
-	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked --test tcp_bbr3 the_page
+	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked --test tcp the_page_says_what_comes_out
 
 lint: compiler
 	@if tools/require.sh rustfmt; then set -x; cargo fmt --all --check; fi

@@ -1,7 +1,7 @@
 //! What a gateway carries without seeing requests: tunnels, uploads and WebSockets.
 
 use tidegate_core::{Bytes, Span};
-use tidegate_sim::requests::{Demand, Http, Outcome, Setup, Through};
+use tidegate_sim::requests::{Demand, Http, Setup, Through};
 use tidegate_sim::scenario::{Protocol, SizeLaw};
 
 use super::outcome;

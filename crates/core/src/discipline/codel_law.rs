@@ -263,9 +263,9 @@ impl CodelLaw {
         Some(Taken { packet, is_late })
     }
 
-    /// Whether the wait has been too long for an interval, by a head that `arrived` then and
-    /// leaves so many bytes behind it. If it has not, [`CodelLaw::dequeue`] would send this
-    /// head; who asks first saves its copies of the packet.
+    /// Looks at a head that `arrived` then and leaves so many bytes behind it: whether waits
+    /// have now been too long for an interval. If they have not, [`CodelLaw::dequeue`] would
+    /// send this head; who asks first saves its copies of the packet.
     pub(crate) fn is_late(
         &mut self,
         parameters: &CodelParameters,

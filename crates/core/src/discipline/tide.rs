@@ -161,6 +161,8 @@ pub struct Tide {
     credit: Bytes,
     /// CoDel leaves queues of up to this alone.
     floor: Bytes,
+    /// Who has had no more than this is forgotten once nothing of it is queued.
+    negligible: Bytes,
     codel: CodelParameters,
     buffer: Buffer,
     /// Which slots flows have.
@@ -222,6 +224,7 @@ impl Tide {
         Tide {
             credit: credit.min(MOST_CREDIT),
             floor: WINDOW,
+            negligible: Bytes::ZERO,
             codel: codel(place),
             buffer: place.buffer,
             flows: FlowTable::new(seed),
@@ -249,6 +252,13 @@ impl Tide {
     pub fn with_floor(self, floor: Bytes) -> Tide {
         let codel = CodelParameters { mtu: floor, ..self.codel };
         Tide { floor, codel, ..self }
+    }
+
+    /// The same, but flows are forgotten although they have had this, to find out what
+    /// that does.
+    #[must_use]
+    pub fn with_negligible(self, negligible: Bytes) -> Tide {
+        Tide { negligible, ..self }
     }
 
     /// What is known of a flow that is remembered.

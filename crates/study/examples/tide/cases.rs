@@ -4,7 +4,7 @@
 use tidegate_core::discipline::tide::{self, Tide};
 use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
-use tidegate_core::{Bytes, Discipline, Span};
+use tidegate_core::{Bytes, Span};
 use tidegate_sim::scenario::file::ScenarioError;
 use tidegate_sim::scenario::{ChoiceError, DisciplineChoice, Scenario};
 
@@ -53,32 +53,48 @@ pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
 
 /// After the nine, each case has `tide` changed in one way: fair to hosts, without credit,
-/// with the largest, and with a CoDel that leaves one packet alone, or everything. With each
-/// stands the cause of a loss that this change takes away.
-pub(crate) const PROBES: [(&str, &str); 5] = [
+/// with the largest, with a CoDel that leaves one packet alone, or everything, and without
+/// memory; and in two ways at once, which together are near to fair queueing with CoDel. With
+/// each stands the cause of a loss that this change takes away.
+pub(crate) const PROBES: [(&str, &str); 7] = [
     (FAIR_TO_HOSTS, "hosts"),
     ("tide:credit=0B", "credit"),
     ("tide:credit=300kB", "end of the credit"),
     (LOW_FLOOR.name, "floor"),
     (NO_CODEL.name, "CoDel"),
+    (NO_MEMORY.name, "memory"),
+    (NO_CREDIT_AND_LOW_FLOOR.name, "credit and floor"),
 ];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
-/// Two that nobody can choose.
+/// Those that nobody can choose.
 const LOW_FLOOR: Entry = Entry {
     name: "tide:floor=1514B",
-    build: |settings, place, seed| with_floor(settings, place, seed, Bytes(1_514)),
+    build: |settings, place, seed| Box::new(plain(settings, place, seed).with_floor(PACKET)),
     ..tide::ENTRY
 };
 const NO_CODEL: Entry = Entry {
     name: "tide:floor=none",
-    build: |settings, place, seed| with_floor(settings, place, seed, Bytes(u64::MAX)),
+    build: |settings, place, seed| Box::new(plain(settings, place, seed).with_floor(ALL)),
     ..tide::ENTRY
 };
-static UNLISTED: [Entry; 2] = [LOW_FLOOR, NO_CODEL];
+const NO_MEMORY: Entry = Entry {
+    name: "tide:memory=none",
+    build: |settings, place, seed| Box::new(plain(settings, place, seed).with_negligible(ALL)),
+    ..tide::ENTRY
+};
+const NO_CREDIT_AND_LOW_FLOOR: Entry = Entry {
+    name: "tide:credit=0B,floor=1514B",
+    build: |_, place, seed| Box::new(Tide::new(Bytes::ZERO, place, seed).with_floor(PACKET)),
+    ..tide::ENTRY
+};
+static UNLISTED: [Entry; 4] = [LOW_FLOOR, NO_CODEL, NO_MEMORY, NO_CREDIT_AND_LOW_FLOOR];
 
-fn with_floor(settings: &Settings, place: Place, seed: u64, floor: Bytes) -> Box<dyn Discipline> {
-    Box::new(Tide::new(settings.bytes("credit"), place, seed).with_floor(floor))
+const PACKET: Bytes = Bytes(1_514);
+const ALL: Bytes = Bytes(u64::MAX);
+
+fn plain(settings: &Settings, place: Place, seed: u64) -> Tide {
+    Tide::new(settings.bytes("credit"), place, seed)
 }
 
 /// What a name of a case's disciplines stands for.

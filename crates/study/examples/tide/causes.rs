@@ -1,8 +1,9 @@
 //! Why `tide` loses a comparison, as far as runs tell.
 //!
 //! Every case was also run with `tide` changed in one way: fair to hosts, without credit, with
-//! the largest, with a CoDel that leaves one packet alone, and without CoDel. What takes away
-//! more than half of a loss is its cause. Else, where the rival does not divide the rate evenly,
+//! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory; and
+//! without credit and with that CoDel. What takes away more than half of a loss is its cause,
+//! the first if there are several. Else, where the rival does not divide the rate evenly,
 //! others may take more than a share there, and that is said. The rest has no cause that these
 //! runs tell.
 
@@ -20,7 +21,7 @@ use super::verdicts::Comparison;
 const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 
 /// The words of the column, and what each means.
-pub(crate) const MEANINGS: [(&str, &str); 7] = [
+pub(crate) const MEANINGS: [(&str, &str); 8] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
     (
         "end of the credit",
@@ -28,9 +29,14 @@ pub(crate) const MEANINGS: [(&str, &str); 7] = [
     ),
     ("floor", "is gone if CoDel leaves one packet alone instead of ten"),
     ("CoDel", "is gone without CoDel"),
+    (
+        "memory",
+        "is gone if flows are forgotten with their last packet; of state: idle flows are \
+         remembered until they have nothing to gain",
+    ),
+    ("credit and floor", "is gone without both credit and the floor, and with neither alone"),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
-    ("memory", "idle flows are remembered until they have nothing to gain"),
 ];
 
 /// The causes of comparisons of one case and figure, each once.

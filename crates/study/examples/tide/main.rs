@@ -117,6 +117,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             "--only" => asked.only = words.next().ok_or(USAGE)?,
             "--again" => asked.again = words.next().ok_or(USAGE)?,
             "--draw" => asked.draw = true,
+            _ if word.starts_with('-') => return Err(USAGE.into()),
             _ if places == 0 => (asked.folder, places) = (word.into(), 1),
             _ if places == 1 => (asked.seeds, places) = (word.parse()?, 2),
             _ => return Err(USAGE.into()),

@@ -59,7 +59,7 @@ impl Tide {
         let flow = self.flow(queue);
         let idle = now.since(flow.idle_since);
         let had = flow.tag.ahead_of(start) - Bytes(idle.0 / RELIEF.0);
-        (had > Bytes::ZERO).then(|| start.after(had))
+        (had > self.negligible).then(|| start.after(had))
     }
 
     /// Looks at one idle flow, for each packet that has made an entry.
@@ -98,7 +98,7 @@ impl Tide {
                 hosts.pays(flow.sides, false);
             }
         }
-        if flow.tag.ahead_of(self.virtual_time.before(self.credit)) > Bytes::ZERO {
+        if flow.tag.ahead_of(self.virtual_time.before(self.credit)) > self.negligible {
             self.idle.push_back(queue);
         } else {
             self.remove(queue);

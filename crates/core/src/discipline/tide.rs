@@ -83,7 +83,7 @@ mod memory;
 
 use calendar::Calendar;
 use hosts::Hosts;
-use mark::{Mark, SLOT};
+use mark::{Mark, SLOT, Slot};
 
 /// The registry's entry for [`Tide`].
 pub const ENTRY: Entry = Entry {
@@ -254,11 +254,10 @@ impl Tide {
         Tide { floor, codel, ..self }
     }
 
-    /// The same, but flows are forgotten although they have had this, to find out what
-    /// that does.
+    /// The same, but flows are forgotten with their last packet, to find out what that does.
     #[must_use]
-    pub fn with_negligible(self, negligible: Bytes) -> Tide {
-        Tide { negligible, ..self }
+    pub fn without_memory(self) -> Tide {
+        Tide { negligible: Bytes(u64::MAX), ..self }
     }
 
     /// What is known of a flow that is remembered.
@@ -310,8 +309,7 @@ impl Tide {
         } else if packets < 2 {
             return self.tails.remove(queue);
         }
-        let tail = flow.tag.after(at_most(BEHIND + FARTHEST, bytes) * share);
-        self.tails.keep_in(queue, tail.earliest(self.virtual_time.after(FARTHEST)).slot());
+        self.tails.keep_in(queue, tail(flow.tag, bytes, share, self.virtual_time));
     }
 
     /// The same for a payer that has its turn already, where hosts do not count.
@@ -320,8 +318,7 @@ impl Tide {
         if packets < 2 {
             return self.tails.remove(queue);
         }
-        let tail = flow.tag.after(at_most(BEHIND + FARTHEST, bytes));
-        self.tails.keep_in(queue, tail.earliest(self.virtual_time.after(FARTHEST)).slot());
+        self.tails.keep_in(queue, tail(flow.tag, bytes, 1, self.virtual_time));
     }
 
     /// Puts a payer behind those that are where it is now. Being served moves the head of a
@@ -483,6 +480,12 @@ impl Tide {
             self.place(queue);
         }
     }
+}
+
+/// Where the tail of a flow with so much queued is, if each byte of it counts `share` times.
+fn tail(tag: Mark, bytes: u128, share: u64, virtual_time: Mark) -> Slot {
+    let tail = tag.after(at_most(BEHIND + FARTHEST, bytes) * share);
+    tail.earliest(virtual_time.after(FARTHEST)).slot()
 }
 
 /// What is queued, or `most` if it is more.

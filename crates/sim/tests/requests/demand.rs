@@ -3,19 +3,14 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use tidegate_core::Span;
 use tidegate_sim::pages::{Pages, RecordedPages};
-use tidegate_sim::requests::{Demand, Outcome, RequestLog, SchedulerChoice, Setup, run};
+use tidegate_sim::requests::{Demand, Outcome, RequestLog, Setup};
 use tidegate_sim::scenario::SizeLaw;
 use tidegate_sim::trace::{HttpLog, PageLoads, PageTable, SizeDistribution};
 
-fn outcome(setup: &Setup, name: &str) -> Outcome {
-    let choice = SchedulerChoice::new(name, name, &[]).expect("no settings");
-    let choice = choice.expect("it is in the catalogue");
-    run(setup, &choice, 1, &AtomicBool::new(false))
-}
+use super::outcome;
 
 /// Every class fetches these pages, one at a time, on a link with room for them.
 fn idle(pages: &Pages) -> Setup {
@@ -49,7 +44,7 @@ fn recorded_pages_bring_their_objects_and_bytes() {
     let loads = PageLoads::parse("har", archive.as_bytes()).expect("a good archive");
     let pages = RecordedPages::new(&[loads]).expect("it has a page");
     assert_eq!((pages.count(), pages.mean_size()), (1, 15_000.0));
-    let outcome = outcome(&idle(&Pages::Recorded(Arc::new(pages))), "msf");
+    let outcome = outcome(&idle(&Pages::Recorded(Arc::new(pages))), "msf", &[], 1);
     assert!(completed(&outcome) >= 12, "{}", completed(&outcome));
     assert_eq!(completed(&outcome) % 3, 0);
     assert_eq!(received(&outcome), completed(&outcome) / 3 * 15_000);
@@ -66,7 +61,7 @@ fn pages_of_a_table_bring_its_bytes_whatever_sizes_are_drawn() {
     let sizes = SizeDistribution::parse("web-objects.csv", sizes).expect("it ships");
     let mut setup = idle(&Pages::Outlined(Arc::new(one)));
     setup.sizes = SizeLaw::Empirical(Arc::new(sizes));
-    let outcome = outcome(&setup, "msf");
+    let outcome = outcome(&setup, "msf", &[], 1);
     // Pages that the end cuts off have some of their objects only.
     let pages = completed(&outcome) as f64 / f64::from(page.objects);
     assert!(pages > 5.0, "{pages} pages");
@@ -89,7 +84,7 @@ fn a_logs_requests_are_made_at_their_rate_by_its_hosts() {
     setup.classes.truncate(1);
     setup.classes[0].clients = 2;
     setup.classes[0].demand = Demand::Log(Arc::new(log));
-    let outcome = outcome(&setup, "msf");
+    let outcome = outcome(&setup, "msf", &[], 1);
     // 400 s are 13 rounds and a third, a request or two on their way at the end.
     assert!((128..=136).contains(&completed(&outcome)), "{}", completed(&outcome));
     let mean = received(&outcome) as f64 / completed(&outcome) as f64;

@@ -1,15 +1,9 @@
 //! The simulated request gateway: shares, small responses, the window.
 
-use std::sync::atomic::AtomicBool;
-
 use tidegate_core::{Buffer, Bytes, Rate, Span, Time};
-use tidegate_sim::requests::{Cbr, Demand, Outcome, SchedulerChoice, Setup, Uplink, run};
+use tidegate_sim::requests::{Cbr, Demand, Outcome, Setup, Uplink};
 
-fn outcome(setup: &Setup, name: &str, given: &[(&str, &str)], seed: u64) -> Outcome {
-    let choice = SchedulerChoice::new(name, name, given).expect("settings within range");
-    let choice = choice.expect("it is in the catalogue");
-    run(setup, &choice, seed, &AtomicBool::new(false))
-}
+use super::{outcome, shares, within};
 
 /// The paper's set-up, for a shorter time.
 fn short() -> Setup {
@@ -23,20 +17,6 @@ fn backlogged() -> Setup {
         class.demand = Demand::Closed { loops: 20, pause: Span::seconds(5) };
     }
     setup
-}
-
-/// Throughput of classes 0 and 1 for that of class 2, as means over three seeds.
-fn shares(setup: &Setup, name: &str, given: &[(&str, &str)]) -> [f64; 2] {
-    let mut sums = [0.0; 3];
-    for seed in 1..=3 {
-        let outcome = outcome(setup, name, given, seed);
-        sums.iter_mut().enumerate().for_each(|(n, sum)| *sum += outcome.throughput_bps(n));
-    }
-    [sums[0] / sums[2], sums[1] / sums[2]]
-}
-
-fn within(value: f64, expected: f64, tolerance: f64) -> bool {
-    (value / expected - 1.0).abs() <= tolerance
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tidegate_core::setting::Parameter;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::requests::{Demand, Http, Outcome, RIVALS, Setup, Way, names};
 
-use super::outcome;
+use super::{outcome, shares, within};
 
 /// Today's set-up for a shorter time: every class always has requests waiting.
 fn backlogged() -> Setup {
@@ -24,24 +24,10 @@ fn without_class_1() -> Setup {
     setup
 }
 
-/// Throughput of classes 0 and 1 for that of class 2, as means over three seeds.
-fn shares(setup: &Setup, name: &str, given: &[(&str, &str)]) -> [f64; 2] {
-    let mut sums = [0.0; 3];
-    for seed in 1..=3 {
-        let outcome = outcome(setup, name, given, seed);
-        sums.iter_mut().enumerate().for_each(|(n, sum)| *sum += outcome.throughput_bps(n));
-    }
-    [sums[0] / sums[2], sums[1] / sums[2]]
-}
-
 /// The share of the link that a shaper hands out.
 fn shaped(setup: &Setup, outcome: &Outcome) -> f64 {
     let bytes = outcome.shaper.expect("it is one").delivered_bytes;
     bytes.0 as f64 / setup.rate.volume(outcome.measured).0 as f64
-}
-
-fn within(value: f64, expected: f64, tolerance: f64) -> bool {
-    (value / expected - 1.0).abs() <= tolerance
 }
 
 #[test]

@@ -2,10 +2,11 @@
 //! long enough. Linux 7.3 (Debian's, in virtual time) told what `ss -ti` shows every
 //! 100 ms; times count from the first SYN.
 
-use crate::pair::{CLIENT, Fate, Pair};
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 use tidegate_sim::tcp::congestion::BBR;
+
+use crate::pair::{CLIENT, Fate, Pair};
 
 const MSS: u64 = 1_448;
 

@@ -9,7 +9,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Rate, Span, Time, discipline::fifo};
 use tidegate_sim::metrics::{ProgressSample, Recorder};
 use tidegate_sim::scenario::DisciplineChoice;
@@ -17,6 +16,8 @@ use tidegate_sim::scenario::file::{self, Folder};
 use tidegate_sim::simulation;
 use tidegate_sim::tcp::TcpConfig;
 use tidegate_sim::tcp::congestion::Entry;
+
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 /// The samples of all flows.
 #[derive(Default)]

@@ -4,14 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use crate::pair::controllers::{Heard, paced_reno, take_log};
-use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::TcpConfig;
 use tidegate_sim::tcp::congestion::{
     Ack, CONTROLLERS, Controller, Loss, NEW_RENO, Phase, SlowStart, Start,
 };
+
+use crate::pair::controllers::{Heard, paced_reno, take_log};
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 const MSS: u64 = 1_460;
 

@@ -1,11 +1,12 @@
 //! What a sender tells a controller that samples delivery rates.
 
-use crate::pair::controllers::{Heard, sampling, take_log};
-use crate::pair::{CLIENT, Pair, SERVER};
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::tcp::congestion::{Ack, Entry, NEW_RENO, Phase, RateSample};
 use tidegate_sim::tcp::{DelayedAck, TcpConfig};
+
+use crate::pair::controllers::{Heard, sampling, take_log};
+use crate::pair::{CLIENT, Pair, SERVER};
 
 const MSS: u64 = 1_460;
 const MILLISECOND: u64 = 1_000_000;

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::pair::controllers::fixed;
-use crate::pair::{CLIENT, Pair, SERVER};
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::tcp::congestion::{Entry, NEW_RENO};
 use tidegate_sim::tcp::{Endpoint, Header, TcpConfig};
+
+use crate::pair::controllers::fixed;
+use crate::pair::{CLIENT, Pair, SERVER};
 
 const MSS: u64 = 1_460;
 /// One segment per millisecond.

@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use crate::pair::controllers::{paced_reno, take_log};
-use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use proptest::prelude::*;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::congestion::{CONTROLLERS, Entry};
 use tidegate_sim::tcp::{
     DelayedAck, Endpoint, Flags, Header, Ns3, SackBlock, TcpConfig, Timestamps,
 };
+
+use crate::pair::controllers::{paced_reno, take_log};
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 /// Every controller of the list, and one that is paced, slowly or fast.
 fn controller() -> impl Strategy<Value = &'static Entry> {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::tcp::congestion::CUBIC;
 use tidegate_sim::tcp::{DelayedAck, TcpConfig};
+
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 const MSS: u64 = 1_460;
 

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::pair::{CLIENT, Fate, Pair, SERVER};
 use proptest::prelude::*;
 use tidegate_core::random::Stream;
 use tidegate_core::{Bytes, Rate, Span, Time};
 use tidegate_sim::tcp::congestion::CONTROLLERS;
 use tidegate_sim::tcp::{Statistics, TcpConfig};
+
+use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 /// What came of an upload.
 struct Outcome {

@@ -75,12 +75,14 @@ const LOW_FLOOR: Entry = Entry {
 };
 const NO_CODEL: Entry = Entry {
     name: "tide:floor=none",
-    build: |settings, place, seed| Box::new(plain(settings, place, seed).with_floor(ALL)),
+    build: |settings, place, seed| {
+        Box::new(plain(settings, place, seed).with_floor(Bytes(u64::MAX)))
+    },
     ..tide::ENTRY
 };
 const NO_MEMORY: Entry = Entry {
     name: "tide:memory=none",
-    build: |settings, place, seed| Box::new(plain(settings, place, seed).with_negligible(ALL)),
+    build: |settings, place, seed| Box::new(plain(settings, place, seed).without_memory()),
     ..tide::ENTRY
 };
 const NO_CREDIT_AND_LOW_FLOOR: Entry = Entry {
@@ -91,7 +93,6 @@ const NO_CREDIT_AND_LOW_FLOOR: Entry = Entry {
 static UNLISTED: [Entry; 4] = [LOW_FLOOR, NO_CODEL, NO_MEMORY, NO_CREDIT_AND_LOW_FLOOR];
 
 const PACKET: Bytes = Bytes(1_514);
-const ALL: Bytes = Bytes(u64::MAX);
 
 fn plain(settings: &Settings, place: Place, seed: u64) -> Tide {
     Tide::new(settings.bytes("credit"), place, seed)

@@ -34,7 +34,10 @@ pub(crate) const MEANINGS: [(&str, &str); 8] = [
         "is gone if flows are forgotten with their last packet; of state: idle flows are \
          remembered until they have nothing to gain",
     ),
-    ("credit and floor", "is gone without both credit and the floor, and with neither alone"),
+    (
+        "credit and floor",
+        "is gone without credit and with that CoDel, and with neither change alone",
+    ),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
 ];

@@ -163,6 +163,8 @@ pub struct Tide {
     floor: Bytes,
     /// Who has had no more than this is forgotten once nothing of it is queued.
     negligible: Bytes,
+    /// Whether a full buffer takes from whoever has most queued.
+    fattest_loses: bool,
     codel: CodelParameters,
     buffer: Buffer,
     /// Which slots flows have.
@@ -225,6 +227,7 @@ impl Tide {
             credit: credit.min(MOST_CREDIT),
             floor: WINDOW,
             negligible: Bytes::ZERO,
+            fattest_loses: false,
             codel: codel(place),
             buffer: place.buffer,
             flows: FlowTable::new(seed),
@@ -258,6 +261,13 @@ impl Tide {
     #[must_use]
     pub fn without_memory(self) -> Tide {
         Tide { negligible: Bytes(u64::MAX), ..self }
+    }
+
+    /// The same, but a full buffer takes the head of whoever has the most bytes queued, as
+    /// under FQ-CoDel, to find out what that does.
+    #[must_use]
+    pub fn with_losses_of_the_fattest(self) -> Tide {
+        Tide { fattest_loses: true, ..self }
     }
 
     /// What is known of a flow that is remembered.
@@ -346,7 +356,12 @@ impl Tide {
         losses: &mut Losses,
     ) {
         while !room.holds(self.queues.backlog()) {
-            if let Some(last) = self.tails.last_from(self.virtual_time.before(BEHIND).slot()) {
+            let last = if self.fattest_loses {
+                self.queues.fattest()
+            } else {
+                self.tails.last_from(self.virtual_time.before(BEHIND).slot())
+            };
+            if let Some(last) = last {
                 let victim = self.queues.pop_first(last).expect("what has a tail is backlogged");
                 losses.push_out(victim, arriving);
                 if self.queues.is_empty(last) {

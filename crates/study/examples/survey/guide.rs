@@ -44,7 +44,8 @@ const BY_SENDER: [Column; 8] = [
     ("BBR", BBR, "base", "call_delay_p95_s"),
 ];
 /// Those of the table of measured traffic.
-const FEWER: [&str; 8] = ["fifo", "efd", "las", "lars", "fq-codel", "fq-pie", "cake", "pie"];
+const FEWER: [&str; 9] =
+    ["fifo", "efd", "las", "lars", "tide", "fq-codel", "fq-pie", "cake", "pie"];
 
 /// `page` with the tables that follow from the results.
 pub(crate) fn with_tables(page: &str, results: &[CaseResult]) -> String {

@@ -24,8 +24,10 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(group: &'static str, name: impl Into<String>, scenario: Scenario) -> Case {
-        let disciplines =
-            DISCIPLINES.into_iter().chain(PROBES.map(|probe| probe.0)).map(String::from).collect();
+        let probes = PROBES.into_iter().map(|(name, _)| name);
+        let changed_rivals = RIVAL_PROBES.into_iter().map(|(_, name, _)| name);
+        let all = DISCIPLINES.into_iter().chain(probes).chain(changed_rivals);
+        let disciplines = all.map(String::from).collect();
         Case { group, name: name.into(), scenario, disciplines, repeats: 1 }
     }
 
@@ -53,10 +55,11 @@ pub(crate) const ATTACKS: &str = "Attacks";
 pub(crate) const CREDITS: &str = "Credits";
 
 /// After the nine, each case has `tide` changed in one way: fair to hosts, without credit,
-/// with the largest, with a CoDel that leaves one packet alone, or everything, and without
-/// memory; and in two ways at once, which together are near to fair queueing with CoDel. With
-/// each stands the cause of a loss that this change takes away.
-pub(crate) const PROBES: [(&str, &str); 7] = [
+/// with the largest, with a CoDel that leaves one packet alone, or everything, without
+/// memory, and with FQ-CoDel's rule for a full buffer; and in two ways at once, or in four,
+/// which is near to FQ-CoDel. With each stands the cause of a loss that this change takes
+/// away.
+pub(crate) const PROBES: [(&str, &str); 9] = [
     (FAIR_TO_HOSTS, "hosts"),
     ("tide:credit=0B", "credit"),
     ("tide:credit=300kB", "end of the credit"),
@@ -64,7 +67,12 @@ pub(crate) const PROBES: [(&str, &str); 7] = [
     (NO_CODEL.name, "CoDel"),
     (NO_MEMORY.name, "memory"),
     (NO_CREDIT_AND_LOW_FLOOR.name, "credit and floor"),
+    (FATTEST_LOSES.name, "who gives way"),
+    (ALMOST_FQ_CODEL.name, "several at once"),
 ];
+/// A rival changed in one way, and the cause of a loss that is not there beside it.
+pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 1] =
+    [("cake", "cake:isolation=flows", "hosts of CAKE")];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
 /// Those that nobody can choose.
@@ -90,7 +98,23 @@ const NO_CREDIT_AND_LOW_FLOOR: Entry = Entry {
     build: |_, place, seed| Box::new(Tide::new(Bytes::ZERO, place, seed).with_floor(PACKET)),
     ..tide::ENTRY
 };
-static UNLISTED: [Entry; 4] = [LOW_FLOOR, NO_CODEL, NO_MEMORY, NO_CREDIT_AND_LOW_FLOOR];
+const FATTEST_LOSES: Entry = Entry {
+    name: "tide:losses=fattest",
+    build: |settings, place, seed| {
+        Box::new(plain(settings, place, seed).with_losses_of_the_fattest())
+    },
+    ..tide::ENTRY
+};
+const ALMOST_FQ_CODEL: Entry = Entry {
+    name: "tide:credit=0B,floor=1514B,memory=none,losses=fattest",
+    build: |_, place, seed| {
+        let tide = Tide::new(Bytes::ZERO, place, seed).with_floor(PACKET);
+        Box::new(tide.without_memory().with_losses_of_the_fattest())
+    },
+    ..tide::ENTRY
+};
+static UNLISTED: [Entry; 6] =
+    [LOW_FLOOR, NO_CODEL, NO_MEMORY, NO_CREDIT_AND_LOW_FLOOR, FATTEST_LOSES, ALMOST_FQ_CODEL];
 
 const PACKET: Bytes = Bytes(1_514);
 

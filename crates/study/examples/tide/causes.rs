@@ -1,17 +1,20 @@
 //! Why `tide` loses a comparison, as far as runs tell.
 //!
 //! Every case was also run with `tide` changed in one way: fair to hosts, without credit, with
-//! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory; and
-//! without credit and with that CoDel. What takes away more than half of a loss is its cause,
-//! the first if there are several. Else, where the rival does not divide the rate evenly,
-//! others may take more than a share there, and that is said. The rest has no cause that these
-//! runs tell.
+//! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory, with
+//! FQ-CoDel's rule for a full buffer; without credit and with that CoDel; and changed in four
+//! ways, to be near to FQ-CoDel. What takes away more than half of a loss is its cause, the
+//! first if there are several. So is what a rival does, if more than half of the loss is not
+//! there beside that rival without it. Else, where the rival does not divide the rate evenly,
+//! others may take more than a share there; and where FQ-CoDel, which is fair queueing with
+//! CoDel too, has not half of CAKE's or FQ-PIE's advantage, that lies in what those two do
+//! otherwise. Both are said so. The rest has no cause that these runs tell.
 
 use tidegate_study::measure::Better;
 use tidegate_study::{Estimate, Sample};
 
 use super::DISCIPLINES;
-use super::cases::{ATTACKS, FAIR_TO_HOSTS, PROBES};
+use super::cases::{ATTACKS, FAIR_TO_HOSTS, PROBES, RIVAL_PROBES};
 use super::figures::FIGURES;
 use super::page::STATE;
 use super::result::CaseResult;
@@ -20,8 +23,11 @@ use super::verdicts::Comparison;
 /// Those under which a flow may have more than an even share for as long as it lasts.
 const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 
+/// Those that share as FQ-CoDel does, and drop by another rule.
+const EARLY: [(&str, &str); 2] = [("cake", "COBALT"), ("fq-pie", "PIE")];
+
 /// The words of the column, and what each means.
-pub(crate) const MEANINGS: [(&str, &str); 8] = [
+pub(crate) const MEANINGS: [(&str, &str); 13] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
     (
         "end of the credit",
@@ -38,7 +44,20 @@ pub(crate) const MEANINGS: [(&str, &str); 8] = [
         "credit and floor",
         "is gone without credit and with that CoDel, and with neither change alone",
     ),
+    (
+        "who gives way",
+        "is gone if a full buffer takes from whoever has most bytes queued, be it one packet, \
+         as under FQ-CoDel: small packets stay",
+    ),
+    (
+        "several at once",
+        "is gone only without credit and memory, with a CoDel that leaves one packet alone, and \
+         with that rule for a full buffer",
+    ),
+    ("hosts of CAKE", "is gone beside a CAKE that is fair between flows and not between hosts"),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
+    ("COBALT", "is none of these, and more than half of what CAKE is ahead of FQ-CoDel too"),
+    ("PIE", "the same of FQ-PIE"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
 ];
 
@@ -58,20 +77,32 @@ fn of_one(result: &CaseResult, comparison: &Comparison) -> Option<&'static str> 
     if FIGURES[comparison.figure].column == STATE {
         return Some("memory");
     }
+    let sample = |contender: usize| result.values.get(contender)?[comparison.figure].as_ref();
     let loss = |contender: usize| {
-        let sample = |contender: usize| result.values[contender][comparison.figure].as_ref();
         mean_worse(comparison.figure, sample(contender)?, sample(comparison.rival)?)
     };
+    let beside = |rival: usize| mean_worse(comparison.figure, sample(0)?, sample(rival)?);
     let ours = loss(0)?;
-    let takes_away = |(place, (contender, _)): &(usize, (&str, &str))| {
+    let is_halved = |left: Option<f64>| left.is_some_and(|left| left < ours / 2.0);
+    let rival = DISCIPLINES[comparison.rival];
+    let of_tide = PROBES.iter().enumerate().find(|(place, (name, _))| {
         // Who counts as one is a question only where somebody makes himself many.
-        let applies = *contender != FAIR_TO_HOSTS || result.group == ATTACKS;
-        applies && loss(DISCIPLINES.len() + *place).is_some_and(|left| left < ours / 2.0)
-    };
-    let probe = PROBES.into_iter().enumerate().find(takes_away);
-    probe
-        .map(|(_, (_, cause))| cause)
-        .or(UNEVEN.contains(&DISCIPLINES[comparison.rival]).then_some("even shares"))
+        let applies = *name != FAIR_TO_HOSTS || result.group == ATTACKS;
+        applies && is_halved(loss(DISCIPLINES.len() + place))
+    });
+    let of_rival = RIVAL_PROBES.iter().enumerate().find(|(place, (probed, ..))| {
+        let changed = DISCIPLINES.len() + PROBES.len() + place;
+        *probed == rival && is_halved(beside(changed))
+    });
+    of_tide
+        .map(|(_, (_, cause))| *cause)
+        .or(of_rival.map(|(_, (.., cause))| *cause))
+        .or(UNEVEN.contains(&rival).then_some("even shares"))
+        .or_else(|| {
+            let (_, cause) = EARLY.into_iter().find(|(name, _)| *name == rival)?;
+            let fq_codel = DISCIPLINES.iter().position(|name| *name == "fq-codel")?;
+            is_halved(beside(fq_codel)).then_some(cause)
+        })
 }
 
 /// By how much the first is worse, in the mean over the seeds that both have.

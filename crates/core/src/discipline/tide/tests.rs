@@ -136,6 +136,19 @@ fn a_full_buffer_takes_the_head_of_what_would_be_sent_last() {
     assert_eq!(trial.drain(), [6, 7, 8, 9, 5, 2]);
 }
 
+#[test]
+fn where_the_fattest_loses_a_lone_packet_gives_way_to_a_smaller_one() {
+    let place = Place::from(Buffer::packets(3));
+    let mut trial = Trial::new(Tide::new(Bytes(3_000), place, 1).with_losses_of_the_fattest());
+    trial.arrive_all([('a', 1_500), ('b', 100), ('b', 100)]);
+    // All that `a` has are 1500 bytes, which is more than the two packets of `b`.
+    trial.arrive('c', 40);
+    assert_eq!(trial.lost(), [(0, LossReason::PushedOut)]);
+    trial.arrive('d', 40);
+    assert_eq!(trial.lost(), [(1, LossReason::PushedOut)]);
+    assert_eq!(trial.drain(), [2, 3, 4]);
+}
+
 /// 5 and 100 ms, for payers with more than ten packets.
 #[test]
 fn payers_go_through_codel_and_flows_in_credit_do_not() {

@@ -3,14 +3,15 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live kernel-qdisc bpf link-cells link-page live-bed live-pages link-faults link-soak clean compiler
+.PHONY: help demo deb wheel test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live kernel-qdisc bpf link-cells link-page live-bed live-pages link-faults link-soak clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make deb     build the Debian package of the program and the gateway'
-	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo, deb'
+	@echo 'make wheel   build the package for Python'
+	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo, deb, Python'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
-	@echo 'make generated  write the schemas and the tables of pages from the code'
+	@echo 'make generated  write the schemas, the tables of pages and the classes of Python from the code'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
 	@echo 'make checks  licences and sources of dependencies, links, citations and packages'
 	@echo 'make fmt     format the code'
@@ -41,6 +42,9 @@ deb: compiler
 	cargo build --release --locked --package tidegate
 	@tools/build-deb.sh
 
+wheel: compiler
+	@tools/check-python.sh wheel
+
 test: lint checks packages
 	@tools/require.sh network || true
 	@tools/require.sh servers || true
@@ -49,6 +53,7 @@ test: lint checks packages
 	@$(MAKE) --no-print-directory demo
 	@tools/check-pages.sh
 	@tools/check-deb.sh
+	@tools/check-python.sh
 
 golden: compiler
 	cargo test --package tidegate --test golden --locked
@@ -59,6 +64,7 @@ generated: compiler
 	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked \
 		--test scenario_files up_to_date
 	UPDATE_GENERATED=1 cargo test --package tidegate-sim --locked --test tcp the_page_says_what_comes_out
+	@tools/check-python.sh classes
 
 lint: compiler
 	@if tools/require.sh rustfmt; then set -x; cargo fmt --all --check; fi

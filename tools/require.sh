@@ -159,6 +159,15 @@ quiet_programs() {
     programs "$@"
 }
 
+# python: Python and its module venv, which Debian packages apart.
+python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null && exit 0
+    if command -v apt-get >/dev/null && become_root; then $sudo apt-get update -qq || true; fi
+    install python3-venv >&2 && exit 0
+    echo "SKIP Python: missing python3-venv"
+    exit 1
+}
+
 case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
@@ -175,8 +184,9 @@ pages)
     quiet_programs 'pages in a browser' \
         chromium:chromium chromedriver:'chromium-driver python3-selenium'
     ;;
+python) python ;;
 *)
-    echo "usage: $0 compiler|rustfmt|clippy|network|servers|package|clean-debian|rivals|browser|pages" >&2
+    echo "usage: $0 compiler|rustfmt|clippy|network|servers|package|clean-debian|rivals|browser|pages|python" >&2
     exit 2
     ;;
 esac

@@ -8,18 +8,19 @@ use tidegate_core::Span;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_study::columns::Names;
 use tidegate_study::comparison::Comparison;
 use tidegate_study::manifest::{Contender, Manifest};
 
 use crate::answered::Answered;
 use crate::arguments::{CompareArguments, ResultArguments, RunArguments};
-use crate::builtin::SCENARIOS;
 use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::live_form;
-use crate::rows::{Names, Table};
+use crate::rows::Table;
 use crate::{beside, calls, describe, home, output, parts, report, summary_csv, table};
+use tidegate_study::builtin::SCENARIOS;
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\
@@ -102,11 +103,7 @@ impl Compared for Scenario {
     }
 
     fn names(&self) -> Names {
-        Names {
-            contender: "discipline",
-            sources: self.traffic.iter().map(|source| source.name.clone()).collect(),
-            links: self.links.iter().map(|link| link.name.clone()).collect(),
-        }
+        Names::of(self)
     }
 
     fn sum_up(&self, _input: &Input, runs: &[RunSummary]) -> Answered {

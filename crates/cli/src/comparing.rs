@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use tidegate_study::columns::Names;
 use tidegate_study::data::DataFile;
 use tidegate_study::experiment::{self, Job, Output, Study};
 use tidegate_study::manifest::{self, Manifest};
@@ -23,7 +24,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Progress;
 use crate::report;
-use crate::rows::{Names, RowWriter, Table};
+use crate::rows::{RowWriter, Table};
 use crate::serve;
 use tidegate_study::machine;
 

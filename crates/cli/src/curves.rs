@@ -22,10 +22,10 @@ use tidegate_sim::scenario::file::flows;
 use tidegate_sim::scenario::nearest;
 
 use crate::arguments::{Arguments, CurvesArguments, CurvesCommand};
-use crate::builtin::{self, FLOWS};
 use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::report;
+use tidegate_study::builtin::{self, FLOWS};
 
 /// The analysis of the flows of a file.
 pub(crate) struct Analysis {

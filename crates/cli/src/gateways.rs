@@ -12,19 +12,20 @@ use std::io;
 use std::path::Path;
 
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
+use tidegate_study::columns::Names;
 use tidegate_study::manifest::Manifest;
 use tidegate_study::requests::{Run, Summary};
 
 use self::standard::Standard;
 use crate::arguments::RequestsCompareArguments;
-use crate::builtin::GATEWAYS;
 use crate::comparing::{self, Compared};
 use crate::failure::Failure;
 use crate::inputs::Input;
 use crate::output::print;
 use crate::report::requests::Results;
-use crate::rows::{Names, Table};
+use crate::rows::Table;
 use crate::{report, summary_csv};
+use tidegate_study::builtin::GATEWAYS;
 
 pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     if arguments.schema {

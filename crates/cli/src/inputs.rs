@@ -11,8 +11,8 @@ use tidegate_study::data::{DataFile, Ledger, Recorded};
 use tidegate_study::manifest::{Manifest, SourceText};
 use tidegate_study::shipped::{self, Beside, FolderAndShipped};
 
-use crate::builtin::{self, Builtin};
 use crate::failure::Failure;
+use tidegate_study::builtin::{self, Builtin};
 
 /// A scenario or gateway as it was written, not parsed yet.
 pub(crate) struct Input {
@@ -241,7 +241,7 @@ mod tests {
     use tidegate_sim::scenario::file::{self, gateway};
 
     use super::*;
-    use crate::builtin::{GATEWAYS, SCENARIOS};
+    use tidegate_study::builtin::{GATEWAYS, SCENARIOS};
 
     /// Where there is nothing.
     fn elsewhere() -> FolderAndShipped {

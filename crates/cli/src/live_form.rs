@@ -404,8 +404,8 @@ mod tests {
     use clap::Parser as _;
 
     use crate::arguments::{Arguments, LinkArguments, Preset};
-    use crate::builtin::{self, SCENARIOS};
     use crate::home;
+    use tidegate_study::builtin::{self, SCENARIOS};
 
     fn form(scenario: &str, discipline: &str) -> Option<LiveForm> {
         let scenario = builtin::find(SCENARIOS, scenario).unwrap().scenario();

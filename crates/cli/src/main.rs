@@ -8,7 +8,6 @@ mod answered;
 mod arguments;
 mod asked;
 mod beside;
-mod builtin;
 mod calls;
 mod catalogue;
 mod compare;
@@ -49,7 +48,8 @@ mod summary_csv;
 mod sweep;
 mod table;
 
-use std::process::ExitCode;
+use std::panic;
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 
@@ -59,11 +59,23 @@ use arguments::{
 use failure::Failure;
 
 fn main() -> ExitCode {
+    end_at_faults();
     match Arguments::try_parse().map_err(Failure::from).and_then(|arguments| run(arguments.command))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// A fault ends the whole program instead of one thread: so it is seen, and whoever supervises
+/// the program can begin it again. No profile says so, since Python loads the same code and
+/// has to survive it.
+fn end_at_faults() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |fault| {
+        tell(fault);
+        process::abort();
+    }));
 }
 
 fn run(command: Command) -> Result<(), Failure> {

@@ -1,13 +1,14 @@
-//! The tables of rows: one row for each flow, for each sample of a link, and
-//! for each sample of a followed flow. Names of columns contain the unit; times
-//! are exact to the nanosecond.
+//! The tables of rows as CSV files; `tidegate_study::columns` says what is in them. Times are
+//! exact to the nanosecond.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter};
 
 use csv::{Writer, WriterBuilder};
-use tidegate_core::{LossReason, Span, Time};
-use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, RecordedFlow, Recorder};
+use tidegate_core::{Span, Time};
+use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, Recorder};
+use tidegate_study::columns::{self, Column, Names, Value};
 use tidegate_study::experiment::Job;
 
 use crate::folder::ResultFolder;
@@ -41,91 +42,45 @@ impl Table {
 
     /// The names of its columns after the first, which names the contender.
     pub(crate) fn columns(self) -> Vec<&'static str> {
-        let losses = LossReason::ALL.map(LossReason::column);
+        fn names<R>(columns: &[Column<R>]) -> Vec<&'static str> {
+            std::iter::once(SEED).chain(columns.iter().map(|column| column.name)).collect()
+        }
         match self {
-            Table::Flows => vec![
-                "seed",
-                "traffic",
-                "flow",
-                "size_bytes",
-                "start_s",
-                "response_s",
-                "end_s",
-                "delivered_bytes",
-                "lost_packets",
-                "late_packets",
-                "retransmissions",
-                "timeouts",
-                "longest_stall_s",
-                "unloaded_s",
-                "congestion",
-            ],
-            Table::Links => [
-                &["seed", "link", "time_s", "queue_packets", "queue_bytes", "flows_tracked"][..],
-                &["offered_packets", "delivered_packets", "delivered_bytes"],
-                &losses,
-                &["marked_packets"],
-            ]
-            .concat(),
-            Table::Recorded => vec![
-                "seed",
-                "traffic",
-                "flow",
-                "protocol",
-                "source",
-                "source_port",
-                "destination",
-                "destination_port",
-                "host",
-                "start_s",
-                "size_bytes",
-                "packets",
-                "lost_packets",
-                "delay_mean_s",
-                "delay_max_s",
-            ],
-            Table::Progress => {
-                vec![
-                    "seed",
-                    "traffic",
-                    "flow",
-                    "time_s",
-                    "delivered_bytes",
-                    "arrived_bytes",
-                    "congestion_window_bytes",
-                ]
-            }
+            Table::Flows => names(columns::FLOWS),
+            Table::Links => names(columns::LINKS),
+            Table::Progress => names(columns::PROGRESS),
+            Table::Recorded => names(columns::RECORDED),
         }
     }
 }
 
-/// What rows are about.
-#[derive(Clone, Debug)]
-pub(crate) struct Names {
-    /// The word for what is compared: a discipline or a way.
-    pub(crate) contender: &'static str,
-    /// The sources of traffic, in the order of their numbers.
-    pub(crate) sources: Vec<String>,
-    /// The links.
-    pub(crate) links: Vec<String>,
-}
+const SEED: &str = "seed";
+
+type Rows = Writer<BufWriter<File>>;
 
 /// Writes the rows of one run to files of its own.
 pub(crate) struct RowWriter<'a> {
-    names: Names,
+    head: Head<'a>,
     progress: &'a Progress,
-    contender: &'a str,
-    seed: String,
-    flows: Writer<BufWriter<File>>,
-    links: Writer<BufWriter<File>>,
-    samples: Writer<BufWriter<File>>,
+    flows: Rows,
+    links: Rows,
+    samples: Rows,
     /// From the first such row on.
-    recorded: Option<Writer<BufWriter<File>>>,
+    recorded: Option<Rows>,
     folder: &'a ResultFolder,
     run: usize,
     reached: Time,
     /// The first error; a recorder cannot return one.
     failure: Option<csv::Error>,
+}
+
+/// What all rows of a run begin with, and what they are about.
+struct Head<'a> {
+    names: Names,
+    contender: &'a str,
+    seed: String,
+    /// The text of a field, which is kept for its memory.
+    field: String,
 }
 
 impl<'a> RowWriter<'a> {
@@ -140,10 +95,13 @@ impl<'a> RowWriter<'a> {
             io::Result::Ok(WriterBuilder::new().has_headers(false).from_writer(file))
         };
         Ok(RowWriter {
-            names,
+            head: Head {
+                names,
+                contender: job.label,
+                seed: job.seed.to_string(),
+                field: String::new(),
+            },
             progress,
-            contender: job.label,
-            seed: job.seed.to_string(),
             flows: table(Table::Flows)?,
             links: table(Table::Links)?,
             samples: table(Table::Progress)?,
@@ -166,23 +124,7 @@ impl<'a> RowWriter<'a> {
         self.recorded.map_or(Ok(()), |mut table| table.flush())
     }
 
-    fn note_recorded(&mut self, row: &FlowRecord, recorded: &RecordedFlow) -> csv::Result<()> {
-        let key = recorded.key;
-        let fields = [
-            row.number.to_string(),
-            key.protocol().to_string(),
-            key.source().ip().to_string(),
-            key.source().port().to_string(),
-            key.destination().ip().to_string(),
-            key.destination().port().to_string(),
-            recorded.host.as_deref().unwrap_or_default().to_string(),
-            time(row.start),
-            row.size.map_or_else(String::new, |size| size.0.to_string()),
-            recorded.packets.to_string(),
-            row.lost.to_string(),
-            maybe(recorded.delay_mean),
-            maybe(recorded.delay_mean.map(|_| recorded.delay_max)),
-        ];
+    fn note_recorded(&mut self, row: &FlowRecord) -> csv::Result<()> {
         let table = match &mut self.recorded {
             Some(table) => table,
             none => {
@@ -190,8 +132,7 @@ impl<'a> RowWriter<'a> {
                 none.insert(WriterBuilder::new().has_headers(false).from_writer(file))
             }
         };
-        let head = [self.contender, &self.seed, self.names.sources[row.traffic].as_str()];
-        table.write_record(head.into_iter().chain(fields.iter().map(String::as_str)))
+        self.head.write(table, columns::RECORDED, row)
     }
 
     fn note(&mut self, result: csv::Result<()>) {
@@ -201,65 +142,43 @@ impl<'a> RowWriter<'a> {
     }
 }
 
+impl Head<'_> {
+    /// Writes a row behind what all rows of the run begin with.
+    fn write<R>(&mut self, table: &mut Rows, columns: &[Column<R>], row: &R) -> csv::Result<()> {
+        let Head { names, contender, seed, field } = self;
+        table.write_field(*contender)?;
+        table.write_field(seed)?;
+        for column in columns {
+            field.clear();
+            let written = match column.value {
+                Value::Text(of) => of(row, names).map_or(Ok(()), |word| field.write_str(&word)),
+                Value::Count(of) => of(row).map_or(Ok(()), |count| write!(field, "{count}")),
+                Value::Seconds(of) => of(row).map_or(Ok(()), |span| seconds(span, field)),
+            };
+            written.expect("a string takes everything");
+            table.write_field(&field)?;
+        }
+        table.write_record(None::<&[u8]>)
+    }
+}
+
 impl Recorder for RowWriter<'_> {
     fn flow(&mut self, row: &FlowRecord) {
-        let fields = [
-            row.number.to_string(),
-            row.size.map_or_else(String::new, |size| size.0.to_string()),
-            time(row.start),
-            maybe(row.response),
-            row.end.map_or_else(String::new, time),
-            row.delivered.0.to_string(),
-            row.lost.to_string(),
-            row.late.map_or_else(String::new, |late| late.to_string()),
-            row.retransmissions.to_string(),
-            row.timeouts.to_string(),
-            seconds(row.longest_stall),
-            maybe(row.unloaded),
-            row.congestion.unwrap_or_default().to_string(),
-        ];
-        let source = self.names.sources[row.traffic].as_str();
-        let head = [self.contender, &self.seed, source];
-        let result =
-            self.flows.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        let result = self.head.write(&mut self.flows, columns::FLOWS, row);
         self.note(result);
-        if let Some(recorded) = &row.recorded {
-            let result = self.note_recorded(row, recorded);
+        if row.recorded.is_some() {
+            let result = self.note_recorded(row);
             self.note(result);
         }
     }
 
     fn link(&mut self, row: &LinkSample) {
-        let before = [
-            time(row.at),
-            row.backlog.packets.to_string(),
-            row.backlog.bytes.0.to_string(),
-            row.flows_tracked.to_string(),
-            row.counters.offered.to_string(),
-            row.counters.delivered.to_string(),
-            row.counters.delivered_bytes.0.to_string(),
-        ];
-        let losses = LossReason::ALL.map(|reason| row.counters.lost_as(reason).to_string());
-        let marked = row.counters.marked.to_string();
-        let fields = before.iter().chain(&losses).chain([&marked]);
-        let link = self.names.links[row.link].as_str();
-        let head = [self.contender, &self.seed, link];
-        let result = self.links.write_record(head.into_iter().chain(fields.map(String::as_str)));
+        let result = self.head.write(&mut self.links, columns::LINKS, row);
         self.note(result);
     }
 
     fn progress(&mut self, row: &ProgressSample) {
-        let fields = [
-            row.number.to_string(),
-            time(row.at),
-            row.delivered.0.to_string(),
-            row.arrived.0.to_string(),
-            row.congestion_window.0.to_string(),
-        ];
-        let source = self.names.sources[row.traffic].as_str();
-        let head = [self.contender, &self.seed, source];
-        let result =
-            self.samples.write_record(head.into_iter().chain(fields.iter().map(String::as_str)));
+        let result = self.head.write(&mut self.samples, columns::PROGRESS, row);
         self.note(result);
     }
 
@@ -270,17 +189,9 @@ impl Recorder for RowWriter<'_> {
 }
 
 /// Seconds with nine decimals, exact.
-fn seconds(span: Span) -> String {
+fn seconds(span: Span, field: &mut String) -> std::fmt::Result {
     let nanos = tidegate_core::units::NANOS_PER_SECOND;
-    format!("{}.{:09}", span.0 / nanos, span.0 % nanos)
-}
-
-fn time(time: Time) -> String {
-    seconds(time.since(Time::ZERO))
-}
-
-fn maybe(span: Option<Span>) -> String {
-    span.map_or_else(String::new, seconds)
+    write!(field, "{}.{:09}", span.0 / nanos, span.0 % nanos)
 }
 
 #[cfg(test)]
@@ -289,7 +200,12 @@ mod tests {
 
     #[test]
     fn times_are_exact() {
-        assert_eq!(seconds(Span(1)), "0.000000001");
-        assert_eq!(seconds(Span(61_500_000_000)), "61.500000000");
+        let text = |nanos| {
+            let mut field = String::new();
+            seconds(Span(nanos), &mut field).unwrap();
+            field
+        };
+        assert_eq!(text(1), "0.000000001");
+        assert_eq!(text(61_500_000_000), "61.500000000");
     }
 }

@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_sim::scenario::file::{self, json_schema};
+use tidegate_sim::scenario::file::json_schema;
 
 use crate::arguments::ScenariosArguments;
-use crate::builtin::{self, SCENARIOS};
 use crate::failure::Failure;
-use crate::inputs::Input;
 use crate::output::{print, print_json};
+use tidegate_study::builtin::{self, Builtin, SCENARIOS};
 
 #[derive(Serialize)]
 struct Listed {
@@ -31,7 +30,7 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
         return if arguments.json {
             print_json(&listed(scenario))
         } else {
-            print(&portable(scenario))
+            print(&scenario.portable())
         };
     }
     let all: Vec<_> = SCENARIOS.iter().map(listed).collect();
@@ -47,19 +46,12 @@ pub(crate) fn run(arguments: &ScenariosArguments) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The scenario as it runs from any folder.
-fn portable(builtin: &builtin::Builtin) -> String {
-    let input = Input::of_builtin(builtin);
-    let read = input.portable(|data| file::parse(builtin.name, builtin.text(), data));
-    read.expect("a test reads every built-in scenario")
-}
-
-fn listed(builtin: &builtin::Builtin) -> Listed {
+fn listed(builtin: &Builtin) -> Listed {
     let parsed = builtin.scenario();
     Listed {
         name: builtin.name,
         title: parsed.title,
         description: parsed.description,
-        text: portable(builtin),
+        text: builtin.portable(),
     }
 }

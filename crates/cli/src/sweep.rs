@@ -20,7 +20,6 @@ use tidegate_study::sweep::{self, Axis, Plan, Sweep};
 use tidegate_study::{experiment, machine};
 
 use crate::arguments::SweepArguments;
-use crate::builtin::SCENARIOS;
 use crate::compare::overrides;
 use crate::failure::Failure;
 use crate::folder::{ResultFolder, SWEEP};
@@ -31,6 +30,7 @@ use crate::progress::Progress;
 use crate::report::{self, Provenance};
 use crate::summary_csv::Rows;
 use crate::{describe, home, serve};
+use tidegate_study::builtin::SCENARIOS;
 
 /// The values of every measure at every point.
 const CSV: &str = "sweep.csv";

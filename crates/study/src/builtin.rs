@@ -1,19 +1,24 @@
-//! The scenarios, gateways and flows built into the program, by their names on the command line.
+//! The scenarios, gateways and flows that users know by a name, on the command line and in
+//! Python.
 
 use tidegate_files::expectation;
 use tidegate_sim::scenario::Scenario;
-use tidegate_study::shipped;
+use tidegate_sim::scenario::file;
 
-/// A file that is built into the program.
-pub(crate) struct Builtin {
-    /// Its name on the command line and in the names of folders.
-    pub(crate) name: &'static str,
+use crate::data::Ledger;
+use crate::shipped::{self, Beside};
+
+/// A file that is built in.
+#[derive(Debug)]
+pub struct Builtin {
+    /// Its name for users, and in the names of folders.
+    pub name: &'static str,
     /// Its path among the shipped files.
-    pub(crate) path: &'static str,
+    pub path: &'static str,
 }
 
-/// The first one is what `tidegate compare` runs without a file.
-pub(crate) const SCENARIOS: &[Builtin] = &[
+/// Scenarios. The first one is what `tidegate compare` runs without a file.
+pub const SCENARIOS: &[Builtin] = &[
     Builtin { name: "household", path: "links/household.toml" },
     Builtin { name: "office", path: "links/office.toml" },
     Builtin { name: "cellular", path: "links/cellular.toml" },
@@ -29,14 +34,14 @@ pub(crate) const SCENARIOS: &[Builtin] = &[
 ];
 
 /// Files of flows.
-pub(crate) const FLOWS: &[Builtin] = &[
+pub const FLOWS: &[Builtin] = &[
     Builtin { name: "home-10mbit", path: "flows/home-10mbit.toml" },
     Builtin { name: "calls", path: "flows/calls.toml" },
     Builtin { name: "papers-be", path: "flows/papers-be.toml" },
 ];
 
 /// Files of gateways; the first one is what `tidegate requests compare` runs without a file.
-pub(crate) const GATEWAYS: &[Builtin] = &[
+pub const GATEWAYS: &[Builtin] = &[
     Builtin { name: "school", path: "gateways/school.toml" },
     Builtin { name: "rivals", path: "gateways/rivals.toml" },
     Builtin { name: "shared-connections", path: "gateways/shared-connections.toml" },
@@ -65,31 +70,51 @@ pub(crate) const GATEWAYS: &[Builtin] = &[
 ];
 
 /// The file of this name among `builtins`.
-pub(crate) fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
+#[must_use]
+pub fn find(builtins: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
     builtins.iter().find(|builtin| builtin.name == name)
 }
 
 /// What was expected in place of `name`: the nearest name of `builtins`, or all of them.
-pub(crate) fn expected(name: &str, builtins: &'static [Builtin]) -> String {
+#[must_use]
+pub fn expected(name: &str, builtins: &'static [Builtin]) -> String {
     expectation(name, builtins.iter().map(|builtin| builtin.name))
 }
 
 impl Builtin {
     /// The file.
-    pub(crate) fn text(&self) -> &'static str {
+    ///
+    /// # Panics
+    /// If it is missing, which a test denies.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
         tidegate_scenarios::text(self.path).expect("a test reads every built-in file")
     }
 
     /// The scenario itself.
-    pub(crate) fn scenario(&self) -> Scenario {
+    #[must_use]
+    pub fn scenario(&self) -> Scenario {
         shipped::scenario(self.path)
+    }
+
+    /// The text of a scenario in a form that runs from any folder.
+    ///
+    /// # Panics
+    /// If it is no scenario, which a test of all scenarios denies.
+    #[must_use]
+    pub fn portable(&self) -> String {
+        let files = Beside(self.path);
+        let ledger = Ledger::new(&files, None);
+        let read = file::parse(self.name, self.text(), &ledger);
+        read.unwrap_or_else(|error| panic!("{error}, which a test of all shipped files denies"));
+        let names: Vec<String> = ledger.into_seen().into_iter().map(|file| file.name).collect();
+        shipped::portable(self.path, &names)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use tidegate_sim::scenario::file::{flows, gateway};
-    use tidegate_study::shipped::Beside;
 
     use super::*;
 

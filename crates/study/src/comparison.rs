@@ -22,7 +22,7 @@ use crate::{Centre, Estimate, Sample};
 pub use beside::{Beside, Figure};
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
-pub use rows::measured;
+pub use rows::{Measured, measured};
 pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
 
 /// The most points of a distribution or of a series over time.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`experiment`] | the definition of a [`Study`](experiment::Study), and all its runs on one [`pool`] of threads |
 //! | [`cache`] | stored runs, by everything that determines them |
+//! | [`columns`] | the tables of rows, column by column, that CSV files and Python get |
 //! | [`comparison`] | the runs of disciplines on a scenario, summed up |
 //! | [`requests`] | the runs of ways of sharing a gateway's link, summed up |
 //! | [`sweep`] | comparisons over the values of one or two keys of a scenario |
@@ -17,6 +18,7 @@
 //! | [`manifest`] | the inputs of results, so that they can be repeated byte for byte |
 //! | [`data`] | the files that a scenario names, in the form of a manifest |
 //! | [`shipped`] | the scenarios that come with Tidegate |
+//! | [`builtin`] | those of them that users know by a name |
 //!
 //! The values of several runs are a [`Sample`]; together they give an [`Estimate`], a
 //! mean or a median with its 95% interval.
@@ -36,7 +38,9 @@
 //! assert_eq!(comparison.disciplines.len(), scenario.disciplines.len());
 //! ```
 
+pub mod builtin;
 pub mod cache;
+pub mod columns;
 pub mod comparison;
 pub mod data;
 pub mod discoveries;

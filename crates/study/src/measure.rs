@@ -143,16 +143,22 @@ impl Row {
     /// name; `None` if no run has one.
     #[must_use]
     pub fn of<R>(kind: &str, name: &str, measure: &Measure<R>, result: &R) -> Option<Row> {
+        Row::from_value(kind, name, measure.name, (measure.value)(result))
+    }
+
+    /// The same of a value that was already looked up.
+    #[must_use]
+    pub fn from_value(kind: &str, name: &str, metric: &str, value: Value<'_>) -> Option<Row> {
         let row = |estimate: &str, value, interval, runs| Row {
             kind: kind.into(),
             name: name.into(),
-            metric: measure.name.into(),
+            metric: metric.into(),
             estimate: estimate.into(),
             value,
             interval,
             runs,
         };
-        Some(match (measure.value)(result) {
+        Some(match value {
             Value::Sample(sample) => {
                 let Estimate { centre, value, interval, runs } = sample?.estimate();
                 row(centre.name(), value, interval, Some(runs))

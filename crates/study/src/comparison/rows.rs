@@ -1,7 +1,9 @@
 //! The values of a discipline as rows, and what is measured of each kind of subject.
 
+use std::borrow::Cow;
+
 use super::{ClassResult, DisciplineResult, LinkResult, RatioResult, TrafficResult};
-use crate::measure::{Facts, Measure, Row};
+use crate::measure::{Facts, Measure, Row, Value};
 
 /// A kind of subject: its name in rows, and the measures of it.
 type Kind = (&'static str, fn() -> Vec<Facts>);
@@ -27,22 +29,42 @@ pub fn measured() -> impl Iterator<Item = (&'static str, Facts)> {
     KINDS.iter().flat_map(|(kind, facts)| facts().into_iter().map(move |it| (*kind, it)))
 }
 
+/// A kind of subject, a subject, the name of a measure, and what that says.
+pub type Measured<'a> = (&'static str, Cow<'a, str>, &'static str, Value<'a>);
+
+/// All of `measures` in `result`.
+fn all<'a, R>(
+    kind: &'static str,
+    name: &'a str,
+    measures: &'static [Measure<R>],
+    result: &'a R,
+) -> impl Iterator<Item = Measured<'a>> {
+    let value = move |measure: &Measure<R>| (measure.value)(result);
+    measures.iter().map(move |it| (kind, Cow::Borrowed(name), it.name, value(it)))
+}
+
 impl DisciplineResult {
-    /// Every value of every measure, in the order of the tables.
+    /// Every estimate of every measure, in the order of the tables.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
+        let row =
+            |(kind, name, metric, value): Measured<'_>| Row::from_value(kind, &name, metric, value);
+        self.values().filter_map(row).collect()
+    }
+
+    /// The same as the measures say it, with the values of each run.
+    pub fn values(&self) -> impl Iterator<Item = Measured<'_>> {
         let classes = self.classes.iter().chain([&self.short, &self.all]);
-        let classes = classes.flat_map(|it| Row::all(CLASS, &it.label, ClassResult::MEASURES, it));
+        let classes = classes.flat_map(|it| all(CLASS, &it.label, ClassResult::MEASURES, it));
         let traffic = self.traffic.iter();
-        let traffic =
-            traffic.flat_map(|it| Row::all(TRAFFIC, &it.name, TrafficResult::MEASURES, it));
-        let ratios = self.ratios.iter().filter_map(|it| {
-            let name = format!("{} / {}", it.of, it.over);
-            Row::of(RATIO, &name, &RatioResult::MEASURE, it)
+        let traffic = traffic.flat_map(|it| all(TRAFFIC, &it.name, TrafficResult::MEASURES, it));
+        let ratios = self.ratios.iter().map(|it| {
+            let name = format!("{} / {}", it.of, it.over).into();
+            (RATIO, name, RatioResult::MEASURE.name, (RatioResult::MEASURE.value)(it))
         });
         let links = self.links.iter();
-        let links = links.flat_map(|it| Row::all(LINK, &it.name, LinkResult::MEASURES, it));
-        classes.chain(traffic).chain(ratios).chain(links).collect()
+        let links = links.flat_map(|it| all(LINK, &it.name, LinkResult::MEASURES, it));
+        classes.chain(traffic).chain(ratios).chain(links)
     }
 
     /// The kinds and names of the subjects that contenders are judged by: no single size

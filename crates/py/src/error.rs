@@ -1,0 +1,47 @@
+//! Errors as exceptions, with the messages of the command line.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use tidegate_files::FileError;
+
+pyo3::create_exception!(
+    tidegate,
+    TidegateError,
+    PyException,
+    "What Tidegate refuses, and why. Every exception of its own is one of these."
+);
+pyo3::create_exception!(
+    tidegate,
+    ScenarioError,
+    TidegateError,
+    "A scenario that makes no sense or cannot be read. The attributes 'file', 'line', 'column' \
+     (both from 1), 'key', 'found' and 'expected' say where and what; those that are not known \
+     are None."
+);
+
+/// The exception for a file.
+pub(crate) fn of_file(py: Python<'_>, error: &FileError) -> PyErr {
+    let exception = ScenarioError::new_err(error.to_string());
+    let value = exception.value(py);
+    let facts = || match error {
+        FileError::Unreadable { file, .. } => {
+            value.setattr("file", file)?;
+            for name in ["line", "column", "key", "found", "expected"] {
+                value.setattr(name, py.None())?;
+            }
+            PyResult::Ok(())
+        }
+        FileError::Wrong { file, line, column, key, found, expected } => {
+            value.setattr("file", file)?;
+            value.setattr("line", line)?;
+            value.setattr("column", column)?;
+            value.setattr("key", (!key.is_empty()).then_some(key))?;
+            value.setattr("found", found)?;
+            value.setattr("expected", expected)
+        }
+    };
+    match facts() {
+        Ok(()) => exception,
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,234 @@
+//! Scenarios: their text, where the files lie that they name, and what was read of both.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use tidegate_core::Span;
+use tidegate_files::FileError;
+use tidegate_sim::scenario::file::{self, Folder, Overrides};
+use tidegate_sim::scenario::{self, DisciplineChoice};
+use tidegate_study::builtin::{self, SCENARIOS};
+use tidegate_study::shipped::FolderAndShipped;
+
+use crate::error::{ScenarioError, of_file};
+
+/// A link, who sends over it, and the disciplines to compare there.
+#[pyclass(frozen, module = "tidegate._native")]
+pub(crate) struct Scenario {
+    name: String,
+    text: String,
+    folder: PathBuf,
+    scenario: Arc<scenario::Scenario>,
+}
+
+impl Scenario {
+    fn read_text(
+        py: Python<'_>,
+        name: String,
+        text: String,
+        folder: PathBuf,
+    ) -> PyResult<Scenario> {
+        // One form of the present folder, so that equal scenarios are equal.
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let data = FolderAndShipped(Folder(folder.clone()));
+        let scenario = file::parse(&name, &text, &data).map_err(|error| of_file(py, &error))?;
+        Ok(Scenario { name, text, folder, scenario: Arc::new(scenario) })
+    }
+
+    /// The scenario, with what is asked for in place of what its text says.
+    pub(crate) fn with(
+        &self,
+        py: Python<'_>,
+        overrides: &Overrides,
+    ) -> PyResult<Arc<scenario::Scenario>> {
+        let Overrides { duration: None, seeds: None, disciplines: None } = overrides else {
+            let data = FolderAndShipped(Folder(self.folder.clone()));
+            let read = file::parse_with(&self.name, &self.text, &data, overrides);
+            return read.map(Arc::new).map_err(|error| of_file(py, &error));
+        };
+        Ok(self.scenario.clone())
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads the text of a scenario file. Files that it names are relative to `folder`.
+    #[staticmethod]
+    #[pyo3(signature = (text, *, name = "scenario", folder = None))]
+    fn parse(
+        py: Python<'_>,
+        text: String,
+        name: &str,
+        folder: Option<PathBuf>,
+    ) -> PyResult<Scenario> {
+        Scenario::read_text(py, name.into(), text, folder.unwrap_or_default())
+    }
+
+    /// Reads a scenario from JSON that has the tables and keys of a scenario file.
+    #[staticmethod]
+    #[pyo3(signature = (text, *, name = "scenario", folder = None))]
+    fn from_json(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        folder: Option<PathBuf>,
+    ) -> PyResult<Scenario> {
+        let wrong =
+            |error: &dyn std::fmt::Display| ScenarioError::new_err(format!("{name}: {error}"));
+        let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+        let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
+        Scenario::read_text(py, name.into(), text, folder.unwrap_or_default())
+    }
+
+    /// Reads a scenario file. Files that it names are relative to its folder.
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "it is made of what Python calls a path")]
+    fn read(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|reason| of_file(py, &FileError::Unreadable { file: name.clone(), reason }))?;
+        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+        Scenario::read_text(py, name, text, folder)
+    }
+
+    /// One of those that come with Tidegate.
+    #[staticmethod]
+    fn builtin(py: Python<'_>, name: &str) -> PyResult<Scenario> {
+        let Some(found) = builtin::find(SCENARIOS, name) else {
+            let expected = builtin::expected(name, SCENARIOS);
+            let message = format!("found unknown scenario '{name}', expected {expected}");
+            return Err(ScenarioError::new_err(message));
+        };
+        Scenario::read_text(py, name.into(), found.portable(), PathBuf::new())
+    }
+
+    /// What messages call it.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text of its file.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where files that it names lie.
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// Its title.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.scenario.title
+    }
+
+    /// What it shows.
+    #[getter]
+    fn description(&self) -> &str {
+        &self.scenario.description
+    }
+
+    /// Simulated time of each run, in seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.scenario.duration.as_seconds()
+    }
+
+    /// Flows that began before this are not reported, in seconds.
+    #[getter]
+    fn warm_up_s(&self) -> f64 {
+        self.scenario.warm_up.as_seconds()
+    }
+
+    /// Each discipline runs once with each.
+    #[getter]
+    fn seeds(&self) -> Vec<u64> {
+        self.scenario.seeds.clone()
+    }
+
+    /// The disciplines to compare, by their labels.
+    #[getter]
+    fn disciplines(&self) -> Vec<&str> {
+        self.scenario.disciplines.iter().map(|choice| choice.label.as_str()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Scenario '{}': {}>", self.name, self.scenario.title)
+    }
+
+    /// Equal scenarios have the same text, and find their files in the same folder.
+    fn __eq__(&self, other: &Scenario) -> bool {
+        self.text == other.text && self.folder == other.folder
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        (&self.text, &self.folder).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// How a scenario gets into another process: as its text.
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let rebuild = py.import("tidegate._native")?.getattr("_scenario_of")?;
+        let parts = (self.text.as_str(), self.name.as_str(), self.folder.clone());
+        Ok((rebuild, parts.into_pyobject(py)?))
+    }
+}
+
+/// A scenario from its parts, as `pickle` wants them.
+#[pyfunction]
+pub(crate) fn _scenario_of(
+    py: Python<'_>,
+    text: String,
+    name: String,
+    folder: PathBuf,
+) -> PyResult<Scenario> {
+    Scenario::read_text(py, name, text, folder)
+}
+
+/// The scenarios that come with Tidegate: names and titles.
+#[pyfunction]
+pub(crate) fn builtin_scenarios() -> Vec<(&'static str, String)> {
+    SCENARIOS.iter().map(|builtin| (builtin.name, builtin.scenario().title)).collect()
+}
+
+/// The JSON Schema of scenario files.
+#[pyfunction]
+pub(crate) fn scenario_schema() -> String {
+    file::json_schema()
+}
+
+/// What to change in a scenario for a comparison.
+pub(crate) fn overrides(
+    duration: Option<&str>,
+    seeds: Option<Vec<u64>>,
+    disciplines: Option<Vec<String>>,
+) -> PyResult<Overrides> {
+    let duration = duration.map(|text| {
+        text.parse::<Span>().map_err(|_| {
+            let message = format!("duration: found '{text}', expected a time, for example '30 s'");
+            ScenarioError::new_err(message)
+        })
+    });
+    let disciplines = disciplines.map(|names| {
+        let choices = names.iter().map(|name| {
+            name.parse::<DisciplineChoice>()
+                .map_err(|error| ScenarioError::new_err(format!("disciplines: {error}")))
+        });
+        choices.collect::<PyResult<Vec<_>>>()
+    });
+    if seeds.as_ref().is_some_and(Vec::is_empty) {
+        return Err(ScenarioError::new_err("seeds: found none, expected at least one"));
+    }
+    Ok(Overrides { duration: duration.transpose()?, seeds, disciplines: disciplines.transpose()? })
+}

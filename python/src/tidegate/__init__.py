@@ -1,0 +1,46 @@
+"""Which queue discipline should I run on my congested link?
+
+A scenario says what the link is and who sends over it; `compare` simulates it under each
+discipline and seed, on all cores; what comes out are tables of Arrow, which pandas, polars,
+DuckDB and pyarrow read without copying.
+
+>>> import tidegate
+>>> scenario = tidegate.Scenario.builtin("dumbbell")
+>>> result = tidegate.compare(scenario, disciplines=["fifo", tidegate.Efd()], seeds=2, duration="5 s")
+>>> result.disciplines
+['fifo', 'efd']
+>>> result.flows.column_names[:4]
+['discipline', 'seed', 'traffic', 'flow']
+"""
+
+from tidegate import disciplines as disciplines
+from tidegate._compare import compare
+from tidegate._discipline import Discipline
+from tidegate._native import (
+    Comparison,
+    Scenario,
+    ScenarioError,
+    Table,
+    TidegateError,
+    __version__,
+    builtin_scenarios,
+    scenario_schema,
+)
+from tidegate._scenario import scenario
+from tidegate.disciplines import *  # noqa: F403 -- one class for each discipline
+
+__all__ = [
+    "Comparison",
+    "Discipline",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "TidegateError",
+    "__version__",
+    "builtin_scenarios",
+    "compare",
+    "disciplines",
+    "scenario",
+    "scenario_schema",
+    *disciplines.__all__,
+]

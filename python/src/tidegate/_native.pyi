@@ -1,0 +1,118 @@
+"""What Rust provides."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, final
+
+__all__ = [
+    "Comparison",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "TidegateError",
+    "__version__",
+    "_scenario_of",
+    "builtin_scenarios",
+    "compare",
+    "disciplines",
+    "scenario_schema",
+]
+
+__version__: str
+
+class TidegateError(Exception):
+    """What Tidegate refuses, and why."""
+
+class ScenarioError(TidegateError):
+    """A scenario that makes no sense or cannot be read."""
+
+    file: str
+    line: int | None
+    column: int | None
+    key: str | None
+    found: str | None
+    expected: str | None
+
+@final
+class Table:
+    """A table in the memory format of Arrow, for libraries that read that."""
+
+    @property
+    def column_names(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+@final
+class Scenario:
+    """A link, who sends over it, and the disciplines to compare there."""
+
+    @staticmethod
+    def parse(
+        text: str, *, name: str = "scenario", folder: str | PathLike[str] | None = None
+    ) -> Scenario: ...
+    @staticmethod
+    def from_json(
+        text: str, *, name: str = "scenario", folder: str | PathLike[str] | None = None
+    ) -> Scenario: ...
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Scenario: ...
+    @staticmethod
+    def builtin(name: str) -> Scenario: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def folder(self) -> PathLike[str]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def warm_up_s(self) -> float: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def disciplines(self) -> list[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Comparison:
+    """The results of disciplines under the same traffic."""
+
+    @property
+    def flows(self) -> Table: ...
+    @property
+    def links(self) -> Table: ...
+    @property
+    def runs(self) -> Table: ...
+    @property
+    def summary(self) -> Table: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def disciplines(self) -> list[str]: ...
+    @property
+    def recommended(self) -> list[str]: ...
+    def json(self) -> str: ...
+
+def compare(
+    scenario: Scenario,
+    *,
+    disciplines: list[str] | None = None,
+    seeds: list[int] | None = None,
+    duration: str | None = None,
+    threads: int | None = None,
+    flows: bool = True,
+    links: bool = True,
+    progress: Callable[[float], object] | None = None,
+) -> Comparison: ...
+def disciplines() -> list[dict[str, Any]]: ...
+def builtin_scenarios() -> list[tuple[str, str]]: ...
+def scenario_schema() -> str: ...
+def _scenario_of(text: str, name: str, folder: str | PathLike[str]) -> Scenario: ...

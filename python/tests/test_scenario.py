@@ -6,6 +6,7 @@ import pathlib
 import pickle
 import tomllib
 
+import pyarrow as pa
 import pytest
 import tidegate
 
@@ -51,11 +52,17 @@ def test_every_builtin_scenario_survives_another_process(name: str) -> None:
 
 
 def test_files_are_found_beside_the_scenario(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "rate.csv").write_text("0,5000000\n1,1000000\n")
-    (tmp_path / "mine.toml").write_text(TEXT)
+    (tmp_path / "sizes.csv").write_text("size_bytes,cumulative_probability\n2000,0.5\n4000,1\n")
+    text = TEXT.replace('sizes = "20 kB"', 'sizes.file = "sizes.csv"')
+    (tmp_path / "mine.toml").write_text(text)
     read = tidegate.Scenario.read(tmp_path / "mine.toml")
-    assert read == tidegate.Scenario.parse(TEXT, folder=tmp_path)
-    assert read != tidegate.Scenario.parse(TEXT)
+    assert read == tidegate.Scenario.parse(text, folder=tmp_path)
+    flows = pa.table(tidegate.compare(pickle.loads(pickle.dumps(read))).flows)
+    sizes = flows["size_bytes"].to_pylist()
+    # The text itself has 20 kB.
+    assert 0 < min(sizes) < max(sizes) <= 4000
+    with pytest.raises(tidegate.ScenarioError, match="sizes.csv"):
+        tidegate.Scenario.parse(text)
 
 
 def test_an_error_says_where_and_what() -> None:

@@ -87,12 +87,12 @@ impl Bed {
             if self.form == Form::Router {
                 let address = format!("{a}.{b}.{c}.254");
                 network.ip(&format!("address add {address}/24 dev {name}"));
-                network.ip(&format!("neigh add {a}.{b}.{c}.{d} lladdr {theirs} dev {name}"));
-                words.push(format!("neigh add {address} lladdr {ours} dev eth"));
+                network.ip(&format!("neigh replace {a}.{b}.{c}.{d} lladdr {theirs} dev {name}"));
+                words.push(format!("neigh replace {address} lladdr {ours} dev eth"));
                 words.push(format!("route add default via {address}"));
             } else {
                 let other = format!("{a}.{b}.{c}.{}", 3 - d);
-                words.push(format!("neigh add {other} lladdr {} dev eth", mac(3 - number)));
+                words.push(format!("neigh replace {other} lladdr {} dev eth", mac(3 - number)));
             }
             words.iter().for_each(|words| host.words("ip", words).unwrap());
         }

@@ -91,8 +91,10 @@ def test_a_missing_file_is_an_error_of_the_same_kind(tmp_path: pathlib.Path) -> 
     ],
 )
 def test_what_is_asked_of_a_comparison_is_checked(keys: dict[str, object], message: str) -> None:
-    with pytest.raises(tidegate.ScenarioError, match=message):
+    with pytest.raises(tidegate.ScenarioError, match=message) as caught:
         tidegate.compare(tidegate.Scenario.parse(TEXT), **keys)  # type: ignore[arg-type]
+    # No file says it.
+    assert caught.value.file is None and caught.value.line is None
 
 
 def test_an_unknown_builtin_scenario_is_told() -> None:

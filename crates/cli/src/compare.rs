@@ -8,6 +8,7 @@ use tidegate_core::Span;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_study::builtin::SCENARIOS;
 use tidegate_study::columns::Names;
 use tidegate_study::comparison::Comparison;
 use tidegate_study::manifest::{Contender, Manifest};
@@ -20,7 +21,6 @@ use crate::inputs::Input;
 use crate::live_form;
 use crate::rows::Table;
 use crate::{beside, calls, describe, home, output, parts, report, summary_csv, table};
-use tidegate_study::builtin::SCENARIOS;
 
 /// What is said to those who name nothing.
 const UNNAMED: &str = "\

@@ -20,12 +20,12 @@ use tidegate_core::residual::{Residual, SMALLEST_PACKET, Unschedulable};
 use tidegate_core::{Bytes, Span};
 use tidegate_sim::scenario::file::flows;
 use tidegate_sim::scenario::nearest;
+use tidegate_study::builtin::{self, FLOWS};
 
 use crate::arguments::{Arguments, CurvesArguments, CurvesCommand};
 use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::report;
-use tidegate_study::builtin::{self, FLOWS};
 
 /// The analysis of the flows of a file.
 pub(crate) struct Analysis {

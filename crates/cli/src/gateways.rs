@@ -12,6 +12,7 @@ use std::io;
 use std::path::Path;
 
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
+use tidegate_study::builtin::GATEWAYS;
 use tidegate_study::columns::Names;
 use tidegate_study::manifest::Manifest;
 use tidegate_study::requests::{Run, Summary};
@@ -25,7 +26,6 @@ use crate::output::print;
 use crate::report::requests::Results;
 use crate::rows::Table;
 use crate::{report, summary_csv};
-use tidegate_study::builtin::GATEWAYS;
 
 pub(crate) fn run(arguments: &RequestsCompareArguments) -> Result<(), Failure> {
     if arguments.schema {

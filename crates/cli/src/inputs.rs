@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tidegate_sim::scenario::file::{DataFiles, Folder, ScenarioError};
 use tidegate_sim::trace::{Flent, ReadError, Recording, recording, stream};
+use tidegate_study::builtin::{self, Builtin};
 use tidegate_study::data::{DataFile, Ledger, Recorded};
 use tidegate_study::manifest::{Manifest, SourceText};
 use tidegate_study::shipped::{self, Beside, FolderAndShipped};
 
 use crate::failure::Failure;
-use tidegate_study::builtin::{self, Builtin};
 
 /// A scenario or gateway as it was written, not parsed yet.
 pub(crate) struct Input {

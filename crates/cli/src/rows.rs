@@ -43,7 +43,7 @@ impl Table {
     /// The names of its columns after the first, which names the contender.
     pub(crate) fn columns(self) -> Vec<&'static str> {
         fn names<R>(columns: &[Column<R>]) -> Vec<&'static str> {
-            std::iter::once(SEED).chain(columns.iter().map(|column| column.name)).collect()
+            std::iter::once(columns::SEED).chain(columns.iter().map(|column| column.name)).collect()
         }
         match self {
             Table::Flows => names(columns::FLOWS),
@@ -53,8 +53,6 @@ impl Table {
         }
     }
 }
-
-const SEED: &str = "seed";
 
 type Rows = Writer<BufWriter<File>>;
 

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use tidegate_sim::scenario::file::json_schema;
+use tidegate_study::builtin::{self, Builtin, SCENARIOS};
 
 use crate::arguments::ScenariosArguments;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use tidegate_study::builtin::{self, Builtin, SCENARIOS};
 
 #[derive(Serialize)]
 struct Listed {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tidegate_files::expectation;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, vary};
+use tidegate_study::builtin::SCENARIOS;
 use tidegate_study::comparison::measured;
 use tidegate_study::manifest::{self, Manifest};
 use tidegate_study::sweep::{self, Axis, Plan, Sweep};
@@ -30,7 +31,6 @@ use crate::progress::Progress;
 use crate::report::{self, Provenance};
 use crate::summary_csv::Rows;
 use crate::{describe, home, serve};
-use tidegate_study::builtin::SCENARIOS;
 
 /// The values of every measure at every point.
 const CSV: &str = "sweep.csv";

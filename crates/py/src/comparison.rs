@@ -113,7 +113,7 @@ pub(crate) fn compare(
     links: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
-    let scenario = scenario.with(py, &overrides(duration, seeds, disciplines)?)?;
+    let scenario = scenario.with(py, &overrides(py, duration, seeds, disciplines)?)?;
     let threads = threads.map_or_else(machine::cores, NonZeroUsize::get);
     let recorded = Recorded::new(&scenario, Kept { flows, links });
     let runs = run(py, &scenario, threads, &recorded, progress)?;

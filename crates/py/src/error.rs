@@ -21,16 +21,10 @@ pyo3::create_exception!(
 
 /// The exception for a file.
 pub(crate) fn of_file(py: Python<'_>, error: &FileError) -> PyErr {
-    let exception = ScenarioError::new_err(error.to_string());
+    let exception = of_request(py, error.to_string());
     let value = exception.value(py);
     let facts = || match error {
-        FileError::Unreadable { file, .. } => {
-            value.setattr("file", file)?;
-            for name in ["line", "column", "key", "found", "expected"] {
-                value.setattr(name, py.None())?;
-            }
-            PyResult::Ok(())
-        }
+        FileError::Unreadable { file, .. } => value.setattr("file", file),
         FileError::Wrong { file, line, column, key, found, expected } => {
             value.setattr("file", file)?;
             value.setattr("line", line)?;
@@ -40,8 +34,13 @@ pub(crate) fn of_file(py: Python<'_>, error: &FileError) -> PyErr {
             value.setattr("expected", expected)
         }
     };
-    match facts() {
-        Ok(()) => exception,
-        Err(error) => error,
-    }
+    facts().err().unwrap_or(exception)
+}
+
+/// The exception for something that was asked for and stands in no file.
+pub(crate) fn of_request(py: Python<'_>, message: String) -> PyErr {
+    let exception = ScenarioError::new_err(message);
+    let facts = ["file", "line", "column", "key", "found", "expected"];
+    let unknown = facts.iter().try_for_each(|name| exception.value(py).setattr(*name, py.None()));
+    unknown.err().unwrap_or(exception)
 }

@@ -12,7 +12,7 @@ use tidegate_sim::scenario::{self, DisciplineChoice};
 use tidegate_study::builtin::{self, SCENARIOS};
 use tidegate_study::shipped::FolderAndShipped;
 
-use crate::error::{ScenarioError, of_file};
+use crate::error::{of_file, of_request};
 
 /// A link, who sends over it, and the disciplines to compare there.
 #[pyclass(frozen, module = "tidegate._native")]
@@ -75,8 +75,7 @@ impl Scenario {
         name: &str,
         folder: Option<PathBuf>,
     ) -> PyResult<Scenario> {
-        let wrong =
-            |error: &dyn std::fmt::Display| ScenarioError::new_err(format!("{name}: {error}"));
+        let wrong = |error: &dyn std::fmt::Display| of_request(py, format!("{name}: {error}"));
         let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
         Scenario::read_text(py, name.into(), text, folder.unwrap_or_default())
@@ -99,7 +98,7 @@ impl Scenario {
         let Some(found) = builtin::find(SCENARIOS, name) else {
             let expected = builtin::expected(name, SCENARIOS);
             let message = format!("found unknown scenario '{name}', expected {expected}");
-            return Err(ScenarioError::new_err(message));
+            return Err(of_request(py, message));
         };
         Scenario::read_text(py, name.into(), found.portable(), PathBuf::new())
     }
@@ -210,6 +209,7 @@ pub(crate) fn scenario_schema() -> String {
 
 /// What to change in a scenario for a comparison.
 pub(crate) fn overrides(
+    py: Python<'_>,
     duration: Option<&str>,
     seeds: Option<Vec<u64>>,
     disciplines: Option<Vec<String>>,
@@ -217,18 +217,18 @@ pub(crate) fn overrides(
     let duration = duration.map(|text| {
         text.parse::<Span>().map_err(|_| {
             let message = format!("duration: found '{text}', expected a time, for example '30 s'");
-            ScenarioError::new_err(message)
+            of_request(py, message)
         })
     });
     let disciplines = disciplines.map(|names| {
         let choices = names.iter().map(|name| {
             name.parse::<DisciplineChoice>()
-                .map_err(|error| ScenarioError::new_err(format!("disciplines: {error}")))
+                .map_err(|error| of_request(py, format!("disciplines: {error}")))
         });
         choices.collect::<PyResult<Vec<_>>>()
     });
     if seeds.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ScenarioError::new_err("seeds: found none, expected at least one"));
+        return Err(of_request(py, "seeds: found none, expected at least one".into()));
     }
     Ok(Overrides { duration: duration.transpose()?, seeds, disciplines: disciplines.transpose()? })
 }

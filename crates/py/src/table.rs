@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tidegate_core::Span;
-use tidegate_study::columns::{Column, Names, Value};
+use tidegate_study::columns::{Column, Names, SEED, Value};
 
 use crate::error::TidegateError;
 
@@ -127,7 +127,7 @@ impl<R> Rows<R> {
 
 /// The schema of a table whose first column names what was compared.
 pub(crate) fn schema<R>(contender: &str, columns: &[Column<R>]) -> SchemaRef {
-    let mut fields = vec![words(contender, false), Field::new("seed", DataType::UInt64, false)];
+    let mut fields = vec![words(contender, false), Field::new(SEED, DataType::UInt64, false)];
     fields.extend(columns.iter().map(|column| match column.value {
         Value::Text(_) => words(column.name, true),
         Value::Count(_) => Field::new(column.name, DataType::UInt64, true),

@@ -11,6 +11,9 @@ use tidegate_core::{LossReason, Span, Time};
 use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, RecordedFlow};
 use tidegate_sim::scenario::Scenario;
 
+/// The name of the column between that of the contender and those below.
+pub const SEED: &str = "seed";
+
 /// What rows are about.
 #[derive(Clone, Debug)]
 pub struct Names {

@@ -26,7 +26,7 @@ class TidegateError(Exception):
 class ScenarioError(TidegateError):
     """A scenario that makes no sense or cannot be read."""
 
-    file: str
+    file: str | None
     line: int | None
     column: int | None
     key: str | None

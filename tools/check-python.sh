@@ -53,7 +53,11 @@ export PYTHONDONTWRITEBYTECODE=1
 [ "${1-}" != classes ] || exec python generate.py --write
 TIDEGATE=$target/release/tidegate pytest -p no:cacheprovider
 installed=$(python -c 'import tidegate; print(tidegate.__path__[0])')
-python -m pytest -p no:cacheprovider --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
-    "$installed" README.md ../docs/python.md
+# What examples write has a folder of its own.
+rm -rf "$scratch/examples"
+mkdir -p "$scratch/examples"
+here=$(pwd)
+(cd "$scratch/examples" && python -m pytest -p no:cacheprovider --rootdir "$here" --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
+    "$installed" "$here/README.md" "$here/../docs/python.md")
 mypy --cache-dir "$scratch/mypy" src tests generate.py
 python -m mypy.stubtest --mypy-config-file pyproject.toml tidegate._native

@@ -58,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "shapers", fuzz_one: shapers::fuzz_one },
     Target { name: "size_distribution", fuzz_one: traces::size_distribution },
     Target { name: "sizes", fuzz_one: traces::sizes },
+    Target { name: "study", fuzz_one: scenarios::study },
     Target { name: "stream", fuzz_one: traces::stream },
     Target { name: "tls_hello", fuzz_one: http::hello },
     Target { name: "tls_records", fuzz_one: http::records },

@@ -44,6 +44,7 @@ mod scenarios;
 mod serve;
 mod service;
 mod sizes;
+mod study;
 mod summary_csv;
 mod sweep;
 mod table;

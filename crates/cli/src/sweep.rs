@@ -14,6 +14,7 @@ use serde::Serialize;
 use tidegate_files::expectation;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, vary};
+use tidegate_store::file as study_file;
 use tidegate_study::builtin::SCENARIOS;
 use tidegate_study::comparison::measured;
 use tidegate_study::manifest::{self, Manifest};
@@ -30,7 +31,7 @@ use crate::output::{self, json, print};
 use crate::progress::Progress;
 use crate::report::{self, Provenance};
 use crate::summary_csv::Rows;
-use crate::{describe, home, serve};
+use crate::{describe, home, serve, study};
 
 /// The values of every measure at every point.
 const CSV: &str = "sweep.csv";
@@ -56,6 +57,16 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<(), Failure> {
     };
     if arguments.link.print {
         return print(&input.text);
+    }
+    if study_file::is_study(&input.text) {
+        return study::run(arguments, &input);
+    }
+    if arguments.over.is_empty() {
+        return Err(Failure::Input(
+            "--over is missing, expected a key of the scenario with its values, for example \
+             --over 'rate=5 Mbit/s,20 Mbit/s'"
+                .into(),
+        ));
     }
     if arguments.over.len() > MOST_KEYS {
         return Err(Failure::Input(format!(

@@ -3,25 +3,22 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use tidegate_sim::scenario;
+use tidegate_store::rows::{Kept, words};
 use tidegate_study::measure::Row;
 use tidegate_study::verdict::Verdict;
-use tidegate_study::{columns, comparison, experiment, machine};
+use tidegate_study::{comparison, experiment, machine};
 
 use crate::error::TidegateError;
-use crate::recorded::{Kept, Recorded};
+use crate::listening::{self, Progress};
+use crate::recorded::Recorded;
 use crate::scenario::{Scenario, overrides};
-use crate::table::{Table, batch, schema, words};
-
-/// So often a comparison looks whether the user wants it to end.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+use crate::table::{Table, batch};
 
 /// The results of disciplines under the same traffic.
 #[pyclass(frozen, module = "tidegate._native")]
@@ -120,11 +117,10 @@ pub(crate) fn compare(
     let jobs = experiment::jobs(&*scenario);
     let places = experiment::places(&*scenario, &jobs, &runs);
     let (flows, links) = recorded.batches(&places);
-    let contender = columns::Names::of(&scenario).contender;
     Ok(Comparison {
         comparison: comparison::Comparison::of(&scenario, &runs),
-        flows: Py::new(py, Table::new(schema(contender, columns::FLOWS), flows))?,
-        links: Py::new(py, Table::new(schema(contender, columns::LINKS), links))?,
+        flows: Py::new(py, Table::new(flows.0, flows.1))?,
+        links: Py::new(py, Table::new(links.0, links.1))?,
     })
 }
 
@@ -139,28 +135,10 @@ fn run(
     let stop = AtomicBool::new(false);
     let runs = scenario.disciplines.len() * scenario.seeds.len();
     let all = scenario.duration.as_seconds() * runs as f64;
-    thread::scope(|scope| {
-        let work = scope.spawn(|| {
-            let Ok(runs) = experiment::run(scenario, threads, &stop, &recorded);
-            runs
-        });
-        let listen = || {
-            while !work.is_finished() {
-                py.detach(|| thread::sleep(LOOK_EVERY));
-                py.check_signals()?;
-                if let Some(progress) = progress {
-                    let reached = recorded.reached.load(Ordering::Relaxed) as f64 / 1e9;
-                    progress.call1(((reached / all).min(1.0),))?;
-                }
-            }
-            Ok(())
-        };
-        let heard = listen();
-        if heard.is_err() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        let runs = py.detach(|| work.join());
-        heard.map(|()| runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    let part = || recorded.reached.load(Ordering::Relaxed) as f64 / 1e9 / all;
+    listening::during(py, &stop, progress.map(|tell| Progress { tell, part: &part }), || {
+        let Ok(runs) = experiment::run(scenario, threads, &stop, &recorded);
+        runs
     })
 }
 

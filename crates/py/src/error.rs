@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tidegate_files::FileError;
+use tidegate_store::StudyError;
 
 pyo3::create_exception!(
     tidegate,
@@ -43,4 +44,26 @@ pub(crate) fn of_request(py: Python<'_>, message: String) -> PyErr {
     let facts = ["file", "line", "column", "key", "found", "expected"];
     let unknown = facts.iter().try_for_each(|name| exception.value(py).setattr(*name, py.None()));
     unknown.err().unwrap_or(exception)
+}
+
+/// The exception for a study that makes no sense.
+pub(crate) fn of_study(py: Python<'_>, error: &StudyError) -> PyErr {
+    let exception = of_request(py, error.to_string());
+    let value = exception.value(py);
+    let facts = || match error {
+        StudyError::File(error) => return Err(of_file(py, error)),
+        StudyError::Over(error) => {
+            value.setattr("key", &error.key)?;
+            value.setattr("found", &error.found)?;
+            value.setattr("expected", &error.expected)
+        }
+        StudyError::Twice { key, .. } => value.setattr("key", key),
+        StudyError::Text(_) => Ok(()),
+    };
+    facts().err().unwrap_or(exception)
+}
+
+/// The exception for anything else.
+pub(crate) fn other(error: &dyn std::error::Error) -> PyErr {
+    TidegateError::new_err(error.to_string())
 }

@@ -3,13 +3,16 @@
 //! A scenario crosses the border as text, in the form of a scenario file: so there is one
 //! reader with one set of errors, and a scenario can be sent to another process as it is.
 //! Results cross it as tables of Arrow, which Python takes over without copying
-//! (`table`). While runs go on, other threads of Python do too (`comparison`).
+//! (`table`). While runs go on, other threads of Python do too (`listening`).
 
 mod comparison;
+mod differences;
 mod disciplines;
 mod error;
+mod listening;
 mod recorded;
 mod scenario;
+mod study;
 mod table;
 
 use pyo3::prelude::*;
@@ -20,11 +23,15 @@ mod _native {
     #[pymodule_export]
     use super::comparison::{Comparison, compare};
     #[pymodule_export]
+    use super::differences::differences;
+    #[pymodule_export]
     use super::disciplines::disciplines;
     #[pymodule_export]
     use super::error::{ScenarioError, TidegateError};
     #[pymodule_export]
     use super::scenario::{_scenario_of, Scenario, builtin_scenarios, scenario_schema};
+    #[pymodule_export]
+    use super::study::{OverKey, StoredTable, Work};
     #[pymodule_export]
     use super::table::Table;
     use pyo3::prelude::*;

@@ -6,35 +6,30 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tidegate_core::Span;
-use tidegate_files::FileError;
-use tidegate_sim::scenario::file::{self, Folder, Overrides};
+use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{self, DisciplineChoice};
+use tidegate_store::Source;
 use tidegate_study::builtin::{self, SCENARIOS};
-use tidegate_study::shipped::FolderAndShipped;
 
 use crate::error::{of_file, of_request};
 
 /// A link, who sends over it, and the disciplines to compare there.
 #[pyclass(frozen, module = "tidegate._native")]
 pub(crate) struct Scenario {
-    name: String,
-    text: String,
-    folder: PathBuf,
+    source: Source,
     scenario: Arc<scenario::Scenario>,
 }
 
 impl Scenario {
-    fn read_text(
-        py: Python<'_>,
-        name: String,
-        text: String,
-        folder: PathBuf,
-    ) -> PyResult<Scenario> {
-        // One form of the present folder, so that equal scenarios are equal.
-        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        let data = FolderAndShipped(Folder(folder.clone()));
-        let scenario = file::parse(&name, &text, &data).map_err(|error| of_file(py, &error))?;
-        Ok(Scenario { name, text, folder, scenario: Arc::new(scenario) })
+    fn of(py: Python<'_>, source: Source) -> PyResult<Scenario> {
+        let scenario = source.scenario(&Overrides::default());
+        let scenario = scenario.map_err(|error| of_file(py, &error))?;
+        Ok(Scenario { source, scenario: Arc::new(scenario) })
+    }
+
+    /// How it was written.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The scenario, with what is asked for in place of what its text says.
@@ -44,12 +39,16 @@ impl Scenario {
         overrides: &Overrides,
     ) -> PyResult<Arc<scenario::Scenario>> {
         let Overrides { duration: None, seeds: None, disciplines: None } = overrides else {
-            let data = FolderAndShipped(Folder(self.folder.clone()));
-            let read = file::parse_with(&self.name, &self.text, &data, overrides);
+            let read = self.source.scenario(overrides);
             return read.map(Arc::new).map_err(|error| of_file(py, &error));
         };
         Ok(self.scenario.clone())
     }
+}
+
+/// One form of the present folder, so that equal scenarios are equal.
+fn folder_or_here(folder: Option<PathBuf>) -> PathBuf {
+    folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| ".".into())
 }
 
 #[pymethods]
@@ -63,7 +62,7 @@ impl Scenario {
         name: &str,
         folder: Option<PathBuf>,
     ) -> PyResult<Scenario> {
-        Scenario::read_text(py, name.into(), text, folder.unwrap_or_default())
+        Scenario::of(py, Source { name: name.into(), text, folder: folder_or_here(folder) })
     }
 
     /// Reads a scenario from JSON that has the tables and keys of a scenario file.
@@ -78,47 +77,42 @@ impl Scenario {
         let wrong = |error: &dyn std::fmt::Display| of_request(py, format!("{name}: {error}"));
         let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
-        Scenario::read_text(py, name.into(), text, folder.unwrap_or_default())
+        Scenario::of(py, Source { name: name.into(), text, folder: folder_or_here(folder) })
     }
 
     /// Reads a scenario file. Files that it names are relative to its folder.
     #[staticmethod]
     #[expect(clippy::needless_pass_by_value, reason = "it is made of what Python calls a path")]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path)
-            .map_err(|reason| of_file(py, &FileError::Unreadable { file: name.clone(), reason }))?;
-        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-        Scenario::read_text(py, name, text, folder)
+        Scenario::of(py, Source::read(&path).map_err(|error| of_file(py, &error))?)
     }
 
     /// One of those that come with Tidegate.
     #[staticmethod]
     fn builtin(py: Python<'_>, name: &str) -> PyResult<Scenario> {
-        let Some(found) = builtin::find(SCENARIOS, name) else {
+        let source = Source::builtin(name).ok_or_else(|| {
             let expected = builtin::expected(name, SCENARIOS);
-            let message = format!("found unknown scenario '{name}', expected {expected}");
-            return Err(of_request(py, message));
-        };
-        Scenario::read_text(py, name.into(), found.portable(), PathBuf::new())
+            of_request(py, format!("found unknown scenario '{name}', expected {expected}"))
+        });
+        Scenario::of(py, source?)
     }
 
     /// What messages call it.
     #[getter]
     fn name(&self) -> &str {
-        &self.name
+        &self.source.name
     }
 
     /// The text of its file.
     #[getter]
     fn text(&self) -> &str {
-        &self.text
+        &self.source.text
     }
 
     /// Where files that it names lie.
     #[getter]
     fn folder(&self) -> PathBuf {
-        self.folder.clone()
+        self.source.folder.clone()
     }
 
     /// Its title.
@@ -158,18 +152,18 @@ impl Scenario {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Scenario '{}': {}>", self.name, self.scenario.title)
+        format!("<Scenario '{}': {}>", self.source.name, self.scenario.title)
     }
 
     /// Equal scenarios have the same text, and find their files in the same folder.
     fn __eq__(&self, other: &Scenario) -> bool {
-        self.text == other.text && self.folder == other.folder
+        self.source.text == other.source.text && self.source.folder == other.source.folder
     }
 
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        (&self.text, &self.folder).hash(&mut hasher);
+        (&self.source.text, &self.source.folder).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -179,7 +173,7 @@ impl Scenario {
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let rebuild = py.import("tidegate._native")?.getattr("_scenario_of")?;
-        let parts = (self.text.as_str(), self.name.as_str(), self.folder.clone());
+        let parts = (self.text(), self.name(), self.folder());
         Ok((rebuild, parts.into_pyobject(py)?))
     }
 }
@@ -192,7 +186,7 @@ pub(crate) fn _scenario_of(
     name: String,
     folder: PathBuf,
 ) -> PyResult<Scenario> {
-    Scenario::read_text(py, name, text, folder)
+    Scenario::of(py, Source { name, text, folder })
 }
 
 /// The scenarios that come with Tidegate: names and titles.

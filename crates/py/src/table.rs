@@ -2,17 +2,12 @@
 //! and pyarrow take the memory over as it is.
 
 use std::ffi::CStr;
-use std::sync::Arc;
 
-use arrow_array::RecordBatchIterator;
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tidegate_core::Span;
-use tidegate_study::columns::{Column, Names, SEED, Value};
 
 use crate::error::TidegateError;
 
@@ -31,6 +26,11 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Table {
         Table { schema, batches }
+    }
+
+    pub(crate) fn batches(&self) -> impl RecordBatchReader + Send + 'static {
+        let batches = self.batches.clone().into_iter().map(Ok);
+        RecordBatchIterator::new(batches, self.schema.clone())
     }
 }
 
@@ -59,87 +59,16 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batches = self.batches.clone().into_iter().map(Ok);
-        let batches = RecordBatchIterator::new(batches, self.schema.clone());
-        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new_with_value(py, stream, STREAM)
+        stream(py, self.batches())
     }
 }
 
-/// Rows on their way into a table.
-pub(crate) struct Rows<R: 'static> {
-    columns: &'static [Column<R>],
-    contender: StringBuilder,
-    seed: UInt64Builder,
-    cells: Vec<Cells>,
-}
-
-/// The cells of a column so far.
-enum Cells {
-    Text(StringBuilder),
-    Count(UInt64Builder),
-    Seconds(Float64Builder),
-}
-
-impl<R> Rows<R> {
-    pub(crate) fn of(columns: &'static [Column<R>]) -> Rows<R> {
-        let cells = columns.iter().map(|column| match column.value {
-            Value::Text(_) => Cells::Text(StringBuilder::new()),
-            Value::Count(_) => Cells::Count(UInt64Builder::new()),
-            Value::Seconds(_) => Cells::Seconds(Float64Builder::new()),
-        });
-        Rows {
-            columns,
-            contender: StringBuilder::new(),
-            seed: UInt64Builder::new(),
-            cells: cells.collect(),
-        }
-    }
-
-    /// Adds a row of a run.
-    pub(crate) fn add(&mut self, contender: &str, seed: u64, row: &R, names: &Names) {
-        self.contender.append_value(contender);
-        self.seed.append_value(seed);
-        for (column, cells) in std::iter::zip(self.columns, &mut self.cells) {
-            match (&column.value, cells) {
-                (Value::Text(of), Cells::Text(cells)) => cells.append_option(of(row, names)),
-                (Value::Count(of), Cells::Count(cells)) => cells.append_option(of(row)),
-                (Value::Seconds(of), Cells::Seconds(cells)) => {
-                    cells.append_option(of(row).map(Span::as_seconds));
-                }
-                _ => unreachable!("cells were made for these columns"),
-            }
-        }
-    }
-
-    /// All of them, as a part of a table.
-    pub(crate) fn batch(mut self, contender: &str) -> PyResult<RecordBatch> {
-        let mut arrays: Vec<ArrayRef> =
-            vec![Arc::new(self.contender.finish()), Arc::new(self.seed.finish())];
-        arrays.extend(self.cells.into_iter().map(|cells| match cells {
-            Cells::Text(mut cells) => Arc::new(cells.finish()) as ArrayRef,
-            Cells::Count(mut cells) => Arc::new(cells.finish()),
-            Cells::Seconds(mut cells) => Arc::new(cells.finish()),
-        }));
-        batch(schema(contender, self.columns), arrays)
-    }
-}
-
-/// The schema of a table whose first column names what was compared.
-pub(crate) fn schema<R>(contender: &str, columns: &[Column<R>]) -> SchemaRef {
-    let mut fields = vec![words(contender, false), Field::new(SEED, DataType::UInt64, false)];
-    fields.extend(columns.iter().map(|column| match column.value {
-        Value::Text(_) => words(column.name, true),
-        Value::Count(_) => Field::new(column.name, DataType::UInt64, true),
-        Value::Seconds(_) => Field::new(column.name, DataType::Float64, true),
-    }));
-    Arc::new(Schema::new(fields))
-}
-
-/// A column of words. They are no dictionary: that of each run has other numbers, and some
-/// readers cannot join those.
-pub(crate) fn words(name: &str, nullable: bool) -> Field {
-    Field::new(name, DataType::Utf8, nullable)
+/// Batches as the interface hands them over.
+pub(crate) fn stream<'py>(
+    py: Python<'py>,
+    batches: impl RecordBatchReader + Send + 'static,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
 }
 
 /// Columns as a part of a table.

@@ -82,32 +82,7 @@ impl Plan {
         axes: Vec<Axis>,
         mut read: impl FnMut(&[Setting]) -> Result<Scenario, SettingError>,
     ) -> Result<Plan, SettingError> {
-        let keys: BTreeSet<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
-        if let (true, Some(last)) = (keys.len() < axes.len(), axes.last()) {
-            return Err(SettingError {
-                key: last.key.clone(),
-                found: "the same key twice".into(),
-                expected: "each once, with all its values".into(),
-            });
-        }
-        let count: usize = axes.iter().map(|axis| axis.values.len()).product();
-        if let (true, Some(last)) = (count > MOST_POINTS, axes.last()) {
-            return Err(SettingError {
-                key: last.key.clone(),
-                found: format!("{count} points in all"),
-                expected: format!("at most {MOST_POINTS}"),
-            });
-        }
-        let mut places: Vec<Vec<String>> = vec![Vec::new()];
-        for axis in &axes {
-            let next = |place: &Vec<String>| {
-                let place = place.clone();
-                axis.values
-                    .iter()
-                    .map(move |value| [&place[..], std::slice::from_ref(value)].concat())
-            };
-            places = places.iter().flat_map(next).collect();
-        }
+        let places = points(&axes)?;
         let point = |place: Vec<String>| {
             let settings = axes
                 .iter()
@@ -153,6 +128,38 @@ impl Plan {
             points: points.map(|((at, _), result)| Point { at: at.clone(), result }).collect(),
         }
     }
+}
+
+/// The values of each point of a grid over `axes`; the last axis varies fastest.
+///
+/// # Errors
+/// A key that is given twice, and more than 1000 points.
+pub fn points(axes: &[Axis]) -> Result<Vec<Vec<String>>, SettingError> {
+    let keys: BTreeSet<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
+    if let (true, Some(last)) = (keys.len() < axes.len(), axes.last()) {
+        return Err(SettingError {
+            key: last.key.clone(),
+            found: "the same key twice".into(),
+            expected: "each once, with all its values".into(),
+        });
+    }
+    let count = axes.iter().fold(1, |all: usize, axis| all.saturating_mul(axis.values.len()));
+    if let (true, Some(last)) = (count > MOST_POINTS, axes.last()) {
+        return Err(SettingError {
+            key: last.key.clone(),
+            found: format!("{count} points in all"),
+            expected: format!("at most {MOST_POINTS}"),
+        });
+    }
+    let mut places: Vec<Vec<String>> = vec![Vec::new()];
+    for axis in axes {
+        let next = |place: &Vec<String>| {
+            let place = place.clone();
+            axis.values.iter().map(move |value| [&place[..], std::slice::from_ref(value)].concat())
+        };
+        places = places.iter().flat_map(next).collect();
+    }
+    Ok(places)
 }
 
 /// Simulated time of all runs of a point.

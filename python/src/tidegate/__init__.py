@@ -15,11 +15,14 @@ DuckDB and pyarrow read without copying.
 
 from tidegate import disciplines as disciplines
 from tidegate._compare import compare
+from tidegate._differences import differences
 from tidegate._discipline import Discipline
 from tidegate._native import (
     Comparison,
+    OverKey,
     Scenario,
     ScenarioError,
+    StoredTable,
     Table,
     TidegateError,
     __version__,
@@ -27,20 +30,28 @@ from tidegate._native import (
     scenario_schema,
 )
 from tidegate._scenario import scenario
+from tidegate._sweep import Failure, Study, open_study, sweep
 from tidegate.disciplines import *  # noqa: F403 -- one class for each discipline
 
 __all__ = [
     "Comparison",
     "Discipline",
+    "Failure",
+    "OverKey",
     "Scenario",
     "ScenarioError",
+    "StoredTable",
+    "Study",
     "Table",
     "TidegateError",
     "__version__",
     "builtin_scenarios",
     "compare",
+    "differences",
     "disciplines",
+    "open_study",
     "scenario",
     "scenario_schema",
+    "sweep",
     *disciplines.__all__,
 ]

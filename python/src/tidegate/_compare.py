@@ -46,15 +46,20 @@ def compare(
     """
     if isinstance(scenario, str):
         scenario = Scenario.builtin(scenario)
-    if isinstance(seeds, int):
-        seeds = range(1, seeds + 1)
     return _native.compare(
         scenario,
         disciplines=None if disciplines is None else [str(it) for it in disciplines],
-        seeds=None if seeds is None else list(seeds),
+        seeds=numbered(seeds),
         duration=duration,
         threads=threads,
         flows=flows,
         links=links,
         progress=progress,
     )
+
+
+def numbered(seeds: int | Iterable[int] | None) -> list[int] | None:
+    """The seeds one by one; a number means 1 to that number."""
+    if isinstance(seeds, int):
+        return list(range(1, seeds + 1))
+    return None if seeds is None else list(seeds)

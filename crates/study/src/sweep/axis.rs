@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::{Bytes, Rate, Span};
 
 use crate::measure::Quantity;
@@ -18,7 +18,7 @@ use crate::measure::Quantity;
 /// assert_eq!(axis.values, ["2", "3", "4"]);
 /// # Ok::<(), tidegate_study::sweep::AxisError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// The key, as [`Setting`](tidegate_sim::scenario::file::vary::Setting) has it.
     pub key: String,
@@ -43,6 +43,8 @@ pub struct Scale {
     pub values: Vec<f64>,
 }
 
+/// The form of the text.
+const FORM: &str = "KEY=VALUE,VALUE,... or KEY=FROM..TO:N, for example 'rate=5 Mbit/s,20 Mbit/s'";
 /// More values than a map shows so that anybody can read it.
 const MOST: usize = 50;
 /// From this ratio of its ends on, a range is divided in equal ratios.
@@ -55,17 +57,35 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Axis, AxisError> {
         let error = |expected: &str| AxisError { found: text.into(), expected: expected.into() };
-        let form = "KEY=VALUE,VALUE,... or KEY=FROM..TO:N, for example 'rate=5 Mbit/s,20 Mbit/s'";
-        let (key, values) = text.split_once('=').ok_or_else(|| error(form))?;
+        let (key, values) = text.split_once('=').ok_or_else(|| error(FORM))?;
         let (key, values) = (key.trim(), values.trim());
-        if key.is_empty() || values.is_empty() {
-            return Err(error(form));
+        if values.is_empty() {
+            return Err(error(FORM));
         }
         let values = match range(values) {
             Some(range) => range
                 .map_err(|expected| AxisError { found: text.into(), expected: expected.into() })?,
             None => listed(values),
         };
+        Axis::checked(key, values, text)
+    }
+}
+
+impl Axis {
+    /// A key with these values, as a list has them.
+    ///
+    /// # Errors
+    /// Without values, with one twice, or with more than 50.
+    pub fn new(key: &str, values: Vec<String>) -> Result<Axis, AxisError> {
+        let text = format!("{key}={}", values.join(","));
+        Axis::checked(key, values, &text)
+    }
+
+    fn checked(key: &str, values: Vec<String>, text: &str) -> Result<Axis, AxisError> {
+        let error = |expected: &str| AxisError { found: text.into(), expected: expected.into() };
+        if key.is_empty() || values.is_empty() {
+            return Err(error(FORM));
+        }
         if values.iter().any(String::is_empty) {
             return Err(error("a value on both sides of each comma"));
         }
@@ -78,9 +98,7 @@ impl FromStr for Axis {
         }
         Ok(Axis { key: key.into(), values })
     }
-}
 
-impl Axis {
     /// Its values as numbers of one quantity, ascending; `None` if they are not.
     #[must_use]
     pub fn scale(&self) -> Option<Scale> {

@@ -48,8 +48,8 @@ wheel: compiler
 test: lint checks packages
 	@tools/require.sh network || true
 	@tools/require.sh servers || true
-	cargo test --workspace --lib --bins --tests --locked
-	cargo test --workspace --doc --locked
+	cargo test --workspace --exclude tidegate-py --lib --bins --tests --locked
+	cargo test --workspace --exclude tidegate-py --doc --locked
 	@$(MAKE) --no-print-directory demo
 	@tools/check-pages.sh
 	@tools/check-deb.sh

@@ -8,16 +8,18 @@ use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use tidegate_sim::scenario;
 use tidegate_store::rows::{Kept, words};
 use tidegate_study::measure::Row;
 use tidegate_study::verdict::Verdict;
 use tidegate_study::{comparison, experiment, machine};
 
+use crate::custom::Registered;
 use crate::error::TidegateError;
 use crate::listening::{self, Progress};
 use crate::recorded::Recorded;
-use crate::scenario::{Scenario, overrides};
+use crate::scenario::{Scenario, discipline, overrides};
 use crate::table::{Table, batch};
 
 /// The results of disciplines under the same traffic.
@@ -92,6 +94,13 @@ impl Comparison {
     }
 }
 
+/// A discipline: text as on the command line, or a class of Python.
+#[derive(FromPyObject)]
+pub(crate) enum Contender {
+    Text(String),
+    Class(Py<PyType>),
+}
+
 /// Runs `scenario` under each discipline and seed. What is given stands in place of what the
 /// scenario says. `flows` and `links` tell whether the rows of these tables are kept, and
 /// `progress` is called with the part that is done, from 0 to 1.
@@ -102,7 +111,7 @@ impl Comparison {
 pub(crate) fn compare(
     py: Python<'_>,
     scenario: &Scenario,
-    disciplines: Option<Vec<String>>,
+    disciplines: Option<Vec<Contender>>,
     seeds: Option<Vec<u64>>,
     duration: Option<&str>,
     threads: Option<NonZeroUsize>,
@@ -110,10 +119,27 @@ pub(crate) fn compare(
     links: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
-    let scenario = scenario.with(py, &overrides(py, duration, seeds, disciplines)?)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // They stay as long as the runs.
+    let mut custom = Vec::new();
+    let choices = disciplines.map(|all| {
+        let choices = all.into_iter().map(|it| match it {
+            Contender::Text(text) => discipline(py, &text),
+            Contender::Class(class) => {
+                custom.push(Registered::new(class, stop.clone()));
+                custom.last().expect("it was put there").choice(py)
+            }
+        });
+        choices.collect::<PyResult<Vec<_>>>()
+    });
+    let scenario = scenario.with(py, &overrides(py, duration, seeds, choices.transpose()?)?)?;
     let threads = threads.map_or_else(machine::cores, NonZeroUsize::get);
     let recorded = Recorded::new(&scenario, Kept { flows, links });
-    let runs = run(py, &scenario, threads, &recorded, progress)?;
+    let runs = run(py, &scenario, threads, &recorded, &stop, progress);
+    if let Some(fault) = custom.iter().find_map(|it| it.class.fault()) {
+        return Err(fault);
+    }
+    let runs = runs?;
     let jobs = experiment::jobs(&*scenario);
     let places = experiment::places(&*scenario, &jobs, &runs);
     let (flows, links) = recorded.batches(&places);
@@ -130,14 +156,14 @@ fn run(
     scenario: &scenario::Scenario,
     threads: usize,
     recorded: &Recorded,
+    stop: &AtomicBool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<tidegate_sim::metrics::RunSummary>> {
-    let stop = AtomicBool::new(false);
     let runs = scenario.disciplines.len() * scenario.seeds.len();
     let all = scenario.duration.as_seconds() * runs as f64;
     let part = || recorded.reached.load(Ordering::Relaxed) as f64 / 1e9 / all;
-    listening::during(py, &stop, progress.map(|tell| Progress { tell, part: &part }), || {
-        let Ok(runs) = experiment::run(scenario, threads, &stop, &recorded);
+    listening::during(py, stop, progress.map(|tell| Progress { tell, part: &part }), || {
+        let Ok(runs) = experiment::run(scenario, threads, stop, &recorded);
         runs
     })
 }

@@ -5,7 +5,9 @@
 //! Results cross it as tables of Arrow, which Python takes over without copying
 //! (`table`). While runs go on, other threads of Python do too (`listening`).
 
+mod audit;
 mod comparison;
+mod custom;
 mod differences;
 mod disciplines;
 mod error;
@@ -21,7 +23,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::audit::check_discipline;
+    #[pymodule_export]
     use super::comparison::{Comparison, compare};
+    #[pymodule_export]
+    use super::custom::Packet;
     #[pymodule_export]
     use super::differences::differences;
     #[pymodule_export]

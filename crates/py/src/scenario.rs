@@ -206,7 +206,7 @@ pub(crate) fn overrides(
     py: Python<'_>,
     duration: Option<&str>,
     seeds: Option<Vec<u64>>,
-    disciplines: Option<Vec<String>>,
+    disciplines: Option<Vec<DisciplineChoice>>,
 ) -> PyResult<Overrides> {
     let duration = duration.map(|text| {
         text.parse::<Span>().map_err(|_| {
@@ -214,15 +214,13 @@ pub(crate) fn overrides(
             of_request(py, message)
         })
     });
-    let disciplines = disciplines.map(|names| {
-        let choices = names.iter().map(|name| {
-            name.parse::<DisciplineChoice>()
-                .map_err(|error| of_request(py, format!("disciplines: {error}")))
-        });
-        choices.collect::<PyResult<Vec<_>>>()
-    });
     if seeds.as_ref().is_some_and(Vec::is_empty) {
         return Err(of_request(py, "seeds: found none, expected at least one".into()));
     }
-    Ok(Overrides { duration: duration.transpose()?, seeds, disciplines: disciplines.transpose()? })
+    Ok(Overrides { duration: duration.transpose()?, seeds, disciplines })
+}
+
+/// A discipline as the command line takes it.
+pub(crate) fn discipline(py: Python<'_>, text: &str) -> PyResult<DisciplineChoice> {
+    text.parse().map_err(|error| of_request(py, format!("disciplines: {error}")))
 }

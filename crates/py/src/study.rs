@@ -17,7 +17,7 @@ use tidegate_study::sweep::Axis;
 
 use crate::error::{of_request, of_study, other};
 use crate::listening::{self, Progress};
-use crate::scenario::{Scenario, overrides};
+use crate::scenario::{Scenario, discipline, overrides};
 use crate::table::stream;
 
 /// All runs of a study, and what does them.
@@ -112,6 +112,9 @@ impl Work {
         };
         let over = over.into_iter().map(axis).collect::<Result<_, _>>();
         let over = over.map_err(|error| of_request(py, format!("over: {error}")))?;
+        let disciplines = disciplines
+            .map(|all| all.iter().map(|it| discipline(py, it)).collect::<PyResult<Vec<_>>>())
+            .transpose()?;
         let overrides = overrides(py, duration, seeds, disciplines)?;
         let kept = Kept { flows, links };
         let asked = Asked { source: scenario.source().clone(), over, overrides, kept };

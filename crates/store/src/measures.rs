@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::Scenario;
 use tidegate_study::columns::SEED;
-use tidegate_study::comparison::Comparison;
+use tidegate_study::comparison::{Comparison, DisciplineResult};
 use tidegate_study::measure::Row;
 
 use crate::rows::words;
@@ -36,7 +36,7 @@ pub fn batch(scenario: &Scenario, run: &RunSummary) -> RecordBatch {
     let comparison = Comparison::of(scenario, std::slice::from_ref(run));
     let mut words = [(); 3].map(|()| StringBuilder::new());
     let mut values = Float64Builder::new();
-    for row in comparison.disciplines.iter().flat_map(|it| it.rows()) {
+    for row in comparison.disciplines.iter().flat_map(DisciplineResult::rows) {
         let Row { kind, name, metric, value, .. } = row;
         let [kinds, names, metrics] = &mut words;
         kinds.append_value(kind);

@@ -15,11 +15,13 @@ DuckDB and pyarrow read without copying.
 
 from tidegate import disciplines as disciplines
 from tidegate._compare import compare
+from tidegate._custom import ConformanceError, CustomDiscipline, Place, check_discipline
 from tidegate._differences import differences
 from tidegate._discipline import Discipline
 from tidegate._native import (
     Comparison,
     OverKey,
+    Packet,
     Scenario,
     ScenarioError,
     StoredTable,
@@ -35,9 +37,13 @@ from tidegate.disciplines import *  # noqa: F403 -- one class for each disciplin
 
 __all__ = [
     "Comparison",
+    "ConformanceError",
+    "CustomDiscipline",
     "Discipline",
     "Failure",
     "OverKey",
+    "Packet",
+    "Place",
     "Scenario",
     "ScenarioError",
     "StoredTable",
@@ -46,6 +52,7 @@ __all__ = [
     "TidegateError",
     "__version__",
     "builtin_scenarios",
+    "check_discipline",
     "compare",
     "differences",
     "disciplines",

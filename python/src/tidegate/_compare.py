@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tidegate import _native
+from tidegate._custom import CustomDiscipline
 from tidegate._discipline import Discipline
 from tidegate._native import Comparison, Scenario
 
@@ -12,7 +13,7 @@ from tidegate._native import Comparison, Scenario
 def compare(
     scenario: Scenario | str,
     *,
-    disciplines: Iterable[Discipline | str] | None = None,
+    disciplines: Iterable[Discipline | str | type[CustomDiscipline]] | None = None,
     seeds: int | Iterable[int] | None = None,
     duration: str | None = None,
     threads: int | None = None,
@@ -28,7 +29,8 @@ def compare(
 
     Args:
         scenario: What is simulated, or the name of a scenario that comes with Tidegate.
-        disciplines: In place of those of the scenario; objects, or text as on the command line.
+        disciplines: In place of those of the scenario; objects, text as on the command line, or
+            classes of your own.
         seeds: In place of those of the scenario; a number means 1 to that number.
         duration: Simulated time of each run, for example "30 s".
         threads: As many as there are cores unless it is said otherwise.
@@ -48,7 +50,7 @@ def compare(
         scenario = Scenario.builtin(scenario)
     return _native.compare(
         scenario,
-        disciplines=None if disciplines is None else [str(it) for it in disciplines],
+        disciplines=None if disciplines is None else [_named(it) for it in disciplines],
         seeds=numbered(seeds),
         duration=duration,
         threads=threads,
@@ -56,6 +58,10 @@ def compare(
         links=links,
         progress=progress,
     )
+
+
+def _named(discipline: Discipline | str | type[CustomDiscipline]) -> str | type[CustomDiscipline]:
+    return discipline if isinstance(discipline, type) else str(discipline)
 
 
 def numbered(seeds: int | Iterable[int] | None) -> list[int] | None:

@@ -7,6 +7,7 @@ from typing import Any, final
 __all__ = [
     "Comparison",
     "OverKey",
+    "Packet",
     "Scenario",
     "ScenarioError",
     "StoredTable",
@@ -16,6 +17,7 @@ __all__ = [
     "__version__",
     "_scenario_of",
     "builtin_scenarios",
+    "check_discipline",
     "compare",
     "differences",
     "disciplines",
@@ -53,6 +55,22 @@ class StoredTable:
     @property
     def column_names(self) -> list[str]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+@final
+class Packet:
+    """A packet as a discipline in Python sees it."""
+
+    @property
+    def flow(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def arrived_ns(self) -> int: ...
+    @property
+    def dscp(self) -> int: ...
+    @property
+    def markable(self) -> bool: ...
+    def mark(self) -> None: ...
 
 @final
 class OverKey:
@@ -175,7 +193,7 @@ class Comparison:
 def compare(
     scenario: Scenario,
     *,
-    disciplines: list[str] | None = None,
+    disciplines: list[Any] | None = None,
     seeds: list[int] | None = None,
     duration: str | None = None,
     threads: int | None = None,
@@ -183,6 +201,9 @@ def compare(
     links: bool = True,
     progress: Callable[[float], object] | None = None,
 ) -> Comparison: ...
+def check_discipline(
+    class_: type, cases: int, seed: int
+) -> tuple[str, BaseException | None] | None: ...
 def differences(
     runs: Table | StoredTable, *, against: str, metrics: set[str] | None = None
 ) -> Table: ...

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tidegate import _dask, _native
 from tidegate._compare import numbered
 from tidegate._discipline import Discipline
-from tidegate._native import OverKey, Scenario, StoredTable
+from tidegate._native import OverKey, Scenario, ScenarioError, StoredTable
 
 if TYPE_CHECKING:
     import distributed
@@ -171,7 +171,7 @@ def sweep(
     work = _native.Work(
         scenario,
         [(key, _values(values)) for key, values in over.items()],
-        disciplines=None if disciplines is None else [str(it) for it in disciplines],
+        disciplines=None if disciplines is None else [_text(it) for it in disciplines],
         seeds=numbered(seeds),
         duration=duration,
         flows=flows,
@@ -201,6 +201,14 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
         TidegateError: The folder is not that of a study.
     """
     return Study(_native.Work.open(folder), pathlib.Path(folder), [])
+
+
+def _text(discipline: Discipline | str) -> str:
+    if isinstance(discipline, type):
+        name = discipline.__name__
+        message = f"disciplines: found '{name}', expected one that is not written in Python"
+        raise ScenarioError(message)
+    return str(discipline)
 
 
 def _values(values: str | Iterable[Value]) -> str | list[str]:

@@ -1,11 +1,14 @@
-"""Writes `tidegate/disciplines.py`, which has a class for each discipline of the registry.
+"""Writes what is made of Rust: `tidegate/disciplines.py`, which has a class for each discipline
+of the registry, and `tidegate/tables.py`, which has one for each table of scenario files.
 
-    python python/generate.py           prints it
-    python python/generate.py --write   replaces it, which `make generated` does
+    python python/generate.py           prints them
+    python python/generate.py --write   replaces them, which `make generated` does
 """
 
 from __future__ import annotations
 
+import json
+import keyword
 import pathlib
 import sys
 import textwrap
@@ -13,7 +16,7 @@ from typing import Any
 
 from tidegate import _native
 
-PLACE = pathlib.Path(__file__).parent / "src" / "tidegate" / "disciplines.py"
+FOLDER = pathlib.Path(__file__).parent / "src" / "tidegate"
 
 HEAD = '''\
 """A class for each queue discipline: its parameters, with units, defaults and ranges.
@@ -43,8 +46,129 @@ class {name}(Discipline):
 {fields}'''
 
 
-def text() -> str:
-    """The whole module."""
+TABLES_HEAD = '''\
+"""A class for each table of scenario files: its keys, with their meaning and units.
+
+A dict with the same keys does as well, anywhere. Keys that are words of Python have `_` behind
+them here: `from_`, `class_`. Made from the schema of scenario files by `make generated`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Required, TypedDict
+
+from tidegate._discipline import Discipline
+from tidegate._table import Table
+
+__all__ = [
+{names}
+]
+'''
+
+TABLE = '''
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class {name}(Table):
+{doc}
+{fields}'''
+
+ROOT = '''
+
+class ScenarioKeys(TypedDict, total=False):
+    """The keys of a scenario, which `tidegate.scenario` takes."""
+{fields}'''
+
+# What a text is, by what its pattern has.
+TEXTS = {
+    "packets?": "packets, a size or a time, for example '300 packets' or '100 ms'",
+    "bit/s": "a rate, for example '10 Mbit/s'",
+    "[kMG]iB": "a size, for example '30 kB'",
+    "ns|us": "a time, for example '20 ms'",
+}
+
+
+def modules() -> dict[str, str]:
+    """The text of each module, by the name of its file."""
+    return {"disciplines.py": disciplines(), "tables.py": tables()}
+
+
+def tables() -> str:
+    """The module of tables."""
+    schema = json.loads(_native.scenario_schema())
+    named = schema["$defs"]
+    classes = {name: of for name, of in named.items() if of.get("properties")}
+    names = "\n".join(f'    "{name}",' for name in sorted(classes))
+    text = TABLES_HEAD.format(names=names)
+    for name in sorted(classes):
+        of = classes[name]
+        keys = sorted(of["properties"], key=lambda key: key not in of.get("required", []))
+        fields = (
+            table_field(key, of["properties"][key], key in of.get("required", []), named)
+            for key in keys
+        )
+        doc = docstring(" ".join(of.get("description", "One of the values of a key.").split()))
+        text += TABLE.format(name=name, doc=doc, fields="".join(fields))
+    fields = (
+        table_field(key, of, required=False, named=named).replace(" | None = None", "")
+        if key not in schema["required"]
+        else table_field(key, of, required=True, named=named, around="Required[{}]")
+        for key, of in schema["properties"].items()
+    )
+    return text + ROOT.format(fields="".join(fields))
+
+
+def table_field(
+    key: str, of: dict[str, Any], required: bool, named: dict[str, Any], around: str = "{}"
+) -> str:
+    """A key of a table as a field with its explanation."""
+    name = f"{key}_" if keyword.iskeyword(key) else key
+    kind = around.format(" | ".join(dict.fromkeys(types(of, named))))
+    field = f"    {name}: {kind}" + ("\n" if required else " | None = None\n")
+    words = " ".join(of.get("description", "").split()) or "In the unit that its text has."
+    if expected := next((it for hint, it in TEXTS.items() if hint in of.get("pattern", "")), ""):
+        words = f"{words.removesuffix('.')}: {expected}." if "Default" not in words else words
+    return f"\n{wrapped_type(field)}{docstring(words)}\n"
+
+
+def types(of: dict[str, Any], named: dict[str, Any]) -> list[str]:
+    """The types of Python that a value may have."""
+    match of:
+        case {"$ref": ref}:
+            name = ref.rsplit("/", 1)[-1]
+            if name == "Discipline":
+                return ["Discipline", "str", "Mapping[str, Any]"]
+            if named[name].get("properties"):
+                return [name, "Mapping[str, Any]"]
+            return types(named[name], named)
+        case {"anyOf": several} | {"oneOf": several}:
+            return [it for one in several for it in types(one, named)]
+        case {"const": word}:
+            return [f'Literal["{word}"]']
+        case {"enum": words}:
+            return ["Literal[" + ", ".join(f'"{word}"' for word in words) + "]"]
+        case {"type": "array", "items": items}:
+            return ["Sequence[" + " | ".join(dict.fromkeys(types(items, named))) + "]"]
+        case {"type": "object", "additionalProperties": values}:
+            return ["Mapping[str, " + " | ".join(dict.fromkeys(types(values, named))) + "]"]
+        case {"type": kind}:
+            return [{"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[kind]]
+    raise ValueError(f"found {of}, expected a schema with a type")
+
+
+def wrapped_type(field: str) -> str:
+    """A field with many types on several lines."""
+    if len(field) <= 101:
+        return field
+    name, rest = field.split(": ", 1)
+    kind, equals, value = rest.rstrip("\n").partition(" = ")
+    lines = kind.replace(" | ", "\n        | ")
+    return f"{name}: (\n        {lines}\n    ){equals}{value}\n"
+
+
+def disciplines() -> str:
+    """The module of disciplines."""
     entries = sorted(_native.disciplines(), key=lambda entry: class_name(entry["name"]))
     names = "\n".join(f'    "{class_name(entry["name"])}",' for entry in entries)
     return HEAD.format(names=names) + "".join(class_of(entry) for entry in entries)
@@ -104,12 +228,13 @@ def default(parameter: dict[str, Any]) -> str:
 def docstring(sentence: str) -> str:
     """A docstring that is no wider than 100 characters."""
     lines = textwrap.wrap(f'"""{sentence}', 96, break_long_words=False, break_on_hyphens=False)
-    end = '"""' if len(lines) == 1 else '\n    """'
+    end = '"""' if len(lines) == 1 and len(lines[0]) <= 93 else '\n    """'
     return textwrap.indent("\n".join(lines), "    ") + end
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        PLACE.write_text(text())
-    else:
-        print(text(), end="")
+    for file, text in modules().items():
+        if sys.argv[1:] == ["--write"]:
+            (FOLDER / file).write_text(text)
+        else:
+            print(text, end="")

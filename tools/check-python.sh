@@ -6,7 +6,7 @@
 #
 #   tools/check-python.sh          all of that
 #   tools/check-python.sh wheel    only builds target/wheels/tidegate-*.whl
-#   tools/check-python.sh classes  also writes the classes of disciplines from the registry
+#   tools/check-python.sh classes  also writes the classes that are made of Rust
 #
 # The release program, which `make demo` builds, is compared with it.
 set -eu

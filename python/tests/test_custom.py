@@ -140,8 +140,11 @@ def test_early_losses_and_marks_are_counted() -> None:
 
 @pytest.mark.parametrize("discipline", [Failing, Twice, Unbuilt, Idle])
 def test_a_fault_ends_the_comparison(discipline: type[tidegate.CustomDiscipline]) -> None:
-    error = {Failing: ZeroDivisionError, Unbuilt: OSError}.get(discipline, tidegate.TidegateError)
-    with pytest.raises(error) as caught:
+    errors: dict[type[tidegate.CustomDiscipline], type[Exception]] = {
+        Failing: ZeroDivisionError,
+        Unbuilt: OSError,
+    }
+    with pytest.raises(errors.get(discipline, tidegate.TidegateError)) as caught:
         tidegate.compare(SMALL, disciplines=["fifo", discipline], seeds=1000, duration="1000 s")
     if discipline is Failing:
         assert caught.traceback[-1].name == "enqueue"

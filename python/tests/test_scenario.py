@@ -9,6 +9,7 @@ import tomllib
 import pyarrow as pa
 import pytest
 import tidegate
+from tidegate import tables
 
 TEXT = """\
 title = "A short queue"
@@ -97,6 +98,63 @@ def test_what_is_asked_of_a_comparison_is_checked(keys: dict[str, object], messa
     assert caught.value.file is None and caught.value.line is None
 
 
+def test_objects_and_dicts_are_the_same_tables() -> None:
+    links = [
+        tables.Link(
+            from_="home",
+            to="world",
+            rate="2 Mbit/s",
+            queue="tested",
+            back=tables.Back(queue=tidegate.FqCodel(quantum="300 B")),
+        )
+    ]
+    files = tables.TransferSource(
+        name="files",
+        from_="home",
+        to="world",
+        class_=3,
+        load="1 Mbit/s",
+        sizes=tables.SizeTable(pareto=tables.Pareto(shape=1.2, least="1 kB", most="1 MB")),
+        tcp=tables.Tcp(congestion="bbr", sack=False),
+    )
+    made = tidegate.scenario(
+        title="t",
+        duration="1 s",
+        disciplines=["fifo", tidegate.Tide()],
+        link=links,
+        traffic=tables.Traffic(transfers=[files]),
+    )
+    assert tomllib.loads(made.text) == {
+        "title": "t",
+        "duration": "1 s",
+        "disciplines": ["fifo", {"name": "tide"}],
+        "link": [
+            {
+                "from": "home",
+                "to": "world",
+                "rate": "2 Mbit/s",
+                "queue": "tested",
+                "back": {"queue": {"name": "fq-codel", "quantum": "300 B"}},
+            }
+        ],
+        "traffic": {
+            "transfers": [
+                {
+                    "name": "files",
+                    "from": "home",
+                    "to": "world",
+                    "class": 3,
+                    "load": "1 Mbit/s",
+                    "sizes": {"pareto": {"shape": 1.2, "least": "1 kB", "most": "1 MB"}},
+                    "tcp": {"congestion": "bbr", "sack": False},
+                }
+            ]
+        },
+    }
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lod'"):
+        tables.TransferSource(name="a", from_="b", to="c", lod="1 Mbit/s")  # type: ignore[call-arg]
+
+
 def test_an_unknown_builtin_scenario_is_told() -> None:
     with pytest.raises(tidegate.ScenarioError, match="unknown scenario 'offize', expected 'office'"):
         tidegate.compare("offize")
@@ -104,4 +162,4 @@ def test_an_unknown_builtin_scenario_is_told() -> None:
 
 def test_what_cannot_be_in_a_file_is_refused() -> None:
     with pytest.raises(TypeError, match="a scenario cannot hold"):
-        tidegate.scenario(title=object())
+        tidegate.scenario(title=object())  # type: ignore[call-arg, arg-type]

@@ -14,6 +14,7 @@ DuckDB and pyarrow read without copying.
 """
 
 from tidegate import disciplines as disciplines
+from tidegate import tables as tables
 from tidegate._compare import compare
 from tidegate._custom import ConformanceError, CustomDiscipline, Place, check_discipline
 from tidegate._differences import differences
@@ -60,5 +61,6 @@ __all__ = [
     "scenario",
     "scenario_schema",
     "sweep",
+    "tables",
     *disciplines.__all__,
 ]

@@ -85,7 +85,8 @@ class Cake(Discipline):
     """
 
     ack_filter: Literal["off", "on", "aggressive"] = "off"
-    """An arriving TCP acknowledgement removes one that it supersedes: one of off, on, aggressive."""
+    """An arriving TCP acknowledgement removes one that it supersedes: one of off, on, aggressive.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,8 @@ class Codel(Discipline):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Deadlines(Discipline):
-    """Earliest deadline first for flows with promises, low delay for best effort between them (BE)."""
+    """Earliest deadline first for flows with promises, low delay for best effort between them (BE).
+    """
 
     name: ClassVar[str] = "deadlines"
 
@@ -397,7 +399,8 @@ class LasAck(Discipline):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LasLog(Discipline):
-    """LAS in which flows of a priority class rank by a logarithm of their service (LAS section 6)."""
+    """LAS in which flows of a priority class rank by a logarithm of their service (LAS section 6).
+    """
 
     name: ClassVar[str] = "las-log"
 
@@ -588,7 +591,8 @@ class Sfq(Discipline):
     """
 
     flows: int = 128
-    """In Linux's form, the most queues that are in use at a time: a whole number from 1 to 65408."""
+    """In Linux's form, the most queues that are in use at a time: a whole number from 1 to 65408.
+    """
 
     depth: int = 127
     """In Linux's form, the most packets of a queue: a whole number from 1 to 127."""

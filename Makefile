@@ -3,13 +3,14 @@
 # rustup installs cargo here, and not every shell has it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo deb wheel test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live kernel-qdisc bpf link-cells link-page live-bed live-pages link-faults link-soak clean compiler
+.PHONY: help demo deb wheel site test golden generated lint checks fmt bench packages pages kernel-guest kernel-native kernel-page kernel-lines kernel-live kernel-qdisc bpf link-cells link-page live-bed live-pages link-faults link-soak clean compiler
 
 help:
 	@echo 'make demo    build Tidegate and compare disciplines on a built-in household link'
 	@echo 'make deb     build the Debian package of the program and the gateway'
 	@echo 'make wheel   build the package for Python'
-	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo, deb, Python'
+	@echo 'make site    build the documentation as a site'
+	@echo 'make test    everything that CI runs: lint, checks, packages, tests, demo, deb, Python, site'
 	@echo 'make golden  compare the golden runs with the kept results, to the byte'
 	@echo 'make generated  write the schemas, the tables of pages and the classes of Python from the code'
 	@echo 'make lint    formatting, clippy and rustdoc, warnings are errors'
@@ -45,6 +46,11 @@ deb: compiler
 wheel: compiler
 	@tools/check-python.sh wheel
 
+site: compiler
+	cargo doc --workspace --no-deps --locked
+	cargo build --release --locked --package tidegate
+	@tools/check-site.sh
+
 test: lint checks packages
 	@tools/require.sh network || true
 	@tools/require.sh servers || true
@@ -54,6 +60,7 @@ test: lint checks packages
 	@tools/check-pages.sh
 	@tools/check-deb.sh
 	@tools/check-python.sh
+	@tools/check-site.sh
 
 golden: compiler
 	cargo test --package tidegate --test golden --locked

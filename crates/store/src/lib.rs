@@ -13,7 +13,7 @@
 //! | [`rows`] | rows of a run as batches of Arrow, from the columns of `tidegate-study` |
 //! | [`measures`] | what the measures say of a run, in the same form |
 //! | [`study`] | what is compared: the grid, and the run at each place of it |
-//! | [`file`] | a study as a file, `STUDY.toml` |
+//! | [`mod@file`] | a study as a file, `STUDY.toml` |
 //! | [`folder`] | where the parts of runs lie, and the manifest beside them |
 //! | [`work`] | all runs of a study on the cores of this machine |
 //! | [`reading`] | a table of all runs, read file by file |

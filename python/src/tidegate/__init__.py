@@ -4,13 +4,14 @@ A scenario says what the link is and who sends over it; `compare` simulates it u
 discipline and seed, on all cores; what comes out are tables of Arrow, which pandas, polars,
 DuckDB and pyarrow read without copying.
 
->>> import tidegate
->>> scenario = tidegate.Scenario.builtin("dumbbell")
->>> result = tidegate.compare(scenario, disciplines=["fifo", tidegate.Efd()], seeds=2, duration="5 s")
->>> result.disciplines
-['fifo', 'efd']
->>> result.flows.column_names[:4]
-['discipline', 'seed', 'traffic', 'flow']
+Examples:
+    >>> import tidegate
+    >>> scenario = tidegate.Scenario.builtin("dumbbell")
+    >>> result = tidegate.compare(scenario, disciplines=["fifo", tidegate.Efd()], seeds=2, duration="5 s")
+    >>> result.disciplines
+    ['fifo', 'efd']
+    >>> result.flows.column_names[:4]
+    ['discipline', 'seed', 'traffic', 'flow']
 """
 
 from tidegate import disciplines as disciplines

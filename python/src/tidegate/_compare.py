@@ -41,10 +41,11 @@ def compare(
     Raises:
         ScenarioError: Something given makes no sense.
 
-    >>> import tidegate
-    >>> result = tidegate.compare("household", seeds=1, duration="9 s", disciplines=["fifo", "tide"])
-    >>> result.disciplines
-    ['fifo', 'tide']
+    Examples:
+        >>> import tidegate
+        >>> result = tidegate.compare("household", seeds=1, duration="9 s", disciplines=["fifo", "tide"])
+        >>> result.disciplines
+        ['fifo', 'tide']
     """
     if isinstance(scenario, str):
         scenario = Scenario.builtin(scenario)

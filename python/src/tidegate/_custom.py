@@ -24,8 +24,9 @@ class Place:
     def holds(self, packets: int, size_bytes: int) -> bool:
         """Whether so much is within the limit.
 
-        >>> Place(buffer_packets=2, buffer_bytes=None, rate_bps=None).holds(3, 120)
-        False
+        Examples:
+            >>> Place(buffer_packets=2, buffer_bytes=None, rate_bps=None).holds(3, 120)
+            False
         """
         if self.buffer_packets is not None:
             return packets <= self.buffer_packets
@@ -43,27 +44,28 @@ class CustomDiscipline:
     It costs a few microseconds for each packet, of which a discipline of Rust needs a tenth,
     and only one thread at a time is in Python: it is for ideas, and not for sweeps.
 
-    >>> import collections, tidegate
-    >>> class LastFirst(tidegate.CustomDiscipline):
-    ...     def __init__(self, place, seed):
-    ...         super().__init__(place, seed)
-    ...         self.flows = {}
-    ...     def enqueue(self, now_ns, packet, losses):
-    ...         if self.place.holds(self.packets + 1, self.size_bytes + packet.size_bytes):
-    ...             self.flows.setdefault(packet.flow, collections.deque()).append(packet)
-    ...             self.took(packet)
-    ...         else:
-    ...             losses.append(packet)
-    ...     def dequeue(self, now_ns, losses):
-    ...         flow, queue = self.flows.popitem()
-    ...         packet = queue.popleft()
-    ...         if queue:
-    ...             self.flows[flow] = queue
-    ...         return self.gave(packet)
-    >>> tidegate.check_discipline(LastFirst)
-    >>> result = tidegate.compare("dumbbell", disciplines=["fifo", LastFirst], seeds=1, duration="2 s")
-    >>> result.disciplines
-    ['fifo', 'LastFirst']
+    Examples:
+        >>> import collections, tidegate
+        >>> class LastFirst(tidegate.CustomDiscipline):
+        ...     def __init__(self, place, seed):
+        ...         super().__init__(place, seed)
+        ...         self.flows = {}
+        ...     def enqueue(self, now_ns, packet, losses):
+        ...         if self.place.holds(self.packets + 1, self.size_bytes + packet.size_bytes):
+        ...             self.flows.setdefault(packet.flow, collections.deque()).append(packet)
+        ...             self.took(packet)
+        ...         else:
+        ...             losses.append(packet)
+        ...     def dequeue(self, now_ns, losses):
+        ...         flow, queue = self.flows.popitem()
+        ...         packet = queue.popleft()
+        ...         if queue:
+        ...             self.flows[flow] = queue
+        ...         return self.gave(packet)
+        >>> tidegate.check_discipline(LastFirst)
+        >>> result = tidegate.compare("dumbbell", disciplines=["fifo", LastFirst], seeds=1, duration="2 s")
+        >>> result.disciplines
+        ['fifo', 'LastFirst']
     """
 
     def __init__(self, place: Place, seed: int) -> None:

@@ -34,12 +34,13 @@ def differences(
         the ends of its 95% interval, `p`, `seeds`, `significant`, and in `better` whether
         users prefer "less" or "more" of it, or "neither".
 
-    >>> import polars, tidegate
-    >>> result = tidegate.compare("dumbbell", disciplines=["fifo", "tide"], seeds=5, duration="10 s")
-    >>> found = polars.DataFrame(tidegate.differences(result, metrics=["response_mean_s"]))
-    >>> row, = found.filter(kind="size class", name="all").to_dicts()
-    >>> row["discipline"], row["against"], row["better"], row["seeds"]
-    ('tide', 'fifo', 'less', 5)
+    Examples:
+        >>> import polars, tidegate
+        >>> result = tidegate.compare("dumbbell", disciplines=["fifo", "tide"], seeds=5, duration="10 s")
+        >>> found = polars.DataFrame(tidegate.differences(result, metrics=["response_mean_s"]))
+        >>> row, = found.filter(kind="size class", name="all").to_dicts()
+        >>> row["discipline"], row["against"], row["better"], row["seeds"]
+        ('tide', 'fifo', 'less', 5)
     """
     against = result.disciplines[0] if against is None else against
     if against not in result.disciplines:

@@ -29,9 +29,10 @@ class Discipline:
     def table(self) -> dict[str, str | int | float | bool]:
         """The form of scenario files.
 
-        >>> from tidegate import Tide
-        >>> Tide(credit="15 kB", label="small credit").table()
-        {'name': 'tide', 'label': 'small credit', 'credit': '15 kB'}
+        Examples:
+            >>> from tidegate import Tide
+            >>> Tide(credit="15 kB", label="small credit").table()
+            {'name': 'tide', 'label': 'small credit', 'credit': '15 kB'}
         """
         label = {} if self.label is None else {"label": self.label}
         return {"name": self.name, **label, **self.settings()}
@@ -39,9 +40,10 @@ class Discipline:
     def __str__(self) -> str:
         """The form of the command line.
 
-        >>> from tidegate import Tide
-        >>> str(Tide(credit="15 kB", hosts=True))
-        'tide:credit=15 kB:hosts=on'
+        Examples:
+            >>> from tidegate import Tide
+            >>> str(Tide(credit="15 kB", hosts=True))
+            'tide:credit=15 kB:hosts=on'
         """
         parts = [self.name]
         label = {} if self.label is None else {"label": self.label}

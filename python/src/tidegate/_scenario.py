@@ -19,24 +19,25 @@ def scenario(*, folder: str | os.PathLike[str] | None = None, **keys: Unpack[Sce
     their classes, or text. What is wrong raises a
     `ScenarioError`, as in a file. `folder` is where files lie that the scenario names.
 
-    >>> import tidegate
-    >>> from tidegate import tables
-    >>> link = tidegate.scenario(
-    ...     title="A short queue",
-    ...     duration="5 s",
-    ...     seeds=[1, 2],
-    ...     disciplines=["fifo", tidegate.Tide(credit="15 kB")],
-    ...     dumbbell=tables.Dumbbell(rate="5 Mbit/s"),
-    ...     traffic=tables.Traffic(
-    ...         transfers=[
-    ...             tables.TransferSource(
-    ...                 name="files", from_="senders", to="receivers", load="4 Mbit/s", sizes="20 kB"
-    ...             )
-    ...         ]
-    ...     ),
-    ... )
-    >>> link.disciplines
-    ['fifo', 'tide']
+    Examples:
+        >>> import tidegate
+        >>> from tidegate import tables
+        >>> link = tidegate.scenario(
+        ...     title="A short queue",
+        ...     duration="5 s",
+        ...     seeds=[1, 2],
+        ...     disciplines=["fifo", tidegate.Tide(credit="15 kB")],
+        ...     dumbbell=tables.Dumbbell(rate="5 Mbit/s"),
+        ...     traffic=tables.Traffic(
+        ...         transfers=[
+        ...             tables.TransferSource(
+        ...                 name="files", from_="senders", to="receivers", load="4 Mbit/s", sizes="20 kB"
+        ...             )
+        ...         ]
+        ...     ),
+        ... )
+        >>> link.disciplines
+        ['fifo', 'tide']
     """
     return Scenario.from_json(json.dumps(keys, default=_in_file), folder=folder)
 

@@ -153,18 +153,19 @@ def sweep(
         ScenarioError: Something given makes no sense, at any of the points.
         TidegateError: The folder has something else in it.
 
-    >>> import tidegate
-    >>> study = tidegate.sweep(
-    ...     "dumbbell",
-    ...     over={"rate": ["5 Mbit/s", "20 Mbit/s"]},
-    ...     disciplines=["fifo", "tide"],
-    ...     seeds=2,
-    ...     duration="5 s",
-    ... )
-    >>> study
-    <Study 'EFD's dumbbell, underload' over rate: 8 runs, 0 missing>
-    >>> study.runs.column_names
-    ['rate', 'discipline', 'seed', 'kind', 'name', 'metric', 'value']
+    Examples:
+        >>> import tidegate
+        >>> study = tidegate.sweep(
+        ...     "dumbbell",
+        ...     over={"rate": ["5 Mbit/s", "20 Mbit/s"]},
+        ...     disciplines=["fifo", "tide"],
+        ...     seeds=2,
+        ...     duration="5 s",
+        ... )
+        >>> study
+        <Study 'EFD's dumbbell, underload' over rate: 8 runs, 0 missing>
+        >>> study.runs.column_names
+        ['rate', 'discipline', 'seed', 'kind', 'name', 'metric', 'value']
     """
     if isinstance(scenario, str):
         scenario = Scenario.builtin(scenario)

@@ -13,9 +13,10 @@ class Table:
     def table(self) -> dict[str, Any]:
         """The form of scenario files: what was given, by the names of the keys.
 
-        >>> from tidegate.tables import TransferSource
-        >>> TransferSource(name="files", from_="senders", to="receivers", count=2).table()
-        {'name': 'files', 'from': 'senders', 'to': 'receivers', 'count': 2}
+        Examples:
+            >>> from tidegate.tables import TransferSource
+            >>> TransferSource(name="files", from_="senders", to="receivers", count=2).table()
+            {'name': 'files', 'from': 'senders', 'to': 'receivers', 'count': 2}
         """
         fields = ((it.name, getattr(self, it.name)) for it in dataclasses.fields(self))
         return {name.removesuffix("_"): value for name, value in fields if value is not None}

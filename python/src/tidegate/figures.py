@@ -7,13 +7,14 @@ without colour. Bands and bars are 95% intervals over the seeds.
 
     pip install 'tidegate[figures]'
 
->>> import tidegate
->>> from tidegate import figures
->>> result = tidegate.compare("dumbbell", disciplines=["fifo", "tide"], seeds=3, duration="10 s")
->>> axes = figures.response_by_size(result)
->>> axes.get_ylabel()
-'Response time, mean (s)'
->>> axes.figure.savefig("response-by-size.pdf")
+Examples:
+    >>> import tidegate
+    >>> from tidegate import figures
+    >>> result = tidegate.compare("dumbbell", disciplines=["fifo", "tide"], seeds=3, duration="10 s")
+    >>> axes = figures.response_by_size(result)
+    >>> axes.get_ylabel()
+    'Response time, mean (s)'
+    >>> axes.figure.savefig("response-by-size.pdf")
 """
 
 from __future__ import annotations

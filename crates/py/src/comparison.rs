@@ -162,7 +162,8 @@ fn run(
     let runs = scenario.disciplines.len() * scenario.seeds.len();
     let all = scenario.duration.as_seconds() * runs as f64;
     let part = || recorded.reached.load(Ordering::Relaxed) as f64 / 1e9 / all;
-    listening::during(py, stop, progress.map(|tell| Progress { tell, part: &part }), || {
+    let progress = progress.map(|tell| Progress { tell, part: &part });
+    listening::during(py, stop, progress.as_ref(), || {
         let Ok(runs) = experiment::run(scenario, threads, stop, &recorded);
         runs
     })

@@ -51,7 +51,7 @@ pub(crate) fn of_study(py: Python<'_>, error: &StudyError) -> PyErr {
     let exception = of_request(py, error.to_string());
     let value = exception.value(py);
     let facts = || match error {
-        StudyError::File(error) => return Err(of_file(py, error)),
+        StudyError::File(error) => Err(of_file(py, error)),
         StudyError::Over(error) => {
             value.setattr("key", &error.key)?;
             value.setattr("found", &error.found)?;

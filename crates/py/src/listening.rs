@@ -20,7 +20,7 @@ pub(crate) struct Progress<'a, 'py> {
 pub(crate) fn during<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
-    progress: Option<Progress<'_, '_>>,
+    progress: Option<&Progress<'_, '_>>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     thread::scope(|scope| {
@@ -29,7 +29,7 @@ pub(crate) fn during<T: Send>(
             while !work.is_finished() {
                 py.detach(|| thread::sleep(LOOK_EVERY));
                 py.check_signals()?;
-                if let Some(Progress { tell, part }) = &progress {
+                if let Some(Progress { tell, part }) = progress {
                     tell.call1((part().min(1.0),))?;
                 }
             }

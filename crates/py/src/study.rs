@@ -214,7 +214,7 @@ impl Work {
             done.fetch_add(1, Ordering::Relaxed);
         };
         let progress = progress.map(|tell| Progress { tell, part: &part });
-        let failures = listening::during(py, &stop, progress, || {
+        let failures = listening::during(py, &stop, progress.as_ref(), || {
             work::run(self.study(), &folder, threads, &stop, &count)
         })?;
         let failures = failures.map_err(|error| PyOSError::new_err(error.to_string()))?;

@@ -1,6 +1,6 @@
 """The runs of a study on the workers of Dask.
 
-A task is some runs, enough to last half a second, so that handing it out costs little beside
+A task is some runs, enough to last a second, so that handing it out costs little beside
 it. Its results come back as the bytes of files, which this process writes: workers need no
 folder in common, and the files are those of any other way. Only a few tasks for each thread
 are out at a time, so neither this process nor the scheduler holds more than that, however
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Outcome = tuple[int, list[bytes] | None, str | None]
 
-SECONDS_PER_TASK = 0.5
+SECONDS_PER_TASK = 1.0
 TASKS_PER_THREAD = 2
 
 

@@ -174,3 +174,58 @@ fn the_help_and_the_page_have_the_same_short_names() {
         assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
     }
 }
+
+const STUDY: &str = r#"
+scenario = "small.toml"
+over = ["rate=2 Mbit/s,8 Mbit/s", "dumbbell.pairs=2..3:2"]
+seeds = 2
+flows = true
+"#;
+
+#[test]
+fn a_study_keeps_each_run_and_does_none_again() {
+    let bench = small("study");
+    bench.write("study.toml", STUDY);
+    let text = bench.good(&["sweep", "study.toml", "--out", "o"]);
+    assert!(text.contains("16 runs in "), "{text}");
+    assert!(text.ends_with("Tables: o/runs, o/flows\n"), "{text}");
+    let part = "o/flows/rate=8%20Mbit%2Fs/dumbbell.pairs=3/discipline=efd%2C%20%2210%22/2.parquet";
+    let before = bench.bytes(part);
+    assert!(before.starts_with(b"PAR1") && before.ends_with(b"PAR1"));
+
+    let more = bench.good(&["sweep", "study.toml", "--seeds", "3", "--out", "o", "--json"]);
+    let found = json(&more);
+    assert_eq!((&found["runs"], &found["missing"]), (&24.into(), &0.into()));
+    assert_eq!(found["failures"], serde_json::json!([]));
+    assert_eq!(found["over"][1]["values"], serde_json::json!(["2", "3"]));
+    assert_eq!(bench.bytes(part), before);
+    let text = bench.good(&["sweep", "study.toml", "--out", "o"]);
+    assert!(text.contains("0 runs in ") && text.contains("(16 were there before)"), "{text}");
+
+    // The folder of another study is left alone.
+    bench.write("study.toml", &STUDY.replace("small.toml", "household"));
+    let refused = bench.refused(&["sweep", "study.toml", "--out", "o"]);
+    assert!(refused.contains("o: found runs of another scenario, expected another"), "{refused}");
+}
+
+#[test]
+fn the_file_of_a_study_takes_no_options_of_a_map() {
+    let bench = small("study-refused");
+    bench.write("study.toml", STUDY);
+    for (options, words) in [
+        (&["--over", "rtt=5 ms"][..], "--over does not go with a study: the file says what varies"),
+        (&["--measure", "queue_packets"], "--measure does not go with a study"),
+        (&["--force", "--out", "o"], "--force does not go with a study"),
+        (&["--disciplines", "fifo,fifo"], "found 'fifo' twice"),
+    ] {
+        let refused = bench.refused(&[&["sweep", "study.toml"], options].concat());
+        assert!(refused.contains(words), "{refused}");
+    }
+    bench.write("study.toml", &STUDY.replace("8 Mbit/s", "0 Mbit/s"));
+    let refused = bench.refused(&["sweep", "study.toml"]);
+    assert!(refused.contains("over: rate: found '0 Mbit/s'"), "{refused}");
+    bench.write("study.toml", &STUDY.replace("seeds", "sedes"));
+    let refused = bench.refused(&["sweep", "study.toml"]);
+    assert!(refused.contains("study.toml:4:1: sedes: found unknown 'sedes'"), "{refused}");
+    assert!(bench.refused(&["sweep", "small.toml"]).contains("--over is missing, expected a key"));
+}

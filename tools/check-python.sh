@@ -20,7 +20,8 @@ rm -rf "$target/wheels"
 wheel=$(ls "$target"/wheels/tidegate-*.whl)
 [ "${1-}" != wheel ] || { echo "$wheel"; exit 0; }
 
-rm -rf "$scratch/check"
+rm -rf "$scratch/check" "$scratch/examples"
+mkdir -p "$scratch/examples"
 environment check --requirement python/requirements.txt "$wheel"
 cd python
 export PATH="$scratch/check/bin:/nowhere"
@@ -29,10 +30,8 @@ export PYTHONDONTWRITEBYTECODE=1
 TIDEGATE=$target/release/tidegate pytest -p no:cacheprovider
 installed=$(python -c 'import tidegate; print(tidegate.__path__[0])')
 # What examples write has a folder of its own.
-rm -rf "$scratch/examples"
-mkdir -p "$scratch/examples"
 here=$(pwd)
-(cd "$scratch/examples" && python -m pytest -p no:cacheprovider --rootdir "$here" --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
+(cd "$scratch/examples" && python -m pytest -p no:cacheprovider -c "$here/pyproject.toml" --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
     "$installed" "$here/README.md" "$here/../docs/python.md")
 mypy --cache-dir "$scratch/mypy" src tests generate.py
 python -m mypy.stubtest --mypy-config-file pyproject.toml tidegate._native

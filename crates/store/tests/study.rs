@@ -1,6 +1,8 @@
 //! Studies: what lies in their folders, what is done again and what is not, and what happens
 //! to the rest when a run fails.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

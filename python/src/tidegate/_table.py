@@ -16,7 +16,7 @@ class Table:
         Examples:
             >>> from tidegate.tables import TransferSource
             >>> TransferSource(name="files", from_="senders", to="receivers", count=2).table()
-            {'name': 'files', 'from': 'senders', 'to': 'receivers', 'count': 2}
+            {'from': 'senders', 'name': 'files', 'to': 'receivers', 'count': 2}
         """
         fields = ((it.name, getattr(self, it.name)) for it in dataclasses.fields(self))
         return {name.removesuffix("_"): value for name, value in fields if value is not None}

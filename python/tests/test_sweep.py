@@ -241,6 +241,24 @@ def test_a_run_that_no_worker_survives_is_a_failure_of_its_own(
     assert (again.missing, again.failures) == (0, [])
 
 
+def test_workers_of_another_version_end_a_sweep(
+    client: distributed.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_dask, "perform", of_another_version)
+    with pytest.raises(tidegate.ScenarioError, match="found a study of version 0.0.1"):
+        tidegate.sweep(SMALL, over=RATES, folder=tmp_path / "study", client=client)
+    monkeypatch.undo()
+    # What is done is done, and nothing is left for workers to do.
+    done = tidegate.sweep(SMALL, over=RATES, folder=tmp_path / "study", client=client)
+    again = tidegate.sweep(SMALL, over=RATES, folder=tmp_path / "study", client=client)
+    assert done.missing == again.missing == 0
+
+
+def of_another_version(text: str, indices: list[int]) -> tuple[float, list[_dask.Outcome]]:
+    """What a worker does that has another version of the package."""
+    return _dask.perform(text.replace(tidegate.__version__, "0.0.1"), indices)
+
+
 def fails_at_five(text: str, indices: list[int]) -> tuple[float, list[_dask.Outcome]]:
     """What a worker does on which the run at this place takes too much memory."""
     if 5 in indices:

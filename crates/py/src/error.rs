@@ -58,7 +58,7 @@ pub(crate) fn of_study(py: Python<'_>, error: &StudyError) -> PyErr {
             value.setattr("expected", &error.expected)
         }
         StudyError::Twice { key, .. } => value.setattr("key", key),
-        StudyError::Text(_) => Ok(()),
+        StudyError::Version(_) | StudyError::Text(_) => Ok(()),
     };
     facts().err().unwrap_or(exception)
 }

@@ -9,12 +9,16 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reading::Reading;
 use crate::study::{Definition, Part, Run, Study, StudyError, Table};
 
 /// What a folder holds.
 const MANIFEST: &str = "manifest.json";
+/// Where files are written before they are put in their places. Tables have no others in their
+/// folders, which readers would take for parts.
+const UNFINISHED: &str = ".unfinished";
 
 /// The folder of a study.
 #[derive(Clone, Debug)]
@@ -56,10 +60,13 @@ impl Folder {
         fs::create_dir_all(path).map_err(system)?;
         let definition = match folder.manifest()? {
             Some(earlier) => folder.joined(earlier, study.definition())?,
-            None if fs::read_dir(path).map_err(system)?.next().is_some() => {
-                return Err(folder.other("other files", "an empty folder, or that of a study"));
+            None => {
+                let mut files = fs::read_dir(path).map_err(system)?.flatten();
+                if files.any(|file| file.file_name() != UNFINISHED) {
+                    return Err(folder.other("other files", "an empty folder, or that of a study"));
+                }
+                study.definition().clone()
             }
-            None => study.definition().clone(),
         };
         let text = serde_json::to_string_pretty(&definition).map_err(io::Error::from);
         text.and_then(|text| folder.write(MANIFEST, text.as_bytes())).map_err(system)?;
@@ -129,15 +136,24 @@ impl Folder {
 
     /// Writes a file, which appears complete or not at all.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        /// Does something again once its folder is there.
+        fn within(folder: Option<&Path>, work: impl Fn() -> io::Result<()>) -> io::Result<()> {
+            work().or_else(|error| {
+                let folder = folder.filter(|_| error.kind() == ErrorKind::NotFound);
+                folder.map_or(Err(error), fs::create_dir_all)?;
+                work()
+            })
+        }
+
         let path = self.path.join(name);
         // Another process may do the same, and what is written last is what the first wrote.
-        let unfinished = path.with_extension(format!("{}.unfinished", std::process::id()));
-        let written = fs::write(&unfinished, bytes).or_else(|error| {
-            let folder = path.parent().filter(|_| error.kind() == ErrorKind::NotFound);
-            folder.map_or(Err(error), fs::create_dir_all)?;
-            fs::write(&unfinished, bytes)
-        });
-        written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.path.join(UNFINISHED);
+        let unfinished = unfinished.join(format!("{}-{number}", std::process::id()));
+        let written = within(unfinished.parent(), || fs::write(&unfinished, bytes));
+        let put = || within(path.parent(), || fs::rename(&unfinished, &path));
+        written.and_then(|()| put()).inspect_err(|_| {
             // What is left of it is of no use, and there may be nothing.
             let _ = fs::remove_file(&unfinished);
         })

@@ -37,6 +37,8 @@ use crate::rows::{self, Kept, Rows};
 pub const DISCIPLINE: &str = "discipline";
 /// What names of folders have as it is; the rest is percent-encoded, as readers expect.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+/// Results of one version are not those of another.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Linux takes no longer names of files.
 const LONGEST_NAME: usize = 255;
 
@@ -106,6 +108,9 @@ pub enum StudyError {
         /// What is there twice.
         found: String,
     },
+    /// Its runs are those of another version.
+    #[error("found a study of version {0}, expected one of {VERSION}")]
+    Version(String),
     /// The text is not that of a study.
     #[error("this is no study: {0}")]
     Text(#[from] serde_json::Error),
@@ -239,7 +244,7 @@ impl Study {
         once("disciplines", labels)?;
         once("seeds", base.seeds.iter().map(u64::to_string))?;
         let definition = Definition {
-            tidegate: env!("CARGO_PKG_VERSION").into(),
+            tidegate: VERSION.into(),
             title: base.title.clone(),
             data: Vec::new(),
             duration_ns: overrides.duration.map(|it| it.0),
@@ -255,24 +260,36 @@ impl Study {
             },
         };
         let mut study = Study { definition, points };
+        study.note(ledger);
         for point in 0..study.points.len() {
+            let ledger = Ledger::new(&files, Some(&source.folder));
             study.read_point(point, &ledger)?;
             study.check_names(point)?;
-        }
-        for file in ledger.into_seen() {
-            if !study.definition.data.contains(&file) {
-                study.definition.data.push(file);
-            }
+            study.note(ledger);
         }
         Ok(study)
+    }
+
+    /// Keeps what a ledger has seen, each file once.
+    fn note(&mut self, ledger: Ledger<'_>) {
+        for file in ledger.into_seen() {
+            if !self.definition.data.contains(&file) {
+                self.definition.data.push(file);
+            }
+        }
     }
 
     /// The study that [`Study::text`] has written.
     ///
     /// # Errors
-    /// If the text is not that of a study.
+    /// If the text is not that of a study, or of one of another version, whose runs this one
+    /// would not repeat.
     pub fn parse(text: &str) -> Result<Study, StudyError> {
-        Study::of(serde_json::from_str(text)?)
+        let definition: Definition = serde_json::from_str(text)?;
+        if definition.tidegate != VERSION {
+            return Err(StudyError::Version(definition.tidegate));
+        }
+        Study::of(definition)
     }
 
     /// Everything that its runs need, as text; the contents of data files are not in it.
@@ -463,7 +480,7 @@ fn partition(key: &str, value: &str) -> String {
 fn parquet(batch: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
-        .set_created_by(concat!("tidegate ", env!("CARGO_PKG_VERSION")).into())
+        .set_created_by(format!("tidegate {VERSION}"))
         .build();
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
     writer.write(batch)?;

@@ -72,6 +72,8 @@ fn sweep(study: &Study, folder: &Folder, threads: usize) -> usize {
     assert_eq!(failures, []);
     assert_eq!(done.into_inner(), study.size());
     assert!(folder.missing(study).is_empty());
+    let unfinished = fs::read_dir(folder.path().join(".unfinished")).unwrap();
+    assert_eq!(unfinished.count(), 0);
     missing
 }
 
@@ -240,6 +242,12 @@ fn a_folder_takes_no_runs_of_something_else() {
     assert!(refused(changed).contains("found runs of another 'tide'"));
     assert!(refused(asked(&["rtt=5 ms"])).contains("found runs over rate"));
     assert!(refused(asked(&[])).contains("found runs over rate"));
+
+    let text = first.text().replace(env!("CARGO_PKG_VERSION"), "0.0.1");
+    let error = Study::parse(&text).unwrap_err().to_string();
+    assert!(error.starts_with("found a study of version 0.0.1, expected one of "), "{error}");
+    fs::write(scratch.0.join("manifest.json"), text).unwrap();
+    assert!(refused(asked(&["rate=5 Mbit/s"])).contains("found runs of version 0.0.1"));
 
     fs::write(scratch.0.join("manifest.json"), "{}").unwrap();
     assert!(refused(asked(&["rate=5 Mbit/s"])).contains("is not of a study"));

@@ -65,6 +65,9 @@ def run(
             indices = out.pop(future)
             try:
                 seconds, outcomes = future.result()
+            except (ImportError, _native.TidegateError):
+                # That is no matter of one run: workers lack the package, or have another version.
+                raise
             except Exception as error:
                 # It may be one of its runs that no worker survives: each is tried alone.
                 if len(indices) > 1:

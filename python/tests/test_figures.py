@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -17,7 +18,7 @@ import tidegate
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from tidegate import figures
+from tidegate import figures, tables
 
 DISCIPLINES = ["fifo", "fq-codel", "tide"]
 
@@ -63,13 +64,45 @@ def test_response_by_size_shows_the_summary(
     result: tidegate.Comparison, tmp_path: pathlib.Path
 ) -> None:
     axes = saved(figures.response_by_size(result), tmp_path)
-    summary = pl.DataFrame(result.summary).filter(kind="size class", metric="response_mean_s")
-    for line, discipline in zip(axes.lines, DISCIPLINES, strict=True):
-        of = summary.filter(pl.col("discipline") == discipline)
-        of = of.filter(~pl.col("name").str.starts_with("short"), pl.col("name") != "all")
-        assert line.get_label() == discipline
-        assert heights(line) == pytest.approx(of["value"].to_list())
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Size", "Response time, mean (s)")
+    summary = json.loads(result.json())["disciplines"]
+    for line, discipline in zip(axes.lines, summary, strict=True):
+        means = [it["mean_s"]["value"] for it in discipline["response_by_size"] if it["mean_s"]]
+        assert line.get_label() == discipline["label"]
+        assert heights(line) == pytest.approx(means) and len(means) > 5
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Size (kB)", "Response time, mean (s)")
+
+
+def test_tails_are_those_of_the_report(result: tidegate.Comparison, tmp_path: pathlib.Path) -> None:
+    for draw, source in ((figures.delays, "call, down"), (figures.page_loads, "web")):
+        axes = saved(draw(result, source), tmp_path)
+        assert axes.get_ylabel().endswith(f"of {source} that take longer")
+        for line in axes.lines:
+            # From all of them down to few.
+            assert heights(line) == sorted(heights(line), reverse=True)
+            assert 0 < heights(line)[-1] <= heights(line)[0] <= 1
+    with pytest.raises(ValueError, match="source: found no 'sideways', expected one of web"):
+        figures.delays(result, "sideways")
+
+
+def test_progress_is_that_of_each_flow(tmp_path: pathlib.Path) -> None:
+    long = tables.TransferSource(
+        name="long", from_="senders", to="receivers", count=2, sizes="endless", follow=True
+    )
+    link = tidegate.scenario(
+        title="Two long ones",
+        duration="5 s",
+        disciplines=DISCIPLINES,
+        seeds=1,
+        dumbbell={"rate": "8 Mbit/s"},
+        traffic=tables.Traffic(transfers=[long]),
+    )
+    axes = saved(figures.progress(tidegate.compare(link), "long"), tmp_path)
+    assert len(axes.lines) == 2 * len(DISCIPLINES) and axes.get_ylabel() == "Arrived (MB)"
+    for line in axes.lines:
+        assert heights(line) == sorted(heights(line))
+    # Both together are what the link carries in five seconds, but for headers and the start.
+    first, second = (heights(line)[-1] for line in axes.lines[:2])
+    assert 3.5 < first + second < 5
 
 
 @pytest.mark.parametrize(
@@ -146,6 +179,7 @@ def test_figures_go_into_given_axes(result: tidegate.Comparison) -> None:
         (lambda it: figures.estimates(it, "delay_p96_s"), "metric: found no 'delay_p96_s'"),
         (lambda it: figures.percentiles(it, "sideways"), "name: found no 'sideways'"),
         (lambda it: figures.over_time(it, link="sideways"), "link: found no 'sideways'"),
+        (lambda it: figures.progress(it, "web"), "found no flow of 'web' that is followed"),
     ],
 )
 def test_what_there_is_not_is_told(

@@ -6,7 +6,7 @@
 use csv::Writer;
 use tidegate_study::comparison::Comparison;
 use tidegate_study::measure::Row;
-use tidegate_study::requests::{Class, Summary, Way};
+use tidegate_study::requests::{Measured, Summary};
 
 /// The columns behind the first, which names what was compared.
 const COLUMNS: [&str; 8] =
@@ -27,10 +27,9 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
 pub(crate) fn of_ways(summary: &Summary) -> Vec<u8> {
     let mut rows = Rows::under(&["way"]);
     for way in &summary.ways {
-        let all = Row::all("all classes", "", Way::MEASURES, way);
-        let classes = way.classes.iter();
-        let classes = classes.flat_map(|it| Row::all("class", &it.name, Class::MEASURES, it));
-        for row in all.chain(classes) {
+        let of =
+            |(kind, name, metric, value): Measured<'_>| Row::from_value(kind, name, metric, value);
+        for row in way.values().filter_map(of) {
             rows.add(&[&way.label], &row);
         }
     }

@@ -2,25 +2,22 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use tidegate_sim::scenario;
-use tidegate_store::rows::{Kept, words};
-use tidegate_study::measure::Row;
+use tidegate_store::rows::Kept;
+use tidegate_store::study::DISCIPLINE;
+use tidegate_study::columns::Names;
 use tidegate_study::verdict::Verdict;
 use tidegate_study::{comparison, experiment, machine};
 
 use crate::custom::Registered;
 use crate::error::TidegateError;
-use crate::listening::{self, Progress};
+use crate::estimates::{self, Measured};
 use crate::recorded::Recorded;
 use crate::scenario::{Scenario, discipline, overrides};
-use crate::table::{Table, batch};
+use crate::table::Table;
 
 /// The results of disciplines under the same traffic.
 #[pyclass(frozen, module = "tidegate._native")]
@@ -47,14 +44,14 @@ impl Comparison {
     /// One row for each measure of each run.
     #[getter]
     fn runs(&self) -> PyResult<Table> {
-        runs(&self.comparison)
+        estimates::runs(DISCIPLINE, values(&self.comparison))
     }
 
     /// One row for each measure of each discipline: the mean or median over the seeds, with
     /// the 95% interval.
     #[getter]
     fn summary(&self) -> PyResult<Table> {
-        summary(&self.comparison)
+        estimates::summary(DISCIPLINE, values(&self.comparison))
     }
 
     /// The title of the scenario.
@@ -134,8 +131,8 @@ pub(crate) fn compare(
     });
     let scenario = scenario.with(py, &overrides(py, duration, seeds, choices.transpose()?)?)?;
     let threads = threads.map_or_else(machine::cores, NonZeroUsize::get);
-    let recorded = Recorded::new(&scenario, Kept { flows, links });
-    let runs = run(py, &scenario, threads, &recorded, &stop, progress);
+    let recorded = Recorded::new(Names::of(&scenario), Kept { flows, links });
+    let runs = recorded.run(py, &*scenario, threads, &stop, progress);
     if let Some(fault) = custom.iter().find_map(|it| it.class.fault()) {
         return Err(fault);
     }
@@ -150,102 +147,15 @@ pub(crate) fn compare(
     })
 }
 
-/// All runs, on threads of their own, while this one listens to Python.
-fn run(
-    py: Python<'_>,
-    scenario: &scenario::Scenario,
-    threads: usize,
-    recorded: &Recorded,
-    stop: &AtomicBool,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Vec<tidegate_sim::metrics::RunSummary>> {
-    let runs = scenario.disciplines.len() * scenario.seeds.len();
-    let all = scenario.duration.as_seconds() * runs as f64;
-    let part = || recorded.reached.load(Ordering::Relaxed) as f64 / 1e9 / all;
-    let progress = progress.map(|tell| Progress { tell, part: &part });
-    listening::during(py, stop, progress.as_ref(), || {
-        let Ok(runs) = experiment::run(scenario, threads, stop, &recorded);
-        runs
+/// What the measures say of each discipline.
+fn values(comparison: &comparison::Comparison) -> impl Iterator<Item = Measured<'_>> {
+    comparison.disciplines.iter().flat_map(|discipline| {
+        discipline.values().map(|(kind, name, metric, value)| Measured {
+            contender: &discipline.label,
+            kind,
+            name,
+            metric,
+            value,
+        })
     })
-}
-
-/// What every measure says of every run.
-fn runs(comparison: &comparison::Comparison) -> PyResult<Table> {
-    let mut labels = Labels::default();
-    let (mut seeds, mut values) = (UInt64Builder::new(), Float64Builder::new());
-    for discipline in &comparison.disciplines {
-        for (kind, name, metric, value) in discipline.values() {
-            let of_runs = value.sample().into_iter().flat_map(tidegate_study::Sample::by_seed);
-            for (seed, value) in of_runs {
-                labels.add(&discipline.label, kind, &name, metric);
-                seeds.append_value(seed);
-                values.append_value(value);
-            }
-        }
-    }
-    let mut fields = Labels::fields();
-    fields.push(Field::new("seed", DataType::UInt64, false));
-    fields.push(Field::new("value", DataType::Float64, false));
-    let mut columns = labels.columns();
-    columns.push(Arc::new(seeds.finish()));
-    columns.push(Arc::new(values.finish()));
-    table(fields, columns)
-}
-
-/// What every measure says of every discipline.
-fn summary(comparison: &comparison::Comparison) -> PyResult<Table> {
-    let mut labels = Labels::default();
-    let mut estimates = StringBuilder::new();
-    let mut numbers = [(); 3].map(|()| Float64Builder::new());
-    let mut runs = UInt64Builder::new();
-    for discipline in &comparison.disciplines {
-        for (kind, name, metric, value) in discipline.values() {
-            let Some(row) = Row::from_value(kind, &name, metric, value) else { continue };
-            labels.add(&discipline.label, kind, &name, metric);
-            estimates.append_value(&row.estimate);
-            let [centre, low, high] = &mut numbers;
-            centre.append_value(row.value);
-            low.append_option(row.interval.map(|it| it.0));
-            high.append_option(row.interval.map(|it| it.1));
-            runs.append_option(row.runs.map(|count| count as u64));
-        }
-    }
-    let mut fields = Labels::fields();
-    fields.push(words("estimate", false));
-    fields.push(Field::new("value", DataType::Float64, false));
-    fields.extend(["low_95", "high_95"].map(|name| Field::new(name, DataType::Float64, true)));
-    fields.push(Field::new("runs", DataType::UInt64, true));
-    let mut columns = labels.columns();
-    columns.push(Arc::new(estimates.finish()));
-    columns.extend(numbers.map(|mut it| Arc::new(it.finish()) as ArrayRef));
-    columns.push(Arc::new(runs.finish()));
-    table(fields, columns)
-}
-
-fn table(fields: Vec<Field>, columns: Vec<ArrayRef>) -> PyResult<Table> {
-    let schema: SchemaRef = Arc::new(Schema::new(fields));
-    let all: RecordBatch = batch(schema.clone(), columns)?;
-    Ok(Table::new(schema, vec![all]))
-}
-
-/// The columns that say what a value is of, which are those of `summary.csv`.
-#[derive(Default)]
-struct Labels([StringBuilder; 4]);
-
-impl Labels {
-    const NAMES: [&str; 4] = ["discipline", "kind", "name", "metric"];
-
-    fn fields() -> Vec<Field> {
-        Labels::NAMES.map(|name| words(name, false)).to_vec()
-    }
-
-    fn add(&mut self, discipline: &str, kind: &str, name: &str, metric: &str) {
-        for (words, word) in std::iter::zip(&mut self.0, [discipline, kind, name, metric]) {
-            words.append_value(word);
-        }
-    }
-
-    fn columns(self) -> Vec<ArrayRef> {
-        self.0.map(|mut words| Arc::new(words.finish()) as ArrayRef).to_vec()
-    }
 }

@@ -11,6 +11,8 @@ mod custom;
 mod differences;
 mod disciplines;
 mod error;
+mod estimates;
+mod gateway;
 mod listening;
 mod recorded;
 mod scenario;
@@ -34,6 +36,8 @@ mod _native {
     use super::disciplines::disciplines;
     #[pymodule_export]
     use super::error::{ScenarioError, TidegateError};
+    #[pymodule_export]
+    use super::gateway::{_gateway_of, Gateway, WaysComparison, builtin_gateways, compare_ways};
     #[pymodule_export]
     use super::scenario::{_scenario_of, Scenario, builtin_scenarios, scenario_schema};
     #[pymodule_export]

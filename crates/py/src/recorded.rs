@@ -2,16 +2,18 @@
 
 use std::convert::Infallible;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use pyo3::prelude::*;
 use tidegate_core::Time;
-use tidegate_sim::metrics::{FlowRecord, LinkSample, Recorder, RunSummary};
-use tidegate_sim::scenario::Scenario;
+use tidegate_sim::metrics::{FlowRecord, LinkSample, Recorder};
 use tidegate_store::rows::{self, Kept, Rows};
 use tidegate_study::columns::Names;
-use tidegate_study::experiment::{Job, Output};
+use tidegate_study::experiment::{self, Job, Output, Study};
+
+use crate::listening::{self, Progress};
 
 /// What the runs of a comparison have said so far.
 pub(crate) struct Recorded {
@@ -20,7 +22,7 @@ pub(crate) struct Recorded {
     flows: SchemaRef,
     links: SchemaRef,
     /// Simulated time of all runs together, in nanoseconds.
-    pub(crate) reached: AtomicU64,
+    reached: AtomicU64,
     runs: Mutex<Vec<Run>>,
 }
 
@@ -42,13 +44,30 @@ pub(crate) struct Taker<'a> {
 }
 
 impl Recorded {
-    pub(crate) fn new(scenario: &Scenario, kept: Kept) -> Recorded {
+    pub(crate) fn new(names: Names, kept: Kept) -> Recorded {
         let (reached, runs) = (AtomicU64::new(0), Mutex::default());
-        let names = Names::of(scenario);
         let labelled =
             |schema: SchemaRef| rows::labelled_schema(&schema, std::iter::once(names.contender));
         let (flows, links) = (labelled(rows::flows()), labelled(rows::links()));
         Recorded { names, kept, flows, links, reached, runs }
+    }
+
+    /// All runs of `study`, on threads of their own, while this one listens to Python.
+    pub(crate) fn run<'a, S: Study>(
+        &'a self,
+        py: Python<'_>,
+        study: &'a S,
+        threads: usize,
+        stop: &AtomicBool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<S::Run>> {
+        let all = study.duration().as_seconds() * experiment::jobs(study).len() as f64;
+        let part = || self.reached.load(Ordering::Relaxed) as f64 / 1e9 / all;
+        let progress = progress.map(|tell| Progress { tell, part: &part });
+        listening::during(py, stop, progress.as_ref(), || {
+            let Ok(runs) = experiment::run(study, threads, stop, &self);
+            runs
+        })
     }
 
     /// The flows and the links of `runs`, in this order.
@@ -61,7 +80,7 @@ impl Recorded {
     }
 }
 
-impl<'a> Output<'a, Scenario> for &'a Recorded {
+impl<'a, S: Study> Output<'a, S> for &'a Recorded {
     type Recorder = Taker<'a>;
     type Error = Infallible;
 
@@ -70,7 +89,7 @@ impl<'a> Output<'a, Scenario> for &'a Recorded {
         Ok(Taker { recorded: self, rows, reached: Time::ZERO })
     }
 
-    fn end(&self, job: &Job<'a>, taker: Taker<'a>, _: &RunSummary) -> Result<(), Infallible> {
+    fn end(&self, job: &Job<'a>, taker: Taker<'a>, _: &S::Run) -> Result<(), Infallible> {
         let (flows, links) = taker.rows.batches(job.seed);
         let label = std::iter::once(job.label);
         let flows = rows::labelled(&flows, self.flows.clone(), label.clone());

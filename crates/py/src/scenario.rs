@@ -47,7 +47,7 @@ impl Scenario {
 }
 
 /// One form of the present folder, so that equal scenarios are equal.
-fn folder_or_here(folder: Option<PathBuf>) -> PathBuf {
+pub(crate) fn folder_or_here(folder: Option<PathBuf>) -> PathBuf {
     folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| ".".into())
 }
 

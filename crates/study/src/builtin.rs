@@ -3,7 +3,7 @@
 
 use tidegate_files::expectation;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::file;
+use tidegate_sim::scenario::file::{self, DataFiles, ScenarioError, gateway};
 
 use crate::data::Ledger;
 use crate::shipped::{self, Beside};
@@ -103,10 +103,28 @@ impl Builtin {
     /// If it is no scenario, which a test of all scenarios denies.
     #[must_use]
     pub fn portable(&self) -> String {
+        self.portable_as(|files| file::parse(self.name, self.text(), files))
+    }
+
+    /// The text of a gateway in a form that runs from any folder.
+    ///
+    /// # Panics
+    /// If it is no gateway, which a test of all gateways denies.
+    #[must_use]
+    pub fn portable_gateway(&self) -> String {
+        self.portable_as(|files| gateway::parse(self.name, self.text(), files))
+    }
+
+    /// Its text, with what `parse` reads beside it under names that are good anywhere.
+    fn portable_as<T>(
+        &self,
+        parse: impl FnOnce(&dyn DataFiles) -> Result<T, ScenarioError>,
+    ) -> String {
         let files = Beside(self.path);
         let ledger = Ledger::new(&files, None);
-        let read = file::parse(self.name, self.text(), &ledger);
-        read.unwrap_or_else(|error| panic!("{error}, which a test of all shipped files denies"));
+        if let Err(error) = parse(&ledger) {
+            panic!("{error}, which a test of all shipped files denies");
+        }
         let names: Vec<String> = ledger.into_seen().into_iter().map(|file| file.name).collect();
         shipped::portable(self.path, &names)
     }

@@ -366,7 +366,20 @@ impl Counts {
     }
 }
 
+/// A value of a way with what it is of: kind, name and measure.
+pub type Measured<'a> = (&'static str, &'a str, &'static str, Value<'a>);
+
 impl Way {
+    /// What all measures say of it and of its classes.
+    pub fn values(&self) -> impl Iterator<Item = Measured<'_>> {
+        let all = Way::MEASURES.iter().map(|it| ("all classes", "", it.name, (it.value)(self)));
+        let classes = self.classes.iter().flat_map(|class| {
+            let measures = Class::MEASURES.iter();
+            measures.map(move |it| ("class", &*class.name, it.name, (it.value)(class)))
+        });
+        all.chain(classes)
+    }
+
     /// Why the shares of its classes do not show what it does; `None` when they do.
     #[must_use]
     pub fn untested(&self) -> Option<Untested> {

@@ -16,12 +16,13 @@ Examples:
 
 from tidegate import disciplines as disciplines
 from tidegate import tables as tables
-from tidegate._compare import compare
+from tidegate._compare import compare, compare_ways
 from tidegate._custom import ConformanceError, CustomDiscipline, Place, check_discipline
 from tidegate._differences import differences
 from tidegate._discipline import Discipline
 from tidegate._native import (
     Comparison,
+    Gateway,
     OverKey,
     Packet,
     Scenario,
@@ -29,7 +30,9 @@ from tidegate._native import (
     StoredTable,
     Table,
     TidegateError,
+    WaysComparison,
     __version__,
+    builtin_gateways,
     builtin_scenarios,
     scenario_schema,
 )
@@ -43,6 +46,7 @@ __all__ = [
     "CustomDiscipline",
     "Discipline",
     "Failure",
+    "Gateway",
     "OverKey",
     "Packet",
     "Place",
@@ -52,10 +56,13 @@ __all__ = [
     "Study",
     "Table",
     "TidegateError",
+    "WaysComparison",
     "__version__",
+    "builtin_gateways",
     "builtin_scenarios",
     "check_discipline",
     "compare",
+    "compare_ways",
     "differences",
     "disciplines",
     "open_study",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tidegate import _native
 from tidegate._custom import CustomDiscipline
 from tidegate._discipline import Discipline
-from tidegate._native import Comparison, Scenario
+from tidegate._native import Comparison, Gateway, Scenario, WaysComparison
 
 
 def compare(
@@ -54,6 +54,49 @@ def compare(
         disciplines=None if disciplines is None else [_named(it) for it in disciplines],
         seeds=numbered(seeds),
         duration=duration,
+        threads=threads,
+        flows=flows,
+        links=links,
+        progress=progress,
+    )
+
+
+def compare_ways(
+    gateway: Gateway | str,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    threads: int | None = None,
+    flows: bool = True,
+    links: bool = True,
+    progress: Callable[[float], object] | None = None,
+) -> WaysComparison:
+    """Runs a gateway on the users' side under each way of sharing its link with each seed.
+
+    A way is a scheduler of requests, such as `msf`, or one of its rivals; the gateway's file
+    names them. Results are those of `tidegate requests compare`.
+
+    Args:
+        gateway: What is simulated, or the name of a gateway that comes with Tidegate.
+        seeds: In place of those of the gateway; a number means 1 to that number.
+        threads: As many as there are cores unless it is said otherwise.
+        flows: Whether the table of transfers is kept.
+        links: The same for samples of links.
+        progress: Called now and then with the part that is done, from 0 to 1.
+
+    Raises:
+        ScenarioError: Something given makes no sense.
+
+    Examples:
+        >>> import tidegate
+        >>> result = tidegate.compare_ways("unfilled", seeds=1)
+        >>> result.summary.column_names[:5]
+        ['way', 'kind', 'name', 'metric', 'estimate']
+    """
+    if isinstance(gateway, str):
+        gateway = Gateway.builtin(gateway)
+    return _native.compare_ways(
+        gateway,
+        seeds=numbered(seeds),
         threads=threads,
         flows=flows,
         links=links,

@@ -6,6 +6,7 @@ from typing import Any, final
 
 __all__ = [
     "Comparison",
+    "Gateway",
     "OverKey",
     "Packet",
     "Scenario",
@@ -13,12 +14,16 @@ __all__ = [
     "StoredTable",
     "Table",
     "TidegateError",
+    "WaysComparison",
     "Work",
     "__version__",
+    "_gateway_of",
     "_scenario_of",
+    "builtin_gateways",
     "builtin_scenarios",
     "check_discipline",
     "compare",
+    "compare_ways",
     "differences",
     "disciplines",
     "scenario_schema",
@@ -190,6 +195,66 @@ class Comparison:
     def recommended(self) -> list[str]: ...
     def json(self) -> str: ...
 
+@final
+class Gateway:
+    """A gateway's link, its clients and servers, and the ways to compare there."""
+
+    @staticmethod
+    def parse(
+        text: str, *, name: str = "gateway", folder: str | PathLike[str] | None = None
+    ) -> Gateway: ...
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Gateway: ...
+    @staticmethod
+    def builtin(name: str) -> Gateway: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def folder(self) -> PathLike[str]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def ways(self) -> list[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class WaysComparison:
+    """The results of ways of sharing a gateway's link."""
+
+    @property
+    def flows(self) -> Table: ...
+    @property
+    def links(self) -> Table: ...
+    @property
+    def runs(self) -> Table: ...
+    @property
+    def summary(self) -> Table: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def ways(self) -> list[str]: ...
+    def json(self) -> str: ...
+
+def compare_ways(
+    gateway: Gateway,
+    *,
+    seeds: list[int] | None = None,
+    threads: int | None = None,
+    flows: bool = True,
+    links: bool = True,
+    progress: Callable[[float], object] | None = None,
+) -> WaysComparison: ...
+def builtin_gateways() -> list[str]: ...
+def _gateway_of(text: str, name: str, folder: str | PathLike[str]) -> Gateway: ...
 def compare(
     scenario: Scenario,
     *,

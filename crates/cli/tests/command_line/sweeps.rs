@@ -96,7 +96,7 @@ fn wrong_keys_and_values_are_refused_before_anything_runs() {
         (&["small.toml", "--over", "load=1", "--measure", "cal_rating"], "expected 'call_rating'"),
         (&["small.toml", "--over", "seeds=1,2"], "which --seeds names"),
         (&["smal.toml", "--over", "load=1"], "smal.toml: cannot be read"),
-        (&["small.toml"], "--over <KEY=VALUES>"),
+        (&["small.toml"], "--over is missing, expected a key of the scenario"),
         (&["small.toml", "--down", "1 Mbit/s", "--over", "load=1"], "cannot be used with"),
     ] {
         let message = bench.refused(&[&["sweep"], arguments].concat());

@@ -11,6 +11,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tidegate_study::sweep;
+
 use crate::reading::Reading;
 use crate::study::{Definition, Part, Run, Study, StudyError, Table};
 
@@ -205,6 +207,9 @@ impl Folder {
         let mut joined = earlier;
         for (axis, new) in std::iter::zip(&mut joined.over, &now.over) {
             join(&mut axis.values, &new.values);
+        }
+        if let Err(error) = sweep::points(&joined.over) {
+            return Err(self.other(&format!("too much for one folder: {error}"), "another folder"));
         }
         join(&mut joined.seeds, &now.seeds);
         join(&mut joined.disciplines, &now.disciplines);

@@ -240,6 +240,17 @@ fn a_folder_takes_no_runs_of_something_else() {
     let mut changed = asked(&["rate=5 Mbit/s"]);
     changed.overrides.disciplines = Some(vec!["tide:credit=15 kB:label=tide".parse().unwrap()]);
     assert!(refused(changed).contains("found runs of another 'tide'"));
+    let fifty: Vec<_> = (1..=50).map(|rate| format!("{rate} Mbit/s")).collect();
+    let rates = format!("rate={}", fifty.join(","));
+    let twenty: Vec<_> = (1..=20).map(|pairs: u32| pairs.to_string()).collect();
+    let pairs = format!("dumbbell.pairs={}", twenty.join(","));
+    let many = Scratch::new("study-many");
+    Folder::prepare(&many.0, &study(&[&pairs, &rates])).unwrap();
+    let more = study(&["dumbbell.pairs=21", "rate=1 Mbit/s"]);
+    let error = Folder::prepare(&many.0, &more).unwrap_err().to_string();
+    assert!(error.contains("1050 points in all"), "{error}");
+    assert_eq!(Folder::open(&many.0).unwrap().1.size(), 1000 * 4);
+
     assert!(refused(asked(&["rtt=5 ms"])).contains("found runs over rate"));
     assert!(refused(asked(&[])).contains("found runs over rate"));
 

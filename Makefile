@@ -94,6 +94,7 @@ bench:
 	@echo 'cargo bench --package tidegate-core --bench assignments     nanoseconds per deadline'
 	@echo 'cargo bench --package tidegate-sim --bench kernel           the event kernel alone'
 	@echo 'python3 benches/whole_run.py 5                              whole runs, beside ns-3'
+	@echo 'python3 benches/sweeps.py                                   sweeps in Python; needs the wheel'
 	@echo 'How results are kept: CONTRIBUTING.md, "Measurements"'
 
 packages: compiler

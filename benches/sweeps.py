@@ -1,12 +1,13 @@
 """Sweeps in Python: what a run costs, how much two cores help, and what memory they take.
 
-    python benches/sweeps.py            needs tidegate and distributed
+    python benches/sweeps.py            needs tidegate, distributed, polars and pyarrow
 
-Rates are ratios within one process; all of it takes about two minutes on two cores.
+Rates are ratios within one process; all of it takes about three minutes on two cores.
 """
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import pathlib
@@ -18,6 +19,8 @@ import tempfile
 import time
 from collections.abc import Callable
 
+import polars
+import pyarrow
 import tidegate
 from distributed import Client, LocalCluster
 
@@ -42,11 +45,11 @@ def sweep(runs: int, **how: object) -> tidegate.Study:
 
 
 def alone(runs: int) -> object:
-    """The same runs on one thread, without keeping anything of them."""
+    """The same runs by `compare` on one thread, without their rows."""
     names = {"disciplines": WHAT["disciplines"], "duration": WHAT["duration"]}
-    text = tidegate.Scenario.builtin("dumbbell").text.replace(
-        'rate = "10 Mbit/s"', 'rate = "5 Mbit/s"'
-    )
+    text = tidegate.Scenario.builtin("dumbbell").text
+    assert text.count('rate = "10 Mbit/s"') == 1
+    text = text.replace('rate = "10 Mbit/s"', 'rate = "5 Mbit/s"')
     scenario = tidegate.Scenario.parse(text)
     return tidegate.compare(
         scenario, seeds=runs // 2, threads=1, flows=False, links=False, **names
@@ -72,8 +75,8 @@ def cores() -> dict[str, object]:
 
 
 def dask() -> dict[str, object]:
-    """The same on two workers of Dask, beside two threads, in rounds; 10 s of each run."""
-    here, there = [], []
+    """4000 runs on two workers of Dask, beside two threads, in rounds."""
+    here, there, own = [], [], []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -81,9 +84,58 @@ def dask() -> dict[str, object]:
         sweep(100, client=client)
         for _ in range(ROUNDS):
             here.append(seconds(lambda: sweep(4000, threads=2)))
+            begun = time.process_time()
             there.append(seconds(lambda: sweep(4000, client=client)))
+            own.append(time.process_time() - begun)
     ratio = statistics.median(a / b for a, b in zip(there, here, strict=True))
-    return {"threads_s": here, "dask_s": there, "ratio_median": ratio}
+    return {"threads_s": here, "dask_s": there, "own_cpu_s": own, "ratio_median": ratio}
+
+
+class Fifo(tidegate.CustomDiscipline):
+    """The FIFO of Rust, in Python."""
+
+    def __init__(self, place: tidegate.Place, seed: int) -> None:
+        super().__init__(place, seed)
+        self.queue: collections.deque[tidegate.Packet] = collections.deque()
+
+    def enqueue(self, now_ns: int, packet: tidegate.Packet, losses: list[tidegate.Packet]) -> None:
+        if self.place.holds(self.packets + 1, self.size_bytes + packet.size_bytes):
+            self.queue.append(packet)
+            self.took(packet)
+        else:
+            losses.append(packet)
+
+    def dequeue(self, now_ns: int, losses: list[tidegate.Packet]) -> tidegate.Packet | None:
+        return self.gave(self.queue.popleft())
+
+
+def custom() -> dict[str, object]:
+    """What a FIFO in Python costs for each packet of a run of 60 s, beside that of Rust."""
+
+    def compare(discipline: object) -> tidegate.Comparison:
+        return tidegate.compare(
+            "dumbbell", disciplines=[discipline], seeds=1, duration="60 s", threads=1, flows=False
+        )
+
+    rust, python = [], []
+    for _ in range(ROUNDS):
+        rust.append(seconds(lambda: compare("fifo")))
+        python.append(seconds(lambda: compare(Fifo)))
+    packets = max(pyarrow.table(compare("fifo").links)["offered_packets"].to_pylist())
+    extra = statistics.median(a - b for a, b in zip(python, rust, strict=True))
+    ratio = statistics.median(a / b for a, b in zip(python, rust, strict=True))
+    return {"packets": packets, "extra_us_per_packet": 1e6 * extra / packets, "ratio": ratio}
+
+
+def reading() -> dict[str, object]:
+    """How long it takes to read the measures of 10 000 runs, each a file of its own."""
+    study = sweep(10_000)
+    return {
+        "study_runs_s": seconds(lambda: pyarrow.table(study.runs)),
+        "polars_scan_s": seconds(
+            lambda: polars.scan_parquet(study.folder / "runs", hive_partitioning=True).collect()
+        ),
+    }
 
 
 def memory() -> dict[str, object]:
@@ -111,7 +163,8 @@ def main() -> None:
         return
     machine = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
     about = {"tidegate": tidegate.__version__, "python": platform.python_version(), **machine}
-    print(json.dumps({"about": about, "cores": cores(), "dask": dask(), "memory": memory()}, indent=1))
+    found = {"about": about, "cores": cores(), "dask": dask(), "memory": memory()}
+    print(json.dumps(found | {"custom": custom(), "reading": reading()}, indent=1))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ TIDEGATE=$target/release/tidegate pytest -p no:cacheprovider
 installed=$(python -c 'import tidegate; print(tidegate.__path__[0])')
 # What examples write has a folder of its own.
 here=$(pwd)
-(cd "$scratch/examples" && python -m pytest -p no:cacheprovider -c "$here/pyproject.toml" --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
+(cd "$scratch/examples" && python -m pytest -p no:cacheprovider -c "$here/pyproject.toml" \
+    --doctest-modules --doctest-glob='*.md' --import-mode=importlib \
     "$installed" "$here/README.md" "$here/../docs/python.md")
 mypy --cache-dir "$scratch/mypy" src tests generate.py
 python -m mypy.stubtest --mypy-config-file pyproject.toml tidegate._native

@@ -7,7 +7,6 @@ of the repository that are no pages lead nowhere on a site, and become their tex
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import pathlib
 import re
@@ -52,8 +51,8 @@ def expanded(entry):
     all_pages = []
     for page in pages:
         if isinstance(page, str) and "*" in page:
-            found = sorted(it.relative_to(ROOT / "docs").as_posix() for it in ROOT.glob(f"docs/{page}.md"))
-            all_pages += [it for it in found if fnmatch.fnmatch(it, page) and it not in named]
+            found = (it.relative_to(ROOT / "docs").as_posix() for it in ROOT.glob(f"docs/{page}.md"))
+            all_pages += sorted(set(found) - named)
         else:
             all_pages.append(page)
     return {title: all_pages}

@@ -101,6 +101,15 @@ def test_what_is_asked_for_stands_in_place_of_the_scenario() -> None:
     assert max(pa.table(other.flows)["start_s"].to_pylist()) < 1
 
 
+def test_what_nobody_could_tell_apart_is_refused() -> None:
+    with pytest.raises(tidegate.ScenarioError, match="disciplines: found 'fifo' twice"):
+        tidegate.compare(SHORT, disciplines=["fifo", "fifo"])
+    with pytest.raises(tidegate.ScenarioError, match="seeds: found 3 twice"):
+        tidegate.compare(SHORT, seeds=[3, 4, 3])
+    with pytest.raises(tidegate.ScenarioError, match="seeds: found 3 twice"):
+        tidegate.compare_ways("unfilled", seeds=[3, 3])
+
+
 def test_progress_is_told_and_ends_near_one() -> None:
     parts: list[float] = []
     tidegate.compare(SHORT, seeds=8, duration="60 s", progress=parts.append)

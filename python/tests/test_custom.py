@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import tidegate
 from small import SMALL
-from tidegate import Packet
+from tidegate import Packet, tables
 
 
 class Fifo(tidegate.CustomDiscipline):
@@ -132,10 +132,32 @@ def test_what_breaks_a_rule_is_found_and_shrunk(
 
 def test_early_losses_and_marks_are_counted() -> None:
     tidegate.check_discipline(Marking)
-    result = tidegate.compare(SMALL, disciplines=[Marking], seeds=2, duration="20 s")
-    last = pl.DataFrame(result.links).sort("time_s").group_by("seed").last()
-    assert last["early_packets"].min() + last["marked_packets"].min() > 0  # type: ignore[operator]
-    assert last["refused_packets"].sum() == 0
+
+    def counted(ecn: bool) -> tuple[int, int]:
+        files = tables.TransferSource(
+            name="files",
+            from_="senders",
+            to="receivers",
+            count=3,
+            sizes="endless",
+            tcp=tables.Tcp(ecn=ecn),
+        )
+        long = tidegate.scenario(
+            title="Three long ones",
+            duration="5 s",
+            disciplines=["fifo"],
+            seeds=1,
+            dumbbell=tables.Dumbbell(rate="5 Mbit/s"),
+            traffic=tables.Traffic(transfers=[files]),
+        )
+        links = pl.DataFrame(tidegate.compare(long, disciplines=[Marking]).links)
+        last = links.sort("time_s").tail(1)
+        return last["early_packets"].item(), last["marked_packets"].item()
+
+    lost, marked = counted(ecn=False)
+    assert lost > 10 and marked == 0
+    lost, marked = counted(ecn=True)
+    assert marked > 10 and lost < marked
 
 
 @pytest.mark.parametrize("discipline", [Failing, Twice, Unbuilt, Idle])
@@ -151,5 +173,19 @@ def test_a_fault_ends_the_comparison(discipline: type[tidegate.CustomDiscipline]
 
 
 def test_a_sweep_takes_none() -> None:
-    with pytest.raises(tidegate.ScenarioError, match="expected one that is not written in Python"):
+    with pytest.raises(tidegate.ScenarioError, match="found the class Fifo, expected an object"):
         tidegate.sweep(SMALL, over={}, disciplines=[Fifo])  # type: ignore[list-item]
+
+
+def test_a_class_that_is_none_of_these_is_refused() -> None:
+    with pytest.raises(tidegate.ScenarioError, match=r"found the class Tide, expected .* Tide\(\)"):
+        tidegate.compare(SMALL, disciplines=[tidegate.Tide])  # type: ignore[list-item]
+
+    class Half(tidegate.CustomDiscipline):
+        def enqueue(self, now_ns: int, packet: Packet, losses: list[Packet]) -> None:
+            losses.append(packet)
+
+    with pytest.raises(TypeError, match="abstract method '?dequeue"):
+        tidegate.compare(SMALL, disciplines=[Half])
+    with pytest.raises(tidegate.ScenarioError, match="disciplines: found 'Fifo' twice"):
+        tidegate.compare(SMALL, disciplines=[Fifo, Fifo])

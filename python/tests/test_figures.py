@@ -18,6 +18,7 @@ import tidegate
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from scipy import stats
 from tidegate import figures, tables
 
 DISCIPLINES = ["fifo", "fq-codel", "tide"]
@@ -156,6 +157,13 @@ def test_curves_over_a_key_are_means_of_runs(
         mean = cast(float, runs.filter(discipline=discipline)["value"].mean())
         factor = 1e3 if "ms" in axes.get_ylabel() else 1
         assert heights(line)[0] == pytest.approx(factor * mean)
+    # The band is over three seeds, each with the mean over both buffers.
+    by_seed = runs.filter(discipline="fifo").group_by("seed").agg(pl.mean("value"))["value"]
+    assert len(by_seed) == 3
+    low, high = stats.t.interval(0.95, 2, by_seed.mean(), stats.sem(by_seed))
+    band = cast(Any, axes.collections[0]).get_paths()[0].vertices
+    ends = sorted(y for x, y in band if x == 5)
+    assert (ends[0], ends[-1]) == pytest.approx((factor * low, factor * high))
 
 
 def test_maps_have_a_cell_for_each_point(study: tidegate.Study, tmp_path: pathlib.Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -141,6 +142,7 @@ def test_values_are_those_of_files() -> None:
         ({"over": {}, "seeds": [1, 1]}, "seeds: found 1 twice"),
         ({"over": {}, "disciplines": ["fifo", "fifo"]}, "disciplines: found 'fifo' twice"),
         ({"over": {}, "seeds": 0}, "seeds: found none"),
+        ({"over": {}, "client": object(), "threads": 2}, "threads: found it beside a client"),
     ],
 )
 def test_what_makes_no_sense_is_refused(keywords: dict[str, object], message: str) -> None:
@@ -193,6 +195,22 @@ def test_the_shell_writes_the_same_bytes(here: tidegate.Study, tmp_path: pathlib
     subprocess.run(command, check=True, capture_output=True)
     assert parts(tmp_path / "out") == parts(here.folder)
     assert tidegate.open_study(tmp_path / "out").missing == 0
+
+
+@pytest.mark.skipif(not PROGRAM, reason="TIDEGATE does not name the program")
+def test_the_study_and_the_query_of_the_page_run(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    [study] = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    [query] = re.findall(r"^```sql\n(.*?)^```", page, re.M | re.S)
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("my-study.toml").write_text(study)
+    command = [PROGRAM or "", "sweep", "my-study.toml", "--out", "my-study"]
+    command += ["--seeds", "1", "--duration", "9 s"]
+    subprocess.run(command, check=True, capture_output=True)
+    answer = duckdb.sql(query)
+    assert answer is not None and len(answer.fetchall()) == 2 * 3
 
 
 def test_a_worker_that_is_killed_loses_no_result(

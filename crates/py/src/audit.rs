@@ -14,6 +14,7 @@ use pyo3::types::PyType;
 use tidegate_core::entry::Place;
 use tidegate_core::random::Stream;
 use tidegate_core::{Buffer, Bytes, Rate, Span};
+use tidegate_store::work::in_words;
 use tidegate_twins::audit::{Audited, Operation};
 
 use crate::custom::Registered;
@@ -84,9 +85,7 @@ fn tried(py: Python<'_>, class: &Py<PyType>, case: &Case) -> Option<Broken> {
         return Some(Broken::Raised(fault));
     }
     let panic = outcome.err()?;
-    let words = panic.downcast_ref::<String>().map(String::as_str);
-    let words = words.or(panic.downcast_ref::<&str>().copied());
-    Some(Broken::Rule(words.unwrap_or("a rule was broken").to_string()))
+    Some(Broken::Rule(in_words(&*panic).to_string()))
 }
 
 /// Does `work`, whose panics on this thread are expected and not printed.

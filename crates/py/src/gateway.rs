@@ -10,13 +10,14 @@ use pyo3::types::PyTuple;
 use tidegate_sim::scenario::file::{Folder, gateway};
 use tidegate_store::Source;
 use tidegate_store::rows::Kept;
+use tidegate_store::study::distinct;
 use tidegate_study::builtin::{self, GATEWAYS};
 use tidegate_study::columns::Names;
 use tidegate_study::requests::Summary;
 use tidegate_study::shipped::FolderAndShipped;
 use tidegate_study::{experiment, machine};
 
-use crate::error::{TidegateError, of_file, of_request};
+use crate::error::{TidegateError, of_file, of_request, of_study};
 use crate::estimates::{self, Measured};
 use crate::recorded::Recorded;
 use crate::scenario::folder_or_here;
@@ -242,6 +243,7 @@ pub(crate) fn compare_ways(
         if seeds.is_empty() {
             return Err(of_request(py, "seeds: found none, expected at least one".into()));
         }
+        distinct([], &seeds).map_err(|error| of_study(py, &error))?;
         comparison.seeds = seeds;
     }
     let (sources, links_of) = (comparison.setup.source_names(), comparison.setup.link_names());

@@ -9,9 +9,10 @@ use tidegate_core::Span;
 use tidegate_sim::scenario::file::{self, Overrides};
 use tidegate_sim::scenario::{self, DisciplineChoice};
 use tidegate_store::Source;
+use tidegate_store::study::distinct;
 use tidegate_study::builtin::{self, SCENARIOS};
 
-use crate::error::{of_file, of_request};
+use crate::error::{of_file, of_request, of_study};
 
 /// A link, who sends over it, and the disciplines to compare there.
 #[pyclass(frozen, module = "tidegate._native")]
@@ -217,6 +218,9 @@ pub(crate) fn overrides(
     if seeds.as_ref().is_some_and(Vec::is_empty) {
         return Err(of_request(py, "seeds: found none, expected at least one".into()));
     }
+    let labels = disciplines.iter().flatten().map(|choice| choice.label.as_str());
+    let told_apart = distinct(labels, seeds.as_deref().unwrap_or_default());
+    told_apart.map_err(|error| of_study(py, &error))?;
     Ok(Overrides { duration: duration.transpose()?, seeds, disciplines })
 }
 

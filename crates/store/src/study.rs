@@ -240,9 +240,7 @@ impl Study {
         let ledger = Ledger::new(&files, Some(&source.folder));
         let base = file::parse_with(&source.name, &source.text, &ledger, &overrides)?;
         let points = sweep::points(&over)?;
-        let labels = base.disciplines.iter().map(|it| format!("'{}'", it.label));
-        once("disciplines", labels)?;
-        once("seeds", base.seeds.iter().map(u64::to_string))?;
+        distinct(base.labels(), &base.seeds)?;
         let definition = Definition {
             tidegate: VERSION.into(),
             title: base.title.clone(),
@@ -459,6 +457,18 @@ impl Study {
         };
         Some(self.tables().map(part).collect())
     }
+}
+
+/// Checks that results can be told apart.
+///
+/// # Errors
+/// If two contenders have one label, or a seed is there twice.
+pub fn distinct<'a>(
+    labels: impl IntoIterator<Item = &'a str>,
+    seeds: &[u64],
+) -> Result<(), StudyError> {
+    once("disciplines", labels.into_iter().map(|label| format!("'{label}'")))?;
+    once("seeds", seeds.iter().map(u64::to_string))
 }
 
 fn once(key: &'static str, all: impl Iterator<Item = String>) -> Result<(), StudyError> {

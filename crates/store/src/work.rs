@@ -4,6 +4,7 @@
 //! A run that fails takes no other with it: what was wrong is told at the end, with
 //! everything that repeats the run.
 
+use std::any::Any;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,12 +69,16 @@ impl Points {
             let point = self.find(run.point)?;
             Ok(self.study.perform(&point, run, stop))
         });
-        panic::catch_unwind(work).unwrap_or_else(|panic| {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or(panic.downcast_ref::<&str>().copied());
-            Err(format!("the simulator failed: {}", message.unwrap_or("it did not say why")))
-        })
+        panic::catch_unwind(work)
+            .unwrap_or_else(|panic| Err(format!("the simulator failed: {}", in_words(&*panic))))
     }
+}
+
+/// What a panic has said.
+#[must_use]
+pub fn in_words(panic: &(dyn Any + Send)) -> &str {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it did not say why")
 }
 
 /// Does all runs of `study` on `threads` threads, except those that `folder` has, and keeps

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tidegate import _native
 from tidegate._custom import CustomDiscipline
 from tidegate._discipline import Discipline
-from tidegate._native import Comparison, Gateway, Scenario, WaysComparison
+from tidegate._native import Comparison, Gateway, Scenario, ScenarioError, WaysComparison
 
 
 def compare(
@@ -105,7 +105,13 @@ def compare_ways(
 
 
 def _named(discipline: Discipline | str | type[CustomDiscipline]) -> str | type[CustomDiscipline]:
-    return discipline if isinstance(discipline, type) else str(discipline)
+    if not isinstance(discipline, type):
+        return str(discipline)
+    if not issubclass(discipline, CustomDiscipline):
+        name = discipline.__name__
+        expected = f"an object, {name}(), text, or a class of CustomDiscipline"
+        raise ScenarioError(f"disciplines: found the class {name}, expected {expected}")
+    return discipline
 
 
 def numbered(seeds: int | Iterable[int] | None) -> list[int] | None:

@@ -56,7 +56,8 @@ STYLE: dict[str, Any] = {
 }
 """What all figures set of matplotlib: a column of a journal, thin lines, text as text."""
 
-# What a quantity is shown in, from the largest unit on; the last word of a metric names it.
+# What a quantity is shown in, from the largest unit on; the last word of a metric names it, or
+# the unit of a key.
 UNITS = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "bps": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
@@ -64,6 +65,7 @@ UNITS = {
     "ratio": [(0.01, "%")],
     "packets": [(1.0, "packets")],
 }
+UNITS |= {"bit/s": UNITS["bps"], "B": UNITS["bytes"]}
 
 P = ParamSpec("P")
 

@@ -167,6 +167,9 @@ def sweep(
         >>> study.runs.column_names
         ['rate', 'discipline', 'seed', 'kind', 'name', 'metric', 'value']
     """
+    if client is not None and threads is not None:
+        message = "threads: found it beside a client, whose workers have threads of their own"
+        raise ScenarioError(f"{message}; expected one of both")
     if isinstance(scenario, str):
         scenario = Scenario.builtin(scenario)
     work = _native.Work(
@@ -207,8 +210,8 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
 def _text(discipline: Discipline | str) -> str:
     if isinstance(discipline, type):
         name = discipline.__name__
-        message = f"disciplines: found '{name}', expected one that is not written in Python"
-        raise ScenarioError(message)
+        expected = "an object or text: a sweep takes no class, as those written in Python are"
+        raise ScenarioError(f"disciplines: found the class {name}, expected {expected}")
     return str(discipline)
 
 

@@ -156,7 +156,7 @@ def percentiles(result: Comparison, name: str, *, ax: Axes | None = None) -> Axe
 
 @styled
 def distribution(
-    result: Comparison | Study,
+    result: Comparison,
     *,
     column: str = "response_s",
     traffic: str | None = None,
@@ -176,6 +176,8 @@ def distribution(
         flows = flows[flows["size_bytes"] <= largest_bytes]
     scale = Scale(column, flows[column])
     positive = flows[column][flows[column] > 0]
+    if positive.empty:
+        raise ValueError(f"found no flow with '{column}', expected other flows or a longer run")
     grid = np.geomspace(positive.min(), positive.max(), 200)
     least = 1.0
     for discipline, style, of in by_discipline(flows, result.disciplines):
@@ -340,16 +342,18 @@ def over_key(
         metric: Its name in `runs`, for example "response_mean_s".
         kind: As in `estimates`.
         name: As in `estimates`.
-        key: The only one that varies unless it is named; others are averaged over.
+        key: The only one that varies unless it is named; the mean over the others is shown.
     """
     axis = key_of(study, key)
     rows = of_one_subject(rows_where(study.runs, metric=metric, kind=kind, name=name), metric)
     ax = axes_or_new(ax)
     scale = Scale(metric, rows["value"])
-    x_scale = Scale(axis.unit.replace("bit/s", "bps").replace("B", "bytes"), axis.numbers or [])
+    x_scale = Scale(axis.unit, axis.numbers or [])
     x = [it * x_scale.factor for it in axis.numbers or range(len(axis.values))]
     for discipline, style, of in by_discipline(rows, study.disciplines):
-        groups = {value: group["value"].to_numpy() for value, group in of.groupby(axis.key)}
+        # The interval is over seeds: other keys scatter too, which is no uncertainty.
+        by_seed = of.groupby([axis.key, "seed"], as_index=False)["value"].mean()
+        groups = {value: group["value"].to_numpy() for value, group in by_seed.groupby(axis.key)}
         at = [place for place, value in enumerate(axis.values) if value in groups]
         found = [intervals(groups[axis.values[place]][:, None]) for place in at]
         middle, low, high = (np.ravel(it) * scale.factor for it in zip(*found, strict=True))

@@ -52,7 +52,8 @@ same --out continues.
 The file of a study has a scenario, over = ['rate=5 Mbit/s,20 Mbit/s', ...] and, if you like, seeds,
 duration, disciplines, flows and links. Each of its runs is kept as Parquet in the output folder,
 which pandas, polars and DuckDB read; nothing there is run again. Any number of keys may vary.
-Exit code: 0 success, 2 wrong command line or scenario, 130 interrupted.";
+Without --out that is the folder tidegate-NAME, which is continued if it is there.
+Exit code: 0 success, 1 runs of a study failed, 2 wrong command line or scenario, 130 interrupted.";
 
 fn help() -> String {
     let short = SHORT.iter().map(|it| format!("  {:6}  {}\n", it.name, it.help));

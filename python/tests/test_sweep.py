@@ -207,7 +207,7 @@ def test_the_study_and_the_query_of_the_page_run(
     monkeypatch.chdir(tmp_path)
     pathlib.Path("my-study.toml").write_text(study)
     command = [PROGRAM or "", "sweep", "my-study.toml", "--out", "my-study"]
-    command += ["--seeds", "1", "--duration", "9 s"]
+    command += ["--seeds", "1", "--duration", "20 s"]
     subprocess.run(command, check=True, capture_output=True)
     answer = duckdb.sql(query)
     assert answer is not None and len(answer.fetchall()) == 2 * 3

@@ -14,7 +14,7 @@ use pyo3::types::{PyList, PyType};
 use tidegate_core::entry::{Drops, Entry, Place};
 use tidegate_core::setting::{Kind, Parameter, Settings};
 use tidegate_core::units::Amount;
-use tidegate_core::{Backlog, Buffer, Discipline, Ecn, LossReason, Losses, Time};
+use tidegate_core::{Backlog, Buffer, Discipline, LossReason, Losses, Time};
 use tidegate_sim::scenario::DisciplineChoice;
 
 use crate::error::TidegateError;
@@ -215,9 +215,9 @@ impl Custom {
 
     fn take_out(&mut self, py: Python<'_>, handle: u64) -> tidegate_core::Packet {
         let queued = self.queued.remove(&handle).expect("it is there");
-        let Packet { packet, marked } = *queued.borrow(py);
+        let packet = queued.borrow(py).packet;
         self.backlog.remove(packet.size);
-        if marked { tidegate_core::Packet { ecn: Ecn::Ce, ..packet } } else { packet }
+        packet
     }
 
     /// Takes out the packets that Python has put into its list of losses.
@@ -288,9 +288,12 @@ impl Discipline for Custom {
                 let message = format!("dequeue: found None, expected one of {queued} packets");
                 return Err(TidegateError::new_err(message));
             }
-            this.take(&sent)
+            let packet = this.take(&sent)?;
+            let marked = sent.cast::<Packet>()?.borrow().marked;
+            // What can be marked is not lost by it, and the port counts the mark.
+            Ok(if marked { losses.signal(packet) } else { Some(packet) })
         });
-        sent.or_else(|| {
+        sent.flatten().or_else(|| {
             let first = *self.queued.first_key_value()?.0;
             Some(Python::attach(|py| self.take_out(py, first)))
         })

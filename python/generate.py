@@ -1,5 +1,6 @@
-"""Writes what is made of Rust: `tidegate/disciplines.py`, which has a class for each discipline
-of the registry, and `tidegate/tables.py`, which has one for each table of scenario files.
+"""Writes what is made of Rust: `tidegate/disciplines.py` and `tidegate/ways.py`, which have a class
+for each entry of the registries, and `tidegate/tables.py` and `tidegate/gateway_tables.py`, which
+have one for each table of files.
 
     python python/generate.py           prints them
     python python/generate.py --write   replaces them, which `make generated` does
@@ -10,8 +11,10 @@ from __future__ import annotations
 import json
 import keyword
 import pathlib
+import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from tidegate import _native
@@ -36,13 +39,32 @@ __all__ = [
 ]
 '''
 
+WAYS_HEAD = '''\
+"""A class for each way of sharing a gateway's link: the schedulers of requests, and their rivals.
+
+Their fields are their parameters, with units, defaults and ranges. Made from the registries by
+`make generated`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, Literal
+
+from tidegate._way import Way, WayByDiscipline
+
+__all__ = [
+{names}
+]
+'''
+
 CLASS = '''
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class {name}(Discipline):
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class {name}({base}):
 {doc}
 
-    name: ClassVar[str] = "{discipline}"
+    name: ClassVar[str] = "{entry}"
 {fields}'''
 
 
@@ -67,18 +89,46 @@ __all__ = [
 ]
 '''
 
+GATEWAY_HEAD = '''\
+"""A class for each table of gateways' files: its keys, with their meaning and units.
+
+A dict with the same keys does as well, anywhere. Those that scenarios have too are the classes of
+`tidegate.tables`. Made from the schema of gateways' files by `make generated`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Required, TypedDict
+
+from tidegate._discipline import Discipline
+from tidegate._table import Table
+from tidegate._way import Way
+from tidegate.tables import (
+{shared}
+)
+
+__all__ = [
+{names}
+]
+'''
+
 TABLE = '''
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class {name}(Table):
 {doc}
 {fields}'''
 
 ROOT = '''
 
-class ScenarioKeys(TypedDict, total=False):
-    """The keys of a scenario, which `tidegate.scenario` takes."""
+class {name}(TypedDict, total=False):
+    """{doc}"""
 {fields}'''
+
+# The classes of what is chosen by name and settings.
+CHOSEN = ("Discipline", "Way")
 
 # What a text is, by what its pattern has.
 TEXTS = {
@@ -91,32 +141,92 @@ TEXTS = {
 
 def modules() -> dict[str, str]:
     """The text of each module, by the name of its file."""
-    return {"disciplines.py": disciplines(), "tables.py": tables()}
+    return {
+        "disciplines.py": HEAD.format(names=names_of(_native.disciplines()))
+        + classes_of(_native.disciplines(), "Discipline"),
+        "ways.py": WAYS_HEAD.format(names=names_of(_native.ways()))
+        + classes_of(_native.ways(), "Way"),
+        "tables.py": tables(),
+        "gateway_tables.py": gateway_tables(),
+    }
 
 
 def tables() -> str:
-    """The module of tables."""
+    """The module of the tables of scenarios."""
     schema = json.loads(_native.scenario_schema())
-    named = schema["$defs"]
-    classes = {name: of for name, of in named.items() if of.get("properties")}
-    names = "\n".join(f'    "{name}",' for name in sorted(classes))
-    text = TABLES_HEAD.format(names=names)
-    for name in sorted(classes):
-        of = classes[name]
-        keys = sorted(of["properties"], key=lambda key: key not in of.get("required", []))
+    known = with_properties(schema)
+    text = TABLES_HEAD.format(names=quoted(known)) + tables_of(known, schema["$defs"])
+    doc = "The keys of a scenario, which `tidegate.scenario` takes."
+    return text + root("ScenarioKeys", doc, schema)
+
+
+def gateway_tables() -> str:
+    """The module of the tables of gateways."""
+    schema, scenarios = json.loads(_native.gateway_schema()), json.loads(_native.scenario_schema())
+    named, of_scenarios = schema["$defs"], scenarios["$defs"]
+    known = with_properties(schema)
+    shared = {it for it in known if resolved(it, named) == resolved(it, of_scenarios)}
+    own = known - shared
+    body = tables_of(own, named)
+    doc = "The keys of a gateway's file, which `tidegate.gateway` takes."
+    body += root("GatewayKeys", doc, schema)
+    used = "\n".join(f"    {it}," for it in sorted(shared) if re.search(rf"\b{it}\b", body))
+    return GATEWAY_HEAD.format(names=quoted(own), shared=used) + body
+
+
+def with_properties(schema: dict[str, Any]) -> set[str]:
+    """The names of what has keys, and so is a class; not of what has one already."""
+    return {
+        name for name, of in schema["$defs"].items() if of.get("properties") and name not in CHOSEN
+    }
+
+
+def resolved(name: str, named: dict[str, Any]) -> Any:
+    """A definition with all that it refers to in its place."""
+
+    def put(value: Any) -> Any:
+        match value:
+            case {"$ref": ref}:
+                return put(named[ref.rsplit("/", 1)[-1]])
+            case dict():
+                return {key: put(of) for key, of in value.items()}
+            case list():
+                return [put(of) for of in value]
+        return value
+
+    return put(named.get(name))
+
+
+def quoted(names: Iterable[str]) -> str:
+    """What stands in `__all__`."""
+    return "\n".join(f'    "{name}",' for name in sorted(names))
+
+
+def tables_of(known: set[str], named: dict[str, Any]) -> str:
+    """The classes of these tables."""
+    text = ""
+    for name in sorted(known):
+        of = named[name]
+        required = of.get("required", [])
         fields = (
-            table_field(key, of["properties"][key], key in of.get("required", []), named)
-            for key in keys
+            table_field(key, of["properties"][key], key in required, named)
+            for key in sorted(of["properties"], key=lambda key: key not in required)
         )
         doc = docstring(" ".join(of.get("description", "One of the values of a key.").split()))
         text += TABLE.format(name=name, doc=doc, fields="".join(fields))
+    return text
+
+
+def root(name: str, doc: str, schema: dict[str, Any]) -> str:
+    """The keys of a file."""
+    named = schema["$defs"]
     fields = (
         table_field(key, of, required=False, named=named).replace(" | None = None", "")
         if key not in schema["required"]
         else table_field(key, of, required=True, named=named, around="Required[{}]")
         for key, of in schema["properties"].items()
     )
-    return text + ROOT.format(fields="".join(fields))
+    return ROOT.format(name=name, doc=doc, fields="".join(fields))
 
 
 def table_field(
@@ -137,8 +247,8 @@ def types(of: dict[str, Any], named: dict[str, Any]) -> list[str]:
     match of:
         case {"$ref": ref}:
             name = ref.rsplit("/", 1)[-1]
-            if name == "Discipline":
-                return ["Discipline", "str", "Mapping[str, Any]"]
+            if name in CHOSEN:
+                return [name, "str", "Mapping[str, Any]"]
             if named[name].get("properties"):
                 return [name, "Mapping[str, Any]"]
             return types(named[name], named)
@@ -167,25 +277,31 @@ def wrapped_type(field: str) -> str:
     return f"{name}: (\n        {lines}\n    ){equals}{value}\n"
 
 
-def disciplines() -> str:
-    """The module of disciplines."""
-    entries = sorted(_native.disciplines(), key=lambda entry: class_name(entry["name"]))
-    names = "\n".join(f'    "{class_name(entry["name"])}",' for entry in entries)
-    return HEAD.format(names=names) + "".join(class_of(entry) for entry in entries)
+def names_of(entries: list[dict[str, Any]]) -> str:
+    """What stands in `__all__`."""
+    return quoted(class_name(entry["name"]) for entry in entries)
+
+
+def classes_of(entries: list[dict[str, Any]], base: str) -> str:
+    """The classes of a registry."""
+    ordered = sorted(entries, key=lambda entry: class_name(entry["name"]))
+    return "".join(class_of(entry, base) for entry in ordered)
 
 
 def class_name(name: str) -> str:
-    """The name of a discipline as that of a class: `fq-codel` is `FqCodel`."""
+    """The name of an entry as that of a class: `fq-codel` is `FqCodel`."""
     return "".join(part.capitalize() for part in name.split("-"))
 
 
-def class_of(entry: dict[str, Any]) -> str:
-    """The class of a discipline."""
+def class_of(entry: dict[str, Any], base: str) -> str:
+    """The class of an entry."""
     doc = docstring(f"{entry['summary'][0].upper()}{entry['summary'][1:]} ({entry['source']}).")
     return CLASS.format(
         name=class_name(entry["name"]),
+        # One whose name goes on with that of a discipline.
+        base=f"{base}ByDiscipline" if entry["name"].endswith("-") else base,
         doc=doc,
-        discipline=entry["name"],
+        entry=entry["name"],
         fields="".join(field_of(it) for it in entry["parameters"]),
     )
 

@@ -161,5 +161,5 @@ def test_an_unknown_builtin_scenario_is_told() -> None:
 
 
 def test_what_cannot_be_in_a_file_is_refused() -> None:
-    with pytest.raises(TypeError, match="a scenario cannot hold"):
+    with pytest.raises(TypeError, match="a file cannot hold"):
         tidegate.scenario(title=object())  # type: ignore[call-arg, arg-type]

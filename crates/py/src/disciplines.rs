@@ -1,25 +1,51 @@
-//! The registry, as Python needs it to make a class of each discipline.
+//! The registries, as Python needs them to make a class of each discipline and each way.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tidegate_core::entry::Entry;
 use tidegate_core::registry;
+use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_core::setting::{Kind, Parameter};
+use tidegate_sim::requests::{self, RIVALS};
 
 /// Every discipline, as in the registry: `name`, `summary`, `source`, and `parameters`, each
 /// with `name`, `help`, `type`, `default` and `expected`.
 #[pyfunction]
 pub(crate) fn disciplines(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let of_entry = |entry: &'static Entry| {
-        let facts = PyDict::new(py);
-        facts.set_item("name", entry.name)?;
-        facts.set_item("summary", entry.summary)?;
-        facts.set_item("source", entry.source)?;
-        let parameters = entry.parameters.iter().map(|it| of_parameter(py, it));
-        facts.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
-        Ok(facts)
-    };
-    registry::DISCIPLINES.iter().map(of_entry).collect()
+    let all = registry::DISCIPLINES.iter();
+    all.map(|it| facts(py, it.name, it.summary, it.source, it.parameters)).collect()
+}
+
+/// Every way of sharing a gateway's link in the same form; that with the name of
+/// [`requests::SHAPED`] stands for each discipline as a shaper.
+#[pyfunction]
+pub(crate) fn ways(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let schedulers = SCHEDULERS.iter().map(|it| (it.name, it.summary, it.source, it.parameters));
+    let rivals = RIVALS.iter().map(|it| (it.name, it.summary, it.source, it.parameters));
+    let shaped = (
+        requests::SHAPED,
+        "a shaper just below the link's rate that serves packets by a queue discipline",
+        "HTB",
+        requests::SHAPER_PARAMETERS,
+    );
+    let all = schedulers.chain(rivals).chain([shaped]);
+    all.map(|(name, summary, source, parameters)| facts(py, name, summary, source, parameters))
+        .collect()
+}
+
+fn facts<'py>(
+    py: Python<'py>,
+    name: &str,
+    summary: &str,
+    source: &str,
+    parameters: &[Parameter],
+) -> PyResult<Bound<'py, PyDict>> {
+    let facts = PyDict::new(py);
+    facts.set_item("name", name)?;
+    facts.set_item("summary", summary)?;
+    facts.set_item("source", source)?;
+    let parameters = parameters.iter().map(|it| of_parameter(py, it));
+    facts.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(facts)
 }
 
 fn of_parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py, PyDict>> {

@@ -20,7 +20,7 @@ use tidegate_study::{experiment, machine};
 use crate::error::{TidegateError, of_file, of_request, of_study};
 use crate::estimates::{self, Measured};
 use crate::recorded::Recorded;
-use crate::scenario::folder_or_here;
+use crate::scenario::{folder_or_here, source_of_json};
 use crate::table::Table;
 
 /// What is compared, in the names of columns.
@@ -54,6 +54,18 @@ impl Gateway {
         folder: Option<PathBuf>,
     ) -> PyResult<Gateway> {
         Gateway::of(py, Source { name: name.into(), text, folder: folder_or_here(folder) })
+    }
+
+    /// Reads a gateway from JSON that has the tables and keys of a gateway's file.
+    #[staticmethod]
+    #[pyo3(signature = (text, *, name = "gateway", folder = None))]
+    fn from_json(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        folder: Option<PathBuf>,
+    ) -> PyResult<Gateway> {
+        Gateway::of(py, source_of_json(py, text, name, folder)?)
     }
 
     /// Reads a gateway's file. Files that it names are relative to its folder.
@@ -158,6 +170,12 @@ pub(crate) fn _gateway_of(
 #[pyfunction]
 pub(crate) fn builtin_gateways() -> Vec<&'static str> {
     GATEWAYS.iter().map(|builtin| builtin.name).collect()
+}
+
+/// The JSON Schema of files of gateways.
+#[pyfunction]
+pub(crate) fn gateway_schema() -> String {
+    gateway::json_schema()
 }
 
 /// The results of ways of sharing a gateway's link.

@@ -33,11 +33,13 @@ mod _native {
     #[pymodule_export]
     use super::differences::differences;
     #[pymodule_export]
-    use super::disciplines::disciplines;
+    use super::disciplines::{disciplines, ways};
     #[pymodule_export]
     use super::error::{ScenarioError, TidegateError};
     #[pymodule_export]
-    use super::gateway::{_gateway_of, Gateway, WaysComparison, builtin_gateways, compare_ways};
+    use super::gateway::{
+        _gateway_of, Gateway, WaysComparison, builtin_gateways, compare_ways, gateway_schema,
+    };
     #[pymodule_export]
     use super::scenario::{_scenario_of, Scenario, builtin_scenarios, scenario_schema};
     #[pymodule_export]

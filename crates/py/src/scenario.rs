@@ -52,6 +52,19 @@ pub(crate) fn folder_or_here(folder: Option<PathBuf>) -> PathBuf {
     folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| ".".into())
 }
 
+/// The file with the tables and keys of this JSON.
+pub(crate) fn source_of_json(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    folder: Option<PathBuf>,
+) -> PyResult<Source> {
+    let wrong = |error: &dyn std::fmt::Display| of_request(py, format!("{name}: {error}"));
+    let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+    let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
+    Ok(Source { name: name.into(), text, folder: folder_or_here(folder) })
+}
+
 #[pymethods]
 impl Scenario {
     /// Reads the text of a scenario file. Files that it names are relative to `folder`.
@@ -75,10 +88,7 @@ impl Scenario {
         name: &str,
         folder: Option<PathBuf>,
     ) -> PyResult<Scenario> {
-        let wrong = |error: &dyn std::fmt::Display| of_request(py, format!("{name}: {error}"));
-        let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-        let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
-        Scenario::of(py, Source { name: name.into(), text, folder: folder_or_here(folder) })
+        Scenario::of(py, source_of_json(py, text, name, folder)?)
     }
 
     /// Reads a scenario file. Files that it names are relative to its folder.

@@ -15,7 +15,9 @@ Examples:
 """
 
 from tidegate import disciplines as disciplines
+from tidegate import gateway_tables as gateway_tables
 from tidegate import tables as tables
+from tidegate import ways as ways
 from tidegate._compare import compare, compare_ways
 from tidegate._custom import ConformanceError, CustomDiscipline, Place, check_discipline
 from tidegate._differences import differences
@@ -34,10 +36,12 @@ from tidegate._native import (
     __version__,
     builtin_gateways,
     builtin_scenarios,
+    gateway_schema,
     scenario_schema,
 )
-from tidegate._scenario import scenario
+from tidegate._scenario import gateway, keys_of, scenario
 from tidegate._sweep import Failure, Study, open_study, sweep
+from tidegate._way import Way
 from tidegate.disciplines import *  # noqa: F403 -- one class for each discipline
 
 __all__ = [
@@ -56,6 +60,7 @@ __all__ = [
     "Study",
     "Table",
     "TidegateError",
+    "Way",
     "WaysComparison",
     "__version__",
     "builtin_gateways",
@@ -65,10 +70,15 @@ __all__ = [
     "compare_ways",
     "differences",
     "disciplines",
+    "gateway",
+    "gateway_schema",
+    "gateway_tables",
+    "keys_of",
     "open_study",
     "scenario",
     "scenario_schema",
     "sweep",
     "tables",
+    "ways",
     *disciplines.__all__,
 ]

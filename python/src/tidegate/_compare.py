@@ -8,6 +8,8 @@ from tidegate import _native
 from tidegate._custom import CustomDiscipline
 from tidegate._discipline import Discipline
 from tidegate._native import Comparison, Gateway, Scenario, ScenarioError, WaysComparison
+from tidegate._scenario import as_json, keys_of
+from tidegate._way import Way
 
 
 def compare(
@@ -64,6 +66,7 @@ def compare(
 def compare_ways(
     gateway: Gateway | str,
     *,
+    ways: Iterable[Way | str] | None = None,
     seeds: int | Iterable[int] | None = None,
     threads: int | None = None,
     flows: bool = True,
@@ -72,11 +75,12 @@ def compare_ways(
 ) -> WaysComparison:
     """Runs a gateway on the users' side under each way of sharing its link with each seed.
 
-    A way is a scheduler of requests, such as `msf`, or one of its rivals; the gateway's file
-    names them. Results are those of `tidegate requests compare`.
+    A way is a scheduler of requests, such as `msf`, or one of its rivals. Results are those of
+    `tidegate requests compare`.
 
     Args:
         gateway: What is simulated, or the name of a gateway that comes with Tidegate.
+        ways: In place of those of the gateway; objects of `tidegate.ways`, or names.
         seeds: In place of those of the gateway; a number means 1 to that number.
         threads: As many as there are cores unless it is said otherwise.
         flows: Whether the table of transfers is kept.
@@ -94,6 +98,10 @@ def compare_ways(
     """
     if isinstance(gateway, str):
         gateway = Gateway.builtin(gateway)
+    if ways is not None:
+        keys = keys_of(gateway)
+        keys["ways"] = list(ways)
+        gateway = Gateway.from_json(as_json(keys), name=gateway.name, folder=gateway.folder)
     return _native.compare_ways(
         gateway,
         seeds=numbered(seeds),

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Cake(Discipline):
     """A shaper and tins; fair between hosts, then their flows, each under CoDel and BLUE (CAKE)."""
 
@@ -89,7 +89,7 @@ class Cake(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Codel(Discipline):
     """Controlled delay: drops or marks at the head while packets wait too long (Linux 7.3, RFC
     8289).
@@ -122,7 +122,7 @@ class Codel(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Deadlines(Discipline):
     """Earliest deadline first for flows with promises, low delay for best effort between them (BE).
     """
@@ -161,7 +161,7 @@ class Deadlines(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Drr(Discipline):
     """Deficit round robin: equal shares of the rate, a quantum at a time (Shreedhar 1996)."""
 
@@ -178,7 +178,7 @@ class Drr(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Efd(Discipline):
     """Early flow discard: two levels; the start of each burst of a flow is high (EFD section 3)."""
 
@@ -196,7 +196,7 @@ class Efd(Discipline):
     """The order within the low level: one of fifo, las."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class EfdAck(Discipline):
     """EFD that counts both directions: an acknowledgement counts as the data it acknowledges (WLAN
     section II-A).
@@ -216,14 +216,14 @@ class EfdAck(Discipline):
     """The order within the low level: one of fifo, las."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Fifo(Discipline):
     """First in, first out; a full buffer refuses the arriving packet (EFD section 5.2)."""
 
     name: ClassVar[str] = "fifo"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Fq(Discipline):
     """Fair queues with a limit each, idle ones first, in three bands by codepoint (Linux 7.3)."""
 
@@ -252,7 +252,7 @@ class Fq(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FqCodel(Discipline):
     """Flow queues with CoDel: equal shares, sparse flows first, each queue kept short (Linux 7.3,
     RFC 8290).
@@ -296,7 +296,7 @@ class FqCodel(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FqPie(Discipline):
     """Fair queues, idle ones first, each under a PIE controller of its own (Linux 7.3, RFC 8033,
     RFC 8290).
@@ -343,7 +343,7 @@ class FqPie(Discipline):
     """Number of queues that flows are hashed into: a whole number from 1 to 65536."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Lars(Discipline):
     """Least attained recent service: LAS with service that decays by half in a half-life (Heusse
     2010).
@@ -363,7 +363,7 @@ class Lars(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Las(Discipline):
     """Least attained service: ascending bytes that the packet's flow has sent so far (LAS section
     7).
@@ -380,7 +380,7 @@ class Las(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class LasAck(Discipline):
     """LAS that counts both directions: an acknowledgement counts as the data it acknowledges (WLAN
     section II).
@@ -397,7 +397,7 @@ class LasAck(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class LasLog(Discipline):
     """LAS in which flows of a priority class rank by a logarithm of their service (LAS section 6).
     """
@@ -421,7 +421,7 @@ class LasLog(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Pie(Discipline):
     """Proportional integral controller: random early drops that hold the delay at a target (Linux
     7.3, RFC 8033).
@@ -460,7 +460,7 @@ class Pie(Discipline):
     """The probability up to which marks take the place of drops: a number from 0 to 1."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Red(Discipline):
     """Random early detection: random drops or marks as the average queue grows (Linux 7.3, Floyd
     1993).
@@ -518,7 +518,7 @@ class Red(Discipline):
     """On: packets whose senders understand marks are marked instead of dropped: on or off."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Run2c(Discipline):
     """Two levels: the first bytes of each flow's life are high, the rest low (EFD sections 2 and
     5.2).
@@ -540,7 +540,7 @@ class Run2c(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Run2cAck(Discipline):
     """Run2C that counts both directions: an acknowledgement counts as the data it acknowledges
     (WLAN section IV).
@@ -562,7 +562,7 @@ class Run2cAck(Discipline):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Scfq(Discipline):
     """Self-clocked fair queueing: equal shares of the rate for all backlogged flows (Golestani
     1994).
@@ -571,7 +571,7 @@ class Scfq(Discipline):
     name: ClassVar[str] = "scfq"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Sfq(Discipline):
     """Stochastic fairness queueing: round robin over queues that flows are hashed to (Linux 7.3,
     McKenney 1990).
@@ -598,7 +598,7 @@ class Sfq(Discipline):
     """In Linux's form, the most packets of a queue: a whole number from 1 to 127."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Tide(Discipline):
     """Fair queueing in which a flow that begins has a head start of bounded size (Tidegate; Goyal
     1997, EFD, LAS, RFC 8289).
@@ -613,7 +613,7 @@ class Tide(Discipline):
     """Whether shares are fair between hosts, and then between the flows of each: on or off."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class XProtect(Discipline):
     """Run2C for flows with a packet that passed a random test; all others are high (EFD section
     5.1).

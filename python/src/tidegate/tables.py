@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Access(Table):
     """Nodes `host1`.. in the group `hosts` - `router` - `isp` - `server1`.. in `servers`. The links
     `down` (isp to router) and `up` (router to isp) have the discipline under test, all others queue
@@ -85,7 +85,7 @@ class Access(Table):
     """Buffer from the user: packets, a size or a time, for example '300 packets' or '100 ms'."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Back(Table):
     """The way back of a link."""
 
@@ -108,7 +108,7 @@ class Back(Table):
     """Capacity. Default: the same as on the way out."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class CbrSource(Table):
     """UDP datagrams of one size at a constant rate."""
 
@@ -145,7 +145,7 @@ class CbrSource(Table):
     """When it ends. Default: never."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Delays(Table):
     """A delay that was measured."""
 
@@ -171,7 +171,7 @@ class Delays(Table):
     """What a call with this delay and loss each way is worth: R of the E-model."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dumbbell(Table):
     """Nodes `sender1`.. in the group `senders`, all linked to `left`; `receiver1`.. in `receivers`,
     linked to `right`; the link `bottleneck` from left to right has the discipline under test, and
@@ -194,7 +194,7 @@ class Dumbbell(Table):
     """Capacity of the bottleneck, both ways. Default: 10 Mbit/s."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FrameSource(Table):
     """The frames of a recorded stream, as UDP datagrams: a video, or a call."""
 
@@ -242,7 +242,7 @@ class FrameSource(Table):
     """When it stops sending frames. Default: at the end of the file, or never with `repeat`."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class GreedySource(Table):
     """UDP datagrams, as many and as early as an arrival curve allows, in bursts (`BE appendix B`).
     """
@@ -290,7 +290,7 @@ class GreedySource(Table):
     """When it ends. Default: never."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class LastingTable(Table):
     """A law of times: exactly one of these."""
 
@@ -301,7 +301,7 @@ class LastingTable(Table):
     """All times of a range are equally likely."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class LengthTable(Table):
     """One of the values of a key."""
 
@@ -309,7 +309,7 @@ class LengthTable(Table):
     """Normal, rounded to whole bytes."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Link(Table):
     """A link between two nodes, which need no other declaration; it goes both ways unless `one_way`
     is set. Several nodes at an end give one link for each pair.
@@ -348,7 +348,7 @@ class Link(Table):
     """Capacity. Default: unlimited."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Lognormal(Table):
     """A lognormal law."""
 
@@ -359,7 +359,7 @@ class Lognormal(Table):
     """Mean of the natural logarithm of the size in bytes."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class MeasuredTable(Table):
     """Something that was measured on the link that the scenario describes. Results show it beside
     what the first discipline gives; runs do not depend on it. Exactly one of `round_trip`, `delay`,
@@ -390,7 +390,7 @@ class MeasuredTable(Table):
     """The time of something that nothing in the scenario corresponds to, such as a page."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class NormalLength(Table):
     """A normal law of sizes, rounded to whole bytes."""
 
@@ -407,7 +407,7 @@ class NormalLength(Table):
     """Largest size. Default: 1536 B, or the size that the curve allows at once if that is less."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class NormalTime(Table):
     """A normal law of times; negative values become zero."""
 
@@ -418,7 +418,7 @@ class NormalTime(Table):
     """Mean, before that limitation: a time, for example '20 ms'."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class PacketSource(Table):
     """The packets of a capture: those of the user's hosts in one direction, the others in the
     other. Nothing reacts to what happens to them.
@@ -459,7 +459,7 @@ class PacketSource(Table):
     """When it ends. Default: at the end of the capture."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class PageSource(Table):
     """Pages, as browsers load them. Exactly one of `load`, `every` and `pause` says how often each
     user asks for one; exactly one of `recorded` and `page_table` says what there is.
@@ -539,7 +539,7 @@ class PageSource(Table):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Pareto(Table):
     """A bounded Pareto law."""
 
@@ -553,7 +553,7 @@ class Pareto(Table):
     """Tail exponent."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class QueueCounts(Table):
     """What a queue did under load."""
 
@@ -570,7 +570,7 @@ class QueueCounts(Table):
     """Packets marked in a second."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Rates(Table):
     """A throughput that was measured."""
 
@@ -587,7 +587,7 @@ class Rates(Table):
     """95th percentile of the samples: a rate, for example '10 Mbit/s'."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class SizeTable(Table):
     """A size law: exactly one of these."""
 
@@ -607,7 +607,7 @@ class SizeTable(Table):
     """Whole segments, the probability of n is proportional to n^-exponent."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Tcp(Table):
     """How TCP behaves. Without a profile, the settings change the surrounding one."""
 
@@ -758,7 +758,7 @@ class Tcp(Table):
     """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class TraceFile(Table):
     """One of the values of a key."""
 
@@ -766,7 +766,7 @@ class TraceFile(Table):
     """A trace of delivery opportunities in the format of Mahimahi."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Traffic(Table):
     """Sources of traffic, each kind in a list of its own; reports show them in the order of the
     file.
@@ -794,7 +794,7 @@ class Traffic(Table):
     """Web sessions: pages of objects, each object a transfer of its own."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class TransferSource(Table):
     """TCP transfers. Exactly one of `load`, `per_second`, `count` and `log` sets their number."""
 
@@ -865,7 +865,7 @@ class TransferSource(Table):
     """Differences from the scenario's TCP."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class UniformTime(Table):
     """A uniform law of times."""
 
@@ -876,7 +876,7 @@ class UniformTime(Table):
     """Upper limit; all times are shorter than this: a time, for example '20 ms'."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class WebSource(Table):
     """Web sessions (`LAS section 5`, Table 1); all counts and times between starts are exponential
     with the given means. Either `load` or `between_sessions` sets their number.
@@ -939,7 +939,7 @@ class WebSource(Table):
     """Differences from the scenario's TCP."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Wifi(Table):
     """Nodes `station1`.. in the group `stations` share the medium of an 802.11 cell with the
     `accesspoint`; behind it `router` and `host1`.. in the group `hosts`. The link `downlink`
@@ -1017,7 +1017,7 @@ class Wifi(Table):
     """Rate between hosts and router. Default: 100 Mbit/s."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Zipf(Table):
     """A bounded Zipf law."""
 

@@ -38,6 +38,9 @@ pub const RIVALS: &[Rival] = &[DIRECT, HTB, POOLS];
 /// link's rate that serves packets by that discipline.
 pub const SHAPED: &str = "shaped-";
 
+/// What can be set of such a shaper, beside the parameters of its discipline.
+pub const SHAPER_PARAMETERS: &[Parameter] = &[SHARE, QUEUE];
+
 const DIRECT: Rival = Rival {
     name: "direct",
     summary: "no gateway: TCP between clients and servers",
@@ -167,9 +170,10 @@ impl Way {
         } else {
             let found = name.strip_prefix(SHAPED).and_then(registry::find);
             let Some(discipline) = found else { return Ok(None) };
-            let of_shaper = |(name, _): &(&str, &str)| [SHARE.name, QUEUE.name].contains(name);
+            let of_shaper =
+                |(name, _): &(&str, &str)| SHAPER_PARAMETERS.iter().any(|it| it.name == *name);
             let (outer, inner): (Vec<_>, Vec<_>) = given.iter().copied().partition(of_shaper);
-            let outer = Settings::read("shaped", &const { [SHARE, QUEUE] }, &outer)?;
+            let outer = Settings::read("shaped", SHAPER_PARAMETERS, &outer)?;
             Kind::Shaped {
                 share: outer.number(SHARE.name),
                 queue: Buffer::packets(outer.count(QUEUE.name)),

@@ -64,3 +64,18 @@ def test_what_there_is_not_is_refused(result: tidegate.Comparison) -> None:
     with pytest.raises(tidegate.ScenarioError, match="found 'las', expected one of fifo, tide"):
         tidegate.differences(result, against="las")
     assert len(tidegate.differences(result, metrics=["weight"])) == 0
+
+
+def test_ways_are_set_beside_each_other_too() -> None:
+    result = tidegate.compare_ways("unfilled", seeds=4, ways=["direct", "msf", "paper"])
+    found = pl.DataFrame(tidegate.differences(result, metrics=["response_mean_s", "completed"]))
+    assert set(found["way"]) == {"msf", "paper"} and set(found["against"]) == {"direct"}
+    assert set(found.filter(metric="response_mean_s")["better"]) == {"less"}
+    runs = pl.DataFrame(result.runs).filter(metric="response_mean_s", name="four")
+    direct, paper = (runs.filter(way=it).sort("seed")["value"] for it in ("direct", "paper"))
+    [row] = found.filter(way="paper", metric="response_mean_s", name="four").to_dicts()
+    test = stats.ttest_rel(paper, direct)
+    assert row["p"] == pytest.approx(test.pvalue, rel=1e-6)
+    assert row["difference"] == pytest.approx((paper - direct).mean())
+    with pytest.raises(tidegate.ScenarioError, match="against: found 'fifo', expected one of direct"):
+        tidegate.differences(result, against="fifo")

@@ -5,7 +5,6 @@
 //! seeds they become means with intervals ([`tidegate_study::requests`]).
 
 mod describe;
-pub(crate) mod standard;
 mod text;
 
 use std::io;
@@ -13,11 +12,10 @@ use std::path::Path;
 
 use tidegate_sim::scenario::file::gateway::{self, Comparison};
 use tidegate_study::builtin::GATEWAYS;
-use tidegate_study::columns::Names;
+use tidegate_study::columns::{Names, WAY};
 use tidegate_study::manifest::Manifest;
-use tidegate_study::requests::{Run, Summary};
+use tidegate_study::requests::{Run, Standard, Summary};
 
-use self::standard::Standard;
 use crate::arguments::RequestsCompareArguments;
 use crate::comparing::{self, Compared};
 use crate::failure::Failure;
@@ -66,7 +64,7 @@ impl Compared for Comparison {
 
     fn names(&self) -> Names {
         let (sources, links) = (self.setup.source_names(), self.setup.link_names());
-        Names { contender: "way", sources, links }
+        Names { contender: WAY, sources, links }
     }
 
     fn sum_up(&self, input: &Input, runs: &[Run]) -> Summary {

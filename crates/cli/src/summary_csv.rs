@@ -4,6 +4,7 @@
 //! the largest of all runs.
 
 use csv::Writer;
+use tidegate_study::columns::{DISCIPLINE, WAY};
 use tidegate_study::comparison::Comparison;
 use tidegate_study::measure::Row;
 use tidegate_study::requests::{Measured, Summary};
@@ -14,7 +15,7 @@ const COLUMNS: [&str; 8] =
 
 /// The content of the file.
 pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
-    let mut rows = Rows::under(&["discipline"]);
+    let mut rows = Rows::under(&[DISCIPLINE]);
     for discipline in &comparison.disciplines {
         for row in discipline.rows() {
             rows.add(&[&discipline.label], &row);
@@ -25,7 +26,7 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<u8> {
 
 /// The same for ways of sharing a gateway's link.
 pub(crate) fn of_ways(summary: &Summary) -> Vec<u8> {
-    let mut rows = Rows::under(&["way"]);
+    let mut rows = Rows::under(&[WAY]);
     for way in &summary.ways {
         let of =
             |(kind, name, metric, value): Measured<'_>| Row::from_value(kind, name, metric, value);

@@ -16,6 +16,7 @@ use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, vary};
 use tidegate_store::file as study_file;
 use tidegate_study::builtin::SCENARIOS;
+use tidegate_study::columns::DISCIPLINE;
 use tidegate_study::comparison::measured;
 use tidegate_study::manifest::{self, Manifest};
 use tidegate_study::sweep::{self, Axis, Plan, Sweep};
@@ -171,7 +172,7 @@ fn is_unfinished(folder: &Path) -> bool {
 /// `sweep.csv`: a row for each point, discipline and measure.
 fn csv(sweep: &Sweep) -> Vec<u8> {
     let keys: Vec<&str> = sweep.axes.iter().map(|axis| axis.key.as_str()).collect();
-    let mut rows = Rows::under(&[&keys[..], &["discipline"]].concat());
+    let mut rows = Rows::under(&[&keys[..], &[DISCIPLINE]].concat());
     for point in &sweep.points {
         let at: Vec<&str> = point.at.iter().map(String::as_str).collect();
         for values in point.result.iter().flat_map(|found| &found.disciplines) {

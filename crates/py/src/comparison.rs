@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use tidegate_store::rows::Kept;
-use tidegate_store::study::DISCIPLINE;
-use tidegate_study::columns::Names;
+use tidegate_study::columns::{DISCIPLINE, Names};
 use tidegate_study::verdict::Verdict;
 use tidegate_study::{comparison, experiment, machine};
 

@@ -1,4 +1,4 @@
-//! Which disciplines differ, seed by seed.
+//! Which disciplines differ, or which ways of sharing a link, seed by seed.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) enum Runs<'py> {
     Stored(PyRef<'py, StoredTable>),
 }
 
-/// How each discipline differs from `against`, in `metrics` or in all.
+/// How each contender differs from `against`, in `metrics` or in all.
 #[pyfunction]
 #[pyo3(signature = (runs, *, against, metrics = None))]
 #[expect(clippy::needless_pass_by_value, reason = "it is made of what Python has")]

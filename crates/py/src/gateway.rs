@@ -12,7 +12,7 @@ use tidegate_store::Source;
 use tidegate_store::rows::Kept;
 use tidegate_store::study::distinct;
 use tidegate_study::builtin::{self, GATEWAYS};
-use tidegate_study::columns::Names;
+use tidegate_study::columns::{Names, WAY};
 use tidegate_study::requests::Summary;
 use tidegate_study::shipped::FolderAndShipped;
 use tidegate_study::{experiment, machine};
@@ -22,9 +22,6 @@ use crate::estimates::{self, Measured};
 use crate::recorded::Recorded;
 use crate::scenario::{folder_or_here, source_of_json};
 use crate::table::Table;
-
-/// What is compared, in the names of columns.
-const WAY: &str = "way";
 
 /// A gateway's link, its clients and servers, and the ways to compare there.
 #[pyclass(frozen, module = "tidegate._native")]

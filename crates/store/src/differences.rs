@@ -1,4 +1,4 @@
-//! Which disciplines differ, seed by seed.
+//! Which disciplines differ, or which ways of sharing a link, seed by seed.
 //!
 //! Two disciplines met the same traffic under a seed, so the difference between their values
 //! under it says more than the two means: what the traffic did to both falls out. The mean of
@@ -14,13 +14,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use tidegate_study::columns::SEED;
+use tidegate_study::columns::{DISCIPLINE, SEED, WAY};
 use tidegate_study::discoveries::{discoveries, p_value};
 use tidegate_study::measure::Better;
-use tidegate_study::{Centre, Sample};
+use tidegate_study::{Centre, Sample, comparison, requests};
 
 use crate::rows::words;
-use crate::study::DISCIPLINE;
 
 /// The part of the differences that count as real which may be false, in the mean.
 const FALSE_PART: f64 = 0.05;
@@ -28,11 +27,11 @@ const FALSE_PART: f64 = 0.05;
 const SUBJECT: [&str; 3] = ["kind", "name", "metric"];
 const VALUE: &str = "value";
 
-/// The values of one measure at one point: by discipline, in the order in which they came.
+/// The values of one measure at one point: by contender, in the order in which they came.
 #[derive(Default)]
 struct Measured(Vec<(String, BTreeMap<u64, f64>)>);
 
-/// How each discipline differs from `against` in every measure, or in `metrics` alone, by a
+/// How each contender differs from `against` in every measure, or in `metrics` alone, by a
 /// table of runs: a row for each pair that has two seeds in common.
 ///
 /// # Errors
@@ -43,7 +42,9 @@ pub fn of_runs(
     against: &str,
     metrics: Option<&BTreeSet<String>>,
 ) -> Result<RecordBatch, ArrowError> {
-    let known = [DISCIPLINE, SEED, VALUE];
+    let is_there = |name: &&str| schema.column_with_name(name).is_some();
+    let contender = [DISCIPLINE, WAY].into_iter().find(is_there).unwrap_or(DISCIPLINE);
+    let known = [contender, SEED, VALUE];
     let is_key = |name: &&str| !known.contains(name) && !SUBJECT.contains(name);
     let keys = schema.fields().iter().map(|field| field.name().as_str()).filter(is_key);
     let keys: Vec<&str> = keys.chain(SUBJECT).collect();
@@ -60,7 +61,7 @@ pub fn of_runs(
             column(name)?.as_string_opt::<i32>().ok_or_else(other)
         };
         let labels = keys.iter().map(|key| text(key)).collect::<Result<Vec<_>, _>>()?;
-        let disciplines = text(DISCIPLINE)?;
+        let contenders = text(contender)?;
         let wrong = || ArrowError::SchemaError("found no numbers, expected runs".into());
         let seeds = column(SEED)?.as_primitive_opt::<UInt64Type>().ok_or_else(wrong)?;
         let values = column(VALUE)?.as_primitive_opt::<Float64Type>().ok_or_else(wrong)?;
@@ -74,16 +75,16 @@ pub fn of_runs(
                 measured.len() - 1
             });
             let (_, of) = &mut measured[place];
-            of.add(disciplines.value(row), seeds.value(row), values.value(row));
+            of.add(contenders.value(row), seeds.value(row), values.value(row));
         }
     }
-    Ok(table(&keys, measured, against))
+    Ok(table(contender, &keys, measured, against))
 }
 
 impl Measured {
-    fn add(&mut self, discipline: &str, seed: u64, value: f64) {
-        let place = self.0.iter().position(|(it, _)| it == discipline).unwrap_or_else(|| {
-            self.0.push((discipline.into(), BTreeMap::new()));
+    fn add(&mut self, contender: &str, seed: u64, value: f64) {
+        let place = self.0.iter().position(|(it, _)| it == contender).unwrap_or_else(|| {
+            self.0.push((contender.into(), BTreeMap::new()));
             self.0.len() - 1
         });
         self.0[place].1.insert(seed, value);
@@ -97,8 +98,13 @@ struct Columns {
     seeds: UInt64Builder,
 }
 
-fn table(keys: &[&str], measured: Vec<(Vec<String>, Measured)>, against: &str) -> RecordBatch {
-    let facts: Vec<_> = tidegate_study::comparison::measured().collect();
+fn table(
+    contender: &str,
+    keys: &[&str],
+    measured: Vec<(Vec<String>, Measured)>,
+    against: &str,
+) -> RecordBatch {
+    let facts: Vec<_> = comparison::measured().chain(requests::measured()).collect();
     let better = |at: &[String]| {
         let [.., kind, _, metric] = at else { return "neither" };
         let found = facts.iter().find(|(of, facts)| of == kind && facts.name == *metric);
@@ -114,9 +120,9 @@ fn table(keys: &[&str], measured: Vec<(Vec<String>, Measured)>, against: &str) -
         seeds: UInt64Builder::new(),
     };
     let mut p_values = Vec::new();
-    for (at, Measured(by_discipline)) in measured {
-        let Some((_, base)) = by_discipline.iter().find(|(it, _)| it == against) else { continue };
-        for (discipline, values) in by_discipline.iter().filter(|(it, _)| it != against) {
+    for (at, Measured(by_contender)) in measured {
+        let Some((_, base)) = by_contender.iter().find(|(it, _)| it == against) else { continue };
+        for (label, values) in by_contender.iter().filter(|(it, _)| it != against) {
             let both = |seed: &&u64| base.contains_key(seed);
             let seeds: Vec<u64> = values.keys().filter(both).copied().collect();
             let of = |values: &BTreeMap<u64, f64>| {
@@ -129,7 +135,7 @@ fn table(keys: &[&str], measured: Vec<(Vec<String>, Measured)>, against: &str) -
                 continue;
             };
             let all = at.iter().map(String::as_str);
-            let all = all.chain([better(&at), discipline, against]);
+            let all = all.chain([better(&at), label, against]);
             std::iter::zip(&mut columns.words, all).for_each(|(words, it)| words.append_value(it));
             let (low, high) = difference.ends();
             let estimates = [&it, &other].map(|it| it.estimate().value);
@@ -146,11 +152,12 @@ fn table(keys: &[&str], measured: Vec<(Vec<String>, Measured)>, against: &str) -
         columns.words.into_iter().map(|mut it| Arc::new(it.finish()) as _).collect();
     arrays.extend(columns.numbers.map(|mut it| Arc::new(it.finish()) as ArrayRef));
     arrays.extend([Arc::new(columns.seeds.finish()) as _, Arc::new(significant.finish()) as _]);
-    RecordBatch::try_new(schema(keys), arrays).expect("columns are made for their schema")
+    RecordBatch::try_new(schema(contender, keys), arrays)
+        .expect("columns are made for their schema")
 }
 
-fn schema(keys: &[&str]) -> SchemaRef {
-    let names = keys.iter().chain(&["better", DISCIPLINE, "against"]);
+fn schema(contender: &str, keys: &[&str]) -> SchemaRef {
+    let names = keys.iter().copied().chain(["better", contender, "against"]);
     let mut fields: Vec<Field> = names.map(|name| words(name, false)).collect();
     let numbers = ["value", "against_value", "difference", "low_95", "high_95", "p"];
     fields.extend(numbers.map(|name| Field::new(name, DataType::Float64, false)));

@@ -58,7 +58,7 @@ impl Reading {
 #[must_use]
 pub fn schema(study: &Study, table: Table) -> SchemaRef {
     let keys = study.over().iter().map(|axis| &*axis.key);
-    rows::labelled_schema(&table.schema(), keys.chain([crate::study::DISCIPLINE]))
+    rows::labelled_schema(&table.schema(), keys.chain([tidegate_study::columns::DISCIPLINE]))
 }
 
 impl Iterator for Reading {

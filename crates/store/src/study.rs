@@ -23,7 +23,7 @@ use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::vary::{self, Setting, SettingError};
 use tidegate_sim::scenario::file::{self, DataFiles, Folder, Overrides};
 use tidegate_study::builtin::{self, SCENARIOS};
-use tidegate_study::columns::Names;
+use tidegate_study::columns::{DISCIPLINE, Names};
 use tidegate_study::data::{DataFile, Ledger};
 use tidegate_study::experiment::Study as _;
 use tidegate_study::manifest::Contender;
@@ -33,8 +33,6 @@ use tidegate_study::sweep::{self, Axis};
 use crate::measures;
 use crate::rows::{self, Kept, Rows};
 
-/// The name of a column that says under which discipline a run was done.
-pub const DISCIPLINE: &str = "discipline";
 /// What names of folders have as it is; the rest is percent-encoded, as readers expect.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// Results of one version are not those of another.

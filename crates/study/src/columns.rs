@@ -11,6 +11,10 @@ use tidegate_core::{LossReason, Span, Time};
 use tidegate_sim::metrics::{FlowRecord, LinkSample, ProgressSample, RecordedFlow};
 use tidegate_sim::scenario::Scenario;
 
+/// The name of the column that says under which discipline a run was done.
+pub const DISCIPLINE: &str = "discipline";
+/// And of that which names the way of sharing a gateway's link.
+pub const WAY: &str = "way";
 /// The name of the column between that of the contender and those below.
 pub const SEED: &str = "seed";
 
@@ -30,7 +34,7 @@ impl Names {
     #[must_use]
     pub fn of(scenario: &Scenario) -> Names {
         Names {
-            contender: "discipline",
+            contender: DISCIPLINE,
             sources: scenario.traffic.iter().map(|source| source.name.clone()).collect(),
             links: scenario.links.iter().map(|link| link.name.clone()).collect(),
         }

@@ -1,6 +1,8 @@
 //! The runs of ways of sharing a gateway's link, summed up over the seeds, in
 //! seconds, bits per second and shares of one.
 
+mod standard;
+
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
@@ -12,8 +14,10 @@ use tidegate_sim::scenario::file::gateway::Comparison;
 
 use crate::experiment::{About, Study};
 use crate::manifest::Contender;
-use crate::measure::{Better, Measure, Quantity, Table, Value};
+use crate::measure::{Better, Facts, Measure, Quantity, Table, Value};
 use crate::{Centre, Sample};
+
+pub use standard::Standard;
 
 /// The stored result of a run.
 #[derive(Clone, Debug)]
@@ -118,6 +122,8 @@ pub struct Class {
     pub throughput_bps: Option<Sample>,
     /// Its share of what all classes received.
     pub share: Option<Sample>,
+    /// The share that weights promise it, if the way has any: see [`Standard`].
+    pub due_share: Option<f64>,
     /// From asking to the last byte.
     pub response_mean_s: Option<Sample>,
     /// Median of the same.
@@ -315,8 +321,8 @@ impl Class {
         ending("unfinished", "Unfinished", Better::Less, |it| Value::Sum(it.counts.unfinished)),
     ];
 
-    /// The class at this place in `runs` of one way.
-    fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Class {
+    /// The class at this place in `runs` of one way, which promises it this share.
+    fn of(comparison: &Comparison, place: usize, runs: &[&Run], due: Option<f64>) -> Class {
         let of_class = |centre, value: &dyn Fn(&ClassOutcome) -> Option<f64>| {
             sample(centre, runs, |outcome| value(&outcome.classes[place]))
         };
@@ -333,6 +339,7 @@ impl Class {
                 Some(outcome.throughput_bps(place))
             }),
             share: sample(Centre::Mean, runs, share),
+            due_share: due,
             response_mean_s: of_class(Centre::Mean, &|class| class.response.mean()),
             response_p50_s: quantile(0.5),
             response_p95_s: quantile(0.95),
@@ -366,16 +373,27 @@ impl Counts {
     }
 }
 
+/// What is measured of all classes together.
+const ALL: &str = "all classes";
+/// What is measured of one.
+const CLASS: &str = "class";
+
+/// What is measured of each kind of subject.
+pub fn measured() -> impl Iterator<Item = (&'static str, Facts)> {
+    let all = Way::MEASURES.iter().map(|it| (ALL, it.facts()));
+    all.chain(Class::MEASURES.iter().map(|it| (CLASS, it.facts())))
+}
+
 /// A value of a way with what it is of: kind, name and measure.
 pub type Measured<'a> = (&'static str, &'a str, &'static str, Value<'a>);
 
 impl Way {
     /// What all measures say of it and of its classes.
     pub fn values(&self) -> impl Iterator<Item = Measured<'_>> {
-        let all = Way::MEASURES.iter().map(|it| ("all classes", "", it.name, (it.value)(self)));
+        let all = Way::MEASURES.iter().map(|it| (ALL, "", it.name, (it.value)(self)));
         let classes = self.classes.iter().flat_map(|class| {
             let measures = Class::MEASURES.iter();
-            measures.map(move |it| ("class", &*class.name, it.name, (it.value)(class)))
+            measures.map(move |it| (CLASS, &*class.name, it.name, (it.value)(class)))
         });
         all.chain(classes)
     }
@@ -387,9 +405,10 @@ impl Way {
     }
 
     /// Sums up `runs` of the way at this place.
-    fn of(comparison: &Comparison, place: usize, runs: &[&Run]) -> Way {
+    fn of(comparison: &Comparison, place: usize, runs: &[&Run], standard: &Standard) -> Way {
         let small = |outcome: &Outcome| outcome.all(|class| &class.small).quantile(0.5);
-        let class = |class| Class::of(comparison, class, runs);
+        let due = |class: usize| standard.due(place).map(|due| due[class]);
+        let class = |class| Class::of(comparison, class, runs, due(class));
         let full = sample(Centre::Mean, runs, |outcome| Some(outcome.full));
         Way {
             label: comparison.ways[place].label.clone(),
@@ -413,6 +432,7 @@ impl Summary {
             |place: usize| -> Vec<&Run> { runs.iter().filter(|run| run.way == place).collect() };
         let ran = (0..ways.len()).map(|place| (place, of_way(place)));
         let end = Time::ZERO + setup.duration;
+        let standard = Standard::of(comparison);
         let cut_short = runs.iter().any(|run| run.outcome.reached < end);
         Summary {
             title: title.clone(),
@@ -424,7 +444,7 @@ impl Summary {
             partial: cut_short || runs.len() < ways.len() * seeds.len(),
             ways: ran
                 .filter(|(_, runs)| !runs.is_empty())
-                .map(|(place, runs)| Way::of(comparison, place, &runs))
+                .map(|(place, runs)| Way::of(comparison, place, &runs, &standard))
                 .collect(),
         }
     }

@@ -1,23 +1,23 @@
-"""Which disciplines differ, seed by seed."""
+"""Which disciplines differ, or which ways of sharing a link, seed by seed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tidegate import _native
-from tidegate._native import Comparison, ScenarioError, Table
+from tidegate._native import Comparison, ScenarioError, Table, WaysComparison
 from tidegate._sweep import Study
 
 
 def differences(
-    result: Comparison | Study,
+    result: Comparison | WaysComparison | Study,
     *,
     against: str | None = None,
     metrics: Iterable[str] | None = None,
 ) -> Table:
-    """How each discipline differs from one of them, seed by seed, and whether that is real.
+    """How each discipline, or each way, differs from one of them, seed by seed, and whether that is real.
 
-    Under one seed all disciplines meet the same traffic. What the traffic does to both of two
+    Under one seed all of them meet the same traffic. What the traffic does to both of two
     falls out of their difference, so it says more than two means with their intervals. A
     difference is `significant` by Student's test of these differences, with at most one in
     twenty of those that are marked false in the mean, however many are compared (the rule of
@@ -25,12 +25,12 @@ def differences(
     few seeds are rarely significant.
 
     Args:
-        result: A comparison, or a study, whose points are compared one by one.
-        against: A label; the first discipline unless it is said.
+        result: A comparison of disciplines or of ways, or a study, whose points are compared one by one.
+        against: A label; the first one unless it is said.
         metrics: Their names in `runs`; all unless it is said.
 
     Returns:
-        One row for each discipline, measure and point: the two values, their `difference` with
+        One row for each contender, measure and point: the two values, their `difference` with
         the ends of its 95% interval, `p`, `seeds`, `significant`, and in `better` whether
         users prefer "less" or "more" of it, or "neither".
 
@@ -42,9 +42,9 @@ def differences(
         >>> row["discipline"], row["against"], row["better"], row["seeds"]
         ('tide', 'fifo', 'less', 5)
     """
-    against = result.disciplines[0] if against is None else against
-    if against not in result.disciplines:
-        known = ", ".join(result.disciplines)
-        raise ScenarioError(f"against: found '{against}', expected one of {known}")
+    labels = result.ways if isinstance(result, WaysComparison) else result.disciplines
+    against = labels[0] if against is None else against
+    if against not in labels:
+        raise ScenarioError(f"against: found '{against}', expected one of {', '.join(labels)}")
     metrics = None if metrics is None else set(metrics)
     return _native.differences(result.runs, against=against, metrics=metrics)

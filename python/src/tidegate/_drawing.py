@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ParamSpec, TypeAlias, cast
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -16,8 +16,10 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from scipy import stats
 
-from tidegate._native import Comparison, StoredTable, Table
+from tidegate._native import Comparison, StoredTable, Table, WaysComparison
 from tidegate._sweep import Study
+
+Result: TypeAlias = Comparison | WaysComparison
 
 COLOURS = [
     "#404040",
@@ -66,6 +68,18 @@ UNITS = {
     "packets": [(1.0, "packets")],
 }
 UNITS |= {"bit/s": UNITS["bps"], "B": UNITS["bytes"]}
+# Parts of gateways' results have no unit in their name.
+UNITS |= dict.fromkeys(["share", "utilisation", "full"], UNITS["ratio"])
+
+STATISTICS = {
+    "mean": "mean",
+    "median": "median",
+    "p50": "median",
+    "p95": "95%",
+    "p99": "99%",
+    "max": "longest",
+}
+WORDS = {"response": "response time", "small": "small responses", "full": "link full"}
 
 P = ParamSpec("P")
 
@@ -84,23 +98,23 @@ def styled(draw: Callable[P, Axes]) -> Callable[P, Axes]:
 class Scale:
     """The unit in which values are shown, the factor that leads there, and an axis's label."""
 
-    def __init__(self, metric: str, values: Any) -> None:
+    def __init__(self, metric: str, values: Any, name: str | None = None) -> None:
         last = metric.rsplit("_", 1)[-1]
         units = UNITS.get(last, [(1.0, "")])
         largest = max((abs(it) for it in values if it == it), default=1.0)
         fits = [unit for unit in units if largest >= unit[0]]
         size, self.unit = fits[0] if fits else units[-1]
         self.factor = 1 / size
-        self.label = f"{in_words(metric)} ({self.unit})" if self.unit else in_words(metric)
+        name = in_words(metric) if name is None else name
+        self.label = f"{name} ({self.unit})" if self.unit else name
 
 
 def in_words(metric: str) -> str:
     """The name of a measure without its unit: `delay_p95_s` is "Delay, 95%"."""
     stem, _, last = metric.rpartition("_")
     words = (stem if last in UNITS and stem else metric).split("_")
-    statistics = {"mean": "mean", "median": "median", "p95": "95%", "p99": "99%", "max": "longest"}
-    statistic = f", {statistics[words.pop()]}" if words[-1] in statistics else ""
-    name = " ".join("response time" if word == "response" else word for word in words)
+    statistic = f", {STATISTICS[words.pop()]}" if words[-1] in STATISTICS else ""
+    name = " ".join(WORDS.get(word, word) for word in words)
     return name[:1].upper() + name[1:] + statistic
 
 
@@ -116,15 +130,36 @@ def with_legend(ax: Axes, *, beside: bool = False) -> Axes:
     return ax
 
 
-def logarithmic(ax: Axes, which: str) -> None:
+def logarithmic(ax: Axes, which: str, *, first: float | None = None) -> None:
     """With plain numbers at 1, 2 and 5, or at 1 alone where there would be too many."""
     ax.set(**{f"{which}scale": "log"})
+    if first is not None:
+        ax.set(**{f"{which}lim": (first, None)})
     axis = ax.xaxis if which == "x" else ax.yaxis
     low, high = axis.get_view_interval()
     subs = (1, 2, 5) if high < 300 * low else (1,)
     axis.set_major_locator(ticker.LogLocator(subs=subs))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def middle_of(values: Iterable[float]) -> list[float]:
+    """What decides on the unit of a logarithmic axis: its numbers are then short at both ends."""
+    positive = [it for it in values if it > 0]
+    return [float(np.sqrt(min(positive) * max(positive)))] if positive else []
+
+
+def first_shown(values: Iterable[float], lows: Iterable[float], scale: Scale) -> float | None:
+    """Where a logarithmic axis begins: with the lowest interval, but not far below all values.
+
+    It has no place for an end at zero or below, so it cuts off what reaches there.
+    """
+    positive = [it for it in values if it > 0]
+    if not positive:
+        return None
+    least = min(positive)
+    lowest = min((it for it in lows if it < least), default=least)
+    return max(lowest, least / 2) / 1.1 * scale.factor
 
 
 def labels_down(ax: Axes, labels: list[str]) -> None:
@@ -146,7 +181,7 @@ def rows_where(table: Table | StoredTable, **where: str | None) -> pd.DataFrame:
     return rows
 
 
-def summary(result: Comparison) -> Any:
+def summary(result: Result) -> Any:
     """What the report is drawn from."""
     return json.loads(result.json())
 
@@ -183,7 +218,7 @@ def key_of(study: Study, key: str | None) -> Any:
 
 
 def of_link(
-    result: Comparison, link: str | None, seed: int | None, *, all_seeds: bool = False
+    result: Result, link: str | None, seed: int | None, *, all_seeds: bool = False
 ) -> tuple[pd.DataFrame, str]:
     rows = rows_where(result.links)
     link = rows["link"].iloc[0] if link is None else link
@@ -194,21 +229,31 @@ def of_link(
     return rows[rows["seed"] == seed], link
 
 
-def styles(disciplines: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """How the lines of each discipline look."""
-    for place, discipline in enumerate(disciplines):
+def contenders(result: Result) -> list[str]:
+    """What a result compares: disciplines, or ways of sharing a link."""
+    return result.ways if isinstance(result, WaysComparison) else result.disciplines
+
+
+def contender_column(rows: pd.DataFrame) -> str:
+    return "way" if "way" in rows else "discipline"
+
+
+def styles(contenders: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """How the lines of each contender look."""
+    for place, contender in enumerate(contenders):
         colour, dashes = COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
-        yield discipline, {"color": colour, "linestyle": dashes}
+        yield contender, {"color": colour, "linestyle": dashes}
 
 
-def by_discipline(
-    rows: pd.DataFrame, disciplines: list[str]
+def by_contender(
+    rows: pd.DataFrame, contenders: list[str]
 ) -> Iterator[tuple[str, dict[str, Any], pd.DataFrame]]:
-    """The rows of each discipline that has some, and how its lines look."""
-    for discipline, style in styles(disciplines):
-        of = rows[rows["discipline"] == discipline]
+    """The rows of each contender that has some, and how its lines look."""
+    column = contender_column(rows)
+    for contender, style in styles(contenders):
+        of = rows[rows[column] == contender]
         if not of.empty:
-            yield discipline, style, of
+            yield contender, style, of
 
 
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

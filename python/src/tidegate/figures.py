@@ -1,9 +1,9 @@
 """Figures for papers and notebooks, with matplotlib.
 
 Each function draws into the axes that it gets, or into new ones, and returns them. A
-discipline has the same colour and dashes in all figures of a result: the colours are those of
-Tidegate's reports, which also the colour-blind tell apart, and the dashes are for print
-without colour. Bands and bars are 95% intervals over the seeds.
+discipline, or a way of sharing a link, has the same colour and dashes in all figures of a
+result: the colours are those of Tidegate's reports, which also the colour-blind tell apart, and
+the dashes are for print without colour. Bands and bars are 95% intervals over the seeds.
 
     pip install 'tidegate[figures]'
 
@@ -30,14 +30,19 @@ from matplotlib.axes import Axes
 from tidegate._drawing import (
     COLOURS,
     STYLE,
+    Result,
     Scale,
     axes_or_new,
-    by_discipline,
+    by_contender,
+    contender_column,
+    contenders,
+    first_shown,
     in_words,
     intervals,
     key_of,
     labels_down,
     logarithmic,
+    middle_of,
     of_link,
     of_one_subject,
     of_source,
@@ -47,11 +52,16 @@ from tidegate._drawing import (
     summary,
     with_legend,
 )
+from tidegate._file_figures import curves, paper
+from tidegate._gateway_figures import class_responses, class_shares, small_responses
 from tidegate._native import Comparison, Table
 from tidegate._sweep import Study
 
 __all__ = [
     "STYLE",
+    "class_responses",
+    "class_shares",
+    "curves",
     "delays",
     "differences",
     "distribution",
@@ -61,10 +71,12 @@ __all__ = [
     "over_key",
     "over_time",
     "page_loads",
+    "paper",
     "percentiles",
     "progress",
     "response_by_size",
     "shares",
+    "small_responses",
     "throughput",
 ]
 
@@ -75,9 +87,10 @@ def response_by_size(result: Comparison, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     bins = {it["label"]: it["response_by_size"] for it in summary(result)["disciplines"]}
     means = [it["mean_s"] for of in bins.values() for it in of if it["mean_s"]]
-    scale = Scale("response_mean_s", [it["value"] for it in means])
+    values = [it["value"] for it in means]
+    scale = Scale("response_mean_s", values)
     bounds = [it["to_bytes"] for of in bins.values() for it in of]
-    sizes = Scale("size_bytes", [np.sqrt(min(bounds) * max(bounds))] if bounds else [])
+    sizes = Scale("size_bytes", middle_of(bounds))
     for discipline, style in styles(result.disciplines):
         known = [it for it in bins[discipline] if it["mean_s"]]
         x = [np.sqrt(it["from_bytes"] * it["to_bytes"]) * sizes.factor for it in known]
@@ -85,29 +98,29 @@ def response_by_size(result: Comparison, *, ax: Axes | None = None) -> Axes:
         ax.plot(x, y, marker="o", markersize=3, label=discipline, **style)
         ends = [it["mean_s"]["interval"] or (np.nan, np.nan) for it in known]
         low, high = np.array(ends).reshape(-1, 2).T * scale.factor
-        # A logarithmic axis has no place for an end below zero.
-        low = np.maximum(low, y.min(initial=1) / 2)
         ax.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
     logarithmic(ax, "x")
-    logarithmic(ax, "y")
+    lows = [it["interval"][0] for it in means if it["interval"]]
+    logarithmic(ax, "y", first=first_shown(values, lows, scale))
     ax.set(xlabel=sizes.label, ylabel=scale.label)
     return with_legend(ax)
 
 
 @styled
 def estimates(
-    result: Comparison,
+    result: Result,
     metric: str,
     *,
     kind: str | None = None,
     name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The value of one measure for each discipline, with its interval.
+    """The value of one measure for each contender, with its interval.
 
     Args:
         metric: Its name in `summary`, for example "utilisation_ratio".
-        kind: "size class", "traffic", "traffic ratio" or "link", where several have it.
+        kind: "size class", "traffic", "traffic ratio", "link" or, of gateways, "class", where
+            several have it.
         name: Of the subject, where several have it.
     """
     rows = rows_where(result.summary, metric=metric, kind=kind, name=name)
@@ -117,13 +130,13 @@ def estimates(
         raise ValueError(f"'{metric}': found {len(subjects)} subjects, expected {expected}")
     ax = axes_or_new(ax)
     scale = Scale(metric, rows["value"])
-    for discipline, style, of in by_discipline(rows, result.disciplines):
-        place = result.disciplines.index(discipline)
+    for contender, style, of in by_contender(rows, contenders(result)):
+        place = contenders(result).index(contender)
         ax.hlines(
             place, of["low_95"] * scale.factor, of["high_95"] * scale.factor, color=style["color"]
         )
         ax.plot(of["value"] * scale.factor, [place], "o", markersize=4, color=style["color"])
-    labels_down(ax, result.disciplines)
+    labels_down(ax, contenders(result))
     ax.set(xlabel=scale.label, title=f"{subjects[0][1]}")
     return ax
 
@@ -140,7 +153,7 @@ def percentiles(result: Comparison, name: str, *, ax: Axes | None = None) -> Axe
     ax = axes_or_new(ax)
     scale = Scale("delay_s", rows["value"])
     markers = dict(zip(names, ["|", "o", "s", "x"], strict=True))
-    for discipline, style, of in by_discipline(rows, result.disciplines):
+    for discipline, style, of in by_contender(rows, result.disciplines):
         place = result.disciplines.index(discipline)
         x = of["value"] * scale.factor
         ax.hlines(place, x.min(), x.max(), color=style["color"], lw=0.8)
@@ -156,7 +169,7 @@ def percentiles(result: Comparison, name: str, *, ax: Axes | None = None) -> Axe
 
 @styled
 def distribution(
-    result: Comparison,
+    result: Result,
     *,
     column: str = "response_s",
     traffic: str | None = None,
@@ -167,7 +180,7 @@ def distribution(
 
     Args:
         column: Of `flows`.
-        traffic: Of this source alone.
+        traffic: Of this source alone; of gateways, a class.
         largest_bytes: Only flows of at most this size.
     """
     ax = axes_or_new(ax)
@@ -180,7 +193,7 @@ def distribution(
         raise ValueError(f"found no flow with '{column}', expected other flows or a longer run")
     grid = np.geomspace(positive.min(), positive.max(), 200)
     least = 1.0
-    for discipline, style, of in by_discipline(flows, result.disciplines):
+    for contender, style, of in by_contender(flows, contenders(result)):
         above = np.array(
             [1 - np.searchsorted(np.sort(it), grid, side="right") / len(it)
              for _, it in of.groupby("seed")[column]]
@@ -189,7 +202,7 @@ def distribution(
         # Of fewer flows than ten, the tail says little.
         known = middle >= 10 / len(of)
         least = min(least, middle[known].min(initial=1))
-        ax.plot(grid[known] * scale.factor, middle[known], label=discipline, **style)
+        ax.plot(grid[known] * scale.factor, middle[known], label=contender, **style)
         low, high = np.maximum(low[known], 1e-9), high[known]
         ax.fill_between(grid[known] * scale.factor, low, high, color=style["color"], alpha=0.15, lw=0)
     logarithmic(ax, "x")
@@ -238,7 +251,7 @@ def progress(result: Comparison, source: str, *, ax: Axes | None = None) -> Axes
 
 @styled
 def over_time(
-    result: Comparison,
+    result: Result,
     *,
     column: str = "queue_packets",
     link: str | None = None,
@@ -253,8 +266,8 @@ def over_time(
     ax = axes_or_new(ax)
     rows, link = of_link(result, link, seed)
     scale = Scale(column, rows[column])
-    for discipline, style, of in by_discipline(rows, result.disciplines):
-        ax.plot(of["time_s"], of[column] * scale.factor, label=discipline, **style)
+    for contender, style, of in by_contender(rows, contenders(result)):
+        ax.plot(of["time_s"], of[column] * scale.factor, label=contender, **style)
     ax.set(xlabel="Time (s)", ylabel=scale.label, title=link)
     ax.set_ylim(bottom=0)
     return with_legend(ax, beside=True)
@@ -262,7 +275,7 @@ def over_time(
 
 @styled
 def throughput(
-    result: Comparison,
+    result: Result,
     *,
     window_s: float = 1.0,
     link: str | None = None,
@@ -273,25 +286,26 @@ def throughput(
     ax = axes_or_new(ax)
     rows, link = of_link(result, link, seed)
     windows = []
-    for discipline, style, of in by_discipline(rows, result.disciplines):
+    for contender, style, of in by_contender(rows, contenders(result)):
         of = of.groupby(of["time_s"] // window_s).last()
         bits = of["delivered_bytes"].diff() * 8 / of["time_s"].diff()
-        windows.append((discipline, style, of["time_s"], bits))
+        windows.append((contender, style, of["time_s"], bits))
     scale = Scale("throughput_bps", pd.concat([bits for *_, bits in windows]))
-    for discipline, style, ends, bits in windows:
-        ax.step(ends, bits * scale.factor, where="pre", label=discipline, **style)
+    for contender, style, ends, bits in windows:
+        ax.step(ends, bits * scale.factor, where="pre", label=contender, **style)
     ax.set(xlabel="Time (s)", ylabel=scale.label, title=link)
     ax.set_ylim(bottom=0)
     return with_legend(ax, beside=True)
 
 
 @styled
-def losses(result: Comparison, *, link: str | None = None, ax: Axes | None = None) -> Axes:
+def losses(result: Result, *, link: str | None = None, ax: Axes | None = None) -> Axes:
     """What part of the packets a link loses, by reason, over all seeds."""
     ax = axes_or_new(ax)
     rows, link = of_link(result, link, None, all_seeds=True)
-    last = rows.groupby(["discipline", "seed"]).last().groupby("discipline").sum(numeric_only=True)
-    last = last.reindex(result.disciplines)
+    column = contender_column(rows)
+    last = rows.groupby([column, "seed"]).last().groupby(column).sum(numeric_only=True)
+    last = last.reindex(contenders(result))
     others = {"queue_packets", "offered_packets", "delivered_packets", "marked_packets"}
     reasons = [it for it in last if it.endswith("_packets") and it not in others]
     left = np.zeros(len(last))
@@ -301,7 +315,7 @@ def losses(result: Comparison, *, link: str | None = None, ax: Axes | None = Non
             words = reason.removesuffix("_packets").replace("_", " ")
             ax.barh(range(len(last)), part, left=left, height=0.6, color=colour, label=words)
             left = left + part
-    labels_down(ax, result.disciplines)
+    labels_down(ax, contenders(result))
     ax.set(xlabel="Lost packets (%)", title=link)
     ax.grid(axis="y", visible=False)
     return with_legend(ax, beside=True)
@@ -350,7 +364,7 @@ def over_key(
     scale = Scale(metric, rows["value"])
     x_scale = Scale(axis.unit, axis.numbers or [])
     x = [it * x_scale.factor for it in axis.numbers or range(len(axis.values))]
-    for discipline, style, of in by_discipline(rows, study.disciplines):
+    for discipline, style, of in by_contender(rows, study.disciplines):
         # The interval is over seeds: other keys scatter too, which is no uncertainty.
         by_seed = of.groupby([axis.key, "seed"], as_index=False)["value"].mean()
         groups = {value: group["value"].to_numpy() for value, group in by_seed.groupby(axis.key)}
@@ -428,17 +442,17 @@ def differences(table: Table, *, ax: Axes | None = None) -> Axes:
     labels = [name for name in rows.columns[: list(rows.columns).index("better")]]
     told_apart = [it for it in labels if rows[it].nunique() > 1]
     ax = axes_or_new(ax)
-    disciplines = list(dict.fromkeys([*rows["against"], *rows["discipline"]]))
+    compared = list(dict.fromkeys([*rows["against"], *rows[contender_column(rows)]]))
     subjects = rows[told_apart].agg(", ".join, axis=1) if told_apart else pd.Series("", rows.index)
     places = {it: place for place, it in enumerate(dict.fromkeys(subjects))}
-    for number, (discipline, style, of) in enumerate(by_discipline(rows, disciplines)):
+    for number, (contender, style, of) in enumerate(by_contender(rows, compared)):
         percent = 100 / of["against_value"].abs()
-        y = subjects[of.index].map(places) + (number - (len(disciplines) - 2) / 2) * 0.15
+        y = subjects[of.index].map(places) + (number - (len(compared) - 2) / 2) * 0.15
         ax.hlines(y, of["low_95"] * percent, of["high_95"] * percent, color=style["color"], lw=1)
         fill = np.where(of["significant"], style["color"], "white")
         x = of["difference"] * percent
         ax.scatter(x, y, s=16, c=fill, edgecolors=style["color"], zorder=3)
-        ax.plot([], [], "o", markersize=4, color=style["color"], label=discipline)
+        ax.plot([], [], "o", markersize=4, color=style["color"], label=contender)
     ax.axvline(0, color="#8b949e", lw=0.8)
     labels_down(ax, list(places))
     against = ", ".join(rows["against"].unique())

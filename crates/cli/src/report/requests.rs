@@ -17,13 +17,12 @@ use std::io;
 use std::path::Path;
 
 use tidegate_study::Sample;
-use tidegate_study::requests::{Class, Summary};
+use tidegate_study::requests::{Class, Standard, Summary};
 
 use super::Provenance;
 use super::figures::Figure;
 use super::markup::element;
 use super::page;
-use crate::gateways::standard::Standard;
 
 /// What the report is about.
 #[derive(Clone, Copy)]

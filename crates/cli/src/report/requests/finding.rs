@@ -7,12 +7,11 @@
 //! interval; the way decides whether these are weights of classes or of users.
 //! For a way without weights the finding states shares and claims nothing.
 
-use tidegate_study::requests::{Class, Counts, Untested, Way};
+use tidegate_study::requests::{Class, Counts, Standard, Untested, Way};
 use tidegate_study::{Sample, ranking};
 
 use super::figures::{SHARES, SMALL_RESPONSES};
 use super::{Results, classes};
-use crate::gateways::standard::Standard;
 use crate::report::figures::{Figure, listed};
 use crate::report::markup::{Element, element};
 use crate::report::number::{Quantity, pair, short};

@@ -3,13 +3,12 @@
 
 use roxmltree::Node;
 use tidegate_sim::requests::Weights;
+use tidegate_study::requests::{Class, Counts, Standard, Summary, Way};
 use tidegate_study::{Centre, Sample};
 
 use super::{Results, figures, finding};
-use crate::gateways::standard::Standard;
 use crate::report::Provenance;
 use crate::report::tests::{needs_nothing_else, parsed, words};
-use tidegate_study::requests::{Class, Counts, Summary, Way};
 
 const CLASSES: [(&str, u32); 3] = [("office", 4), ("teachers", 2), ("pupils", 1)];
 
@@ -54,6 +53,7 @@ fn way(label: &str, small: f64, shares: [f64; 3], runs: usize) -> Way {
         weight,
         throughput_bps: about(share * 2e6),
         share: about(share),
+        due_share: None,
         response_mean_s: about(small * 3.0),
         response_p50_s: about(small * 2.0),
         response_p95_s: about(small * 9.0),
@@ -129,6 +129,7 @@ fn empty() -> Fixture {
                 weight,
                 throughput_bps: None,
                 share: None,
+                due_share: None,
                 response_mean_s: None,
                 response_p50_s: None,
                 response_p95_s: None,

@@ -10,20 +10,22 @@ use tidegate_sim::scenario::file::gateway::Comparison;
 
 /// What results are compared with.
 #[derive(Clone, Debug)]
-pub(crate) struct Standard {
+pub struct Standard {
     /// The place of the first way without a gateway.
-    pub(crate) no_gateway: Option<usize>,
+    pub no_gateway: Option<usize>,
     /// Whose weights each way applies.
-    pub(crate) weights: Vec<Weights>,
+    pub weights: Vec<Weights>,
     /// Each class's share when weights are those of classes; nothing for a part of another,
     /// which shares with it.
-    pub(crate) by_class: Vec<f64>,
+    pub by_class: Vec<f64>,
     /// Each class's share when weights are those of users, for the average number of users present.
-    pub(crate) by_user: Vec<f64>,
+    pub by_user: Vec<f64>,
 }
 
 impl Standard {
-    pub(super) fn of(comparison: &Comparison) -> Standard {
+    /// For the ways of this comparison.
+    #[must_use]
+    pub fn of(comparison: &Comparison) -> Standard {
         let Setup { classes, .. } = &comparison.setup;
         let users = |number: usize| {
             let there = classes[number].presence.as_ref().map_or(1.0, |presence| {
@@ -46,7 +48,8 @@ impl Standard {
     }
 
     /// What weights promise each class under the way at `place`; `None` where it has none.
-    pub(crate) fn due(&self, place: usize) -> Option<&[f64]> {
+    #[must_use]
+    pub fn due(&self, place: usize) -> Option<&[f64]> {
         match self.weights[place] {
             Weights::Users => Some(&self.by_user),
             Weights::Classes => Some(&self.by_class),
@@ -55,7 +58,8 @@ impl Standard {
     }
 
     /// Whether every class receives the same by either kind of weight.
-    pub(crate) fn is_one(&self) -> bool {
+    #[must_use]
+    pub fn is_one(&self) -> bool {
         let both = self.by_class.iter().zip(&self.by_user);
         both.into_iter().all(|(one, other)| (one - other).abs() < 1e-9)
     }

@@ -56,13 +56,24 @@ def alone(runs: int) -> object:
     )
 
 
+def processes(count: int) -> float:
+    """How long 1000 runs of `compare` take in each of so many processes, all at once."""
+    command = [sys.executable, __file__, "--alone"]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    return max(float(child.communicate()[0]) for child in children)
+
+
 def cores() -> dict[str, object]:
-    """1000 runs on one thread and on two, beside each other in rounds."""
-    one, two, bare = [], [], []
+    """1000 runs on one thread and on two, beside each other in rounds.
+
+    What two processes that share nothing do beside one is all that the machine can.
+    """
+    one, two, bare, apart = [], [], [], []
     for _ in range(ROUNDS):
         one.append(seconds(lambda: sweep(1000, threads=1)))
         two.append(seconds(lambda: sweep(1000, threads=2)))
         bare.append(seconds(lambda: alone(1000)))
+        apart.append(2 * processes(1) / processes(2))
     ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
     extra = statistics.median(a - b for a, b in zip(one, bare, strict=True))
     return {
@@ -70,6 +81,7 @@ def cores() -> dict[str, object]:
         "two_threads_s": two,
         "compare_one_thread_s": bare,
         "ratio_median": ratio,
+        "two_processes_ratio_median": statistics.median(apart),
         "beyond_compare_ms_per_run": extra,
     }
 
@@ -160,6 +172,9 @@ def main() -> None:
         # Not that of `getrusage`, which counts the parent before it became this program.
         [line] = (it for it in pathlib.Path("/proc/self/status").open() if it[:6] == "VmHWM:")
         print(line.split()[1])
+        return
+    if sys.argv[1:] == ["--alone"]:
+        print(seconds(lambda: alone(1000)))
         return
     machine = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
     about = {"tidegate": tidegate.__version__, "python": platform.python_version(), **machine}

@@ -1,6 +1,7 @@
 """Writes what is made of Rust: `tidegate/disciplines.py` and `tidegate/ways.py`, which have a class
 for each entry of the registries, and `tidegate/tables.py` and `tidegate/gateway_tables.py`, which
-have one for each table of files.
+have one for each table of files. `tidegate/_native.pyi` is what the library says of its types, in
+a file that TIDEGATE_STUBS names.
 
     python python/generate.py           prints them
     python python/generate.py --write   replaces them, which `make generated` does
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import os
 import pathlib
 import re
 import sys
@@ -127,6 +129,33 @@ class {name}(TypedDict, total=False):
     """{doc}"""
 {fields}'''
 
+# Types of which the library does not say what they hold, and one that Python has from 3.13 on.
+OTHER_TYPES = {
+    "from types import CapsuleType\n": "",
+    "CapsuleType": "object",
+    "tuple[Any, tuple]": "tuple[Any, tuple[Any, ...]]",
+    "list[dict]": "list[dict[str, Any]]",
+    "str | type]": "str | type[Any]]",
+    "tested: type,": "tested: type[Any],",
+}
+
+EXCEPTIONS = '''\
+__version__: str
+
+class TidegateError(Exception):
+    """What Tidegate refuses, and why."""
+
+class ScenarioError(TidegateError):
+    """A scenario that makes no sense or cannot be read."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    key: str | None
+    found: str | None
+    expected: str | None
+'''
+
 # The classes of what is chosen by name and settings.
 CHOSEN = ("Discipline", "Way")
 
@@ -141,7 +170,9 @@ TEXTS = {
 
 def modules() -> dict[str, str]:
     """The text of each module, by the name of its file."""
-    return {
+    stubs = os.environ.get("TIDEGATE_STUBS")
+    of_library = {"_native.pyi": native(pathlib.Path(stubs).read_text())} if stubs else {}
+    return of_library | {
         "disciplines.py": HEAD.format(names=names_of(_native.disciplines()))
         + classes_of(_native.disciplines(), "Discipline"),
         "ways.py": WAYS_HEAD.format(names=names_of(_native.ways()))
@@ -149,6 +180,15 @@ def modules() -> dict[str, str]:
         "tables.py": tables(),
         "gateway_tables.py": gateway_tables(),
     }
+
+
+def native(stubs: str) -> str:
+    """What the library says of its types, with its exceptions, of which it says nothing."""
+    for said, meant in OTHER_TYPES.items():
+        stubs = stubs.replace(said, meant)
+    head, _ = stubs.split("def __getattr__(")
+    names = "\n".join(f'    "{name}",' for name in sorted(_native.__all__))
+    return f'{head.replace("Incomplete, ", "")}{EXCEPTIONS}\n__all__ = [\n{names}\n]\n'
 
 
 def tables() -> str:

@@ -24,6 +24,11 @@ rm -rf "$scratch/check" "$scratch/examples"
 mkdir -p "$scratch/examples"
 environment check --requirement python/requirements.txt "$wheel"
 cd python
+# What the library says of its types; it is there already.
+rm -rf "$scratch/stubs"
+"$scratch/build/bin/maturin" generate-stubs --profile release --locked --quiet --target-dir "$target" \
+    --out "$scratch/stubs"
+export TIDEGATE_STUBS="$scratch/stubs/tidegate/_native.pyi"
 export PATH="$scratch/check/bin:/nowhere"
 export PYTHONDONTWRITEBYTECODE=1
 [ "${1-}" != classes ] || exec python generate.py --write

@@ -43,19 +43,19 @@ enum Broken {
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over what it has")]
 pub(crate) fn check_discipline(
     py: Python<'_>,
-    class: Py<PyType>,
+    tested: Py<PyType>,
     cases: u64,
     seed: u64,
 ) -> PyResult<Option<(String, Option<PyErr>)>> {
     for number in 0..cases {
         py.check_signals()?;
         let mut case = Case::random(seed, number);
-        let Some(mut broken) = tried(py, &class, &case) else { continue };
+        let Some(mut broken) = tried(py, &tested, &case) else { continue };
         let mut place = 0;
         while place < case.operations.len() {
             let mut fewer = case.clone();
             fewer.operations.remove(place);
-            match tried(py, &class, &fewer) {
+            match tried(py, &tested, &fewer) {
                 Some(still) => (case, broken) = (fewer, still),
                 None => place += 1,
             }

@@ -15,8 +15,8 @@ pub(crate) fn disciplines(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     all.map(|it| facts(py, it.name, it.summary, it.source, it.parameters)).collect()
 }
 
-/// Every way of sharing a gateway's link in the same form; that with the name of
-/// [`requests::SHAPED`] stands for each discipline as a shaper.
+/// Every way of sharing a gateway's link in the same form; the one whose name ends in "-" stands
+/// for each discipline as a shaper.
 #[pyfunction]
 pub(crate) fn ways(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let schedulers = SCHEDULERS.iter().map(|it| (it.name, it.summary, it.source, it.parameters));

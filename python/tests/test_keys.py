@@ -153,3 +153,15 @@ def test_ways_are_compared_in_place_of_those_of_the_gateway() -> None:
     whole = tidegate.compare_ways("unfilled", seeds=1)
     of = {row["label"]: row for row in json.loads(whole.json())["ways"]}
     assert json.loads(result.json())["ways"][0] == of["msf"]
+    assert json.loads(result.json())["file"] == json.loads(whole.json())["file"]
+
+
+def test_what_is_wrong_with_ways_stands_in_no_file() -> None:
+    message = "^ways: found unknown way 'mfs', expected 'msf'$"
+    with pytest.raises(tidegate.ScenarioError, match=message) as caught:
+        tidegate.compare_ways("unfilled", ways=["direct", "mfs"])
+    assert (caught.value.file, caught.value.line, caught.value.found) == (None, None, None)
+    with pytest.raises(tidegate.ScenarioError, match="^ways: found an empty list, expected at"):
+        tidegate.compare_ways("unfilled", ways=[])
+    with pytest.raises(tidegate.ScenarioError, match="^ways: found '2', expected a number from"):
+        tidegate.compare_ways("unfilled", ways=[ways.Pools(share=2)])

@@ -120,7 +120,7 @@ pub(crate) fn compare(
     let mut custom = Vec::new();
     let choices = disciplines.map(|all| {
         let choices = all.into_iter().map(|it| match it {
-            Contender::Text(text) => discipline(py, &text),
+            Contender::Text(text) => discipline(&text),
             Contender::Class(class) => {
                 custom.push(Registered::new(class, stop.clone()));
                 custom.last().expect("it was put there").choice(py)

@@ -20,9 +20,18 @@ pyo3::create_exception!(
      are None."
 );
 
+/// What a [`ScenarioError`] tells beside its message, if that is known.
+const FACTS: [&str; 6] = ["file", "line", "column", "key", "found", "expected"];
+
+/// Says of the class that nothing is known: so it is of exceptions that Python raises, too.
+pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<ScenarioError>();
+    FACTS.iter().try_for_each(|name| class.setattr(*name, py.None()))
+}
+
 /// The exception for a file.
 pub(crate) fn of_file(py: Python<'_>, error: &FileError) -> PyErr {
-    let exception = of_request(py, error.to_string());
+    let exception = of_request(error.to_string());
     let value = exception.value(py);
     let facts = || match error {
         FileError::Unreadable { file, .. } => value.setattr("file", file),
@@ -39,16 +48,13 @@ pub(crate) fn of_file(py: Python<'_>, error: &FileError) -> PyErr {
 }
 
 /// The exception for something that was asked for and stands in no file.
-pub(crate) fn of_request(py: Python<'_>, message: String) -> PyErr {
-    let exception = ScenarioError::new_err(message);
-    let facts = ["file", "line", "column", "key", "found", "expected"];
-    let unknown = facts.iter().try_for_each(|name| exception.value(py).setattr(*name, py.None()));
-    unknown.err().unwrap_or(exception)
+pub(crate) fn of_request(message: String) -> PyErr {
+    ScenarioError::new_err(message)
 }
 
 /// The exception for a study that makes no sense.
 pub(crate) fn of_study(py: Python<'_>, error: &StudyError) -> PyErr {
-    let exception = of_request(py, error.to_string());
+    let exception = of_request(error.to_string());
     let value = exception.value(py);
     let facts = || match error {
         StudyError::File(error) => Err(of_file(py, error)),

@@ -62,7 +62,7 @@ impl Gateway {
         name: &str,
         folder: Option<PathBuf>,
     ) -> PyResult<Gateway> {
-        Gateway::of(py, source_of_json(py, text, name, folder)?)
+        Gateway::of(py, source_of_json(text, name, folder)?)
     }
 
     /// Reads a gateway's file. Files that it names are relative to its folder.
@@ -78,7 +78,7 @@ impl Gateway {
         let Some(found) = builtin::find(GATEWAYS, name) else {
             let expected = builtin::expected(name, GATEWAYS);
             let message = format!("found unknown gateway '{name}', expected {expected}");
-            return Err(of_request(py, message));
+            return Err(of_request(message));
         };
         let (text, folder) = (found.portable_gateway(), folder_or_here(None));
         Gateway::of(py, Source { name: name.into(), text, folder })
@@ -256,7 +256,7 @@ pub(crate) fn compare_ways(
     let mut comparison = (*gateway.gateway).clone();
     if let Some(seeds) = seeds {
         if seeds.is_empty() {
-            return Err(of_request(py, "seeds: found none, expected at least one".into()));
+            return Err(of_request("seeds: found none, expected at least one".into()));
         }
         distinct([], &seeds).map_err(|error| of_study(py, &error))?;
         comparison.seeds = seeds;

@@ -50,6 +50,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::init(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

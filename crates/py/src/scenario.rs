@@ -53,13 +53,8 @@ pub(crate) fn folder_or_here(folder: Option<PathBuf>) -> PathBuf {
 }
 
 /// The file with the tables and keys of this JSON.
-pub(crate) fn source_of_json(
-    py: Python<'_>,
-    text: &str,
-    name: &str,
-    folder: Option<PathBuf>,
-) -> PyResult<Source> {
-    let wrong = |error: &dyn std::fmt::Display| of_request(py, format!("{name}: {error}"));
+pub(crate) fn source_of_json(text: &str, name: &str, folder: Option<PathBuf>) -> PyResult<Source> {
+    let wrong = |error: &dyn std::fmt::Display| of_request(format!("{name}: {error}"));
     let value: toml::Table = serde_json::from_str(text).map_err(|error| wrong(&error))?;
     let text = toml::to_string(&value).map_err(|error| wrong(&error))?;
     Ok(Source { name: name.into(), text, folder: folder_or_here(folder) })
@@ -88,7 +83,7 @@ impl Scenario {
         name: &str,
         folder: Option<PathBuf>,
     ) -> PyResult<Scenario> {
-        Scenario::of(py, source_of_json(py, text, name, folder)?)
+        Scenario::of(py, source_of_json(text, name, folder)?)
     }
 
     /// Reads a scenario file. Files that it names are relative to its folder.
@@ -103,7 +98,7 @@ impl Scenario {
     fn builtin(py: Python<'_>, name: &str) -> PyResult<Scenario> {
         let source = Source::builtin(name).ok_or_else(|| {
             let expected = builtin::expected(name, SCENARIOS);
-            of_request(py, format!("found unknown scenario '{name}', expected {expected}"))
+            of_request(format!("found unknown scenario '{name}', expected {expected}"))
         });
         Scenario::of(py, source?)
     }
@@ -222,11 +217,11 @@ pub(crate) fn overrides(
     let duration = duration.map(|text| {
         text.parse::<Span>().map_err(|_| {
             let message = format!("duration: found '{text}', expected a time, for example '30 s'");
-            of_request(py, message)
+            of_request(message)
         })
     });
     if seeds.as_ref().is_some_and(Vec::is_empty) {
-        return Err(of_request(py, "seeds: found none, expected at least one".into()));
+        return Err(of_request("seeds: found none, expected at least one".into()));
     }
     let labels = disciplines.iter().flatten().map(|choice| choice.label.as_str());
     let told_apart = distinct(labels, seeds.as_deref().unwrap_or_default());
@@ -235,6 +230,6 @@ pub(crate) fn overrides(
 }
 
 /// A discipline as the command line takes it.
-pub(crate) fn discipline(py: Python<'_>, text: &str) -> PyResult<DisciplineChoice> {
-    text.parse().map_err(|error| of_request(py, format!("disciplines: {error}")))
+pub(crate) fn discipline(text: &str) -> PyResult<DisciplineChoice> {
+    text.parse().map_err(|error| of_request(format!("disciplines: {error}")))
 }

@@ -111,9 +111,9 @@ impl Work {
             Values::List(values) => Axis::new(&key, values),
         };
         let over = over.into_iter().map(axis).collect::<Result<_, _>>();
-        let over = over.map_err(|error| of_request(py, format!("over: {error}")))?;
+        let over = over.map_err(|error| of_request(format!("over: {error}")))?;
         let disciplines = disciplines
-            .map(|all| all.iter().map(|it| discipline(py, it)).collect::<PyResult<Vec<_>>>())
+            .map(|all| all.iter().map(|it| discipline(it)).collect::<PyResult<Vec<_>>>())
             .transpose()?;
         let overrides = overrides(py, duration, seeds, disciplines)?;
         let kept = Kept { flows, links };

@@ -101,7 +101,12 @@ def compare_ways(
     if ways is not None:
         keys = keys_of(gateway)
         keys["ways"] = list(ways)
-        gateway = Gateway.from_json(as_json(keys), name=gateway.name, folder=gateway.folder)
+        try:
+            gateway = Gateway.from_json(as_json(keys), name=gateway.name, folder=gateway.folder)
+        except ScenarioError as error:
+            # It stands in no file.
+            message = f"ways: found {error.found}, expected {error.expected}"
+            raise ScenarioError(message) from None
     return _native.compare_ways(
         gateway,
         seeds=numbered(seeds),

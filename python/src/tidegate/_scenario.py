@@ -83,7 +83,7 @@ def keys_of(read: Scenario | Gateway) -> ScenarioKeys | GatewayKeys:
     """The keys of a scenario or a gateway, with an object for each table, discipline and way.
 
     `tidegate.scenario` or `tidegate.gateway` makes the same again of them, so that a few can be
-    changed.
+    changed. Files of one's own that it names lie in `read.folder`, which is to be passed on.
 
     Examples:
         >>> import dataclasses, tidegate

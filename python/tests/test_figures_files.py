@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 from typing import Any, cast
 
@@ -124,13 +126,24 @@ def test_ten_lines_are_told_apart(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.skipif(not PROGRAM, reason="TIDEGATE does not name the program")
-def test_what_was_reproduced_now_is_drawn(tmp_path: pathlib.Path) -> None:
-    command = [PROGRAM or "", "reproduce", "BE-8", "--quick", "--out", str(tmp_path)]
-    subprocess.run(command, check=True, capture_output=True)
-    axes = saved(figures.paper(tmp_path, "BE-8-corners"), tmp_path)
-    assert [it.get_label() for it in axes.lines] == [
+def test_the_example_of_the_page_draws_what_the_program_wrote(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (KEPT.parents[1] / "python.md").read_text()
+    [example] = [it for it in re.findall(r"```py\n(.*?)```", page, re.S) if "figures." in it]
+    monkeypatch.chdir(tmp_path)
+    drawn = []
+    for line in example.splitlines():
+        if line.startswith("# tidegate "):
+            command = [PROGRAM or "", *shlex.split(line)[2:]]
+            subprocess.run(command, check=True, capture_output=True)
+        else:
+            drawn.append(saved(eval(line), tmp_path))
+    of_paper, of_curves = drawn
+    assert [it.get_label() for it in of_paper.lines] == [
         it["label"] for it in MEASURED["BE-8-corners"]["lines"]
     ]
+    assert of_curves.get_xlim() == (0, 100) and len(of_curves.lines) == 4
 
 
 def test_figures_that_there_are_not_are_told(tmp_path: pathlib.Path) -> None:

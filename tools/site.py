@@ -26,7 +26,7 @@ PYTHON = """# Python
 All that `import tidegate` has, from its docstrings. [The guide](python.md) says how it is used.
 
 """
-MODULES = ["tidegate", "tidegate.figures"]
+MODULES = ["tidegate", "tidegate.figures", "tidegate.ways", "tidegate.tables", "tidegate.gateway_tables"]
 RUST = """# Rust
 
 Each crate has its documentation, with examples that run in CI. [The architecture](architecture.md) says what they have to do with each other.

@@ -81,6 +81,7 @@ def cores() -> dict[str, object]:
         "two_threads_s": two,
         "compare_one_thread_s": bare,
         "ratio_median": ratio,
+        "two_processes_ratios": apart,
         "two_processes_ratio_median": statistics.median(apart),
         "beyond_compare_ms_per_run": extra,
     }

@@ -105,7 +105,7 @@ def test_a_key_is_changed_and_the_rest_is_kept() -> None:
     assert plain(changed) == plain(expected)
 
 
-def test_names_with_word_of_python_are_those_of_the_file() -> None:
+def test_keys_that_are_words_of_python_are_those_of_the_file() -> None:
     made = tidegate.gateway(
         title="t",
         duration="20 s",

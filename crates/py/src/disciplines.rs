@@ -5,7 +5,7 @@ use pyo3::types::PyDict;
 use tidegate_core::registry;
 use tidegate_core::request::catalogue::SCHEDULERS;
 use tidegate_core::setting::{Kind, Parameter};
-use tidegate_sim::requests::{self, RIVALS};
+use tidegate_sim::requests::{RIVALS, SHAPED};
 
 /// Every discipline, as in the registry: `name`, `summary`, `source`, and `parameters`, each
 /// with `name`, `help`, `type`, `default` and `expected`.
@@ -20,15 +20,11 @@ pub(crate) fn disciplines(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 #[pyfunction]
 pub(crate) fn ways(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let schedulers = SCHEDULERS.iter().map(|it| (it.name, it.summary, it.source, it.parameters));
-    let rivals = RIVALS.iter().map(|it| (it.name, it.summary, it.source, it.parameters));
-    let shaped = (
-        requests::SHAPED,
-        "a shaper just below the link's rate that serves packets by a queue discipline",
-        "HTB",
-        requests::SHAPER_PARAMETERS,
-    );
-    let all = schedulers.chain(rivals).chain([shaped]);
-    all.map(|(name, summary, source, parameters)| facts(py, name, summary, source, parameters))
+    let rivals = RIVALS.iter().chain([&SHAPED]);
+    let rivals = rivals.map(|it| (it.name, it.summary, it.source, it.parameters));
+    schedulers
+        .chain(rivals)
+        .map(|(name, summary, source, parameters)| facts(py, name, summary, source, parameters))
         .collect()
 }
 

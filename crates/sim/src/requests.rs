@@ -50,4 +50,4 @@ pub use setup::{
     Cbr, Class, Demand, Http, Kept, SchedulerChoice, ServerGroup, Setup, Through, Uplink,
 };
 pub(crate) use wanted::Wanted;
-pub use ways::{RIVALS, Rival, SHAPED, SHAPER_PARAMETERS, Way, Weights, names};
+pub use ways::{RIVALS, Rival, SHAPED, Way, Weights, names};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from tidegate import _native
 from tidegate._custom import CustomDiscipline
@@ -10,6 +11,9 @@ from tidegate._discipline import Discipline
 from tidegate._native import Comparison, Gateway, Scenario, ScenarioError, WaysComparison
 from tidegate._scenario import as_json, keys_of
 from tidegate._way import Way
+
+if TYPE_CHECKING:
+    from tidegate._sweep import Study
 
 
 def compare(
@@ -125,6 +129,11 @@ def _named(discipline: Discipline | str | type[CustomDiscipline]) -> str | type[
         expected = f"an object, {name}(), text, or a class of CustomDiscipline"
         raise ScenarioError(f"disciplines: found the class {name}, expected {expected}")
     return discipline
+
+
+def contenders(result: Comparison | WaysComparison | Study) -> list[str]:
+    """What a result compares: disciplines, or ways of sharing a link."""
+    return result.ways if isinstance(result, WaysComparison) else result.disciplines
 
 
 def numbered(seeds: int | Iterable[int] | None) -> list[int] | None:

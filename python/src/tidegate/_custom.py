@@ -42,7 +42,7 @@ class CustomDiscipline(abc.ABC):
     rules. A packet is an object with `flow`, `size_bytes`, `arrived_ns`, `dscp` and
     `markable`; `mark()` tells its sender of congestion.
 
-    It costs 20 to 30 µs for each packet, with which a run takes some twenty times as long, and
+    It costs 16 to 30 µs for each packet, with which a run takes some twenty times as long, and
     only one thread at a time is in Python: it is for ideas, and not for sweeps.
 
     Examples:

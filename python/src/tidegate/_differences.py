@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate import _native
+from tidegate._compare import contenders
 from tidegate._native import Comparison, ScenarioError, Table, WaysComparison
 from tidegate._sweep import Study
 
@@ -42,7 +43,7 @@ def differences(
         >>> row["discipline"], row["against"], row["better"], row["seeds"]
         ('tide', 'fifo', 'less', 5)
     """
-    labels = result.ways if isinstance(result, WaysComparison) else result.disciplines
+    labels = contenders(result)
     against = labels[0] if against is None else against
     if against not in labels:
         raise ScenarioError(f"against: found '{against}', expected one of {', '.join(labels)}")

@@ -229,11 +229,6 @@ def of_link(
     return rows[rows["seed"] == seed], link
 
 
-def contenders(result: Result) -> list[str]:
-    """What a result compares: disciplines, or ways of sharing a link."""
-    return result.ways if isinstance(result, WaysComparison) else result.disciplines
-
-
 def contender_column(rows: pd.DataFrame) -> str:
     return "way" if "way" in rows else "discipline"
 

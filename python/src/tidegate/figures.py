@@ -27,6 +27,7 @@ import pandas as pd
 import pyarrow as pa
 from matplotlib.axes import Axes
 
+from tidegate._compare import contenders
 from tidegate._drawing import (
     COLOURS,
     STYLE,
@@ -35,7 +36,6 @@ from tidegate._drawing import (
     axes_or_new,
     by_contender,
     contender_column,
-    contenders,
     first_shown,
     in_words,
     intervals,

@@ -31,15 +31,17 @@ pub struct Rival {
 }
 
 /// Every rival except the packet disciplines, which are shapers whose name is
-/// [`SHAPED`] and their own name.
+/// that of [`SHAPED`] and their own.
 pub const RIVALS: &[Rival] = &[DIRECT, HTB, POOLS];
 
-/// Followed by a packet discipline's name, it names a shaper just below the
-/// link's rate that serves packets by that discipline.
-pub const SHAPED: &str = "shaped-";
-
-/// What can be set of such a shaper, beside the parameters of its discipline.
-pub const SHAPER_PARAMETERS: &[Parameter] = &[SHARE, QUEUE];
+/// A packet discipline as a way: the name stands before that of the discipline, and what can be
+/// set beside the discipline's own parameters.
+pub const SHAPED: Rival = Rival {
+    name: "shaped-",
+    summary: "a shaper just below the link's rate that serves packets by a queue discipline",
+    source: "HTB",
+    parameters: &[SHARE, QUEUE],
+};
 
 const DIRECT: Rival = Rival {
     name: "direct",
@@ -92,7 +94,8 @@ const QUEUE: Parameter = Parameter {
 pub fn names() -> impl Iterator<Item = (String, &'static str)> {
     let schedulers = SCHEDULERS.iter().map(|entry| (entry.name.into(), entry.summary));
     let rivals = RIVALS.iter().map(|rival| (rival.name.into(), rival.summary));
-    let shaped = DISCIPLINES.iter().map(|entry| (format!("{SHAPED}{}", entry.name), entry.summary));
+    let shaped =
+        DISCIPLINES.iter().map(|entry| (format!("{}{}", SHAPED.name, entry.name), entry.summary));
     schedulers.chain(rivals).chain(shaped)
 }
 
@@ -168,12 +171,12 @@ impl Way {
                 other => unreachable!("'{other}' is listed and not built"),
             }
         } else {
-            let found = name.strip_prefix(SHAPED).and_then(registry::find);
+            let found = name.strip_prefix(SHAPED.name).and_then(registry::find);
             let Some(discipline) = found else { return Ok(None) };
             let of_shaper =
-                |(name, _): &(&str, &str)| SHAPER_PARAMETERS.iter().any(|it| it.name == *name);
+                |(name, _): &(&str, &str)| SHAPED.parameters.iter().any(|it| it.name == *name);
             let (outer, inner): (Vec<_>, Vec<_>) = given.iter().copied().partition(of_shaper);
-            let outer = Settings::read("shaped", SHAPER_PARAMETERS, &outer)?;
+            let outer = Settings::read("shaped", SHAPED.parameters, &outer)?;
             Kind::Shaped {
                 share: outer.number(SHARE.name),
                 queue: Buffer::packets(outer.count(QUEUE.name)),
@@ -200,7 +203,7 @@ impl Way {
             Kind::Gateway(choice) => choice.entry.name.into(),
             Kind::Direct => DIRECT.name.into(),
             Kind::Htb { .. } => HTB.name.into(),
-            Kind::Shaped { discipline, .. } => format!("{SHAPED}{}", discipline.entry.name),
+            Kind::Shaped { discipline, .. } => format!("{}{}", SHAPED.name, discipline.entry.name),
             Kind::Pools { .. } => POOLS.name.into(),
         }
     }

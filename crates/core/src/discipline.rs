@@ -10,7 +10,8 @@
 //! The following rules hold for all disciplines, and the conformance suite checks
 //! them:
 //! - no packet is made, lost unseen, or changed (except for an ECN mark);
-//! - packets of one flow with one codepoint leave in the order in which they came;
+//! - packets of one flow with one codepoint leave in the order in which they came,
+//!   except where a discipline [sorts](Discipline::sorts_by_ecn) by the ECN field too;
 //! - the backlog is within the buffer after every call, or no larger than before it
 //!   if the buffer was made smaller;
 //! - while there is a backlog and [`Discipline::next_ready`] returns now, a packet
@@ -33,6 +34,7 @@ mod codel_law;
 pub mod deadlines;
 mod deficits;
 pub mod drr;
+pub mod dualpi2;
 pub mod efd;
 pub mod efd_ack;
 pub mod fifo;
@@ -106,6 +108,13 @@ pub trait Discipline: Send {
     /// `None` for a discipline that sends whenever it is asked.
     fn rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// Whether packets of low-latency traffic ([`Ecn::is_low_latency`]) may overtake
+    /// others of their flow, and be overtaken by them. Senders use one or the other
+    /// (RFC 9331 section 4.1), so that none is hurt but by a mark that another queue set.
+    fn sorts_by_ecn(&self) -> bool {
+        false
     }
 
     /// The number of flows for which it keeps state.

@@ -198,6 +198,13 @@ impl Ecn {
     pub const fn is_markable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }
+
+    /// Whether the packet is one of low-latency, low-loss, scalable traffic: ECT(1), or
+    /// CE, which may have been that (RFC 9331 section 5.1).
+    #[must_use]
+    pub const fn is_low_latency(self) -> bool {
+        matches!(self, Ecn::Ect1 | Ecn::Ce)
+    }
 }
 
 /// The differentiated services codepoint: the six bits above [`Ecn`], by which

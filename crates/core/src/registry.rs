@@ -27,6 +27,7 @@ pub const DISCIPLINES: &[Entry] = &[
     discipline::fq_codel::ENTRY,
     discipline::pie::ENTRY,
     discipline::fq_pie::ENTRY,
+    discipline::dualpi2::ENTRY,
     discipline::sfq::ENTRY,
     discipline::cake::ENTRY,
     discipline::deadlines::ENTRY,

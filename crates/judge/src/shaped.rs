@@ -131,6 +131,10 @@ impl Discipline for TokenBucket {
         Some(self.rate)
     }
 
+    fn sorts_by_ecn(&self) -> bool {
+        self.queue.sorts_by_ecn()
+    }
+
     fn flows_tracked(&self) -> usize {
         self.queue.flows_tracked()
     }

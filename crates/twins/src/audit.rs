@@ -165,7 +165,13 @@ impl Audited {
             assert!(right, "{:?} {} as another leaves", loss.packet, loss.reason);
         }
         if let Some(packet) = sent {
-            let oldest = self.queued.values().find(|queued| queued.flow == packet.flow);
+            let kind = |queued: &Packet| {
+                let sorts = self.discipline.sorts_by_ecn();
+                (queued.flow, sorts && queued.ecn.is_low_latency())
+            };
+            // What it came as: it may leave with a mark.
+            let own = self.queued.get(&packet.handle).map(kind);
+            let oldest = self.queued.values().find(|queued| Some(kind(queued)) == own);
             let oldest = oldest.map(|oldest| oldest.handle);
             assert_eq!(oldest, Some(packet.handle), "a packet overtook another of its flow");
             self.take(&packet);

@@ -11,6 +11,7 @@ mod cake;
 mod codel;
 mod deadlines;
 mod drr;
+mod dualpi2;
 mod efd;
 mod efd_ack;
 mod fifo;
@@ -101,6 +102,7 @@ fn find(name: &str, settings: &Settings, place: Place, seed: u64) -> Option<Box<
         "deadlines" => deadlines::Deadlines::boxed(settings, buffer),
         "cake" => cake::Cake::boxed(settings, buffer, seed),
         "tide" => tide::Tide::boxed(settings, place),
+        "dualpi2" => dualpi2::DualPi2::boxed(settings, buffer, seed),
         "fq-pie" => fq_pie::FqPie::boxed(settings, buffer, seed),
         _ => return None,
     })

@@ -37,7 +37,7 @@ use crate::entry::{Drops, Entry, Place};
 use crate::flow_table::FlowHash;
 use crate::framing::{Carrier, Framing};
 use crate::pace::Pace;
-use crate::packet::{FlowKey, Packet};
+use crate::packet::{Ecn, FlowKey, Packet};
 use crate::random::Stream;
 use crate::setting::{Kind, Parameter, Settings};
 use crate::units::{Bytes, Rate, Span, Time};
@@ -63,7 +63,17 @@ pub const ENTRY: Entry = Entry {
     source: "CAKE",
     linux: Some("cake"),
     drops: Drops::Early,
-    parameters: &[BANDWIDTH, TINS, ISOLATION, RTT, OVERHEAD, MPU, FRAMING, ACK_FILTER],
+    parameters: &[
+        BANDWIDTH,
+        TINS,
+        ISOLATION,
+        RTT,
+        CE_THRESHOLD,
+        OVERHEAD,
+        MPU,
+        FRAMING,
+        ACK_FILTER,
+    ],
     fixed: &[TINS, ISOLATION],
     build: |settings, Place { buffer, .. }, seed| Box::new(Cake::new(settings, buffer, seed)),
 };
@@ -96,6 +106,14 @@ const RTT: Parameter = Parameter {
     help: "a long but usual round trip: the interval of COBALT, whose target is a twentieth of it",
     kind: Kind::Span { least: Span::micros(1), most: Span::seconds(3_600) },
     default: "100 ms",
+};
+
+/// What FQ-CoDel has as `ce_threshold` with a selector. Linux's CAKE has none.
+const CE_THRESHOLD: Parameter = Parameter {
+    name: "ce_threshold",
+    help: "wait beyond which packets with ECT(1), low-latency traffic, are marked; zero: none",
+    kind: Kind::Span { least: Span::ZERO, most: Span::seconds(60) },
+    default: "0 s",
 };
 
 const OVERHEAD: Parameter = Parameter {
@@ -141,6 +159,7 @@ pub struct Cake {
     framing: Framing,
     isolation: Isolation,
     filter: Option<AckFilter>,
+    ce_threshold: Span,
     buffer: Buffer,
     hash: FlowHash,
     random: Stream,
@@ -175,6 +194,7 @@ impl Cake {
             framing: framing(settings),
             isolation: Isolation::named(settings.choice(ISOLATION.name)),
             filter: filter(settings),
+            ce_threshold: settings.span(CE_THRESHOLD.name),
             buffer,
             hash: FlowHash::new(seed),
             random: Stream::new(seed, ENTRY.name),
@@ -234,7 +254,7 @@ impl Cake {
 
     /// Takes out the packet to send at `now`; some packet is queued.
     fn take(&mut self, now: Time, losses: &mut Losses) -> (Packet, Bytes) {
-        let Cake { queues, tins, random, framing, .. } = self;
+        let Cake { queues, tins, random, framing, ce_threshold, .. } = self;
         let mut looks = true;
         loop {
             let number = tins.next(now);
@@ -248,10 +268,14 @@ impl Cake {
             });
             let lane = queues.state(queue);
             lane.cobalt = cobalt;
-            let Some(packet) = sent else {
+            let Some(mut packet) = sent else {
                 tin.flows.found_empty(lane, queue, &tin.cobalt, now);
                 continue;
             };
+            let is_late = *ce_threshold > Span::ZERO && now.since(packet.arrived) > *ce_threshold;
+            if is_late && packet.ecn == Ecn::Ect1 {
+                packet = losses.signal(packet).unwrap_or(packet);
+            }
             let size = framing.charge(packet.size);
             lane.credits -= i128::from(size.0) * i128::from(BYTE);
             tin.sent(now, size);
@@ -325,6 +349,7 @@ impl Discipline for Cake {
         self.tins.set(settings.span(RTT.name), self.bandwidth);
         self.framing = framing(settings);
         self.filter = filter(settings);
+        self.ce_threshold = settings.span(CE_THRESHOLD.name);
         self.buffer = buffer;
     }
 

@@ -25,7 +25,8 @@
 //! - In Linux a wait is too long only after the interval, not at its very end.
 //! - `RFC 8290 section 5.2.2` raises the target where a packet takes longer than that
 //!   to send; Linux does not.
-//! - Linux can mark all packets that waited for longer than a `ce_threshold`.
+//! - Linux can mark all packets that waited for longer than a `ce_threshold`, in FQ-CoDel
+//!   also those of low-latency traffic alone.
 //!
 //! Linux counts time in 1 024 ns, in 32 bits, which end after 73 minutes; here it is
 //! in nanoseconds in both forms, and ends after centuries.
@@ -52,6 +53,8 @@ pub struct CodelParameters {
     pub ecn: bool,
     /// A wait beyond which every packet is marked that can be; zero for none.
     pub ce_threshold: Span,
+    /// Whether only ECT(1) is marked for that.
+    pub ce_threshold_ect1: bool,
 }
 
 impl CodelParameters {
@@ -108,6 +111,7 @@ impl CodelParameters {
             mtu: settings.bytes(Self::MTU.name),
             ecn: settings.switch(Self::ECN.name),
             ce_threshold: settings.span(Self::CE_THRESHOLD.name),
+            ce_threshold_ect1: false,
         }
     }
 
@@ -146,8 +150,12 @@ impl CodelParameters {
     fn mark_late(&self, now: Time, packet: Packet, losses: &mut Losses) -> Option<Packet> {
         let is_late =
             self.ce_threshold > Span::ZERO && now.since(packet.arrived) > self.ce_threshold;
-        let is_unmarked = packet.ecn.is_markable() && packet.ecn != Ecn::Ce;
-        if is_late && is_unmarked { losses.signal(packet) } else { Some(packet) }
+        let is_meant = match packet.ecn {
+            Ecn::Ect1 => true,
+            Ecn::Ect0 => !self.ce_threshold_ect1,
+            Ecn::NotEct | Ecn::Ce => false,
+        };
+        if is_late && is_meant { losses.signal(packet) } else { Some(packet) }
     }
 }
 

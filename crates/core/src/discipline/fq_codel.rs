@@ -64,10 +64,11 @@ pub const ENTRY: Entry = Entry {
         CodelParameters::MTU,
         Parameter { default: "on", ..CodelParameters::ECN },
         CodelParameters::CE_THRESHOLD,
+        CE_THRESHOLD_SELECTOR,
     ],
     fixed: &[Form::OR_RFC, FLOWS],
     build: |settings, place, seed| {
-        let parameters = CodelParameters::in_place(settings, place);
+        let parameters = parameters(settings, place);
         Box::new(FqCodel::new(Turns::from_settings(settings), parameters, place.buffer, seed))
     },
 };
@@ -96,6 +97,24 @@ const DROP_BATCH: Parameter = Parameter {
     kind: Kind::Count { least: 1, most: 65_536 },
     default: "64",
 };
+
+/// Linux takes a value and a mask for the octet of both codepoints; these two are what
+/// they are set to for senders that know no difference, and for L4S.
+const CE_THRESHOLD_SELECTOR: Parameter = Parameter {
+    name: "ce_threshold_selector",
+    help: "what ce_threshold marks: any packet that can be marked, or only ECT(1), low-latency \
+           traffic",
+    kind: Kind::Choice(&["any", "ect1"]),
+    default: "any",
+};
+
+/// The values of CoDel's parameters for queues in this place.
+fn parameters(settings: &Settings, place: Place) -> CodelParameters {
+    CodelParameters {
+        ce_threshold_ect1: settings.choice(CE_THRESHOLD_SELECTOR.name) == "ect1",
+        ..CodelParameters::in_place(settings, place)
+    }
+}
 
 /// How queues share the link and the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +244,7 @@ impl Discipline for FqCodel {
 
     fn reconfigure(&mut self, _now: Time, settings: &Settings, place: Place) {
         self.turns = Turns { flows: self.turns.flows, ..Turns::from_settings(settings) };
-        self.parameters = CodelParameters::in_place(settings, place);
+        self.parameters = parameters(settings, place);
         self.buffer = place.buffer;
     }
 
@@ -242,6 +261,7 @@ impl Discipline for FqCodel {
 mod tests {
     use super::*;
     use crate::discipline::trial::Trial;
+    use crate::packet::Ecn;
     use crate::units::Span;
 
     fn fq_codel(given: &[(&str, &str)], packets: u32) -> Trial<FqCodel> {
@@ -352,6 +372,25 @@ mod tests {
             let mut found = trial.lost();
             found.sort_unstable_by_key(|loss| loss.0);
             assert_eq!(found, lost, "{form}");
+        }
+    }
+
+    /// Of two packets that waited for longer than the threshold one is marked, or both.
+    #[test]
+    fn a_selector_spares_packets_of_other_senders() {
+        for (selector, marked) in [("ect1", 1), ("any", 2)] {
+            let given = [("ce_threshold", "1 ms"), ("ce_threshold_selector", selector)];
+            let settings = ENTRY.settings(&given).unwrap();
+            let place = Buffer::packets(100).into();
+            let (turns, parameters) =
+                (Turns::from_settings(&settings), parameters(&settings, place));
+            let mut trial = Trial::new(FqCodel::new(turns, parameters, place.buffer, 1));
+            for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+                trial.arrive_as('a', 1_500, ecn);
+            }
+            trial.now = Time::ZERO + Span::millis(2);
+            assert_eq!(trial.drain(), [0, 1, 2, 3]);
+            assert_eq!(trial.marked(), marked, "{selector}");
         }
     }
 

@@ -517,6 +517,7 @@ fn codel(place: Place) -> CodelParameters {
         mtu: PACKET,
         ecn: true,
         ce_threshold: Span::ZERO,
+        ce_threshold_ect1: false,
     };
     let parameters = place.rate.map_or(parameters, |rate| parameters.at_rate(rate));
     CodelParameters { mtu: WINDOW, ..parameters }

@@ -91,6 +91,10 @@ impl Discipline for Paced {
         self.discipline.levels()
     }
 
+    fn sorts_by_ecn(&self) -> bool {
+        self.discipline.sorts_by_ecn()
+    }
+
     fn rate(&self) -> Option<Rate> {
         Some(self.discipline.rate().map_or(self.rate, |inner| inner.min(self.rate)))
     }

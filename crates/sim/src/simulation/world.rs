@@ -397,7 +397,7 @@ impl<'a> World<'a> {
         for header in headers.drain(..) {
             let to = side.other();
             let size = header.wire_size();
-            let ecn = if header.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = header.ecn;
             let content = Content::Tcp { connection: id, to, header };
             let lot = lots.next().expect("each packet has its lot");
             self.send(from, Segment { key, destination, size, class, dscp, ecn, lot, content });

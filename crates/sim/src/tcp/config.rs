@@ -2,7 +2,7 @@
 
 use tidegate_core::{Bytes, Span};
 
-use super::congestion::{BBR, CUBIC, Entry, NEW_RENO, SlowStart};
+use super::congestion::{BBR, CUBIC, Entry, NEW_RENO, PRAGUE, SlowStart};
 use super::ns3::Ns3;
 
 /// When a receiver may hold back its acknowledgement (RFC 5681 section 4.2).
@@ -89,7 +89,8 @@ pub struct TcpConfig {
     /// Which controllers transfers have instead, each with its share: a weight among the
     /// others. Empty when all have [`congestion`](TcpConfig::congestion).
     pub mix: Vec<(&'static Entry, u32)>,
-    /// Explicit congestion notification (RFC 3168), if the peer has it.
+    /// Explicit congestion notification (RFC 3168), if the peer has it. A
+    /// [scalable](Entry::scalable) controller has accurate ECN (RFC 9768) in any case.
     pub ecn: bool,
     /// Whether the FIN leaves in a segment of its own when all that was written could be
     /// sent at once. So it does in any system in which writing and closing are two calls,
@@ -146,6 +147,7 @@ pub const PROFILES: &[(&str, &str)] = &[
          acknowledgements, timeouts of 1 s at first, 200 ms at least",
     ),
     ("today-bbr", "the settings of today with BBR"),
+    ("l4s", "the settings of today with Prague, accurate ECN and ECT(1)"),
     ("mix", "the settings of today, CUBIC for 36 of 58 transfers and BBR for 22"),
 ];
 
@@ -238,6 +240,7 @@ impl TcpConfig {
             "papers" => Some(TcpConfig::papers()),
             "today" => Some(TcpConfig::today()),
             "today-bbr" => Some(TcpConfig { congestion: BBR, ..TcpConfig::today() }),
+            "l4s" => Some(TcpConfig { congestion: PRAGUE, ..TcpConfig::today() }),
             "mix" => Some(TcpConfig { mix: CENSUS.to_vec(), ..TcpConfig::today() }),
             _ => None,
         }

@@ -17,12 +17,15 @@
 mod bbr;
 mod bbr3;
 mod cubic;
+mod dctcp;
 mod hystart;
 mod hystart_plus_plus;
 mod linux;
 mod linux_reno;
 mod loss_based;
+mod prague;
 mod reno;
+mod scalable;
 mod slow_start;
 
 use std::fmt;
@@ -34,8 +37,15 @@ pub use super::sender::Phase;
 pub use slow_start::SlowStart;
 
 /// Every controller, in the order in which they are shown.
-pub const CONTROLLERS: &[Entry] =
-    &[reno::ENTRY, linux_reno::ENTRY, cubic::ENTRY, bbr::ENTRY, bbr3::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[
+    reno::ENTRY,
+    linux_reno::ENTRY,
+    cubic::ENTRY,
+    bbr::ENTRY,
+    bbr3::ENTRY,
+    prague::ENTRY,
+    dctcp::ENTRY,
+];
 
 /// The controller of RFC 5681, which the papers used.
 pub const NEW_RENO: &Entry = &reno::ENTRY;
@@ -45,6 +55,8 @@ pub const LINUX_RENO: &Entry = &linux_reno::ENTRY;
 pub const CUBIC: &Entry = &cubic::ENTRY;
 /// The first version of BBR, as in Linux.
 pub const BBR: &Entry = &bbr::ENTRY;
+/// Prague, for low-latency, low-loss, scalable traffic.
+pub const PRAGUE: &Entry = &prague::ENTRY;
 
 /// One controller: what it is called and how a connection gets one.
 ///
@@ -56,6 +68,10 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is specified.
     pub source: &'static str,
+    /// Whether its rate falls with the share of marks and not with the root of it. Such a
+    /// controller needs to know how many there are, so its connections ask for accurate
+    /// ECN whatever [`ecn`](TcpConfig::ecn) says, and what they send says ECT(1).
+    pub scalable: bool,
     /// Makes one for a new connection.
     pub start: fn(&Start) -> Box<dyn Controller>,
 }
@@ -145,6 +161,9 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes that it newly shows to be lost.
     pub lost: u64,
+    /// Bytes that it newly shows to have come in with a mark, in whole segments: none
+    /// without accurate ECN. They may be told of before or after their delivery.
+    pub marked: u64,
     /// When pacing lets the next segment leave: now or later.
     pub departure: Time,
     /// SND.UNA, it included: the offset up to which all has been acknowledged.
@@ -271,6 +290,7 @@ pub struct Before {
 ///     name: "constant",
 ///     summary: "20 segments at 10 Mbit/s, whatever happens",
 ///     source: "an example",
+///     scalable: false,
 ///     start: |start| Box::new(Constant(20 * start.mss)),
 /// };
 ///
@@ -363,6 +383,11 @@ pub trait Controller: fmt::Debug + Send {
         None
     }
 
+    /// How many segments leave at once, if that is not the pacer's choice.
+    fn burst(&self) -> Option<u64> {
+        None
+    }
+
     /// How many segments leave at once however low the rate is, if there are so many:
     /// `tcp_min_tso_segs` of Linux.
     fn least_burst(&self) -> u64 {
@@ -379,6 +404,8 @@ pub(super) struct Congestion {
     pub(super) pacing_rate: Option<Rate>,
     /// Segments that leave at once at any rate.
     pub(super) least_burst: u64,
+    /// Segments that leave at once, if the controller says.
+    pub(super) burst: Option<u64>,
     /// Whether a controller without a rate is paced as its window says.
     pub(super) follows_window: bool,
     /// Whether the controller sets the window in recoveries too.
@@ -422,6 +449,7 @@ impl Congestion {
             window: 0,
             pacing_rate: None,
             least_burst: 0,
+            burst: None,
             follows_window,
             rules_recovery,
             controller,
@@ -531,6 +559,7 @@ impl Congestion {
         // Nobody asks for it without a rate.
         if self.pacing_rate.is_some() {
             self.least_burst = self.controller.least_burst();
+            self.burst = self.controller.burst();
         }
     }
 
@@ -584,6 +613,7 @@ mod tests {
             in_flight: sent - acknowledged.min(sent),
             in_flight_before: sent - acknowledged.min(sent) + MSS,
             lost: 0,
+            marked: 0,
             departure: now,
             acknowledged,
             sent,

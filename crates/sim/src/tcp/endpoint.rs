@@ -4,8 +4,9 @@ mod output;
 
 use std::sync::Arc;
 
-use tidegate_core::{Bytes, Rate, Span, Time};
+use tidegate_core::{Bytes, Ecn, Rate, Span, Time};
 
+use super::accurate_ecn::{self, Feedback};
 use super::config::TcpConfig;
 use super::header::{Flags, Header, SequenceSpace};
 use super::quick_acks::Pace;
@@ -58,6 +59,10 @@ pub struct Endpoint {
     sack: bool,
     timestamps: bool,
     ecn: bool,
+    /// Whether both count marks, for a scalable controller.
+    accurate: bool,
+    /// How the peer's SYN came in.
+    syn_came_as: Ecn,
     /// The MSS that the peer's SYN announced, or ours.
     mss: u32,
     failed: bool,
@@ -92,7 +97,9 @@ impl Endpoint {
             state,
             sack: config.sack,
             timestamps: config.timestamps_option,
-            ecn: config.ecn,
+            ecn: config.ecn || config.congestion.scalable,
+            accurate: config.congestion.scalable,
+            syn_came_as: Ecn::NotEct,
             mss: config.segment_size(),
             failed: false,
             fin_sent: false,
@@ -170,7 +177,7 @@ impl Endpoint {
         self.sender.statistics.segments_received += 1;
         match self.state {
             State::Closed => return self.on_segment_when_closed(header, out),
-            State::Listen => self.on_segment_when_listening(header),
+            State::Listen => self.on_segment_when_listening(header, congestion_experienced),
             State::SynSent => self.on_segment_when_connecting(now, header),
             _ => self.on_segment_when_synchronized(now, header, congestion_experienced),
         }
@@ -245,10 +252,12 @@ impl Endpoint {
     }
 
     /// RFC 9293 section 3.10.7.2.
-    fn on_segment_when_listening(&mut self, header: &Header) {
+    fn on_segment_when_listening(&mut self, header: &Header, marked: bool) {
         if header.flags.contains(Flags::SYN) && !header.flags.intersects(Flags::ACK | Flags::RST) {
             // RFC 3168 section 6.1.1: ECE and CWR together ask for ECN.
-            self.ecn &= header.flags.contains(Flags::ECE | Flags::CWR);
+            let asks = header.flags.contains(Flags::ECE | Flags::CWR);
+            self.agree_on_ecn(asks, header.flags.contains(accurate_ecn::REQUEST));
+            self.syn_came_as = if marked { Ecn::Ce } else { header.ecn };
             self.on_syn(header);
             self.state = State::SynReceived;
             self.syn_due = true;
@@ -266,11 +275,20 @@ impl Endpoint {
         }
         if header.flags.contains(Flags::SYN) {
             // ECE alone grants ECN.
-            self.ecn &= header.flags.contains(Flags::ECE) && !header.flags.contains(Flags::CWR);
+            let classic = header.flags.ace() == Flags::ECE.ace();
+            let accurate = self.accurate && accurate_ecn::is_granted(header.flags);
+            self.agree_on_ecn(classic || accurate, accurate);
             self.on_syn(header);
             self.establish(now, header);
             self.receiver.owe_answer();
         }
+    }
+
+    /// The peer understands marks, or even counts them. A scalable controller has no use
+    /// for marks that are not counted (RFC 9331 section 4.2).
+    fn agree_on_ecn(&mut self, classic: bool, accurate: bool) {
+        self.accurate &= accurate;
+        self.ecn &= classic && (self.accurate || !self.config.congestion.scalable);
     }
 
     /// Options and numbers of the peer's SYN.
@@ -287,6 +305,10 @@ impl Endpoint {
     fn establish(&mut self, now: Time, header: &Header) {
         self.state = State::Established;
         self.receiver.on_established(now);
+        if self.ecn && self.accurate {
+            self.receiver.count_marks();
+            self.sender.feedback = Some(Feedback::default());
+        }
         let sequence = self.receiver.next();
         let agreed = (self.mss, self.timestamps);
         let start = (self.own.wire(0), self.sack);
@@ -345,11 +367,12 @@ impl Endpoint {
         if !acceptable {
             return self.receiver.refuse(start, payload);
         }
+        self.receiver.on_packet(marked, payload > 0);
         self.receiver.on_timestamp(start, header.timestamps.value);
         if payload == 0 && !fin {
             return;
         }
-        if self.ecn {
+        if self.is_classic() {
             self.receiver.on_marks(marked && payload > 0, flags.contains(Flags::CWR));
         }
         let ends = (fin, flags.contains(Flags::PSH));

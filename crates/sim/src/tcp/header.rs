@@ -3,12 +3,12 @@
 //! stream offsets that all other code uses.
 //!
 //! A header is copied from endpoint to link to endpoint, so it is small and
-//! flat: 68 bytes, SACK blocks included.
+//! flat: 72 bytes, SACK blocks included.
 
 use std::fmt;
 use std::ops::BitOr;
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Ecn, Span, Time};
 
 /// IPv4 header without options.
 const IP_HEADER: u64 = 20;
@@ -26,7 +26,7 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The flags of the TCP header that the model knows.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// Last segment of its direction.
@@ -43,6 +43,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The congestion window has been reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768), in the octet before the others.
+    pub const AE: Flags = Flags(0x100);
+    /// The three flags of accurate ECN.
+    pub const ACE: Flags = Flags(0x1c0);
 
     /// No flag at all.
     #[must_use]
@@ -67,10 +71,20 @@ impl Flags {
         if condition { self } else { Flags(0) }
     }
 
-    /// The flags as they stand in the octet of the header; other bits are dropped.
+    /// The flags as they stand in the two octets of the header; other bits are dropped.
     #[must_use]
-    pub const fn from_bits(bits: u8) -> Flags {
-        Flags(bits & 0xdf)
+    pub const fn from_bits(bits: u16) -> Flags {
+        Flags(bits & 0x1df)
+    }
+
+    /// The number that AE, CWR and ECE are together.
+    pub(super) const fn ace(self) -> u8 {
+        ((self.0 & Flags::ACE.0) >> 6) as u8
+    }
+
+    /// AE, CWR and ECE that are this number, of which three bits count.
+    pub(super) const fn of_ace(number: u8) -> Flags {
+        Flags((number as u16 & 0b111) << 6)
     }
 }
 
@@ -83,7 +97,7 @@ impl BitOr for Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Flags, &str); 7] = [
+        const NAMES: [(Flags, &str); 8] = [
             (Flags::SYN, "S"),
             (Flags::FIN, "F"),
             (Flags::RST, "R"),
@@ -91,6 +105,7 @@ impl fmt::Debug for Flags {
             (Flags::ACK, "."),
             (Flags::ECE, "E"),
             (Flags::CWR, "W"),
+            (Flags::AE, "A"),
         ];
         NAMES.iter().filter(|(flag, _)| self.contains(*flag)).try_for_each(|(_, n)| f.write_str(n))
     }
@@ -185,10 +200,10 @@ pub struct Header {
     pub timestamps: Timestamps,
     /// Flags.
     pub flags: Flags,
-    /// Whether the IP header says that the sender understands congestion marks:
-    /// true for new data of a connection that has negotiated ECN, and for nothing
-    /// else (RFC 3168 sections 6.1.4 and 6.1.5).
-    pub ecn_capable: bool,
+    /// What the IP header says of congestion marks as the segment leaves: ECT(0) for new
+    /// data of a connection that has negotiated ECN, and for nothing else (RFC 3168
+    /// sections 6.1.4 and 6.1.5); ECT(1) for all that a scalable sender sends.
+    pub ecn: Ecn,
 }
 
 impl Header {
@@ -269,7 +284,7 @@ mod tests {
         let syn = Header { flags: Flags::SYN, options, ..Header::default() };
         // The 60 bytes of every Linux SYN.
         assert_eq!(syn.wire_size(), Bytes(60));
-        assert_eq!(size_of::<Header>(), 68);
+        assert_eq!(size_of::<Header>(), 72);
     }
 
     #[test]

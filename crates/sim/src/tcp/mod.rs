@@ -61,6 +61,7 @@
 //! back, so that a connection does not allocate per segment. No acknowledgement
 //! looks at more segments than it tells of.
 
+mod accurate_ecn;
 mod config;
 pub mod congestion;
 mod delivery;

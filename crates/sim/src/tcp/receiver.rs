@@ -7,8 +7,9 @@
 
 use tidegate_core::{Span, Time};
 
+use super::accurate_ecn::Counter;
 use super::config::TcpConfig;
-use super::header::{Header, SackBlock, SequenceSpace};
+use super::header::{Flags, Header, SackBlock, SequenceSpace};
 use super::quick_acks::{Arrival, Pace, QuickAcks};
 use super::ranges::{Range, Ranges};
 use super::ticks;
@@ -63,6 +64,8 @@ pub(super) struct Receiver {
     /// ECE goes out on every acknowledgement until the peer's CWR (RFC 3168
     /// section 6.1.3).
     echo: bool,
+    /// Marks on incoming packets, if the peer wants to know how many.
+    marks: Option<Counter>,
 }
 
 impl Receiver {
@@ -88,6 +91,7 @@ impl Receiver {
             owed: Owed::Nothing,
             readable: u64::MAX,
             echo: false,
+            marks: None,
         }
     }
 
@@ -348,8 +352,27 @@ impl Receiver {
         self.echo = congestion_experienced || self.echo && !reduced;
     }
 
-    pub(super) fn echo(&self) -> bool {
-        self.echo
+    /// From now on marks are counted.
+    pub(super) fn count_marks(&mut self) {
+        self.marks = Some(Counter::default());
+    }
+
+    /// A packet has come in whose mark counts, if it has one.
+    #[inline]
+    pub(super) fn on_packet(&mut self, marked: bool, data: bool) {
+        if let Some(marks) = &mut self.marks
+            && marks.on_packet(marked, data, self.unacknowledged > 0)
+        {
+            self.owe(Owed::Now);
+        }
+    }
+
+    /// The flags by which the segment that leaves now tells of marks.
+    pub(super) fn echo(&mut self) -> Flags {
+        match &mut self.marks {
+            Some(marks) => marks.tell(),
+            None => Flags::ECE.when(self.echo),
+        }
     }
 
     /// Where the right edge may go. To avoid silly windows it moves only when a

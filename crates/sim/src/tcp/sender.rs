@@ -17,6 +17,7 @@ use std::mem;
 
 use tidegate_core::{Span, Time};
 
+use super::accurate_ecn::Feedback;
 use super::config::TcpConfig;
 use super::congestion::{Ack, Congestion, RateSample};
 use super::delivery::Delivery;
@@ -115,6 +116,10 @@ pub(super) struct Sender {
     /// The next new data carries CWR.
     pub(super) reduction_untold: bool,
     limited_transmit: bool,
+    /// What is known of marks, if the peer counts them.
+    pub(super) feedback: Option<Feedback>,
+    /// The flags of the latest acknowledgement.
+    flags: Flags,
     pub(super) sack: Option<Box<Sack>>,
     pub(super) statistics: Statistics,
 }
@@ -156,6 +161,8 @@ impl Sender {
             partial_seen: false,
             reduction_untold: false,
             limited_transmit: config.limited_transmit,
+            feedback: None,
+            flags: Flags::empty(),
             sack: None,
             statistics: Statistics::default(),
         }
@@ -315,7 +322,8 @@ impl Sender {
         if self.probing {
             self.on_probe_answer(offset);
         }
-        if header.flags.contains(Flags::ECE) && config.ecn {
+        self.flags = header.flags;
+        if self.feedback.is_none() && config.ecn && header.flags.contains(Flags::ECE) {
             self.on_echo(config, now);
             // No growth on such an acknowledgement (RFC 3168 section 6.1.2).
             self.window_limited = false;
@@ -387,6 +395,13 @@ impl Sender {
         } else {
             (None, taken.latest.map(|sent_at| now.since(sent_at)))
         };
+        let marked = match &mut self.feedback {
+            Some(feedback) => {
+                let mss = u64::from(self.mss);
+                u64::from(feedback.on_acknowledgement(self.flags, delivered.div_ceil(mss))) * mss
+            }
+            None => 0,
+        };
         let (in_flight_before, lost_before) = self.before;
         self.congestion.on_ack(&Ack {
             now,
@@ -398,6 +413,7 @@ impl Sender {
             in_flight: self.board.pipe(),
             in_flight_before,
             lost: self.board.lost() - lost_before,
+            marked,
             departure: self.next_departure(now),
             acknowledged: self.unacknowledged,
             sent: self.next,

@@ -75,6 +75,7 @@ fn tell(controller: &mut dyn Controller, now: Time, event: Event, start: &Start)
             in_flight: controller.window(),
             in_flight_before: controller.window(),
             lost: 0,
+            marked: if limited { 0 } else { delivered * MSS / 2 },
             departure: now,
             acknowledged: 0,
             sent: 0,

@@ -13,7 +13,8 @@ use tidegate_core::flow_table::FlowHash;
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{
-    Backlog, Buffer, Bytes, Discipline, FlowKey, LossReason, Losses, Packet, Rate, Stream, Time,
+    Backlog, Buffer, Bytes, Discipline, Ecn, FlowKey, LossReason, Losses, Packet, Rate, Stream,
+    Time,
 };
 
 use crate::shapers::paced::{Line, nanos};
@@ -418,6 +419,12 @@ impl Discipline for Cake {
                 } else {
                     break packet;
                 }
+            };
+            let threshold = self.settings.span("ce_threshold").0;
+            let is_late = threshold > 0 && now.0 - sent.arrived.0 > threshold;
+            let sent = match sent.ecn {
+                Ecn::Ect1 if is_late => losses.signal(sent).expect("it can be marked"),
+                _ => sent,
             };
             let size = self.charge(sent.size);
             let tin = &mut self.tins[number];

@@ -73,6 +73,7 @@ pub(super) struct Rules {
     pub(super) mtu: u128,
     pub(super) ecn: bool,
     pub(super) ce_threshold: Span,
+    pub(super) ce_only_ect1: bool,
 }
 
 impl Rules {
@@ -92,6 +93,7 @@ impl Rules {
             mtu: u128::from(settings.bytes("mtu").0),
             ecn: settings.switch("ecn"),
             ce_threshold: settings.span("ce_threshold"),
+            ce_only_ect1: false,
         }
     }
 
@@ -148,7 +150,8 @@ impl Law {
         let waited = now.0 - packet.arrived.0;
         let wanted = rules.ce_threshold.0 > 0 && waited > rules.ce_threshold.0;
         match packet.ecn {
-            Ecn::Ect0 | Ecn::Ect1 if wanted => losses.signal(packet),
+            Ecn::Ect0 if wanted && !rules.ce_only_ect1 => losses.signal(packet),
+            Ecn::Ect1 if wanted => losses.signal(packet),
             _ => Some(packet),
         }
     }

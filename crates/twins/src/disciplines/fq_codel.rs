@@ -39,7 +39,10 @@ impl FqCodel {
     pub(super) fn boxed(settings: &Settings, place: Place, seed: u64) -> Box<dyn Discipline> {
         Box::new(FqCodel {
             buffer: place.buffer,
-            rules: Rules::new(settings, place.rate),
+            rules: Rules {
+                ce_only_ect1: settings.choice("ce_threshold_selector") == "ect1",
+                ..Rules::new(settings, place.rate)
+            },
             hash: FlowHash::new(seed),
             flows: settings.count("flows"),
             quantum: i128::from(settings.bytes("quantum").0),

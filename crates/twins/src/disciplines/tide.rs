@@ -338,6 +338,7 @@ fn rules(Place { rate, .. }: Place) -> Rules {
         mtu: 15_140,
         ecn: true,
         ce_threshold: Span(0),
+        ce_only_ect1: false,
     }
 }
 

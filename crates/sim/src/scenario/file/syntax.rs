@@ -254,8 +254,8 @@ pub(super) struct Back {
 #[serde(deny_unknown_fields)]
 pub(super) struct Tcp {
     /// 'papers': NewReno as in the simulations of the papers. 'today': what a current
-    /// Linux does by default. 'today-bbr': the same with BBR. 'mix': CUBIC and BBR, as a
-    /// census of servers has found them.
+    /// Linux does by default. 'today-bbr': the same with BBR. 'l4s': the same with Prague.
+    /// 'mix': CUBIC and BBR, as a census of servers has found them.
     pub(super) profile: Option<Profile>,
     /// Largest payload of a segment.
     pub(super) mss: Option<Quantity<Bytes>>,
@@ -321,7 +321,7 @@ pub(super) struct Tcp {
     /// Which share of the transfers has which algorithm, instead of `congestion`: weights,
     /// for example { cubic = 3, reno = 1 }.
     pub(super) mix: Option<At<BTreeMap<Congestion, Count<1, 1_000_000>>>>,
-    /// Explicit congestion notification.
+    /// Explicit congestion notification. Prague and DCTCP have it in any case.
     pub(super) ecn: Option<bool>,
     /// The FIN leaves in a segment of its own when all that was written could be sent at
     /// once, like where writing and closing are two calls.

@@ -41,6 +41,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "bbr",
     summary: "Paces at the largest recent rate of delivery, and keeps twice that in a round trip in the network",
     source: "Linux 7.3, `tcp_bbr`",
+    scalable: false,
     start: |start| Box::new(Bbr::new(start)),
 };
 

@@ -57,6 +57,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "bbr3",
     summary: "A model of the path's bandwidth and round trip, bounded by losses above 2%",
     source: "draft-ietf-ccwg-bbr",
+    scalable: false,
     start: |start| Box::new(Bbr::new(start)),
 };
 

@@ -28,6 +28,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "cubic",
     summary: "As Linux has it: a cubic function of the time since the last loss, and 0.7 after one",
     source: "Linux 7.3, tcp_cubic; RFC 9438",
+    scalable: false,
     start: |start| {
         let window = Window::new(start, SlowStart::HyStart);
         Box::new(Cubic { window, curve: Curve::default() })

@@ -13,6 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "reno",
     summary: "As Linux has it: one segment more per window delivered, and half the window after a loss",
     source: "Linux 7.3, tcp_cong",
+    scalable: false,
     start: |start| Box::new(Reno(Window::new(start, SlowStart::Classic))),
 };
 

@@ -8,6 +8,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "newreno",
     summary: "One segment more per round trip, and half after a loss",
     source: "RFC 5681, RFC 6582",
+    scalable: false,
     start: |start| Box::new(Reno(Window::new(start))),
 };
 

@@ -3,8 +3,9 @@
 //! A segment is built when it leaves, so that acknowledgement, window and timestamp are
 //! those of the moment.
 
-use tidegate_core::{Bytes, Time};
+use tidegate_core::{Bytes, Ecn, Time};
 
+use super::super::accurate_ecn;
 use super::super::header::{Flags, Header, Options, Timestamps, timestamp};
 use super::super::sender::Outgoing;
 use super::{Endpoint, State};
@@ -43,10 +44,12 @@ impl Endpoint {
     fn emit_syn(&mut self, now: Time, out: &mut Vec<Header>) {
         self.syn_due = false;
         let answers = self.state == State::SynReceived;
-        let ecn = match (self.ecn, answers) {
-            (false, _) => Flags::empty(),
-            (true, false) => Flags::ECE | Flags::CWR,
-            (true, true) => Flags::ECE,
+        let ecn = match (self.ecn, self.accurate, answers) {
+            (false, _, _) => Flags::empty(),
+            (true, false, false) => Flags::ECE | Flags::CWR,
+            (true, false, true) => Flags::ECE,
+            (true, true, false) => accurate_ecn::REQUEST,
+            (true, true, true) => accurate_ecn::answer(self.syn_came_as),
         };
         let mss = self.config.segment_size() as u16;
         let mut header = Header {
@@ -59,6 +62,7 @@ impl Endpoint {
                 timestamps: self.timestamps,
             },
             timestamps: self.stamps(now),
+            ecn: self.codepoint(false),
             ..Header::default()
         };
         if answers {
@@ -73,13 +77,13 @@ impl Endpoint {
     /// A segment with our data or FIN.
     #[inline]
     pub(super) fn emit(&mut self, now: Time, segment: Outgoing, out: &mut Vec<Header>) {
-        let reduced = self.ecn && segment.new_data && self.sender.take_reduction();
+        let reduced = self.is_classic() && segment.new_data && self.sender.take_reduction();
         let statistics = &mut self.sender.statistics;
         statistics.segments_sent += 1;
         statistics.data_segments_sent += u64::from(segment.payload > 0);
         let mut header = self.header(now, segment.start);
         header.payload = segment.payload;
-        header.ecn_capable = self.ecn && segment.new_data;
+        header.ecn = self.codepoint(segment.new_data);
         header.flags = header.flags
             | Flags::CWR.when(reduced)
             | Flags::FIN.when(segment.fin)
@@ -92,6 +96,21 @@ impl Endpoint {
                 State::CloseWait => self.state = State::LastAck,
                 _ => {}
             }
+        }
+    }
+
+    /// Whether marks are echoed as in RFC 3168.
+    pub(super) fn is_classic(&self) -> bool {
+        self.ecn && !self.accurate
+    }
+
+    /// What the IP header of a segment says: a scalable sender has all of them in one
+    /// queue, so that none overtakes another (RFC 9331 section 4.1, RFC 8311).
+    fn codepoint(&self, new_data: bool) -> Ecn {
+        match (self.ecn, self.accurate) {
+            (true, true) => Ecn::Ect1,
+            (true, false) if new_data => Ecn::Ect0,
+            _ => Ecn::NotEct,
         }
     }
 
@@ -119,9 +138,10 @@ impl Endpoint {
     fn header(&mut self, now: Time, start: u64) -> Header {
         let mut header = Header {
             sequence: self.own.wire(start),
-            flags: Flags::ACK | Flags::ECE.when(self.receiver.echo()),
+            flags: Flags::ACK | self.receiver.echo(),
             options: Options { timestamps: self.timestamps, ..Options::default() },
             timestamps: self.stamps(now),
+            ecn: self.codepoint(false),
             ..Header::default()
         };
         self.receiver.acknowledge(&mut header, self.peer, self.mss);

@@ -12,6 +12,7 @@ pub(crate) fn fixed<const SEGMENTS: u64, const RATE: u64>() -> &'static Entry {
             name: "fixed",
             summary: "a window and a rate that never change",
             source: "",
+            scalable: false,
             start: |start| Box::new(Fixed { window: SEGMENTS * start.mss, rate: Rate(RATE) }),
         }
     }
@@ -51,6 +52,7 @@ pub(crate) fn paced_reno<const RATE: u64>() -> &'static Entry {
             name: "paced reno",
             summary: "NewReno at a fixed pacing rate",
             source: "",
+            scalable: false,
             start: |start| {
                 let rate = if RATE == 0 { None } else { Some(Rate(RATE)) };
                 Box::new(PacedReno { reno: (NEW_RENO.start)(start), rate })
@@ -135,6 +137,20 @@ impl Controller for PacedReno {
     }
 }
 
+/// NewReno for a connection that counts marks, of which it hears and makes nothing. What it
+/// hears goes into the log of this thread.
+pub(crate) fn counting() -> &'static Entry {
+    const {
+        &Entry {
+            name: "counting",
+            summary: "NewReno with accurate ECN",
+            source: "",
+            scalable: true,
+            start: |start| Box::new(PacedReno { reno: (NEW_RENO.start)(start), rate: None }),
+        }
+    }
+}
+
 /// A window of `SEGMENTS` that samples rates, rules recovery and is never paced. What
 /// it hears goes into the log of this thread.
 pub(crate) fn sampling<const SEGMENTS: u64>() -> &'static Entry {
@@ -143,6 +159,7 @@ pub(crate) fn sampling<const SEGMENTS: u64>() -> &'static Entry {
             name: "sampling",
             summary: "a window that never changes, with samples of the delivery rate",
             source: "",
+            scalable: false,
             start: |start| Box::new(Sampling(SEGMENTS * start.mss)),
         }
     }

@@ -230,7 +230,7 @@ impl Pair {
             if let Fate::Delay(span) = fate {
                 arrives += span;
             }
-            let marked = fate == Fate::Mark && header.ecn_capable;
+            let marked = fate == Fate::Mark && header.ecn.is_markable();
             for _ in 0..if fate == Fate::Duplicate { 2 } else { 1 } {
                 self.sent += 1;
                 self.flying.insert((arrives, self.sent), (1 - from, header, marked));
@@ -262,6 +262,7 @@ impl Pair {
             (Flags::SYN, "SYN"),
             (Flags::FIN, "FIN"),
             (Flags::RST, "RST"),
+            (Flags::AE, "AE"),
             (Flags::ECE, "ECE"),
             (Flags::CWR, "CWR"),
         ] {
@@ -298,7 +299,7 @@ impl Pair {
         match fate {
             Fate::Pass => {}
             Fate::Lose => line += " LOST",
-            Fate::Mark => line += if header.ecn_capable { " MARKED" } else { "" },
+            Fate::Mark => line += if header.ecn.is_markable() { " MARKED" } else { "" },
             Fate::Delay(span) => line += &format!(" DELAYED {span}"),
             Fate::Duplicate => line += " DUPLICATED",
         }

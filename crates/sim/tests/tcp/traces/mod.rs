@@ -7,6 +7,7 @@
 
 mod growth;
 mod lifecycle;
+mod marks;
 mod recovery;
 mod timed;
 mod timers;

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use tidegate_sim::metrics::RunSummary;
 use tidegate_sim::scenario::file;
 use tidegate_study::experiment::{self, Forget};
+use tidegate_study::{Centre, Sample};
 
-use super::{Table, digits, mean, table};
+use super::{Table, table};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/links");
 
@@ -56,6 +57,15 @@ const COLUMNS: [Column; 6] = [
     ("backup, Mbit/s", |run| Some(run.traffic[4].long_goodputs.first()? / 1e6)),
 ];
 
+/// Three digits of the mean.
+fn decimals(sample: &Sample) -> usize {
+    match sample.estimate().value {
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    }
+}
+
 pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
     let text = std::fs::read_to_string(format!("{FOLDER}/{HOUSEHOLD}"))?;
     let mut tables = Vec::new();
@@ -73,7 +83,10 @@ pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
             .iter()
             .map(|choice| {
                 let own = || runs.iter().filter(|run| run.discipline == choice.label);
-                let cell = |(_, of): &Column| digits(mean(own().filter_map(of)));
+                let cell = |(_, of): &Column| {
+                    let sample = Sample::of(Centre::Mean, own().map(|run| (run.seed, of(run))));
+                    sample.map_or("-".into(), |it| it.estimate().text(1.0, decimals(&it)))
+                };
                 std::iter::once(format!("`{}`", choice.label))
                     .chain(COLUMNS.iter().map(cell))
                     .collect()

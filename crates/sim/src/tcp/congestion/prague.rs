@@ -18,7 +18,8 @@
 //!   equal, whichever path is the shorter.
 //! - A loss halves the window, which does not grow until the loss is repaired.
 //!
-//! One rule is not here: below 1 Mbit/s Prague makes its segments smaller. And the first
+//! One rule is not here: below 1 Mbit/s Prague makes its segments smaller, so that there
+//! are two in 25 ms. In its place a segment adds no more than itself in a round. And the first
 //! mark or loss ends slow start at once, where the authors' code waits until the window
 //! that blocks has taken a step down.
 
@@ -115,8 +116,7 @@ impl Prague {
             return;
         }
         self.reduced_at = now;
-        // A byte keeps what follows from dividing by nothing.
-        self.exact = self.share.reduced(self.exact).max(1.0);
+        self.exact = self.share.reduced(self.exact).max(self.least());
         // Slow start is over.
         self.threshold = self.threshold.min(self.size);
     }
@@ -134,18 +134,26 @@ impl Prague {
             self.exact = self.size as f64;
             unmarked -= growth;
         }
-        let growth = unmarked as f64 * self.mss as f64 / self.exact;
-        self.exact += growth * self.slowed();
+        let mss = self.mss as f64;
+        let slowed = self.slowed();
+        // Below a segment per round a segment would add more than itself.
+        let growth = unmarked as f64 * mss / self.exact.max(mss * slowed);
+        self.exact += growth * slowed * slowed;
     }
 
+    /// How much shorter the round trip is than one that counts like itself.
     fn slowed(&self) -> f64 {
         match self.round_trip {
             Some(trip) if self.rounds >= TRANSITION_ROUNDS && trip < LEAST_ROUND_TRIP => {
-                let ratio = trip.as_seconds() / LEAST_ROUND_TRIP.as_seconds();
-                ratio * ratio
+                trip.as_seconds() / LEAST_ROUND_TRIP.as_seconds()
             }
             _ => 1.0,
         }
+    }
+
+    /// The least window: that of the least rate, and a byte at least.
+    fn least(&self) -> f64 {
+        self.round_trip.map_or(1.0, |trip| trip.as_seconds() * LEAST_RATE).max(1.0)
     }
 
     /// The window that blocks takes a step towards the exact one.
@@ -203,7 +211,7 @@ impl Controller for Prague {
 
     fn on_loss(&mut self, _: &Loss) {
         self.before_loss = self.exact;
-        self.exact = (self.exact / 2.0).max(1.0);
+        self.exact = (self.exact / 2.0).max(self.least());
         self.threshold = (self.exact as u64).max(LEAST_WINDOW * self.mss);
         self.is_in_loss = true;
     }
@@ -315,7 +323,11 @@ mod tests {
         let mut prague = prague(trip, MSS);
         assert_eq!(prague.slowed(), 1.0);
         prague.rounds = TRANSITION_ROUNDS;
-        assert!((prague.slowed() - 0.04).abs() < 1e-12);
+        assert!((prague.slowed() - 0.2).abs() < 1e-12);
+        prague.exact = 10_000.0;
+        prague.grow(&at(99, MSS, 10 * MSS, trip));
+        assert!((prague.exact - 10_004.0).abs() < 1e-6, "{}", prague.exact);
+        prague.exact = 10_000.0;
         let now = Time::ZERO + Span::millis(100);
         prague.reduce(now);
         prague.reduce(now + Span::millis(24));
@@ -335,5 +347,32 @@ mod tests {
         prague.on_recovered(0);
         prague.on_ack(&at(60, 2 * MSS, 10 * MSS, TRIP));
         assert_eq!((prague.exact, prague.window()), (5_200.0, 8_000));
+    }
+
+    /// Each segment has a mark with probability 1/20, whatever the window is. A reduction
+    /// waits for a round trip and then for the next mark, 1 + 1/x round trips for x marks in
+    /// one, and takes half of the share; meanwhile 19/20 of a segment per round trip are
+    /// added. So x = 1.9 (1 + 1/x) = 2.62. Where reductions followed each other without that
+    /// wait, x would be 1.9.
+    #[test]
+    fn under_random_marks_there_are_2_6_of_them_in_a_round_trip() {
+        let mut random = tidegate_core::Stream::new(1, "marks");
+        let mut prague = prague(TRIP, 1);
+        let (mut now, mut acknowledged, mut marks, mut since) = (0.0, 0, 0, 0.0);
+        for number in 0..400_000 {
+            now += TRIP.as_seconds() * MSS as f64 / prague.exact;
+            acknowledged += MSS;
+            let marked = if random.uniform() < 0.05 { MSS } else { 0 };
+            let sent = acknowledged + prague.exact as u64;
+            let at = Time((now * 1e9) as u64);
+            prague.on_ack(&Ack { marked, ..ack(at, Some(TRIP), acknowledged, sent) });
+            // After the start.
+            if number == 10_000 {
+                (marks, since) = (0, now);
+            }
+            marks += marked / MSS;
+        }
+        let per_trip = marks as f64 / ((now - since) / TRIP.as_seconds());
+        assert!((per_trip / 2.62 - 1.0).abs() < 0.04, "{per_trip}");
     }
 }

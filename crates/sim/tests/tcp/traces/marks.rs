@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use tidegate_core::{Ecn, Span};
 use tidegate_sim::tcp::congestion::Entry;
-use tidegate_sim::tcp::{DelayedAck, Flags, TcpConfig};
+use tidegate_sim::tcp::{DelayedAck, Endpoint, Flags, TcpConfig};
 
 use super::{MSS, millis, pair, plain, selective};
 use crate::pair::controllers::{Heard, counting, take_log};
 use crate::pair::{CLIENT, Fate, Pair, SERVER};
 
 fn dctcp(initial_window: u32) -> TcpConfig {
-    let congestion = Entry::named("dctcp").unwrap();
+    let congestion = Entry::named("dctcp").expect("it is listed");
     TcpConfig { congestion, ..plain(initial_window) }
 }
 
@@ -79,7 +79,7 @@ fn without_accurate_ecn_a_scalable_sender_asks_for_no_marks() {
         let mut pair = Pair::new(client, server).transfer(10 * MSS);
         pair.observe = true;
         pair.run_until(millis(2_000));
-        assert!(pair.ends.iter().all(|end| end.is_closed()));
+        assert!(pair.ends.iter().all(Endpoint::is_closed));
         assert!(!pair.ends[CLIENT].ecn_capable());
         let synchronized =
             pair.observed_sent.iter().filter(|(_, header)| !header.flags.contains(Flags::SYN));
@@ -113,7 +113,7 @@ fn heard(marked: u64, lost: u64, delayed: bool) -> (u64, u64) {
         if from == SERVER {
             acknowledgements += 1;
             let is_lost =
-                header.payload == 0 && acknowledgements > 5 && acknowledgements % lost == 0;
+                header.payload == 0 && acknowledgements > 5 && acknowledgements.is_multiple_of(lost);
             return if is_lost { Fate::Lose } else { Fate::Pass };
         }
         // Spread, and not in step with the acknowledgements.

@@ -15,6 +15,7 @@ __all__ = [
     "Codel",
     "Deadlines",
     "Drr",
+    "Dualpi2",
     "Efd",
     "EfdAck",
     "Fifo",
@@ -69,6 +70,11 @@ class Cake(Discipline):
     rtt: str = "100 ms"
     """A long but usual round trip: the interval of COBALT, whose target is a twentieth of it: a
     time from '1 us' to '3600 s'.
+    """
+
+    ce_threshold: str = "0 s"
+    """Wait beyond which packets with ECT(1), low-latency traffic, are marked; zero: none: a time
+    from '0 ns' to '60 s'.
     """
 
     overhead: str = "0 B"
@@ -175,6 +181,49 @@ class Drr(Discipline):
     full: Literal["refuse", "longest"] = "refuse"
     """A full buffer refuses the arriving packet, or the longest queue loses its last one: one of
     refuse, longest.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class Dualpi2(Discipline):
+    """L4S: a queue of a millisecond for senders that heed marks, coupled to one for others (RFC
+    9332, Linux).
+    """
+
+    name: ClassVar[str] = "dualpi2"
+
+    target: str = "15 ms"
+    """Delay that packets should have in the classic queue: a time from '1 us' to '10 s'."""
+
+    update: str = "16 ms"
+    """Time between two updates of the probability: a time from '10 us' to '10 s'."""
+
+    alpha: float = 0.16
+    """What an update adds to the probability for each second of delay above the target: a number
+    from 0 to 1000.
+    """
+
+    beta: float = 3.2
+    """What an update adds to the probability for each second by which the delay grew: a number from
+    0 to 10000.
+    """
+
+    coupling: int = 2
+    """How many times the probability low-latency packets are marked with: two give both kinds of
+    senders the same rate: a whole number from 1 to 255.
+    """
+
+    step: str = "1 ms"
+    """Wait beyond which every low-latency packet is marked: a time from '0 ns' to '10 s'."""
+
+    classic_protection: int = 10
+    """The share of the bytes, in per cent, that the classic queue is sure of: a whole number from 0
+    to 100.
+    """
+
+    overload: Literal["drop", "overflow"] = "drop"
+    """What happens where marks have nothing left to say: drop keeps delays short, overflow spares
+    low-latency packets until the buffer is full: one of drop, overflow.
     """
 
 
@@ -293,6 +342,11 @@ class FqCodel(Discipline):
     ce_threshold: str = "0 s"
     """Wait beyond which all packets are marked whose senders understand that; zero: none: a time
     from '0 ns' to '60 s'.
+    """
+
+    ce_threshold_selector: Literal["any", "ect1"] = "any"
+    """What ce_threshold marks: any packet that can be marked, or only ECT(1), low-latency traffic:
+    one of any, ect1.
     """
 
 

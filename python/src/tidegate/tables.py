@@ -629,6 +629,8 @@ class Tcp(Table):
         | Literal["cubic"]
         | Literal["bbr"]
         | Literal["bbr3"]
+        | Literal["prague"]
+        | Literal["dctcp"]
         | None
     ) = None
     """The algorithm that sets the congestion window."""
@@ -643,7 +645,7 @@ class Tcp(Table):
     """Acknowledge at the latest this long after the first of them: a time, for example '20 ms'."""
 
     ecn: bool | None = None
-    """Explicit congestion notification."""
+    """Explicit congestion notification. Prague and DCTCP have it in any case."""
 
     initial_rto: str | None = None
     """Retransmission timeout before the first round trip has been measured: a time, for example '20
@@ -699,12 +701,13 @@ class Tcp(Table):
         Literal["papers"]
         | Literal["today"]
         | Literal["today-bbr"]
+        | Literal["l4s"]
         | Literal["mix"]
         | None
     ) = None
     """'papers': NewReno as in the simulations of the papers. 'today': what a current Linux does by
-    default. 'today-bbr': the same with BBR. 'mix': CUBIC and BBR, as a census of servers has found
-    them.
+    default. 'today-bbr': the same with BBR. 'l4s': the same with Prague. 'mix': CUBIC and BBR, as a
+    census of servers has found them.
     """
 
     quick_acks: bool | None = None

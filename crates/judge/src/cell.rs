@@ -251,6 +251,17 @@ const QUEUES: [Queue; 9] = [
     },
 ];
 
+/// A queue that marks what waits for longer than a threshold, and does little else: what a
+/// scalable sender wants. Its name has the controller that it is for.
+const STEP: Queue = Queue {
+    name: "codel-step-dctcp",
+    kernel: "codel target 50ms ce_threshold 5ms",
+    ours: "codel:target=50 ms:ce_threshold=5 ms",
+    buffer: Some("1000 packets"),
+    module: Some("sch_codel"),
+    shaper: Shaper::Bucket,
+};
+
 /// What the papers' queues hold: `EFD section 4.1`.
 pub(crate) const PAPERS_BUFFER: &str = "300 packets";
 
@@ -283,6 +294,9 @@ fn programs() -> impl Iterator<Item = Queue> {
 /// have it, the best match first.
 const CONTROLLERS: [(&str, &[&str]); 3] =
     [("reno", &["reno", "newreno"]), ("cubic", &["cubic"]), ("bbr", &["bbr"])];
+
+/// The same for one that only answers marks, and so has a queue of its own.
+const SCALABLE: (&str, &[&str]) = ("dctcp", &["dctcp"]);
 
 /// A link, a queue, a load and a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -331,7 +345,8 @@ impl Cell {
 /// The simulator's name of a controller of the kernel; `None` if it has none.
 #[must_use]
 pub fn ours(controller: &str) -> Option<&'static str> {
-    let (_, names) = CONTROLLERS.iter().find(|(kernel, _)| *kernel == controller)?;
+    let mut known = CONTROLLERS.iter().chain([&SCALABLE]);
+    let (_, names) = known.find(|(kernel, _)| *kernel == controller)?;
     names.iter().copied().find(|name| congestion::Entry::named(name).is_some())
 }
 
@@ -412,20 +427,23 @@ pub fn long_flow(controller: &'static str) -> Cell {
     }
 }
 
-/// The cells of queues under long flows, in the order of the page: each queue of Linux, and
-/// each of ours that the kernel has as a program.
+/// The cells of queues under long flows, in the order of the page: each queue of Linux, one
+/// that marks with senders that heed it, and each of ours that the kernel has as a program.
 #[must_use]
 pub fn loaded_cells() -> Vec<Cell> {
     let of_linux = [FIFO].into_iter().chain(QUEUES).map(|queue| (Question::Queues, queue));
     let ours = programs().map(|queue| (Question::Programs, queue));
-    let cell = |(question, queue)| Cell {
-        question,
-        link: USUAL_LINK,
-        queue,
-        load_percent: 100,
-        controller: "cubic",
+    let cell = |controller| {
+        move |(question, queue)| Cell {
+            question,
+            link: USUAL_LINK,
+            queue,
+            load_percent: 100,
+            controller,
+        }
     };
-    of_linux.chain(ours).map(cell).collect()
+    let marking = cell(SCALABLE.0)((Question::Queues, STEP));
+    of_linux.map(cell("cubic")).chain([marking]).chain(ours.map(cell("cubic"))).collect()
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ fn program_words(cell: &Cell) -> String {
 fn write_job(job: &Job, folder: &Path) -> io::Result<()> {
     let Job { cell, logs, seconds, sender_queue, watches } = *job;
     let yes = |condition| if condition { "yes" } else { "no" };
-    let mut modules = vec!["tcp_bbr"];
+    let mut modules = vec!["tcp_bbr", "tcp_dctcp"];
     modules.extend(cell.queue.module);
     modules.extend(sender_queue.is_some().then_some("sch_fq"));
     let mut file = File::create(folder.join("cell"))?;

@@ -195,6 +195,10 @@ impl Discipline for Htb {
         sum
     }
 
+    fn sorts_by_ecn(&self) -> bool {
+        self.leaves.iter().any(|leaf| leaf.queue.sorts_by_ecn())
+    }
+
     fn flows_tracked(&self) -> usize {
         self.leaves.iter().map(|leaf| leaf.queue.flows_tracked()).sum()
     }

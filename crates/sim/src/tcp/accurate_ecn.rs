@@ -18,17 +18,19 @@ use tidegate_core::Ecn;
 use super::header::Flags;
 
 /// Where both counters begin: no value that a broken path leaves behind.
-const INITIAL: u32 = 5;
+const INITIAL: u8 = 5;
 /// The counter's part that fits into three flags.
-const MASK: u32 = 0b111;
+const MASK: u8 = 0b111;
 /// Acknowledgements that cover more packets in the mean are thinned out on the way.
-const THINNED_PACKETS: u32 = 4;
+const THINNED_PACKETS: u16 = 4;
 /// An acknowledgement's weight in that mean, as a shift, and the fraction bits.
 const WEIGHT: u32 = 6;
 const FRACTION: u32 = 6;
+/// More than that counts as that in the mean.
+const MOST_PACKETS: u64 = 1_000;
 /// So many marks since the last acknowledgement call for one: if data waits for it, and if
 /// none does. Fewer would have two ends acknowledge acknowledgements for ever.
-const MOST_UNTOLD: (u32, u32) = (2, 3);
+const MOST_UNTOLD: (u8, u8) = (2, 3);
 
 /// The flags that ask for accurate feedback, on a SYN.
 pub(super) const REQUEST: Flags = Flags::ACE;
@@ -54,10 +56,10 @@ pub(super) fn is_granted(flags: Flags) -> bool {
 /// What a receiver counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counter {
-    /// `r.cep`
-    marked: u32,
+    /// `r.cep`, of which three bits count.
+    marked: u8,
     /// Of these, those that no acknowledgement has told of.
-    untold: u32,
+    untold: u8,
     /// Whether the last packet had a mark.
     previous: bool,
 }
@@ -78,7 +80,7 @@ impl Counter {
             return false;
         }
         self.marked = self.marked.wrapping_add(1);
-        self.untold += 1;
+        self.untold = self.untold.saturating_add(1);
         let most = if data || waits { MOST_UNTOLD.0 } else { MOST_UNTOLD.1 };
         changed || self.untold >= most
     }
@@ -86,17 +88,17 @@ impl Counter {
     /// The flags of a segment that leaves now.
     pub(super) fn tell(&mut self) -> Flags {
         self.untold = 0;
-        Flags::of_ace((self.marked & MASK) as u8)
+        Flags::of_ace(self.marked)
     }
 }
 
 /// What a sender makes of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback {
-    /// `s.cep`
-    marked: u32,
+    /// `s.cep`, of which three bits count.
+    marked: u8,
     /// How many packets an acknowledgement covers in the mean, in 64ths.
-    covered: u32,
+    covered: u16,
 }
 
 impl Default for Feedback {
@@ -108,20 +110,20 @@ impl Default for Feedback {
 impl Feedback {
     /// How many packets more have had a mark, by an acknowledgement with these flags that
     /// tells of `packets` more that have arrived.
-    pub(super) fn on_acknowledgement(&mut self, flags: Flags, packets: u64) -> u32 {
-        let packets = u32::try_from(packets).unwrap_or(u32::MAX >> FRACTION);
+    pub(super) fn on_acknowledgement(&mut self, flags: Flags, packets: u64) -> u64 {
+        let covered = (packets.min(MOST_PACKETS) as u16) << FRACTION;
         self.covered = match self.covered {
-            0 => packets << FRACTION,
-            mean => mean - (mean >> WEIGHT) + ((packets << FRACTION) >> WEIGHT),
+            0 => covered,
+            mean => mean - (mean >> WEIGHT) + (covered >> WEIGHT),
         };
-        let least = u32::from(flags.ace()).wrapping_sub(self.marked) & MASK;
+        let least = u64::from(flags.ace().wrapping_sub(self.marked) & MASK);
         let is_thinned = self.covered > THINNED_PACKETS << FRACTION;
-        let more = if packets <= MASK || is_thinned {
+        let more = if packets <= u64::from(MASK) || is_thinned {
             least
         } else {
-            packets - (packets.wrapping_sub(least) & MASK)
+            packets - ((packets - least) & u64::from(MASK))
         };
-        self.marked = self.marked.wrapping_add(more);
+        self.marked = self.marked.wrapping_add(more as u8);
         more
     }
 }

@@ -384,7 +384,7 @@ pub trait Controller: fmt::Debug + Send {
     }
 
     /// How many segments leave at once, if that is not the pacer's choice.
-    fn burst(&self) -> Option<u64> {
+    fn burst(&self) -> Option<u32> {
         None
     }
 
@@ -404,8 +404,8 @@ pub(super) struct Congestion {
     pub(super) pacing_rate: Option<Rate>,
     /// Segments that leave at once at any rate.
     pub(super) least_burst: u64,
-    /// Segments that leave at once, if the controller says.
-    pub(super) burst: Option<u64>,
+    /// Segments that leave at once, if the controller says, else zero.
+    pub(super) burst: u32,
     /// Whether a controller without a rate is paced as its window says.
     pub(super) follows_window: bool,
     /// Whether the controller sets the window in recoveries too.
@@ -449,7 +449,7 @@ impl Congestion {
             window: 0,
             pacing_rate: None,
             least_burst: 0,
-            burst: None,
+            burst: 0,
             follows_window,
             rules_recovery,
             controller,
@@ -559,7 +559,7 @@ impl Congestion {
         // Nobody asks for it without a rate.
         if self.pacing_rate.is_some() {
             self.least_burst = self.controller.least_burst();
-            self.burst = self.controller.burst();
+            self.burst = self.controller.burst().map_or(0, |segments| segments.max(1));
         }
     }
 

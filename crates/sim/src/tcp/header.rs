@@ -3,7 +3,7 @@
 //! stream offsets that all other code uses.
 //!
 //! A header is copied from endpoint to link to endpoint, so it is small and
-//! flat: 72 bytes, SACK blocks included.
+//! flat: 68 bytes, SACK blocks included.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -26,7 +26,7 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The flags of the TCP header that the model knows.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u16);
+pub struct Flags(u8);
 
 impl Flags {
     /// Last segment of its direction.
@@ -43,10 +43,11 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The congestion window has been reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
-    /// Accurate ECN (RFC 9768), in the octet before the others.
-    pub const AE: Flags = Flags(0x100);
+    /// Accurate ECN (RFC 9768). On the wire it stands in the octet before the others; here it
+    /// has the bit of URG, which the model does not know.
+    pub const AE: Flags = Flags(0x20);
     /// The three flags of accurate ECN.
-    pub const ACE: Flags = Flags(0x1c0);
+    pub const ACE: Flags = Flags(0xe0);
 
     /// No flag at all.
     #[must_use]
@@ -74,24 +75,28 @@ impl Flags {
     /// The flags as they stand in the two octets of the header; other bits are dropped.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Flags {
-        Flags(bits & 0x1df)
+        Flags((bits & 0xdf) as u8).or(Flags::AE.when(bits & 0x100 != 0))
+    }
+
+    const fn or(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
     }
 
     /// The number that AE, CWR and ECE are together.
     pub(super) const fn ace(self) -> u8 {
-        ((self.0 & Flags::ACE.0) >> 6) as u8
+        (self.0 & Flags::AE.0) >> 3 | self.0 >> 6
     }
 
     /// AE, CWR and ECE that are this number, of which three bits count.
     pub(super) const fn of_ace(number: u8) -> Flags {
-        Flags((number as u16 & 0b111) << 6)
+        Flags((number & 0b100) << 3 | number << 6)
     }
 }
 
 impl BitOr for Flags {
     type Output = Flags;
     fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+        self.or(other)
     }
 }
 
@@ -284,7 +289,17 @@ mod tests {
         let syn = Header { flags: Flags::SYN, options, ..Header::default() };
         // The 60 bytes of every Linux SYN.
         assert_eq!(syn.wire_size(), Bytes(60));
-        assert_eq!(size_of::<Header>(), 72);
+        assert_eq!(size_of::<Header>(), 68);
+    }
+
+    #[test]
+    fn the_three_flags_are_a_number() {
+        for number in 0..8 {
+            let flags = Flags::of_ace(number);
+            assert_eq!((flags.ace(), Flags::ACE.contains(flags)), (number, true));
+            assert_eq!(Flags::from_bits(u16::from(number) << 6), flags);
+        }
+        assert_eq!((Flags::AE.ace(), Flags::CWR.ace(), Flags::ECE.ace()), (4, 2, 1));
     }
 
     #[test]

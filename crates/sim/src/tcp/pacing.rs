@@ -29,8 +29,8 @@ const ROUND_TRIP_SHIFT: u32 = 9;
 /// How many segments of `mss` bytes leave at once (`tcp_tso_autosize`), of which the
 /// window must hold two bursts (`tcp_cwnd_test`).
 fn burst(congestion: &Congestion, rate: Rate, mss: u64, least_round_trip: Span) -> u64 {
-    if let Some(burst) = congestion.burst {
-        return burst;
+    if congestion.burst > 0 {
+        return congestion.burst.into();
     }
     let shift = (least_round_trip.0 / 1_000) >> ROUND_TRIP_SHIFT;
     let extra = if shift < u64::from(u32::BITS) { LARGEST_BURST >> shift } else { 0 };

@@ -398,7 +398,7 @@ impl Sender {
         let marked = match &mut self.feedback {
             Some(feedback) => {
                 let mss = u64::from(self.mss);
-                u64::from(feedback.on_acknowledgement(self.flags, delivered.div_ceil(mss))) * mss
+                feedback.on_acknowledgement(self.flags, delivered.div_ceil(mss)) * mss
             }
             None => 0,
         };

@@ -105,5 +105,5 @@ fn nanoseconds_per_call() {
 #[test]
 fn an_endpoint_is_small() {
     assert!(size_of::<Endpoint>() <= 700, "{}", size_of::<Endpoint>());
-    assert!(size_of::<Header>() <= 72, "{}", size_of::<Header>());
+    assert!(size_of::<Header>() <= 68, "{}", size_of::<Header>());
 }

@@ -137,6 +137,10 @@ impl Discipline for Htb {
         })
     }
 
+    fn sorts_by_ecn(&self) -> bool {
+        self.leaves.iter().any(|(_, queue)| queue.sorts_by_ecn())
+    }
+
     fn flows_tracked(&self) -> usize {
         self.leaves.iter().map(|(_, queue)| queue.flows_tracked()).sum()
     }

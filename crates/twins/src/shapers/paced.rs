@@ -100,6 +100,10 @@ impl Discipline for Paced {
         self.discipline.backlog()
     }
 
+    fn sorts_by_ecn(&self) -> bool {
+        self.discipline.sorts_by_ecn()
+    }
+
     fn flows_tracked(&self) -> usize {
         self.discipline.flows_tracked()
     }

@@ -251,8 +251,8 @@ impl Controller for Prague {
         Some(Rate((self.rate? * 8.0) as u64))
     }
 
-    fn burst(&self) -> Option<u64> {
-        Some(((self.rate? / self.mss as f64 / BURSTS) as u64).max(1))
+    fn burst(&self) -> Option<u32> {
+        Some(((self.rate? / self.mss as f64 / BURSTS) as u32).max(1))
     }
 }
 

@@ -112,8 +112,9 @@ fn heard(marked: u64, lost: u64, delayed: bool) -> (u64, u64) {
     let mut pair = pair(&config).upload(600 * MSS).deciding(move |from, header, number| {
         if from == SERVER {
             acknowledgements += 1;
-            let is_lost =
-                header.payload == 0 && acknowledgements > 5 && acknowledgements.is_multiple_of(lost);
+            let is_lost = header.payload == 0
+                && acknowledgements > 5
+                && acknowledgements.is_multiple_of(lost);
             return if is_lost { Fate::Lose } else { Fate::Pass };
         }
         // Spread, and not in step with the acknowledgements.

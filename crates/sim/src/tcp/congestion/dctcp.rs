@@ -46,8 +46,9 @@ impl Controller for Dctcp {
             self.round_end = ack.sent;
         }
         if ack.marked > 0 && ack.acknowledged >= self.reduced_until && ack.phase == Phase::Open {
-            let left = self.share.reduced(self.window.size as f64);
-            self.window.reduce(left as u64 / self.window.mss);
+            // In whole segments, and what is taken is rounded down (`dctcp_ssthresh`).
+            let left = self.share.reduced(self.window.segments() as f64).ceil();
+            self.window.reduce(left as u64);
             self.reduced_until = ack.sent;
         }
         let delivered = self.window.slow_start(ack);
@@ -113,8 +114,9 @@ mod tests {
             dctcp.on_ack(&marked(10 + segment, segment * MSS, 14 * MSS, MSS));
         }
         assert_eq!(dctcp.window(), 5 * MSS);
-        // The round ends with all segments marked: the mean stays one, and 2.5 are left.
+        // The round ends with all segments marked: the mean stays one, and 2.5 are left, of
+        // which Linux takes two away.
         dctcp.on_ack(&marked(20, 10 * MSS, 14 * MSS, MSS));
-        assert_eq!(dctcp.window(), 2 * MSS);
+        assert_eq!(dctcp.window(), 3 * MSS);
     }
 }

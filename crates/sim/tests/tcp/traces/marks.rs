@@ -19,9 +19,9 @@ fn dctcp(initial_window: u32) -> TcpConfig {
 /// The SYN asks by AE, ECE and CWR, and the answer, ECE and CWR, says that it came with
 /// ECT(1). The counter begins at five, AE and ECE; the marks of segments 3 and 4 make it
 /// six, AE and CWR, and then seven. The first acknowledgement ends a round without marks,
-/// which takes the share from one to 15/16. The third finds a window of 10 and leaves 5.3, of
-/// which five are whole. Nothing grows until segment 12 is acknowledged, the last one sent
-/// before that, and after it by a segment for five delivered.
+/// which takes the share from one to 15/16. The third finds a window of 10 and takes 4.7, of
+/// which four are whole. Nothing grows until segment 12 is acknowledged, the last one sent
+/// before that.
 #[test]
 fn each_mark_is_counted_and_the_window_reduced_once() {
     let mut pair = pair(&dctcp(8)).upload(20 * MSS).deciding(|from, _, number| {
@@ -52,17 +52,20 @@ fn each_mark_is_counted_and_the_window_reduced_once() {
     200.000 > AE ECE data 10          cwnd 9.00
     200.000 > AE ECE data 11          cwnd 10.00
     200.000 > AE ECE data 12          cwnd 10.00
-    200.000 > AE ECE data 13          cwnd 5.00 ssthresh 5.00
+    200.000 > AE ECE data 13          cwnd 6.00 ssthresh 6.00
+    200.000 > AE ECE data 14          cwnd 6.00 ssthresh 6.00
     250.000 < AE ECE CWR ack 10
     250.000 < AE ECE CWR ack 11
     250.000 < AE ECE CWR ack 12
     250.000 < AE ECE CWR ack 13
     250.000 < AE ECE CWR ack 14
-    300.000 > AE ECE data 14          cwnd 5.00 ssthresh 5.00
-    300.000 > AE ECE data 15          cwnd 5.00 ssthresh 5.00
-    300.000 > AE ECE data 16          cwnd 5.00 ssthresh 5.00
-    300.000 > AE ECE data 17          cwnd 5.00 ssthresh 5.00
-    300.000 > AE ECE data 18          cwnd 5.00 ssthresh 5.00
+    250.000 < AE ECE CWR ack 15
+    300.000 > AE ECE data 15          cwnd 6.00 ssthresh 6.00
+    300.000 > AE ECE data 16          cwnd 6.00 ssthresh 6.00
+    300.000 > AE ECE data 17          cwnd 6.00 ssthresh 6.00
+    300.000 > AE ECE data 18          cwnd 6.00 ssthresh 6.00
+    300.000 > AE ECE data 19          cwnd 6.00 ssthresh 6.00
+    300.000 > AE ECE data 20          cwnd 6.00 ssthresh 6.00
     ");
 }
 

@@ -155,6 +155,9 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
     if tested().any(|link| matches!(link.capacity, Capacity::Trace(_))) {
         form.notes.push(OF_THE_MEAN.into());
     }
+    if kind == "dualpi2" {
+        form.notes.push("Linux has dualpi2 from 6.17 on, and tc has to know it too.".into());
+    }
     let (options, others) = options(choice);
     if !others.is_empty() {
         form.notes.push(format!(

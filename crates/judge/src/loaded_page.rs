@@ -41,8 +41,8 @@ fn outcome(cell: &Cell, kernel: &[Row]) -> Result<Vec<Figure>, String> {
 /// What is asked, in a sentence.
 fn about() -> String {
     format!(
-        "On 10 Mbit/s and 40 ms, {FLOWS} endless flows with CUBIC, or with DCTCP where the name says so, begin one after the other within {} s, at \
-         other times in each log, and a small datagram leaves ten times a second. From {FROM_S} to {TO_S} s it \
+        "On 10 Mbit/s and 40 ms, {FLOWS} endless flows with CUBIC, or with DCTCP where the name says \
+         so, begin one after the other within {} s, at other times in each log, and a small datagram leaves ten times a second. From {FROM_S} to {TO_S} s it \
          counts how long these datagrams wait in the queue (a ping under load, less the path), how many are \
          lost, what the flows carry together, and Jain's index over them.",
         FLOWS as f64 * APART_S

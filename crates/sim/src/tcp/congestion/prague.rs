@@ -14,7 +14,7 @@
 //! - No more than a quarter of a millisecond's worth leaves at once.
 //! - From four rounds after slow start on, a round trip below 25 ms counts like one of
 //!   25 ms: the window grows slower by the square of the ratio, and shares are taken and
-//!   reductions made no more often than that. Rates of flows on short paths are then
+//!   reductions made no more often than that. This is to make rates on short paths
 //!   equal, whichever path is the shorter.
 //! - A loss halves the window, which does not grow until the loss is repaired.
 //!

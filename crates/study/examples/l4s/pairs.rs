@@ -134,7 +134,8 @@ impl Recorder for Watch {
 #[derive(Clone)]
 struct Case {
     rate: u32,
-    trip: u32,
+    /// Of the path to each sender.
+    trips: [u32; 2],
     buffer: &'static str,
     queue: &'static str,
     senders: [&'static str; 2],
@@ -142,9 +143,9 @@ struct Case {
 
 impl Case {
     fn scenario(&self) -> Result<Scenario, Box<dyn Error>> {
-        let Case { rate, trip, buffer, queue, senders } = self;
+        let Case { rate, trips, buffer, queue, senders } = self;
         // Half of the round trip, less what links behind and before the server take.
-        let server = trip * 1_000 / 2 - 500;
+        let [one, other] = trips.map(|trip| trip * 1_000 / 2 - 500);
         let source = |number: usize| {
             let sender = senders[number - 1];
             format!(
@@ -158,7 +159,7 @@ impl Case {
             "title = \"two\"\nduration = \"{END} s\"\nwarm_up = \"{WARM_UP} s\"\nseeds = \
              1\ndisciplines = [{queue}]\n[access]\nhosts = 1\ndown = \"{rate} Mbit/s\"\nup = \
              \"1 Gbit/s\"\ndelay = \"400 us\"\nlan_delay = \"100 us\"\ndown_buffer = \
-             \"{buffer}\"\nservers = [\"{server} us\", \"{server} us\"]\n{}{}",
+             \"{buffer}\"\nservers = [\"{one} us\", \"{other} us\"]\n{}{}",
             source(1),
             source(2)
         );
@@ -217,6 +218,7 @@ fn over_seeds(runs: &[[Packets; 2]], which: usize, of: impl Fn(&Packets) -> f64)
 
 pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
     let mut tables = grid();
+    tables.push(("Paths of different lengths", lengths()));
     tables.push(("One queue of each kind", kinds()));
     Ok(tables)
 }
@@ -227,7 +229,7 @@ fn grid() -> Vec<Table> {
         || RATES.into_iter().flat_map(|rate| TRIPS.into_iter().map(move |trip| (rate, trip)));
     let case = |((rate, queue), trip), senders| Case {
         rate,
-        trip,
+        trips: [trip; 2],
         buffer: "10000 packets",
         queue,
         senders,
@@ -281,6 +283,41 @@ fn grid() -> Vec<Table> {
     ]
 }
 
+/// Two senders of a kind, the first on the shorter path, at 40 Mbit/s.
+fn lengths() -> String {
+    const PATHS: [[u32; 2]; 5] = [[5, 10], [5, 25], [10, 50], [25, 50], [25, 100]];
+    const SENDERS: [(&str, [&str; 2]); 3] = [
+        ("two of Prague", ["prague", "prague"]),
+        ("two of DCTCP", ["dctcp", "dctcp"]),
+        ("two of CUBIC", ["cubic", "cubic"]),
+    ];
+    let cases: Vec<Case> = SENDERS
+        .iter()
+        .flat_map(|(_, senders)| {
+            PATHS.map(|trips| Case {
+                rate: 40,
+                trips,
+                buffer: "10000 packets",
+                queue: "\"dualpi2\"",
+                senders: *senders,
+            })
+        })
+        .collect();
+    let runs = run(&cases);
+    let mut rows: Vec<Vec<String>> = SENDERS
+        .iter()
+        .zip(runs.chunks(PATHS.len()))
+        .map(|((name, _), cells)| {
+            std::iter::once((*name).to_owned()).chain(cells.iter().map(|it| ratio(it))).collect()
+        })
+        .collect();
+    let rule = PATHS.map(|[one, other]| digits(f64::from(other.max(25)) / f64::from(one.max(25))));
+    rows.push(std::iter::once("Prague's rule".to_owned()).chain(rule).collect());
+    let heads = PATHS.map(|[one, other]| format!("{one} and {other} ms"));
+    let heads: Vec<&str> = std::iter::once("").chain(heads.iter().map(String::as_str)).collect();
+    table(&heads, &rows)
+}
+
 /// Pairs of senders in front of each queue, at 40 Mbit/s and 20 ms.
 fn kinds() -> String {
     const PAIRS: [[&str; 2]; 4] =
@@ -288,7 +325,7 @@ fn kinds() -> String {
     let cases: Vec<Case> = QUEUES
         .iter()
         .flat_map(|(_, queue)| {
-            PAIRS.map(|senders| Case { rate: 40, trip: 20, buffer: "100 ms", queue, senders })
+            PAIRS.map(|senders| Case { rate: 40, trips: [20; 2], buffer: "100 ms", queue, senders })
         })
         .collect();
     let runs = run(&cases);

@@ -135,6 +135,9 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
     if has_cell {
         form.notes.push(beside_a_cell(kind));
     }
+    if kind == "dualpi2" {
+        form.notes.push("Linux has dualpi2 from 6.17 on, and tc has to know it too.".into());
+    }
     // Several links one way are one port each; the first stands for all.
     let first = |way| tested().find(|link| way_of(link) == way);
     let rates = [Way::Up, Way::Down].map(|way| first(way).and_then(|link| link.capacity.rate()));
@@ -154,9 +157,6 @@ pub(crate) fn of(choice: &DisciplineChoice, scenario: &Scenario) -> Option<LiveF
     ));
     if tested().any(|link| matches!(link.capacity, Capacity::Trace(_))) {
         form.notes.push(OF_THE_MEAN.into());
-    }
-    if kind == "dualpi2" {
-        form.notes.push("Linux has dualpi2 from 6.17 on, and tc has to know it too.".into());
     }
     let (options, others) = options(choice);
     if !others.is_empty() {
@@ -468,6 +468,10 @@ mod tests {
                 assert_eq!(form.takes_tidegate, entry.linux.is_none(), "{}", entry.name);
                 assert!(!form.tc.is_empty() && !form.undo.is_empty());
             }
+        }
+        for scenario in ["household", "dumbbell"] {
+            let young = form(scenario, "dualpi2").unwrap();
+            assert!(young.notes[0].contains("6.17"), "{:?}", young.notes);
         }
         let efd = form("household", "efd:threshold=30 kB").unwrap();
         assert_eq!(

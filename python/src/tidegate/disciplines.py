@@ -193,10 +193,10 @@ class Dualpi2(Discipline):
     name: ClassVar[str] = "dualpi2"
 
     target: str = "15 ms"
-    """Delay that packets should have in the classic queue: a time from '1 us' to '10 s'."""
+    """Delay that packets should have in the queue: a time from '1 us' to '10 s'."""
 
     update: str = "16 ms"
-    """Time between two updates of the probability: a time from '10 us' to '10 s'."""
+    """Time between two updates of the drop probability: a time from '10 us' to '10 s'."""
 
     alpha: float = 0.16
     """What an update adds to the probability for each second of delay above the target: a number

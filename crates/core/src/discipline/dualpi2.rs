@@ -36,7 +36,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Backlog, Discipline, Level, LossReason, Losses};
+use super::{Backlog, Discipline, Level, LossReason, Losses, pie_tuning};
 use crate::buffer::Buffer;
 use crate::entry::{Drops, Entry, Place};
 use crate::packet::{Ecn, Packet};
@@ -51,42 +51,29 @@ pub const ENTRY: Entry = Entry {
     source: "RFC 9332, Linux",
     linux: Some("dualpi2"),
     drops: Drops::Early,
-    parameters: &[TARGET, UPDATE, ALPHA, BETA, COUPLING, STEP, CLASSIC_PROTECTION, OVERLOAD],
+    parameters: &[
+        pie_tuning::Tuning::TARGET,
+        UPDATE,
+        ALPHA,
+        BETA,
+        COUPLING,
+        STEP,
+        CLASSIC_PROTECTION,
+        OVERLOAD,
+    ],
     fixed: &[],
     build: |settings, Place { buffer, .. }, seed| {
         Box::new(DualPi2::new(Tuning::from_settings(settings), buffer, seed))
     },
 };
 
-const TARGET: Parameter = Parameter {
-    name: "target",
-    help: "delay that packets should have in the classic queue",
-    kind: Kind::Span { least: Span::micros(1), most: Span::seconds(10) },
-    default: "15 ms",
-};
-
-const UPDATE: Parameter = Parameter {
-    name: "update",
-    help: "time between two updates of the probability",
-    kind: Kind::Span { least: Span::micros(10), most: Span::seconds(10) },
-    default: "16 ms",
-};
+const UPDATE: Parameter = Parameter { default: "16 ms", ..pie_tuning::Tuning::UPDATE };
 
 /// `0.1 update / RTT_max^2` for round trips of up to 100 ms (`RFC 9332 Appendix A.1`).
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    help: "what an update adds to the probability for each second of delay above the target",
-    kind: Kind::Number { least: 0.0, most: 1_000.0 },
-    default: "0.16",
-};
+const ALPHA: Parameter = Parameter { default: "0.16", ..pie_tuning::Tuning::ALPHA };
 
 /// `0.3 / RTT_max`, rounded up as in Linux.
-const BETA: Parameter = Parameter {
-    name: "beta",
-    help: "what an update adds to the probability for each second by which the delay grew",
-    kind: Kind::Number { least: 0.0, most: 10_000.0 },
-    default: "3.2",
-};
+const BETA: Parameter = Parameter { default: "3.2", ..pie_tuning::Tuning::BETA };
 
 const COUPLING: Parameter = Parameter {
     name: "coupling",
@@ -142,7 +129,7 @@ struct Tuning {
 impl Tuning {
     fn from_settings(settings: &Settings) -> Tuning {
         Tuning {
-            target: settings.span(TARGET.name),
+            target: settings.span(pie_tuning::Tuning::TARGET.name),
             update: settings.span(UPDATE.name),
             alpha: settings.number(ALPHA.name),
             beta: settings.number(BETA.name),

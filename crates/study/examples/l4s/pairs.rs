@@ -2,13 +2,13 @@
 
 use std::error::Error;
 use std::net::Ipv4Addr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tidegate_core::{Ecn, Time};
 use tidegate_sim::metrics::{PacketEvent, PacketRecord, Recorder};
 use tidegate_sim::scenario::{Scenario, file};
 use tidegate_sim::simulation;
+use tidegate_study::pool;
 
 use super::{Table, digits, mean, table};
 
@@ -142,17 +142,18 @@ struct Case {
 }
 
 impl Case {
-    fn scenario(&self) -> Result<Scenario, Box<dyn Error>> {
+    /// Which sender meets the other in which part of its cycle depends on the seed.
+    fn scenario(&self, seed: u64) -> Result<Scenario, Box<dyn Error>> {
         let Case { rate, trips, buffer, queue, senders } = self;
         // Half of the round trip, less what links behind and before the server take.
         let [one, other] = trips.map(|trip| trip * 1_000 / 2 - 500);
         let source = |number: usize| {
             let sender = senders[number - 1];
+            let start = if number == 1 { 0 } else { 370 * seed };
             format!(
                 "[[traffic.transfers]]\nname = \"{number}\"\nfrom = \"server{number}\"\nto = \
-                 \"host1\"\ncount = 1\nsizes = \"endless\"\nstart = \"{}00 ms\"\ntcp = {{ \
-                 profile = \"today\", congestion = \"{sender}\" }}\n",
-                number
+                 \"host1\"\ncount = 1\nsizes = \"endless\"\nstart = \"{start} ms\"\ntcp = {{ \
+                 profile = \"today\", congestion = \"{sender}\" }}\n"
             )
         };
         let text = format!(
@@ -168,7 +169,7 @@ impl Case {
 
     /// What each of the two got under each seed.
     fn run(&self, seed: u64) -> Result<[Packets; 2], Box<dyn Error>> {
-        let scenario = self.scenario()?;
+        let scenario = self.scenario(seed)?;
         let mut watch = Watch::new(&scenario);
         let never = AtomicBool::new(false);
         simulation::run(&scenario, &scenario.disciplines[0], seed, &mut watch, &never);
@@ -179,26 +180,17 @@ impl Case {
 
 /// All cases under all seeds, on all cores.
 fn run(cases: &[Case]) -> Vec<Vec<[Packets; 2]>> {
-    let jobs = cases.len() * SEEDS.len();
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<[Packets; 2]>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
-    let work = || {
-        while let job = next.fetch_add(1, Ordering::Relaxed)
-            && job < jobs
-        {
-            let case = &cases[job / SEEDS.len()];
-            let packets = case.run(SEEDS[job % SEEDS.len()]);
-            let packets = packets.unwrap_or_else(|error| panic!("{error}"));
-            eprint!("\r{} of {jobs}", job + 1);
-            *results[job].lock().expect("nobody panics with it") = Some(packets);
-        }
-    };
+    let jobs: Vec<(&Case, u64)> =
+        cases.iter().flat_map(|case| SEEDS.map(|seed| (case, seed))).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let done = AtomicUsize::new(0);
+    let results = pool::map(&jobs, threads, &AtomicBool::new(false), |(case, seed)| {
+        let packets = case.run(*seed).unwrap_or_else(|error| panic!("{error}"));
+        eprint!("\r{} of {}", done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+        packets
+    });
     eprintln!();
-    let mut results = results
-        .into_iter()
-        .map(|it| it.into_inner().expect("nobody panics with it").expect("every job is done"));
+    let mut results = results.into_iter();
     cases.iter().map(|_| results.by_ref().take(SEEDS.len()).collect()).collect()
 }
 
@@ -216,14 +208,14 @@ fn over_seeds(runs: &[[Packets; 2]], which: usize, of: impl Fn(&Packets) -> f64)
     mean(runs.iter().map(|packets| of(&packets[which])))
 }
 
-pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
+pub(super) fn tables() -> Vec<Table> {
     let mut tables = grid();
     tables.push(("Paths of different lengths", lengths()));
     tables.push(("One queue of each kind", kinds()));
-    Ok(tables)
+    tables
 }
 
-/// Prague beside CUBIC under DualPI2, and beside itself, at each rate and round trip.
+/// Prague beside CUBIC and beside Reno under DualPI2, at each rate and round trip.
 fn grid() -> Vec<Table> {
     let cells =
         || RATES.into_iter().flat_map(|rate| TRIPS.into_iter().map(move |trip| (rate, trip)));

@@ -356,23 +356,38 @@ mod tests {
     /// wait, x would be 1.9.
     #[test]
     fn under_random_marks_there_are_2_6_of_them_in_a_round_trip() {
+        let per_trip = marks_per_trip(TRIP);
+        assert!((per_trip / 2.62 - 1.0).abs() < 0.04, "{per_trip}");
+    }
+
+    /// At 20 ms 0.64 of that are added. A mark comes 20 + 20/x ms after a reduction in the
+    /// mean. If it comes before 25 ms, with a chance of 1 - e^(-x/4), it takes nothing, and
+    /// the next one that counts comes as much later: I = (20 + 20/x) (2 - e^(-x/4)) ms, and
+    /// x = 0.0608 I = 2.49. If the first mark after 25 ms counted it would be 2.10.
+    #[test]
+    fn at_20_ms_a_mark_that_comes_too_early_holds_off_the_next() {
+        let per_trip = marks_per_trip(Span::millis(20));
+        assert!((per_trip / 2.49 - 1.0).abs() < 0.04, "{per_trip}");
+    }
+
+    /// Marks in a round trip when one segment in twenty has one.
+    fn marks_per_trip(trip: Span) -> f64 {
         let mut random = tidegate_core::Stream::new(1, "marks");
-        let mut prague = prague(TRIP, 1);
+        let mut prague = prague(trip, 1);
         let (mut now, mut acknowledged, mut marks, mut since) = (0.0, 0, 0, 0.0);
         for number in 0..400_000 {
-            now += TRIP.as_seconds() * MSS as f64 / prague.exact;
+            now += trip.as_seconds() * MSS as f64 / prague.exact;
             acknowledged += MSS;
             let marked = if random.uniform() < 0.05 { MSS } else { 0 };
             let sent = acknowledged + prague.exact as u64;
             let at = Time((now * 1e9) as u64);
-            prague.on_ack(&Ack { marked, ..ack(at, Some(TRIP), acknowledged, sent) });
+            prague.on_ack(&Ack { marked, ..ack(at, Some(trip), acknowledged, sent) });
             // After the start.
             if number == 10_000 {
                 (marks, since) = (0, now);
             }
             marks += marked / MSS;
         }
-        let per_trip = marks as f64 / ((now - since) / TRIP.as_seconds());
-        assert!((per_trip / 2.62 - 1.0).abs() < 0.04, "{per_trip}");
+        marks as f64 / ((now - since) / trip.as_seconds())
     }
 }

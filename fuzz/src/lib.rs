@@ -49,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http_head", fuzz_one: http::head },
     Target { name: "http_log", fuzz_one: traces::http_log },
     Target { name: "link", fuzz_one: link::fuzz_one },
+    Target { name: "movie", fuzz_one: traces::movie },
     Target { name: "nfqueue", fuzz_one: link::nfqueue },
     Target { name: "page_load", fuzz_one: traces::page_load },
     Target { name: "page_table", fuzz_one: traces::page_table },

@@ -4,15 +4,17 @@
 //! what its type promises.
 
 use std::io::Read;
+use std::sync::Arc;
 
-use tidegate_core::{Bytes, Time};
+use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::pages::RecordedPages;
 use tidegate_sim::trace::sizes::Sizes;
 use tidegate_sim::trace::{
     Capture, ConnectionLog, DeliveryTrace, Direction, Division, Flent, FlowLog, FrameTrace,
-    HttpLog, MOST_SIZE, PageLoads, PageTable, ReadError, Recording, SizeDistribution, Transfers,
-    stream,
+    HttpLog, MOST_SIZE, Movie, PageLoads, PageTable, ReadError, Recording, SizeDistribution,
+    Transfers, stream,
 };
+use tidegate_sim::video::{Next, Player, Rule};
 use tidegate_study::measured::Measurement;
 
 /// Packets: pcap and pcapng.
@@ -123,6 +125,34 @@ pub fn page_load(input: &[u8]) {
 pub fn page_table(input: &[u8]) {
     for page in value(PageTable::parse("file", input)).into_iter().flat_map(|table| table.pages) {
         assert!((1..=page.objects).contains(&page.hosts));
+    }
+}
+
+/// The segments of a movie: JSON.
+pub fn movie(input: &[u8]) {
+    let Some(movie) = value(Movie::parse("file", input)) else { return };
+    assert!(movie.rates().is_sorted_by(|one, next| one < next) && movie.rates()[0].0 > 0);
+    let movie = Arc::new(movie);
+    for rule in [Rule::Buffer, Rule::Rate] {
+        let buffer = Span(movie.segment().0.saturating_mul(4));
+        let mut player = Player::new(movie.clone(), buffer, rule);
+        let mut now = Time::ZERO;
+        for turn in 0..32 {
+            match player.next(now) {
+                Next::Wait(time) => now += time,
+                Next::Ask(size) => {
+                    assert!(size > Bytes::ZERO && size <= MOST_SIZE);
+                    // In no time, fast, and slowly.
+                    let rest = [Span::ZERO, Span::millis(5), movie.segment()][turn % 3];
+                    now += rest;
+                    player.came(now, Span::ZERO, rest);
+                }
+            }
+        }
+        let seen = player.viewing(now);
+        assert!(seen.played + seen.stalled + seen.waited <= now.since(Time::ZERO));
+        assert!(seen.stalled_ratio().is_none_or(|ratio| (0.0..=1.0).contains(&ratio)));
+        assert!(seen.mean_rate() <= movie.rates().last().copied());
     }
 }
 

@@ -351,15 +351,28 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
     }
     groups.push(Group::of(DATAGRAMS.into(), 1, &datagrams));
     for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {
-        let goodput = Measure::named(TrafficResult::MEASURES, "long_goodput_bps");
-        let columns = [Values::of(comparison, "goodput", goodput, |it| &it.traffic[index])];
-        groups.push(Group::of(source.name.clone(), 3 + index, &columns));
-        let page = |heading, name| {
+        let of_source = |heading, name| {
             let measure = Measure::named(TrafficResult::MEASURES, name);
             Values::of(comparison, heading, measure, |it| &it.traffic[index])
         };
-        let columns =
-            [page("mean", "page_load_mean_s"), page("p95", "page_load_p95_s").without_interval()];
+        if source.video.is_some() {
+            let columns = [
+                of_source("quality", "video_quality_bps"),
+                of_source("still", "video_stalled_ratio").without_interval(),
+                of_source("switches", "video_switches_per_minute").without_interval(),
+            ];
+            groups.push(Group::of(format!("video {}", source.name), 2, &columns));
+            continue;
+        }
+        groups.push(Group::of(
+            source.name.clone(),
+            3 + index,
+            &[of_source("goodput", "long_goodput_bps")],
+        ));
+        let columns = [
+            of_source("mean", "page_load_mean_s"),
+            of_source("p95", "page_load_p95_s").without_interval(),
+        ];
         groups.push(Group::of(format!("pages of {}", source.name), 2, &columns));
     }
     groups.push(throughput(comparison, first, wide));

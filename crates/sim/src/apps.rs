@@ -10,11 +10,13 @@ mod clients;
 mod gateway;
 mod pool;
 mod proxy;
+mod response;
 mod senders;
 mod servers;
 mod traffic;
 mod transfer;
 mod trouble;
+mod viewers;
 
 use crate::connections::{Connection, ConnectionId, Over, Side};
 use crate::simulation::World;
@@ -25,6 +27,7 @@ pub(crate) use gateway::Gateway;
 pub(crate) use proxy::Proxy;
 pub(crate) use servers::Servers;
 pub(crate) use traffic::Traffic;
+pub(crate) use viewers::Viewers;
 
 /// A program.
 pub(crate) trait App {

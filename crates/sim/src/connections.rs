@@ -63,6 +63,8 @@ pub(crate) enum AppId {
     Traffic,
     /// The browsers of a scenario's users, and the servers that they ask.
     Browsers,
+    /// The players of a scenario's viewers, and the servers that they ask.
+    Viewers,
     /// The clients that ask for pages, each on a host of its own.
     Clients,
     /// Web servers, each on a host of its own.

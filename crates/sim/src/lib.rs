@@ -23,4 +23,5 @@ pub mod tcp;
 pub mod trace;
 mod traffic;
 mod unloaded;
+pub mod video;
 pub mod wlan;

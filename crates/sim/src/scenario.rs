@@ -13,6 +13,7 @@ mod pages;
 mod shaper;
 pub(crate) mod sizes;
 mod traffic;
+mod video;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use shaper::{Shaper, Sharing};
 pub use sizes::SizeLaw;
 pub use tidegate_files::nearest;
 pub use traffic::{MOST_OPEN, TrafficKind, short};
+pub use video::VideoProfile;
 
 /// A link, its traffic, and the disciplines to be tried on it.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::Time;
 
 pub(crate) use self::world::{Event, World};
-use crate::apps::{App, Browsers, Gateway, Traffic};
+use crate::apps::{App, Browsers, Gateway, Traffic, Viewers};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
@@ -65,6 +65,7 @@ struct Simulation<'a> {
 pub(crate) struct Programs<'a> {
     traffic: Traffic,
     browsers: Browsers<'a>,
+    viewers: Viewers<'a>,
     gateway: Option<Gateway<'a>>,
 }
 
@@ -89,6 +90,7 @@ impl Programs<'_> {
         match (app, &mut self.gateway) {
             (AppId::Traffic, _) => &mut self.traffic,
             (AppId::Browsers, _) => &mut self.browsers,
+            (AppId::Viewers, _) => &mut self.viewers,
             (_, Some(gateway)) => gateway.app(app),
             (_, None) => unreachable!("{app:?} runs with a gateway's users only"),
         }
@@ -106,11 +108,12 @@ impl<'a> Simulation<'a> {
     ) -> Simulation<'a> {
         let traffic = Traffic::new(scenario, seed);
         let browsers = Browsers::new(scenario, seed);
+        let viewers = Viewers::new(scenario, seed);
         let datagrams = std::iter::zip(traffic.sources(), &scenario.traffic)
             .map(|(source, spec)| DatagramFlows::new(&**source, spec.deadline.is_some()))
             .collect();
         let world = World::new(scenario, discipline, seed, unloaded, datagrams, recorder);
-        Simulation { world, programs: Programs { traffic, browsers, gateway } }
+        Simulation { world, programs: Programs { traffic, browsers, viewers, gateway } }
     }
 
     fn run(mut self, stop: &AtomicBool) -> (RunSummary, Option<Gateway<'a>>) {
@@ -133,6 +136,7 @@ impl<'a> Simulation<'a> {
         world.kernel.schedule(Time(world.scenario.sample_every.0), Event::Sample);
         programs.traffic.start(world);
         programs.browsers.start(world);
+        programs.viewers.start(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.start(world);
         }
@@ -162,6 +166,7 @@ impl<'a> Simulation<'a> {
             }
             Event::WarmedUp => {
                 programs.traffic.forget_warm_up(world);
+                programs.viewers.forget_warm_up(world.now());
                 programs.gateway.iter_mut().for_each(Gateway::forget_warm_up);
                 world.forget_warm_up();
             }
@@ -186,6 +191,7 @@ impl<'a> Simulation<'a> {
         let Simulation { world, programs } = &mut self;
         programs.traffic.finish(world);
         programs.browsers.finish(world);
+        programs.viewers.finish(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.finish(world, end);
         }

@@ -22,6 +22,7 @@
 //! | [`flow_log`] | flows: CSV or TSV of start and size |
 //! | [`frames`] | frames of a stream, or packets of a call: the same columns |
 //! | [`http_log`] | replies of a Web server or proxy: Common and Combined Log Format, Squid's own, NASA TSV |
+//! | [`movie`] | the segments of a video in several qualities: JSON of Sabre |
 //! | [`page_load`] | page loads of a browser: HAR |
 //! | [`page_table`] | page loads in short: CSV of objects, bytes and hosts |
 //! | [`delivery`] | capacity of a link over time: Mahimahi traces |
@@ -50,6 +51,7 @@ pub mod flow_log;
 pub mod frames;
 pub mod hosts;
 pub mod http_log;
+pub mod movie;
 pub mod names;
 pub mod page_load;
 pub mod page_table;
@@ -72,6 +74,7 @@ pub use flow_log::{FlowLog, LoggedFlow};
 pub use frames::{Frame, FrameTrace};
 pub use hosts::{Direction, Hosts};
 pub use http_log::{HttpLog, LoggedReply};
+pub use movie::Movie;
 pub use names::Names;
 pub use page_load::{HttpVersion, PageLoad, PageLoads, PageRequest, Urgency};
 pub use page_table::{PageOutline, PageTable};

@@ -118,7 +118,9 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             let sent = packets::Sent { capture: capture.clone(), hosts, only: only.as_ref() };
             Box::new(packets::Packets::new(spec, *inside, *outside, &sent))
         }
-        TrafficKind::Pages { .. } | TrafficKind::Requests => Box::new(Silent),
+        TrafficKind::Pages { .. } | TrafficKind::Video { .. } | TrafficKind::Requests => {
+            Box::new(Silent)
+        }
     }
 }
 

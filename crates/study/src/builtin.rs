@@ -21,6 +21,7 @@ pub struct Builtin {
 pub const SCENARIOS: &[Builtin] = &[
     Builtin { name: "household", path: "links/household.toml" },
     Builtin { name: "office", path: "links/office.toml" },
+    Builtin { name: "evening", path: "links/evening.toml" },
     Builtin { name: "cellular", path: "links/cellular.toml" },
     Builtin { name: "wifi-54", path: "links/wifi-54.toml" },
     Builtin { name: "wifi-ac", path: "links/wifi-ac.toml" },

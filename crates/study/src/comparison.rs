@@ -9,6 +9,7 @@ mod class;
 mod link;
 mod rows;
 mod traffic;
+mod video;
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::Bytes;
@@ -24,6 +25,7 @@ pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
 pub use rows::{Measured, measured};
 pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
+pub use video::VideoResult;
 
 /// The most points of a distribution or of a series over time.
 const MOST_POINTS: usize = 400;

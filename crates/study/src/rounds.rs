@@ -287,6 +287,7 @@ fn silent(name: String) -> TrafficResult {
         call_rating: None,
         recorded_call: None,
         pages: None,
+        video: None,
         arrived: 0,
         delay: DelayResult::default(),
         delay_distribution: Vec::new(),

@@ -426,8 +426,14 @@ impl Need {
     #[must_use]
     pub fn better(self) -> Better {
         match self {
-            Need::Call | Need::PagesLoaded | Need::LongTransfers => Better::More,
-            Need::Reaction | Need::Delay | Need::Pages | Need::ShortTransfers => Better::Less,
+            Need::Call | Need::PagesLoaded | Need::VideoQuality | Need::LongTransfers => {
+                Better::More
+            }
+            Need::Reaction
+            | Need::Delay
+            | Need::VideoStalls
+            | Need::Pages
+            | Need::ShortTransfers => Better::Less,
         }
     }
 }

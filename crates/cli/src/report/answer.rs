@@ -113,8 +113,8 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
     let says = |change: &&Change| match change.need {
         // A clause on calls tells their delay.
         Need::Reaction => !told,
-        // That as many pages load as before is no news.
-        Need::PagesLoaded => change.effect != Effect::Same,
+        // That as many pages load as before is no news, nor that a film goes on as before.
+        Need::PagesLoaded | Need::VideoStalls => change.effect != Effect::Same,
         // Those that did not load would have been the slowest.
         Need::Pages => change.effect != Effect::Unclear || !loaded(&change.source),
         _ => true,
@@ -129,6 +129,8 @@ fn subject(change: &Change, call: Option<&Call>) -> String {
         Need::Call => format!("the quality of {}", call.map_or("calls".into(), who)),
         Need::Reaction => format!("the delay of {}", call.map_or("calls".into(), who)),
         Need::Delay => format!("the delay of ‘{source}’"),
+        Need::VideoStalls => format!("how long the picture of ‘{source}’ stands still"),
+        Need::VideoQuality => format!("the quality of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
         Need::Pages => format!("how fast pages of ‘{source}’ load"),
         Need::ShortTransfers => "short transfers".into(),
@@ -296,6 +298,19 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
                 _ => format!("{what} take {values} on average instead of {was}"),
             }
         }
+        Need::VideoStalls => format!(
+            "the picture of ‘{source}’ stands still for {} of the time instead of {}",
+            range(quantity, change.least, change.most),
+            short(quantity, was)
+        ),
+        Need::VideoQuality => match change.effect {
+            Effect::Same => format!("‘{source}’ keeps its quality ({})", short(quantity, was)),
+            _ => format!(
+                "‘{source}’ is shown in {} instead of {}",
+                range(quantity, change.least, change.most),
+                short(quantity, was)
+            ),
+        },
         Need::PagesLoaded => format!(
             "{} of the pages of ‘{source}’ load instead of {}",
             range(quantity, change.least, change.most),

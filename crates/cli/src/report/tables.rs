@@ -203,8 +203,11 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow<'_>>)> {
     for (index, name) in sources(comparison, |_| true) {
         let source = || all().map(move |it| it.traffic.get(index));
         let datagrams = source().flatten().any(|source| source.datagrams);
+        let video = source().flatten().any(|source| source.video.is_some());
         let tables: &[measure::Table] = if datagrams {
             &[TrafficResult::DATAGRAMS]
+        } else if video {
+            &[TrafficResult::VIDEO]
         } else {
             &[TrafficResult::TRANSFERS, TrafficResult::PAGES]
         };
@@ -271,6 +274,7 @@ pub(super) fn detailed(comparison: &Comparison) -> Vec<Table> {
         Some(quantiles(comparison)),
         transfers(comparison),
         pages(comparison),
+        video(comparison),
         datagrams(comparison),
         links(comparison),
         queues(comparison),
@@ -436,7 +440,8 @@ fn by_source(
 fn transfers(comparison: &Comparison) -> Option<Table> {
     const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
     let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::TRANSFERS, source);
-    let groups = by_source(comparison, |source| !source.datagrams, cells);
+    let is_transfers = |source: &TrafficResult| !source.datagrams && source.video.is_none();
+    let groups = by_source(comparison, is_transfers, cells);
     (!groups.is_empty()).then(|| Table {
         id: "table-transfers",
         name: TrafficResult::TRANSFERS,
@@ -463,6 +468,22 @@ fn pages(comparison: &Comparison) -> Option<Table> {
             short(Quantity::Size, comparison.short_flow_bytes as f64)
         ),
         columns: headings(MEASURES, TrafficResult::PAGES),
+        groups,
+    })
+}
+
+fn video(comparison: &Comparison) -> Option<Table> {
+    const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
+    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::VIDEO, source);
+    let groups = by_source(comparison, |source| source.video.is_some(), cells);
+    (!groups.is_empty()).then(|| Table {
+        id: "table-video",
+        name: TrafficResult::VIDEO,
+        note: "The mean nominal rate of what was on the screen, the part of the time in which \
+               the picture stood still, and changes of quality between one segment and the next; \
+               the mean of all viewers."
+            .into(),
+        columns: headings(MEASURES, TrafficResult::VIDEO),
         groups,
     })
 }

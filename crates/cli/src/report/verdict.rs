@@ -115,6 +115,8 @@ fn heading(contest: &Contest) -> String {
         Need::Call => "Worst call, R of 100".into(),
         Need::Reaction => "Delay, slowest stream".into(),
         Need::Delay => format!("Delay of ‘{source}’"),
+        Need::VideoStalls => format!("‘{source}’ stands still"),
+        Need::VideoQuality => format!("Quality of ‘{source}’"),
         Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),
         Need::Pages => format!("Page of ‘{source}’"),
         Need::ShortTransfers => "Short transfer".into(),
@@ -186,7 +188,9 @@ fn figure_of(need: Need, source: &str, figures: &[Figure]) -> Option<usize> {
         Need::Delay => of("delay"),
         Need::PagesLoaded | Need::Pages => of("pages"),
         Need::ShortTransfers => first("response-by-size"),
-        Need::LongTransfers => of("throughput").or_else(|| first("throughput")),
+        Need::VideoStalls | Need::VideoQuality | Need::LongTransfers => {
+            of("throughput").or_else(|| first("throughput"))
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use tidegate_core::{Bytes, Span, Stream, Time};
 
 use super::App;
 use super::pool::{Choice, Pool};
+use super::response::Response;
 use super::senders::Senders;
 use super::trouble::Trouble;
 use crate::carrier::{Came, Carrier, Heard, Request, Use};
@@ -96,17 +97,10 @@ struct Page {
 /// An object on its way.
 struct Object {
     page: usize,
-    /// Its number in the page, and within its source.
+    /// Its number in the page.
     number: usize,
-    of_source: u64,
-    size: Bytes,
-    asked: Time,
-    taken: u64,
-    moved: Time,
-    longest_stall: Span,
+    response: Response,
     carrier: Option<usize>,
-    /// What its connection had lost and repeated before it came there.
-    before: Trouble,
 }
 
 /// A connection with the place that it leads to.
@@ -229,14 +223,8 @@ impl<'a> Browsers<'a> {
         let object = self.objects.insert(Object {
             page,
             number,
-            of_source: self.asked[source],
-            size: planned.size,
-            asked: now,
-            taken: 0,
-            moved: now,
-            longest_stall: Span::ZERO,
+            response: Response::new(source, self.asked[source], planned.size, now),
             carrier: None,
-            before: Trouble::default(),
         });
         self.asked[source] += 1;
         let pool = state.pools.entry(place).or_default();
@@ -296,7 +284,7 @@ impl<'a> Browsers<'a> {
         let connection = world.connections.live(*id);
         let connection = connection.expect("what is in a pool is open");
         state.carrier = Some(key);
-        state.before = Trouble::of(connection);
+        state.response.before = Trouble::of(connection);
         let Opener::Receiver { request } = self.users[*user].transfer.opened_by else {
             unreachable!("browsers open connections")
         };
@@ -314,15 +302,12 @@ impl<'a> Browsers<'a> {
 
     /// So many bytes more of an object have arrived.
     fn take(&mut self, world: &mut World<'_>, object: usize, bytes: u64) {
-        let now = world.now();
         let state = &mut self.objects[object];
-        state.taken += bytes;
-        state.longest_stall = state.longest_stall.max(now.since(state.moved));
-        state.moved = now;
+        state.response.take(world.now(), bytes);
         let page = state.page;
-        if state.taken == state.size.0 {
-            self.end_object(world, object, true, None);
-        } else if self.pages[page].loading.arrived(state.number, state.taken) {
+        if state.response.is_complete() {
+            self.end_object(world, object, None);
+        } else if self.pages[page].loading.arrived(state.number, state.response.taken()) {
             self.go_on(world, page);
         }
     }
@@ -332,17 +317,16 @@ impl<'a> Browsers<'a> {
         &mut self,
         world: &mut World<'_>,
         object: usize,
-        complete: bool,
         connection: Option<&mut Connection>,
     ) {
-        self.report(world, object, complete, connection);
-        let Object { page, number, carrier, .. } = self.objects.remove(object);
+        self.report(world, object, connection);
+        let Object { page, number, carrier, response } = self.objects.remove(object);
         if let Some(key) = carrier.filter(|key| self.carriers.contains(*key)) {
             self.carriers[key].carrier.objects.remove(&object);
             self.free(world, key);
         }
         let state = &mut self.pages[page];
-        state.broken |= !complete;
+        state.broken |= !response.is_complete();
         state.loading.over(number);
         if state.loading.is_over() {
             self.end_page(world, page);
@@ -517,7 +501,7 @@ impl App for Browsers<'_> {
             self.objects[*object].carrier = None;
         }
         for object in carrier.objects {
-            self.end_object(world, object, false, Some(connection));
+            self.end_object(world, object, Some(connection));
         }
         self.reopen(world, user, place);
         world.act_at(self.written.drain(..), None);

@@ -41,7 +41,7 @@ impl<'a> Gateway<'a> {
             (AppId::Clients, _) => &mut self.clients,
             (AppId::Servers, _) => &mut self.servers,
             (AppId::Proxy, Some(proxy)) => proxy,
-            (AppId::Proxy | AppId::Traffic | AppId::Browsers, _) => {
+            (AppId::Proxy | AppId::Traffic | AppId::Browsers | AppId::Viewers, _) => {
                 unreachable!("{app:?} is not of this gateway")
             }
         }

@@ -5,6 +5,7 @@ use tidegate_core::{Bytes, Counters, Span, Time};
 
 use super::{FlowRecord, LinkSample, ProgressSample};
 use crate::scenario::Scenario;
+use crate::video::Viewing;
 
 /// Bins of the response-by-size curve, per factor of ten in size.
 pub const BINS_PER_DECADE: usize = 4;
@@ -151,6 +152,8 @@ pub struct TrafficSummary {
     pub pages: u64,
     /// From the start of a page to its last object, of those that were complete.
     pub page_loads: Times,
+    /// What each viewer saw, for sources of video.
+    pub viewings: Vec<Viewing>,
     /// Response times of its short flows.
     pub short: Times,
 }

@@ -9,7 +9,7 @@ use tidegate_core::{Bytes, FlowKey, Rate};
 
 use super::{
     Arrivals, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw, Transfer,
-    WebProfile,
+    VideoProfile, WebProfile,
 };
 use crate::trace::applications::RecordedCall;
 use crate::trace::capture::Capture;
@@ -52,6 +52,13 @@ pub enum TrafficKind {
         transfer: Transfer,
         /// What is loaded, when and how.
         profile: PageProfile,
+    },
+    /// Video in segments, whose quality the players choose. Each receiver is a viewer.
+    Video {
+        /// How connections are made.
+        transfer: Transfer,
+        /// What is watched, and how players choose.
+        profile: VideoProfile,
     },
     /// UDP datagrams of one size at a constant rate, for the whole time.
     Cbr {
@@ -127,6 +134,7 @@ impl TrafficKind {
             TrafficKind::Transfers { .. }
                 | TrafficKind::Web { .. }
                 | TrafficKind::Pages { .. }
+                | TrafficKind::Video { .. }
                 | TrafficKind::Requests
         )
     }
@@ -146,7 +154,8 @@ impl TrafficKind {
         match self {
             TrafficKind::Transfers { transfer, .. }
             | TrafficKind::Web { transfer, .. }
-            | TrafficKind::Pages { transfer, .. } => (&transfer.from, &transfer.to),
+            | TrafficKind::Pages { transfer, .. }
+            | TrafficKind::Video { transfer, .. } => (&transfer.from, &transfer.to),
             TrafficKind::Cbr { from, to, .. }
             | TrafficKind::Frames { from, to, .. }
             | TrafficKind::Greedy { from, to, .. } => (slice::from_ref(from), slice::from_ref(to)),
@@ -181,6 +190,7 @@ impl fmt::Display for TrafficKind {
                 profile.sizes
             ),
             TrafficKind::Pages { profile, .. } => profile.fmt(f),
+            TrafficKind::Video { profile, .. } => profile.fmt(f),
             TrafficKind::Cbr { rate, packet, .. } => write!(f, "{rate} in datagrams of {packet}"),
             TrafficKind::Frames { trace, sending, .. } => {
                 let packets = sending.packet.map_or("each a packet".into(), |packet| {

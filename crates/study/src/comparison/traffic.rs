@@ -9,7 +9,7 @@ use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
 use tidegate_sim::trace::RtpStream;
 
-use super::{DelayResult, DistributionPoint, distribution, sample, thin};
+use super::{DelayResult, DistributionPoint, VideoResult, distribution, sample, thin, video};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
 use crate::{Centre, Sample, e_model};
 
@@ -54,6 +54,9 @@ pub struct TrafficResult {
     /// Of a source of pages, how they loaded; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageResult>,
+    /// Of a source of video, what its viewers saw; not written of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoResult>,
     /// Datagrams that arrived, all runs together.
     #[serde(default)]
     pub arrived: u64,
@@ -264,6 +267,11 @@ impl TrafficResult {
             tables: &[Self::PAGES],
             value: |it| Value::Sample(it.pages.as_ref().and_then(|it| it.short_p95_s.as_ref())),
         },
+        video::QUALITY,
+        video::STALLED,
+        video::STALLS,
+        video::SWITCHES,
+        video::STARTUP,
         Measure {
             name: "loss_ratio",
             heading: "Lost",
@@ -386,6 +394,7 @@ impl TrafficResult {
             call_rating: is_stream(&scenario.traffic[index].kind).then(|| mean(&call)).flatten(),
             recorded_call: RecordedCall::of(&scenario.traffic[index].kind),
             pages: PageResult::of(scenario, index, runs),
+            video: VideoResult::of(scenario, index, runs),
             arrived: pooled.count(),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),

@@ -20,10 +20,14 @@ pub enum Need {
     Reaction,
     /// Mean delay of other datagrams, in seconds.
     Delay,
+    /// The part of the time in which a video stands still, of one.
+    VideoStalls,
     /// The part of the pages that load before the run ends, of one.
     PagesLoaded,
     /// Mean time until a page has loaded, in seconds.
     Pages,
+    /// Mean nominal rate of a video that is shown, in bit/s.
+    VideoQuality,
     /// Mean response time of short transfers, in seconds.
     ShortTransfers,
     /// Mean goodput of long transfers, in bit/s.
@@ -36,9 +40,9 @@ impl Need {
     pub fn quantity(self) -> Quantity {
         match self {
             Need::Call => Quantity::Plain,
-            Need::PagesLoaded => Quantity::Share,
+            Need::VideoStalls | Need::PagesLoaded => Quantity::Share,
             Need::Reaction | Need::Delay | Need::Pages | Need::ShortTransfers => Quantity::Time,
-            Need::LongTransfers => Quantity::Rate,
+            Need::VideoQuality | Need::LongTransfers => Quantity::Rate,
         }
     }
 
@@ -48,6 +52,8 @@ impl Need {
         match self {
             Need::Call => "call_rating",
             Need::Reaction | Need::Delay => "delay_mean_s",
+            Need::VideoStalls => "video_stalled_ratio",
+            Need::VideoQuality => "video_quality_bps",
             Need::PagesLoaded => "pages_loaded_ratio",
             Need::Pages => "page_load_mean_s",
             Need::ShortTransfers => "response_mean_s",
@@ -57,17 +63,22 @@ impl Need {
 
     /// The least difference that anybody notices, beside a value. A rating's steps of
     /// quality are 10 apart (`ITU-T G.109`); of times and rates people notice about a
-    /// tenth at best, and of delays nothing below ten milliseconds.
+    /// tenth at best, and of delays nothing below ten milliseconds. Of a video that stands
+    /// still for a hundredth of the time more, they watch less (Dobrian 2011).
     fn noticed(self, value: f64) -> f64 {
         const RATING: f64 = 2.0;
         const DELAY_S: f64 = 0.010;
         const PAGES: f64 = 0.02;
+        const STALLS: f64 = 0.01;
         const PART: f64 = 0.1;
         match self {
             Need::Call => RATING,
+            Need::VideoStalls => STALLS,
             Need::PagesLoaded => PAGES,
             Need::Reaction | Need::Delay => (PART * value).max(DELAY_S),
-            Need::Pages | Need::ShortTransfers | Need::LongTransfers => PART * value,
+            Need::Pages | Need::VideoQuality | Need::ShortTransfers | Need::LongTransfers => {
+                PART * value
+            }
         }
     }
 }
@@ -110,7 +121,11 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
             }
             continue;
         }
-        if source.pages.is_some() {
+        if source.video.is_some() {
+            // Nobody waits for one of its segments.
+            add(Need::VideoStalls, |it| it.video.as_ref()?.stalled_ratio.as_ref());
+            add(Need::VideoQuality, |it| it.video.as_ref()?.quality_bps.as_ref());
+        } else if source.pages.is_some() {
             pages = true;
             add(Need::PagesLoaded, |it| it.pages.as_ref()?.loaded_ratio.as_ref());
             add(Need::Pages, |it| it.pages.as_ref()?.load_mean_s.as_ref());

@@ -1,11 +1,8 @@
 //! The rows of objects.
 
-use tidegate_core::{Bytes, Span};
-
 use super::{Browsers, Object};
 use crate::apps::trouble::Trouble;
 use crate::connections::Connection;
-use crate::metrics::FlowRecord;
 use crate::simulation::World;
 
 impl Browsers<'_> {
@@ -14,7 +11,6 @@ impl Browsers<'_> {
         &self,
         world: &mut World<'_>,
         object: usize,
-        complete: bool,
         connection: Option<&mut Connection>,
     ) {
         let now = world.now();
@@ -24,25 +20,8 @@ impl Browsers<'_> {
             Some(connection) => Some(connection),
             None => carrier.and_then(|it| world.connections.live(it.connection)),
         };
-        let trouble = connection.map_or(state.before, Trouble::of).since(state.before);
-        let still = if complete { Span::ZERO } else { now.since(state.moved) };
-        let row = FlowRecord {
-            traffic: self.users[self.pages[state.page].user].source,
-            number: state.of_source,
-            size: Some(state.size),
-            start: state.asked,
-            response: complete.then(|| now.since(state.asked)),
-            end: complete.then_some(now),
-            delivered: Bytes(state.taken),
-            lost: trouble.lost,
-            late: None,
-            retransmissions: trouble.retransmissions as u32,
-            timeouts: trouble.timeouts,
-            longest_stall: state.longest_stall.max(still),
-            unloaded: None,
-            recorded: None,
-            congestion: carrier.map(|it| it.congestion),
-        };
+        let congestion = carrier.map(|it| it.congestion);
+        let row = state.response.record(now, connection.map(Trouble::of), congestion);
         world.report(&row, now);
     }
 
@@ -50,12 +29,12 @@ impl Browsers<'_> {
     pub(crate) fn finish(&mut self, world: &mut World<'_>) {
         let order = |(key, object): (usize, &Object)| {
             let source = self.users[self.pages[object.page].user].source;
-            (source, object.of_source, key)
+            (source, object.response.number, key)
         };
         let mut cut_off: Vec<_> = self.objects.iter().map(order).collect();
         cut_off.sort_unstable();
         for (.., object) in cut_off {
-            self.report(world, object, false, None);
+            self.report(world, object, None);
         }
     }
 }

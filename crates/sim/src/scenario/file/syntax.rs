@@ -18,6 +18,7 @@ mod greedy;
 mod measured;
 mod pages;
 mod traffic;
+mod video;
 
 use super::values::{
     At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Profile, Quantity, Seeds,
@@ -29,6 +30,7 @@ pub(super) use pages::{Order, PageSource, Protocol};
 pub(super) use traffic::{
     CbrSource, Divide, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
+pub(super) use video::{VideoChoice, VideoSource};
 
 /// The most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;

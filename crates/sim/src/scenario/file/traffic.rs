@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod pages;
+mod video;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use super::super::traffic::Reader;
 use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
 use super::greedy::GreedySource;
 use super::pages::PageSource;
+use super::video::VideoSource;
 use super::{Sizes, Tcp, Transfers};
 use crate::scenario::TrafficSpec;
 use tidegate_files::Mistake;
@@ -26,6 +27,9 @@ pub(in crate::scenario::file) struct Traffic {
     /// responses.
     #[serde(default)]
     pub(in crate::scenario::file) pages: Vec<At<PageSource>>,
+    /// Video in segments, whose viewers' players choose a quality for each.
+    #[serde(default)]
+    pub(in crate::scenario::file) video: Vec<At<VideoSource>>,
     /// Datagrams of one size at a constant rate, like those of a call.
     #[serde(default)]
     pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
@@ -45,8 +49,8 @@ type Read<'a> = (&'a At<String>, usize, TrafficSpec);
 
 impl Traffic {
     /// What there is to choose from.
-    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.pages]], [[traffic.cbr]], \
-         [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.pages]], [[traffic.video]], \
+         [[traffic.cbr]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
     pub(in crate::scenario::file) fn read(
@@ -62,6 +66,9 @@ impl Traffic {
         }
         for source in &self.pages {
             sources.push((&source.name, source.place.start, reader.pages(source)?));
+        }
+        for source in &self.video {
+            sources.push((&source.name, source.place.start, reader.video(source)?));
         }
         for source in &self.cbr {
             sources.push((&source.name, source.place.start, reader.cbr(source)?));

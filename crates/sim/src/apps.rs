@@ -6,6 +6,7 @@
 //! transfer, a browser, a server and a gateway are all programs.
 
 mod browsers;
+mod calls;
 mod clients;
 mod gateway;
 mod pool;
@@ -22,6 +23,7 @@ use crate::connections::{Connection, ConnectionId, Over, Side};
 use crate::simulation::World;
 
 pub(crate) use browsers::Browsers;
+pub(crate) use calls::Calls;
 pub(crate) use clients::Clients;
 pub(crate) use gateway::Gateway;
 pub(crate) use proxy::Proxy;

@@ -65,6 +65,8 @@ pub(crate) enum AppId {
     Browsers,
     /// The players of a scenario's viewers, and the servers that they ask.
     Viewers,
+    /// Calls that adapt, at both of their ends.
+    Calls,
     /// The clients that ask for pages, each on a host of its own.
     Clients,
     /// Web servers, each on a host of its own.

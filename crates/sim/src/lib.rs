@@ -9,6 +9,7 @@ mod apps;
 mod carrier;
 mod connections;
 mod datagrams;
+pub mod gcc;
 pub mod kernel;
 mod lot;
 pub mod metrics;

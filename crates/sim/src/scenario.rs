@@ -358,6 +358,17 @@ pub struct WebProfile {
     pub sizes: SizeLaw,
 }
 
+/// The rates of a call that adapts, without headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRates {
+    /// At first.
+    pub first: Rate,
+    /// At least.
+    pub least: Rate,
+    /// At most.
+    pub most: Rate,
+}
+
 /// How the frames of a recorded stream are sent.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameSending {

@@ -4,6 +4,7 @@
 //! names act, and carries out what that gives: segments to send, timers to set.
 //! Everything that a program sees and does goes through the `World`.
 
+mod calls;
 mod datagrams;
 mod radio;
 mod world;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::Time;
 
 pub(crate) use self::world::{Event, World};
-use crate::apps::{App, Browsers, Gateway, Traffic, Viewers};
+use crate::apps::{App, Browsers, Calls, Gateway, Traffic, Viewers};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
@@ -66,6 +67,7 @@ pub(crate) struct Programs<'a> {
     traffic: Traffic,
     browsers: Browsers<'a>,
     viewers: Viewers<'a>,
+    calls: Calls,
     gateway: Option<Gateway<'a>>,
 }
 
@@ -91,6 +93,7 @@ impl Programs<'_> {
             (AppId::Traffic, _) => &mut self.traffic,
             (AppId::Browsers, _) => &mut self.browsers,
             (AppId::Viewers, _) => &mut self.viewers,
+            (AppId::Calls, _) => &mut self.calls,
             (_, Some(gateway)) => gateway.app(app),
             (_, None) => unreachable!("{app:?} runs with a gateway's users only"),
         }
@@ -109,11 +112,12 @@ impl<'a> Simulation<'a> {
         let traffic = Traffic::new(scenario, seed);
         let browsers = Browsers::new(scenario, seed);
         let viewers = Viewers::new(scenario, seed);
+        let calls = Calls::new(scenario, seed);
         let datagrams = std::iter::zip(traffic.sources(), &scenario.traffic)
             .map(|(source, spec)| DatagramFlows::new(&**source, spec.deadline.is_some()))
             .collect();
         let world = World::new(scenario, discipline, seed, unloaded, datagrams, recorder);
-        Simulation { world, programs: Programs { traffic, browsers, viewers, gateway } }
+        Simulation { world, programs: Programs { traffic, browsers, viewers, calls, gateway } }
     }
 
     fn run(mut self, stop: &AtomicBool) -> (RunSummary, Option<Gateway<'a>>) {
@@ -137,6 +141,7 @@ impl<'a> Simulation<'a> {
         programs.traffic.start(world);
         programs.browsers.start(world);
         programs.viewers.start(world);
+        programs.calls.start(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.start(world);
         }

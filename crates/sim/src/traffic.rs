@@ -79,8 +79,11 @@ pub(crate) trait Source {
     }
 }
 
-/// A source that does nothing: programs of their own do what it stands for.
-struct Silent;
+/// A source that does nothing: programs of their own do what it stands for, in so many flows of
+/// datagrams.
+struct Silent {
+    flows: usize,
+}
 
 impl Source for Silent {
     fn first(&mut self) -> Option<Time> {
@@ -89,6 +92,10 @@ impl Source for Silent {
 
     fn wake(&mut self, _now: Time, _actions: &mut Vec<Action>) -> Option<Time> {
         None
+    }
+
+    fn datagram_flows(&self) -> Vec<DatagramFlow> {
+        vec![DatagramFlow::default(); self.flows]
     }
 }
 
@@ -118,14 +125,15 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             let sent = packets::Sent { capture: capture.clone(), hosts, only: only.as_ref() };
             Box::new(packets::Packets::new(spec, *inside, *outside, &sent))
         }
+        TrafficKind::Call { .. } => Box::new(Silent { flows: 1 }),
         TrafficKind::Pages { .. } | TrafficKind::Video { .. } | TrafficKind::Requests => {
-            Box::new(Silent)
+            Box::new(Silent { flows: 0 })
         }
     }
 }
 
 /// The datagrams of the source at `index`, which has one flow.
-fn stream_of_datagrams(
+pub(crate) fn stream_of_datagrams(
     spec: &TrafficSpec,
     from: NodeId,
     to: NodeId,

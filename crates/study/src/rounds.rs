@@ -287,6 +287,7 @@ fn silent(name: String) -> TrafficResult {
         call_rating: None,
         recorded_call: None,
         pages: None,
+        adapts: false,
         video: None,
         arrived: 0,
         delay: DelayResult::default(),

@@ -426,9 +426,11 @@ impl Need {
     #[must_use]
     pub fn better(self) -> Better {
         match self {
-            Need::Call | Need::PagesLoaded | Need::VideoQuality | Need::LongTransfers => {
-                Better::More
-            }
+            Need::Call
+            | Need::PagesLoaded
+            | Need::CallRate
+            | Need::VideoQuality
+            | Need::LongTransfers => Better::More,
             Need::Reaction
             | Need::Delay
             | Need::VideoStalls

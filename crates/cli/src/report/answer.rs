@@ -130,6 +130,7 @@ fn subject(change: &Change, call: Option<&Call>) -> String {
         Need::Reaction => format!("the delay of {}", call.map_or("calls".into(), who)),
         Need::Delay => format!("the delay of ‘{source}’"),
         Need::VideoStalls => format!("how long the picture of ‘{source}’ stands still"),
+        Need::CallRate => format!("the rate of ‘{source}’"),
         Need::VideoQuality => format!("the quality of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
         Need::Pages => format!("how fast pages of ‘{source}’ load"),
@@ -303,6 +304,14 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
             range(quantity, change.least, change.most),
             short(quantity, was)
         ),
+        Need::CallRate => match change.effect {
+            Effect::Same => format!("‘{source}’ keeps its rate ({})", short(quantity, was)),
+            _ => format!(
+                "‘{source}’ has {} for its picture instead of {}",
+                range(quantity, change.least, change.most),
+                short(quantity, was)
+            ),
+        },
         Need::VideoQuality => match change.effect {
             Effect::Same => format!("‘{source}’ keeps its quality ({})", short(quantity, was)),
             _ => format!(

@@ -234,6 +234,7 @@ fn silent(name: &str) -> TrafficResult {
         call_rating: None,
         recorded_call: None,
         pages: None,
+        adapts: false,
         video: None,
         arrived: 0,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },

@@ -116,6 +116,7 @@ fn heading(contest: &Contest) -> String {
         Need::Reaction => "Delay, slowest stream".into(),
         Need::Delay => format!("Delay of ‘{source}’"),
         Need::VideoStalls => format!("‘{source}’ stands still"),
+        Need::CallRate => format!("Rate of ‘{source}’"),
         Need::VideoQuality => format!("Quality of ‘{source}’"),
         Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),
         Need::Pages => format!("Page of ‘{source}’"),
@@ -185,7 +186,7 @@ fn figure_of(need: Need, source: &str, figures: &[Figure]) -> Option<usize> {
     let first = |stem: &str| figures.iter().position(|it| it.id.starts_with(stem));
     match need {
         Need::Call | Need::Reaction => first("delay-"),
-        Need::Delay => of("delay"),
+        Need::Delay | Need::CallRate => of("delay"),
         Need::PagesLoaded | Need::Pages => of("pages"),
         Need::ShortTransfers => first("response-by-size"),
         Need::VideoStalls | Need::VideoQuality | Need::LongTransfers => {

@@ -41,7 +41,10 @@ impl<'a> Gateway<'a> {
             (AppId::Clients, _) => &mut self.clients,
             (AppId::Servers, _) => &mut self.servers,
             (AppId::Proxy, Some(proxy)) => proxy,
-            (AppId::Proxy | AppId::Traffic | AppId::Browsers | AppId::Viewers, _) => {
+            (
+                AppId::Proxy | AppId::Traffic | AppId::Browsers | AppId::Viewers | AppId::Calls,
+                _,
+            ) => {
                 unreachable!("{app:?} is not of this gateway")
             }
         }

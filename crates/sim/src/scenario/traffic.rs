@@ -8,8 +8,8 @@ use std::{fmt, slice};
 use tidegate_core::{Bytes, FlowKey, Rate};
 
 use super::{
-    Arrivals, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw, Transfer,
-    VideoProfile, WebProfile,
+    Arrivals, CallRates, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw,
+    Transfer, VideoProfile, WebProfile,
 };
 use crate::trace::applications::RecordedCall;
 use crate::trace::capture::Capture;
@@ -73,6 +73,15 @@ pub enum TrafficKind {
         /// How long it is off, at the start and each time, and how long it is on each
         /// time; `None` is on all the time.
         pauses: Option<Pauses>,
+    },
+    /// One direction of a video call that adapts to what the path carries.
+    Call {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// Between which rates it adapts.
+        rates: CallRates,
     },
     /// The frames of a recorded stream: a video, or a call.
     Frames {
@@ -157,6 +166,7 @@ impl TrafficKind {
             | TrafficKind::Pages { transfer, .. }
             | TrafficKind::Video { transfer, .. } => (&transfer.from, &transfer.to),
             TrafficKind::Cbr { from, to, .. }
+            | TrafficKind::Call { from, to, .. }
             | TrafficKind::Frames { from, to, .. }
             | TrafficKind::Greedy { from, to, .. } => (slice::from_ref(from), slice::from_ref(to)),
             TrafficKind::Packets { inside, outside, .. } => {
@@ -192,6 +202,9 @@ impl fmt::Display for TrafficKind {
             TrafficKind::Pages { profile, .. } => profile.fmt(f),
             TrafficKind::Video { profile, .. } => profile.fmt(f),
             TrafficKind::Cbr { rate, packet, .. } => write!(f, "{rate} in datagrams of {packet}"),
+            TrafficKind::Call { rates, .. } => {
+                write!(f, "a call that adapts, {} to {}", rates.least, rates.most)
+            }
             TrafficKind::Frames { trace, sending, .. } => {
                 let packets = sending.packet.map_or("each a packet".into(), |packet| {
                     format!("in packets of up to {packet}")

@@ -8,9 +8,26 @@ use crate::traffic::Datagram;
 
 impl World<'_> {
     pub(crate) fn send_datagram(&mut self, traffic: usize, datagram: &Datagram) {
+        let content = Content::Datagram {
+            traffic: traffic as u16,
+            flow: datagram.flow,
+            sent: self.kernel.now(),
+            tcp: datagram.tcp,
+        };
+        self.send_counted(traffic, datagram, datagram.flow, content);
+    }
+
+    /// Sends a datagram, and counts it in its flow.
+    pub(super) fn send_counted(
+        &mut self,
+        traffic: usize,
+        datagram: &Datagram,
+        flow: u32,
+        content: Content,
+    ) {
         let now = self.kernel.now();
-        let number = self.datagrams[traffic].sent(datagram.flow, now);
-        let lot = Lot::new((traffic as u64) << 32 | u64::from(datagram.flow), number);
+        let number = self.datagrams[traffic].sent(flow, now);
+        let lot = Lot::new((traffic as u64) << 32 | u64::from(flow), number);
         let class = self.scenario.traffic[traffic].class;
         if now >= Time(self.scenario.warm_up.0) {
             self.summary.note(now, |it| it.traffic[traffic].datagrams += 1);
@@ -18,12 +35,6 @@ impl World<'_> {
         if self.due(traffic, now).is_some() {
             self.summary.traffic[traffic].due += 1;
         }
-        let content = Content::Datagram {
-            traffic: traffic as u16,
-            flow: datagram.flow,
-            sent: now,
-            tcp: datagram.tcp,
-        };
         let Datagram { from, to: destination, size, key, dscp, ecn, .. } = *datagram;
         self.send(from, Segment { key, destination, size, class, dscp, ecn, lot, content });
     }
@@ -76,7 +87,11 @@ impl World<'_> {
     pub(super) fn judge_datagrams_on_the_way(&mut self, end: Time) {
         let on_the_way: Vec<_> = self.segments.values().map(|segment| segment.content).collect();
         for content in on_the_way {
-            let Content::Datagram { traffic, flow, sent, .. } = content else { continue };
+            let (traffic, flow, sent) = match content {
+                Content::Datagram { traffic, flow, sent, .. } => (traffic, flow, sent),
+                Content::Media { traffic, sent, .. } => (traffic, 0, sent),
+                Content::Tcp { .. } | Content::Report { .. } => continue,
+            };
             let traffic = usize::from(traffic);
             match self.due(traffic, sent) {
                 Some(due) if due <= end => self.count_late(traffic, flow),

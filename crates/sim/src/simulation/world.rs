@@ -59,6 +59,10 @@ pub(super) enum Content {
     Tcp { connection: ConnectionId, to: Side, header: Header },
     /// Of a datagram flow.
     Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
+    /// Of a call that adapts, by its number there.
+    Media { traffic: u16, number: u32, sent: Time },
+    /// What its receiver reports.
+    Report { traffic: u16, number: u32 },
 }
 
 /// The network with all hosts, as their programs see it.
@@ -280,6 +284,10 @@ impl<'a> World<'a> {
                 Content::Datagram { traffic, flow, sent, .. } => {
                     self.end_datagram(usize::from(traffic), flow, sent, None);
                 }
+                Content::Media { traffic, sent, .. } => {
+                    self.end_datagram(usize::from(traffic), 0, sent, None);
+                }
+                Content::Report { .. } => {}
             }
         }
     }
@@ -363,6 +371,13 @@ impl<'a> World<'a> {
                 }
                 self.after_activity(connection, to, &mut headers);
                 self.headers = headers;
+            }
+            Content::Media { traffic, number, sent } => {
+                let size = record.size;
+                self.deliver_media(usize::from(traffic), (number, sent), size, programs);
+            }
+            Content::Report { traffic, number } => {
+                programs.calls.on_report(usize::from(traffic), number);
             }
             Content::Datagram { traffic, flow, sent, .. } => {
                 self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
@@ -502,6 +517,7 @@ impl Content {
         match self {
             Content::Tcp { header, .. } => Some(facts(header)),
             Content::Datagram { tcp, .. } => *tcp,
+            Content::Media { .. } | Content::Report { .. } => None,
         }
     }
 }

@@ -51,6 +51,9 @@ pub struct TrafficResult {
     /// Of a call of a capture, what the capture shows of it; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_call: Option<RecordedCall>,
+    /// Whether it is a call whose rate follows what the path carries; not written of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adapts: bool,
     /// Of a source of pages, how they loaded; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageResult>,
@@ -393,6 +396,7 @@ impl TrafficResult {
             late_ratio: mean(&TrafficSummary::late_ratio),
             call_rating: is_stream(&scenario.traffic[index].kind).then(|| mean(&call)).flatten(),
             recorded_call: RecordedCall::of(&scenario.traffic[index].kind),
+            adapts: matches!(scenario.traffic[index].kind, TrafficKind::Call { .. }),
             pages: PageResult::of(scenario, index, runs),
             video: VideoResult::of(scenario, index, runs),
             arrived: pooled.count(),
@@ -408,6 +412,7 @@ fn is_stream(kind: &TrafficKind) -> bool {
     matches!(
         kind,
         TrafficKind::Cbr { .. }
+            | TrafficKind::Call { .. }
             | TrafficKind::Frames { .. }
             | TrafficKind::Packets { call: Some(_), .. }
     )

@@ -26,6 +26,8 @@ pub enum Need {
     PagesLoaded,
     /// Mean time until a page has loaded, in seconds.
     Pages,
+    /// Mean rate of a call that adapts, in bit/s: the quality of its picture.
+    CallRate,
     /// Mean nominal rate of a video that is shown, in bit/s.
     VideoQuality,
     /// Mean response time of short transfers, in seconds.
@@ -42,7 +44,7 @@ impl Need {
             Need::Call => Quantity::Plain,
             Need::VideoStalls | Need::PagesLoaded => Quantity::Share,
             Need::Reaction | Need::Delay | Need::Pages | Need::ShortTransfers => Quantity::Time,
-            Need::VideoQuality | Need::LongTransfers => Quantity::Rate,
+            Need::CallRate | Need::VideoQuality | Need::LongTransfers => Quantity::Rate,
         }
     }
 
@@ -53,6 +55,7 @@ impl Need {
             Need::Call => "call_rating",
             Need::Reaction | Need::Delay => "delay_mean_s",
             Need::VideoStalls => "video_stalled_ratio",
+            Need::CallRate => "throughput_bps",
             Need::VideoQuality => "video_quality_bps",
             Need::PagesLoaded => "pages_loaded_ratio",
             Need::Pages => "page_load_mean_s",
@@ -76,9 +79,11 @@ impl Need {
             Need::VideoStalls => STALLS,
             Need::PagesLoaded => PAGES,
             Need::Reaction | Need::Delay => (PART * value).max(DELAY_S),
-            Need::Pages | Need::VideoQuality | Need::ShortTransfers | Need::LongTransfers => {
-                PART * value
-            }
+            Need::Pages
+            | Need::CallRate
+            | Need::VideoQuality
+            | Need::ShortTransfers
+            | Need::LongTransfers => PART * value,
         }
     }
 }
@@ -118,6 +123,9 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
                 add(Need::Delay, |it| {
                     it.delay.mean_s.as_ref().filter(|_| it.call_rating.is_none())
                 });
+            }
+            if source.adapts {
+                add(Need::CallRate, |it| it.throughput_bps.as_ref());
             }
             continue;
         }

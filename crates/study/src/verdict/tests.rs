@@ -66,6 +66,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         late_ratio: None,
         call_rating: None,
         pages: None,
+        adapts: false,
         video: None,
         delay: DelayResult::default(),
         arrived: 0,

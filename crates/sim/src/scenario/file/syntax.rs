@@ -14,6 +14,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use tidegate_core::buffer::Limit;
 use tidegate_core::{Bytes, Rate, Span};
 
+mod call;
 mod greedy;
 mod measured;
 mod pages;
@@ -24,6 +25,7 @@ use super::values::{
     At, Congestion, Count, InText, Megahertz, Named, Names, Positive, Profile, Quantity, Seeds,
     Text, WifiRate,
 };
+pub(super) use call::CallSource;
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use measured::{Delays, MeasuredTable};
 pub(super) use pages::{Order, PageSource, Protocol};

@@ -6,6 +6,7 @@ use tidegate_core::{Bytes, Rate, Span};
 
 use super::super::traffic::Reader;
 use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
+use super::call::CallSource;
 use super::greedy::GreedySource;
 use super::pages::PageSource;
 use super::video::VideoSource;
@@ -33,6 +34,9 @@ pub(in crate::scenario::file) struct Traffic {
     /// Datagrams of one size at a constant rate, like those of a call.
     #[serde(default)]
     pub(in crate::scenario::file) cbr: Vec<At<CbrSource>>,
+    /// Video calls that adapt to what the path carries, one direction each.
+    #[serde(default)]
+    pub(in crate::scenario::file) call: Vec<At<CallSource>>,
     /// The frames of a recorded stream: a video, or a call.
     #[serde(default)]
     pub(in crate::scenario::file) frames: Vec<At<FrameSource>>,
@@ -50,7 +54,7 @@ type Read<'a> = (&'a At<String>, usize, TrafficSpec);
 impl Traffic {
     /// What there is to choose from.
     pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.pages]], [[traffic.video]], \
-         [[traffic.cbr]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+         [[traffic.cbr]], [[traffic.call]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
     pub(in crate::scenario::file) fn read(
@@ -72,6 +76,9 @@ impl Traffic {
         }
         for source in &self.cbr {
             sources.push((&source.name, source.place.start, reader.cbr(source)?));
+        }
+        for source in &self.call {
+            sources.push((&source.name, source.place.start, reader.call(source)?));
         }
         for source in &self.frames {
             sources.push((&source.name, source.place.start, reader.frames(source)?));

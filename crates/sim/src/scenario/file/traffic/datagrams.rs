@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidegate_core::contract::{Envelope, Term};
-use tidegate_core::{Bytes, FlowKey, Span};
+use tidegate_core::{Bytes, FlowKey, Rate, Span};
 
 use super::super::data::{load, load_text};
 use super::super::syntax::{
-    CbrSource, Divide, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
+    CallSource, CbrSource, Divide, FrameSource, GreedySource, Lasting, PacketLength, PacketSource,
 };
 use super::super::tcp::within;
 use super::super::values::{At, Quantity};
 use super::{MOST_DATAGRAM, Reader};
 use crate::scenario::{
-    Bursts, FrameSending, GreedyProfile, Marking, PacketLaw, TimeLaw, TrafficKind, TrafficSpec,
+    Bursts, CallRates, FrameSending, GreedyProfile, Marking, PacketLaw, TimeLaw, TrafficKind,
+    TrafficSpec,
 };
 use crate::trace::applications::{Division, RecordedCall};
 use crate::trace::capture::Capture;
@@ -26,6 +27,13 @@ use tidegate_files::Mistake;
 
 /// IPv4 and UDP headers, without which there is no datagram.
 const LEAST_DATAGRAM: Bytes = Bytes(28);
+/// Rates of calls where the file says nothing: about what browsers have.
+const FIRST_CALL: Rate = Rate(300_000);
+const LEAST_CALL: Rate = Rate(50_000);
+const MOST_CALL: Rate = Rate(2_500_000);
+/// No picture comes of less, and no call needs more.
+const LEAST_CALLS: Rate = Rate(10_000);
+const MOST_CALLS: Rate = Rate(100_000_000);
 /// Ten times the largest picture of an uncompressed film.
 const MOST_FRAME: Bytes = Bytes(1_000_000_000);
 /// Limits of drawn packets (`BE appendix B`).
@@ -48,6 +56,43 @@ impl Reader<'_> {
         let (name, class) = (source.name.value.clone(), source.class);
         let deadline = deadline(source.deadline.as_ref())?;
         let marking = Marking { sender: source.dscp.0, ..Marking::default() };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
+    }
+
+    pub(in crate::scenario::file) fn call(
+        &self,
+        source: &CallSource,
+    ) -> Result<TrafficSpec, Mistake> {
+        let (from, to) = (self.single(&source.from)?, self.single(&source.to)?);
+        self.check_ways(&[from], &source.to, &[to], true)?;
+        let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let rate = |written: Option<&Quantity<Rate>>, default: Rate| {
+            written.map_or(default, |written| written.value.0)
+        };
+        let least = rate(source.least.as_ref(), LEAST_CALL);
+        let most = rate(source.most.as_ref(), MOST_CALL.max(least));
+        let first = rate(source.first.as_ref(), FIRST_CALL.clamp(least, most));
+        let given = [
+            (&source.least, LEAST_CALLS, most.min(MOST_CALLS), "least"),
+            (&source.most, least, MOST_CALLS, "most"),
+            (&source.first, least, most, "first"),
+        ];
+        for (written, low, high, name) in given {
+            if let Some(written) = written
+                && !(low..=high).contains(&written.value.0)
+            {
+                let expected = format!("'{low}' to '{high}' for {name}");
+                return Err(Mistake::at(
+                    &written.place,
+                    format!("'{}'", written.value.0),
+                    expected,
+                ));
+            }
+        }
+        let kind = TrafficKind::Call { from, to, rates: CallRates { first, least, most } };
+        let (name, class) = (source.name.value.clone(), source.class);
+        let deadline = deadline(source.deadline.as_ref())?;
+        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
         Ok(TrafficSpec { name, start, stop, class, marking, deadline, kind })
     }
 

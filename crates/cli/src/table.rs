@@ -350,11 +350,18 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
         datagrams.push(Values::worst(comparison, "late", "late_ratio").without_interval());
     }
     groups.push(Group::of(DATAGRAMS.into(), 1, &datagrams));
-    for (index, source) in first.traffic.iter().enumerate().filter(|(_, s)| !s.datagrams) {
+    for (index, source) in first.traffic.iter().enumerate() {
         let of_source = |heading, name| {
             let measure = Measure::named(TrafficResult::MEASURES, name);
             Values::of(comparison, heading, measure, |it| &it.traffic[index])
         };
+        if source.datagrams {
+            if source.adapts {
+                let columns = [of_source("rate", "throughput_bps")];
+                groups.push(Group::of(source.name.clone(), 1, &columns));
+            }
+            continue;
+        }
         if source.video.is_some() {
             let columns = [
                 of_source("quality", "video_quality_bps"),

@@ -5,11 +5,13 @@
 //! only: the same TCP over the same links, whatever the program does. A file
 //! transfer, a browser, a server and a gateway are all programs.
 
+mod account;
 mod browsers;
 mod clients;
 mod gateway;
 mod pool;
 mod proxy;
+mod quic;
 mod senders;
 mod servers;
 mod traffic;

@@ -5,6 +5,7 @@
 //! Everything that a program sees and does goes through the `World`.
 
 mod datagrams;
+mod quic;
 mod radio;
 mod world;
 
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::Time;
 
+use self::world::Ended;
 pub(crate) use self::world::{Event, World};
 use crate::apps::{App, Browsers, Gateway, Traffic};
 use crate::connections::{AppId, ConnectionId, Side};
@@ -149,6 +151,7 @@ impl<'a> Simulation<'a> {
             Event::Ready(link) => world.serve(usize::from(link), true),
             Event::Access(cell) => world.access(usize::from(cell)),
             Event::Timer(connection, side) => world.on_timer(connection, side),
+            Event::QuicTimer(connection, side) => world.on_quic_timer(connection, side, programs),
             Event::Wake(app, number) => programs.app(app).on_wake(world, number),
             Event::Sample => {
                 let now = world.now();
@@ -173,7 +176,14 @@ impl<'a> Simulation<'a> {
 
     /// Tells the programs about connections that have ended; their reaction may end others.
     fn tell_of_the_over(&mut self) {
-        while let Some((mut connection, over)) = self.world.take_over() {
+        while let Some(ended) = self.world.take_over() {
+            let (mut connection, over) = match ended {
+                Ended::Tcp(connection, over) => (connection, over),
+                Ended::Quic(connection) => {
+                    self.programs.traffic.on_quic_over(&mut self.world, *connection);
+                    continue;
+                }
+            };
             for side in [Side::Opener, Side::Acceptor] {
                 let app = self.programs.app(connection.app(side));
                 app.on_over(&mut self.world, &mut connection, side, over);

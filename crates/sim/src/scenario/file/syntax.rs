@@ -17,6 +17,7 @@ use tidegate_core::{Bytes, Rate, Span};
 mod greedy;
 mod measured;
 mod pages;
+mod quic;
 mod traffic;
 
 use super::values::{
@@ -26,6 +27,7 @@ use super::values::{
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use measured::{Delays, MeasuredTable};
 pub(super) use pages::{Order, PageSource, Protocol};
+pub(super) use quic::{Control, QuicSource};
 pub(super) use traffic::{
     CbrSource, Divide, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
@@ -33,7 +35,7 @@ pub(super) use traffic::{
 /// The most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;
 /// More transfers at once than any access link has seen.
-type Transfers = Count<1, 1_000_000>;
+pub(super) type Transfers = Count<1, 1_000_000>;
 /// Segments of a transfer: up to 1.5 GB.
 type Segments = Count<1, 1_000_000>;
 

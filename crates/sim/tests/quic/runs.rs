@@ -1,0 +1,46 @@
+//! One run, with all its rows.
+
+use std::sync::atomic::AtomicBool;
+
+use tidegate_core::discipline::fifo;
+use tidegate_sim::metrics::{FlowRecord, PacketRecord, ProgressSample, Recorder, RunSummary};
+use tidegate_sim::scenario::file::{self, Folder};
+use tidegate_sim::scenario::{DisciplineChoice, Scenario};
+use tidegate_sim::simulation;
+
+/// The rows of a run.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Rows {
+    pub(crate) flows: Vec<FlowRecord>,
+    pub(crate) progress: Vec<ProgressSample>,
+    pub(crate) packets: Vec<PacketRecord>,
+}
+
+impl Recorder for Rows {
+    fn flow(&mut self, row: &FlowRecord) {
+        self.flows.push(row.clone());
+    }
+    fn progress(&mut self, row: &ProgressSample) {
+        self.progress.push(row.clone());
+    }
+    fn takes_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, row: &PacketRecord) {
+        self.packets.push(*row);
+    }
+}
+
+pub(crate) fn scenario(text: &str) -> Scenario {
+    let scenario = file::parse("quic.toml", text, &Folder(".".into()));
+    scenario.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs a scenario under FIFO.
+pub(crate) fn run(text: &str, seed: u64) -> (RunSummary, Rows) {
+    let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
+    let mut rows = Rows::default();
+    let stop = AtomicBool::new(false);
+    let summary = simulation::run(&scenario(text), &fifo, seed, &mut rows, &stop);
+    (summary, rows)
+}

@@ -53,7 +53,6 @@ impl Settings {
         transport
             .congestion_controller_factory(control)
             .initial_mtu(MOST_PAYLOAD)
-            .min_mtu(MOST_PAYLOAD)
             .mtu_discovery_config(None)
             .enable_segmentation_offload(false);
         let transport = Arc::new(transport);

@@ -1,4 +1,5 @@
 //! QUIC by quinn-proto, over links of the simulator.
 
+mod beside_tcp;
 mod handshake;
 mod runs;

@@ -44,3 +44,22 @@ pub(crate) fn run(text: &str, seed: u64) -> (RunSummary, Rows) {
     let summary = simulation::run(&scenario(text), &fifo, seed, &mut rows, &stop);
     (summary, rows)
 }
+
+/// Keeps the rows of flows.
+#[derive(Default)]
+struct Flows(Vec<FlowRecord>);
+
+impl Recorder for Flows {
+    fn flow(&mut self, row: &FlowRecord) {
+        self.0.push(row.clone());
+    }
+}
+
+/// The same without rows of packets and of progress.
+pub(crate) fn run_quietly(text: &str, seed: u64) -> (RunSummary, Vec<FlowRecord>) {
+    let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
+    let mut flows = Flows::default();
+    let stop = AtomicBool::new(false);
+    let summary = simulation::run(&scenario(text), &fifo, seed, &mut flows, &stop);
+    (summary, flows.0)
+}

@@ -25,7 +25,7 @@ use crate::trace::hosts::Hosts;
 /// are open take 113 MB at most, however many there are.
 pub const MOST_OPEN: u32 = 28_232;
 
-/// The same for transfers over QUIC, of which an open one takes up to 30 kB of memory: 123
+/// The same for transfers over QUIC, of which an open one takes some 65 kB of memory: 270
 /// MB for so many.
 pub const MOST_OPEN_QUIC: u32 = 4_096;
 

@@ -1,20 +1,46 @@
-//! The same transfers over quinn's QUIC and over our TCP with the same control.
+//! The same transfers over quinn's QUIC and over our TCP with equal control, as a check of
+//! each by the other: nobody who wrote one knew the other.
+//!
+//! **Equal** is the algorithm, the initial window of ten packets, slow start until a loss
+//! (quinn has no HyStart), and pacing, which quinn always does. Each keeps what is its own:
+//! quinn its recovery of RFC 9002 and acknowledgements that wait 25 ms, TCP its RACK-TLP,
+//! PRR and acknowledgements as in Linux.
+//!
+//! **Tolerances**, set before the first run: the mean response time of transfers of 3 to
+//! 10 kB within 25%, the goodput of a long transfer within 5%. The link has 10 Mbit/s, a
+//! round trip of 40 ms and a FIFO of 150 kB.
+//!
+//! **What is out, and why.** At a load of 90%, QUIC takes 1.6 and 1.8 times as long. The same
+//! transfers do not make the same load: QUIC sends two packets of 1 228 bytes for its
+//! handshake, and connection IDs and acknowledgements, where TCP sends 164 bytes of SYN, ACK
+//! and FIN. With a mean size of 28 kB that is 11% more on the link. A load of 60% becomes 67%,
+//! and 90% becomes 100%, where no queue is short. The test repeats each cell with arrivals
+//! that are rarer by what a transfer takes more, counted on a link that is empty and not
+//! fitted. Then every cell is within tolerance: 0.92 to 1.02 of TCP's. That they would be
+//! within 10% was not foreseen; that bound only holds on to what came out.
 
 use tidegate_sim::metrics::FlowRecord;
 
 use super::runs::run_quietly;
 
-fn link(duration: u32, source: &str) -> String {
+/// Transfers a second: 60% and 90% of the link with TCP's headers.
+const RATES: [(u32, f64); 2] = [(60, 26.2), (90, 39.3)];
+const CONTROLS: [&str; 2] = ["reno", "cubic"];
+/// A mean of 27.6 kB.
+const SIZES: &str = "sizes.lognormal = { log_mean = 9.357, log_deviation = 1.318 }";
+
+/// A minute after a warm-up of 5 s.
+fn link(mbits: u32, source: &str) -> String {
     format!(
         r#"
         title = "beside"
-        duration = "{duration} s"
+        duration = "65 s"
         warm_up = "5 s"
         disciplines = ["fifo"]
         [[link]]
         from = "a"
         to = "b"
-        rate = "10 Mbit/s"
+        rate = "{mbits} Mbit/s"
         delay = "20 ms"
         queue = "tested"
         buffer = "150 kB"
@@ -26,71 +52,78 @@ fn link(duration: u32, source: &str) -> String {
     )
 }
 
-pub(crate) fn tcp(rest: &str) -> String {
-    format!("[[traffic.transfers]]\ntcp = {{ {rest} }}")
+fn quic(control: &str) -> String {
+    format!("[[traffic.quic]]\ncongestion = '{control}'")
 }
 
-fn figures(name: &str, rows: &[FlowRecord]) {
-    print!("{name:40}");
-    for (low, high) in [(0, 3_000), (3_000, 10_000), (10_000, 30_000), (30_000, 100_000), (100_000, u64::MAX)] {
-        let mut times: Vec<f64> = rows
-            .iter()
-            .filter(|row| row.size.is_some_and(|size| (low..high).contains(&size.0)))
-            .filter_map(|row| Some(row.response?.as_seconds() * 1e3))
-            .collect();
-        times.sort_by(f64::total_cmp);
-        let mean = times.iter().sum::<f64>() / times.len() as f64;
-        print!(" {:5}: {mean:5.0}/{:5.0}", times.len(), times[times.len() * 95 / 100]);
-    }
-    let lost: u32 = rows.iter().map(|row| row.lost).sum();
-    let again: u32 = rows.iter().map(|row| row.retransmissions).sum();
-    let unfinished = rows.iter().filter(|row| row.response.is_none()).count();
-    println!(" lost {lost} again {again} unfinished {unfinished}");
+fn tcp(control: &str) -> String {
+    let equal = "slow_start = 'classic', pacing = true";
+    format!("[[traffic.transfers]]\ntcp = {{ congestion = '{control}', {equal} }}")
+}
+
+/// Milliseconds of transfers of 3 to 10 kB, over five seeds.
+fn mean_response(source: &str, per_second: f64) -> f64 {
+    let text = link(10, source) + &format!("per_second = {per_second}\n{SIZES}\n");
+    let of = |row: &FlowRecord| {
+        let is_short = row.size.is_some_and(|size| (3_000..10_000).contains(&size.0));
+        row.response.filter(|_| is_short).map(|it| it.as_seconds() * 1e3)
+    };
+    let times: Vec<f64> = (1..=5)
+        .flat_map(|seed| run_quietly(&text, seed).1.iter().filter_map(of).collect::<Vec<_>>())
+        .collect();
+    times.iter().sum::<f64>() / times.len() as f64
+}
+
+/// Bytes that the senders of a few transfers a second put on an empty link.
+fn bytes_alone(source: &str) -> f64 {
+    let text = link(1_000, source) + &format!("per_second = 10\n{SIZES}\n");
+    let (summary, _) = run_quietly(&text, 1);
+    summary.links[0].as_ref().expect("it has a queue").counters.delivered_bytes.0 as f64
 }
 
 #[test]
-fn look_at_transfers() {
-    let sizes = "sizes.lognormal = { log_mean = 9.357, log_deviation = 1.318 }";
-    for per_second in [26.2, 39.3] {
-        for control in ["reno", "cubic"] {
-            let options = [
-                ("quic 0.9", format!("[[traffic.quic]]\ncongestion = '{control}' # ")),
-                ("quic", format!("[[traffic.quic]]\ncongestion = '{control}'")),
-                ("today", tcp(&format!("congestion = '{control}'"))),
-                ("classic", tcp(&format!("congestion = '{control}', slow_start = 'classic'"))),
-                ("classic paced", tcp(&format!("congestion = '{control}', slow_start = 'classic', pacing = true"))),
-            ];
-            for (name, source) in options {
-                let mut rows = Vec::new();
-                let begun = std::time::Instant::now();
-                for seed in 1..=5 {
-                    let per = if name == "quic 0.9" { per_second / 1.0964 } else { per_second };
-                    let text = link(65, &source) + &format!("per_second = {per}\n{sizes}\n");
-                    rows.extend(run_quietly(&text, seed).1);
+fn short_transfers_take_as_long_as_with_tcp_at_the_same_load() {
+    let mut out = Vec::new();
+    for control in CONTROLS {
+        let more = bytes_alone(&quic(control)) / bytes_alone(&tcp(control));
+        println!("{control}: {more:.3} times the bytes");
+        assert!((1.05..1.15).contains(&more), "{control}: {more} times the bytes");
+        for (load, per_second) in RATES {
+            let ours = mean_response(&tcp(control), per_second);
+            let arrivals = [("transfers", per_second), ("load", per_second / more)];
+            for (equal, per_second) in arrivals {
+                let theirs = mean_response(&quic(control), per_second);
+                let ratio = theirs / ours;
+                println!("{control} {load}% same {equal}: {theirs:.0} / {ours:.0} ms = {ratio:.2}");
+                if !(0.75..1.25).contains(&ratio) {
+                    out.push((control, load, equal));
                 }
-                figures(&format!("{per_second} {control} {name} {:?}", begun.elapsed()), &rows);
+                if equal == "load" {
+                    assert!((0.9..1.1).contains(&ratio), "{control} {load}%: {ratio}");
+                }
             }
         }
     }
+    assert_eq!(out, [("reno", 90, "transfers"), ("cubic", 90, "transfers")]);
 }
 
+/// Of the goodput, 0.6% is headers: 1 439 bytes of data in a packet beside 1 448.
 #[test]
-fn look_at_a_long_one() {
-    for control in ["reno", "cubic"] {
-        let options = [
-            ("quic", format!("[[traffic.quic]]\ncongestion = '{control}'")),
-            ("today", tcp(&format!("congestion = '{control}'"))),
-            ("classic", tcp(&format!("congestion = '{control}', slow_start = 'classic'"))),
-        ];
-        for (name, source) in options {
-            let text = link(65, &source) + "count = 1\nsizes = 'endless'\n";
-            let (summary, rows) = run_quietly(&text, 1);
-            println!(
-                "{control} {name} delivered {} lost {} again {} delay {:?} {:?}",
-                rows[0].delivered.0 as f64 * 8.0 / 60e6, rows[0].lost, rows[0].retransmissions,
-                summary.links[0].as_ref().map(|it| it.delay.mean()),
-                summary.links[0].as_ref().map(|it| (it.delay.quantile(0.05), it.delay.quantile(0.5),it.delay.quantile(0.95))),
-            );
-        }
+fn a_long_transfer_has_the_goodput_of_tcp() {
+    for control in CONTROLS {
+        let goodput = |source: &str| {
+            let text = link(10, source) + "count = 1\nsizes = 'endless'\n";
+            let (summary, flows) = run_quietly(&text, 1);
+            let wait = summary.links[0].as_ref().and_then(|it| it.delay.mean());
+            (flows[0].delivered.0 as f64 * 8.0 / 60e6, wait.expect("packets have passed") * 1e3)
+        };
+        let ((theirs, their_wait), (ours, our_wait)) =
+            (goodput(&quic(control)), goodput(&tcp(control)));
+        println!(
+            "{control}: {theirs:.3} / {ours:.3} Mbit/s, {their_wait:.1} / {our_wait:.1} ms in the queue"
+        );
+        assert!((0.95..1.05).contains(&(theirs / ours)), "{control}: {theirs} {ours}");
+        let headers = 1_439.0 / 1_448.0;
+        assert!((theirs / ours / headers - 1.0).abs() < 0.002, "{control}: {theirs} {ours}");
     }
 }

@@ -1,10 +1,31 @@
-//! Transfers on an empty link, worked out by hand.
+//! Transfers on an empty link, worked out on paper: from the sizes of packets, the rate of
+//! the link and its delay.
+//!
+//! The sizes are those of RFC 9000 and RFC 9001 with the messages of a TLS 1.3 handshake:
+//!
+//! - The first packet of a client is padded to 1 200 bytes of UDP's payload (RFC 9000
+//!   section 14.1): 1 228 with the headers.
+//! - The server says 122 bytes of hello and 3 460 of extensions, certificates, their proof
+//!   and the end of its handshake. That takes two full packets, 1 500 bytes, and a third.
+//!   All three may go before the client's address is validated, since quinn lets a server
+//!   begin a datagram as long as it has sent less than three times 1 200 bytes.
+//! - The client acknowledges the first of them, in a packet that is padded again, and the
+//!   second; with the third its handshake is over, and its data go with the end of it.
 
 use tidegate_sim::metrics::PacketEvent;
 
-use super::runs::run;
+use super::runs::{Rows, run};
 
-fn link(request: &str, size: u64) -> String {
+/// Nanoseconds per byte at 10 Mbit/s.
+const BYTE: u64 = 800;
+/// The propagation of the link, one way.
+const DELAY: u64 = 20_000_000;
+/// Payload of IP, by packet.
+const HEADERS: u64 = 28;
+const INITIAL: u64 = HEADERS + 1_200;
+const FULL: u64 = HEADERS + 1_472;
+
+fn link(delay: u64, request: &str, size: u64) -> String {
     format!(
         r#"
         title = "one transfer"
@@ -14,7 +35,7 @@ fn link(request: &str, size: u64) -> String {
         from = "a"
         to = "b"
         rate = "10 Mbit/s"
-        delay = "20 ms"
+        delay = "{delay} ns"
         queue = "tested"
         buffer = "1000 packets"
         back.queue = "tested"
@@ -29,18 +50,94 @@ fn link(request: &str, size: u64) -> String {
     )
 }
 
+/// Sizes and times of what a link has sent, in nanoseconds.
+fn sent(rows: &Rows, link: usize) -> Vec<(u64, u64)> {
+    let sent = rows.packets.iter().filter(|row| row.link == link && row.event == PacketEvent::Sent);
+    sent.map(|row| (row.at.0, row.packet.size.0)).collect()
+}
+
+/// When the server's handshake is at the client: a round trip after the client's first
+/// packet, which goes at zero.
+fn greeted(server: &[(u64, u64)]) -> u64 {
+    let [(first, a), (second, b), (third, c)] = server[..3] else {
+        panic!("the server's handshake is in three packets")
+    };
+    assert_eq!((a, b), (FULL, FULL));
+    // All of it is there: 3 582 bytes of handshake, and no more than 100 around each part.
+    let handshake = a + b + c;
+    assert!((3_582..3_582 + 500).contains(&handshake), "{handshake}");
+    let asked = INITIAL * BYTE + DELAY;
+    assert_eq!((first, second, third), (asked, asked + a * BYTE, asked + (a + b) * BYTE));
+    asked + handshake * BYTE + DELAY
+}
+
 #[test]
-fn look() {
+fn an_upload_takes_two_round_trips_and_its_bytes() {
+    let (_, rows) = run(&link(DELAY, "", 3_000), 1);
+    let (client, server) = (sent(&rows, 0), sent(&rows, 1));
+    let greeted = greeted(&server);
+    assert_eq!(client[0], (0, INITIAL));
+    assert_eq!(client[1].1, INITIAL, "the acknowledgement of the server's hello");
+    // All data go at once when the handshake is over; they are in three packets with what
+    // ends it, and the last one is full to the size of the transfer.
+    assert_eq!(client[3], (greeted, FULL));
+    assert_eq!(client[4], (greeted + FULL * BYTE, FULL));
+    let (last, size) = client[5];
+    assert_eq!(last, greeted + 2 * FULL * BYTE);
+    let data = client[3].1 + client[4].1 + size;
+    assert!((3_000..3_000 + 500).contains(&data), "{data}");
+    let response = last + size * BYTE + DELAY;
+    assert_eq!(rows.flows[0].response.map(|it| it.0), Some(response));
+    assert_eq!(rows.flows[0].delivered.0, 3_000);
+}
+
+#[test]
+fn a_download_takes_two_round_trips_and_its_bytes() {
+    let (_, rows) = run(&link(DELAY, "request = '400 B'", 3_000), 1);
+    let (server, client) = (sent(&rows, 0), sent(&rows, 1));
+    let greeted = greeted(&server);
+    // The request goes with the end of the client's handshake, in one packet.
+    let (asked, size) = client[3];
+    assert_eq!(asked, greeted);
+    assert!((400..400 + 300).contains(&size), "{size}");
+    let answered = asked + size * BYTE + DELAY;
+    assert_eq!(server[3..5], [(answered, FULL), (answered + FULL * BYTE, FULL)]);
+    let (last, size) = server[5];
+    assert_eq!(last, answered + 2 * FULL * BYTE);
+    let response = last + size * BYTE + DELAY;
+    assert_eq!(rows.flows[0].response.map(|it| it.0), Some(response));
+}
+
+/// Twice the propagation is in the response four times: two round trips, whichever end
+/// opens the connection.
+#[test]
+fn a_longer_link_adds_its_delay_four_times() {
     for request in ["", "request = '400 B'"] {
-        let (summary, rows) = run(&link(request, 3_000), 1);
-        for row in &rows.packets {
-            if row.event == PacketEvent::Sent {
-                println!(
-                    "{:?} link {} size {} {:?}",
-                    row.at, row.link, row.packet.size.0, row.packet.ecn
-                );
-            }
-        }
-        println!("{:?} {}", rows.flows, summary.events);
+        let response = |delay| {
+            let (_, rows) = run(&link(delay, request, 3_000), 1);
+            rows.flows[0].response.expect("it has ended").0
+        };
+        let passes = if request.is_empty() { 3 } else { 4 };
+        assert_eq!(response(2 * DELAY) - response(DELAY), passes * DELAY, "{request:?}");
     }
+}
+
+/// The connection is over when the acceptor knows that it is closed.
+#[test]
+fn a_connection_is_closed_by_its_opener() {
+    let (_, rows) = run(&link(DELAY, "request = '400 B'", 3_000), 1);
+    let row = &rows.flows[0];
+    let response = row.response.expect("it has ended").0;
+    let end = row.end.expect("it is over").0;
+    assert!((response + DELAY..response + DELAY + 1_000_000).contains(&end), "{response} {end}");
+    assert_eq!((row.lost, row.retransmissions), (0, 0));
+}
+
+#[test]
+fn no_packet_is_larger_than_an_ethernet_link_takes() {
+    let (_, rows) = run(&link(DELAY, "", 1_000_000), 1);
+    let sizes: Vec<u64> = sent(&rows, 0).iter().map(|(_, size)| *size).collect();
+    assert_eq!(sizes.iter().max(), Some(&FULL));
+    assert!(sizes.iter().filter(|size| **size == FULL).count() > 600, "most are full");
+    assert!(rows.flows[0].response.is_some());
 }

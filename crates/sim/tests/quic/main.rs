@@ -2,4 +2,6 @@
 
 mod beside_tcp;
 mod handshake;
+mod memory;
 mod runs;
+mod transport;

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tidegate_core::discipline::fifo;
 use tidegate_sim::metrics::{FlowRecord, PacketRecord, ProgressSample, Recorder, RunSummary};
+use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::file::{self, Folder};
-use tidegate_sim::scenario::{DisciplineChoice, Scenario};
 use tidegate_sim::simulation;
 
 /// The rows of a run.
@@ -36,12 +35,11 @@ pub(crate) fn scenario(text: &str) -> Scenario {
     scenario.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a scenario under FIFO.
+/// Runs a scenario under the first of its disciplines.
 pub(crate) fn run(text: &str, seed: u64) -> (RunSummary, Rows) {
-    let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
     let mut rows = Rows::default();
-    let stop = AtomicBool::new(false);
-    let summary = simulation::run(&scenario(text), &fifo, seed, &mut rows, &stop);
+    let (scenario, stop) = (scenario(text), AtomicBool::new(false));
+    let summary = simulation::run(&scenario, &scenario.disciplines[0], seed, &mut rows, &stop);
     (summary, rows)
 }
 
@@ -57,9 +55,8 @@ impl Recorder for Flows {
 
 /// The same without rows of packets and of progress.
 pub(crate) fn run_quietly(text: &str, seed: u64) -> (RunSummary, Vec<FlowRecord>) {
-    let fifo = DisciplineChoice::with_defaults(&fifo::ENTRY);
     let mut flows = Flows::default();
-    let stop = AtomicBool::new(false);
-    let summary = simulation::run(&scenario(text), &fifo, seed, &mut flows, &stop);
+    let (scenario, stop) = (scenario(text), AtomicBool::new(false));
+    let summary = simulation::run(&scenario, &scenario.disciplines[0], seed, &mut flows, &stop);
     (summary, flows.0)
 }

@@ -51,6 +51,8 @@ struct WrittenArrivals<'a> {
     log: Option<&'a At<String>>,
     local: &'a [At<String>],
     sizes: Option<&'a At<Sizes>>,
+    /// So many transfers may be open at the same time.
+    most_open: u32,
 }
 
 /// What the sources have in common.
@@ -106,6 +108,7 @@ impl Reader<'_> {
             log: source.log.as_ref(),
             local: &source.local,
             sizes: source.sizes.as_ref(),
+            most_open: MOST_OPEN,
         };
         let per_second = |load, mean| per_second_of(load, mean, &transfer.tcp);
         let (arrivals, sizes) = self.arrivals(&written, opened_by, per_second)?;
@@ -161,9 +164,9 @@ impl Reader<'_> {
         } else if let Some(per_second) = source.per_second {
             poisson(per_second.0)?
         } else if let Some(count) = source.count {
-            if count.value.0 > MOST_OPEN {
+            if count.value.0 > source.most_open {
                 let found = format!("{} transfers at once", count.value.0);
-                let expected = format!("at most {MOST_OPEN}, which may be open at once");
+                let expected = format!("at most {}, which may be open at once", source.most_open);
                 return Err(Mistake::at(&count.place, found, expected));
             }
             match source.spread {

@@ -5,7 +5,9 @@ use tidegate_core::Rate;
 use super::super::syntax::{Control, QuicSource, Tcp};
 use super::super::values::At;
 use super::{Reader, WrittenArrivals};
-use crate::scenario::{Marking, Opener, QuicControl, QuicProfile, TrafficKind, TrafficSpec};
+use crate::scenario::{
+    MOST_OPEN_QUIC, Marking, Opener, QuicControl, QuicProfile, TrafficKind, TrafficSpec,
+};
 use tidegate_files::Mistake;
 
 /// A full packet on the wire.
@@ -34,6 +36,7 @@ impl Reader<'_> {
             log: source.log.as_ref(),
             local: &source.local,
             sizes: source.sizes.as_ref(),
+            most_open: MOST_OPEN_QUIC,
         };
         let (arrivals, sizes) = self.arrivals(&written, opened_by, per_second_of)?;
         let congestion = match source.congestion {

@@ -12,9 +12,8 @@
 //! quinn counts in [`Instant`]s, which have no zero: one moment of the real clock stands
 //! for it, and since quinn looks at differences only, which moment that is changes nothing.
 //!
-//! Each connection has endpoints of its own, as if each side had taken a new port. It
-//! costs some 100 ns to make one, and what a connection draws does not depend on the
-//! connections before it.
+//! Each connection has endpoints of its own, as if each side had taken a new port, so
+//! what it draws does not depend on the connections before it.
 //!
 //! quinn's BBR is not offered: each of its controllers seeds a generator from the
 //! operating system, out of reach from outside, so no run would be the same twice.

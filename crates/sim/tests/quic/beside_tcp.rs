@@ -13,11 +13,11 @@
 //! **What is out, and why.** At a load of 90%, QUIC takes 1.6 and 1.8 times as long. The same
 //! transfers do not make the same load: QUIC sends two packets of 1 228 bytes for its
 //! handshake, and connection IDs and acknowledgements, where TCP sends 164 bytes of SYN, ACK
-//! and FIN. With a mean size of 28 kB that is 11% more on the link. A load of 60% becomes 67%,
-//! and 90% becomes 100%, where no queue is short. The test repeats each cell with arrivals
-//! that are rarer by what a transfer takes more, counted on a link that is empty and not
-//! fitted. Then every cell is within tolerance: 0.92 to 1.02 of TCP's. That they would be
-//! within 10% was not foreseen; that bound only holds on to what came out.
+//! and FIN. With a mean size of 28 kB that is 9.8% more on the link. A load of 60% becomes
+//! 66%, and 90% becomes 99%, where no queue is short. The test repeats each cell with arrivals
+//! that are rarer by what the transfers take more, counted on a link that is empty and not
+//! fitted. Then every cell is within tolerance: 0.98 to 1.02 of TCP's. That it would be so
+//! near was not foreseen; the bound of 10% below only holds on to what came out.
 
 use tidegate_sim::metrics::FlowRecord;
 
@@ -74,20 +74,25 @@ fn mean_response(source: &str, per_second: f64) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// Bytes that the senders of a few transfers a second put on an empty link.
-fn bytes_alone(source: &str) -> f64 {
-    let text = link(1_000, source) + &format!("per_second = 10\n{SIZES}\n");
-    let (summary, _) = run_quietly(&text, 1);
-    summary.links[0].as_ref().expect("it has a queue").counters.delivered_bytes.0 as f64
+/// Bytes that the senders of the same transfers put on a link that is empty.
+fn bytes_alone(source: &str, per_second: f64) -> f64 {
+    let text = link(1_000, source) + &format!("per_second = {per_second}\n{SIZES}\n");
+    let of = |seed| {
+        let (summary, _) = run_quietly(&text, seed);
+        summary.links[0].as_ref().expect("it has a queue").counters.delivered_bytes.0 as f64
+    };
+    (1..=5).map(of).sum()
 }
 
 #[test]
 fn short_transfers_take_as_long_as_with_tcp_at_the_same_load() {
+    // Nothing is lost there, so it hardly matters which control it is.
+    let alone = |source: &str| bytes_alone(source, RATES[0].1);
+    let more = alone(&quic("reno")) / alone(&tcp("reno"));
+    println!("{more:.3} times the bytes");
+    assert!((1.05..1.15).contains(&more), "{more} times the bytes");
     let mut out = Vec::new();
     for control in CONTROLS {
-        let more = bytes_alone(&quic(control)) / bytes_alone(&tcp(control));
-        println!("{control}: {more:.3} times the bytes");
-        assert!((1.05..1.15).contains(&more), "{control}: {more} times the bytes");
         for (load, per_second) in RATES {
             let ours = mean_response(&tcp(control), per_second);
             let arrivals = [("transfers", per_second), ("load", per_second / more)];

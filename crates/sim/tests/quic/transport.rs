@@ -162,6 +162,48 @@ fn marks_are_made_seen_and_heeded() {
     assert!((0.95..1.05).contains(&(link.utilisation / of_tcp)), "{} {of_tcp}", link.utilisation);
 }
 
+/// A cell of Wi-Fi loses frames, sends others again and aggregates; transfers go both ways, and
+/// those of TCP are beside them.
+#[test]
+fn transfers_cross_a_wireless_cell() {
+    let kinds = ["[wifi]\nstations = 4", "[wifi]\nstations = 4\nstandard = '802.11ac'"];
+    for cell in kinds {
+        let text = format!(
+            r#"
+            title = "a cell"
+            duration = "10 s"
+            disciplines = ["fifo"]
+            {cell}
+            frame_error = 0.1
+            buffer = "30 packets"
+            [[traffic.quic]]
+            name = "uploads"
+            from = "stations"
+            to = "hosts"
+            count = 20
+            stop = "5 s"
+            sizes = "200 kB"
+            [[traffic.quic]]
+            name = "downloads"
+            from = "hosts"
+            to = "stations"
+            request = "400 B"
+            per_second = 5
+            stop = "5 s"
+            sizes = "100 kB"
+            [[traffic.transfers]]
+            name = "others"
+            from = "hosts"
+            to = "stations"
+            count = 4
+            sizes = "500 kB"
+            "#
+        );
+        let (_, flows) = run_quietly(&text, 1);
+        assert!(flows.len() > 40 && flows.iter().all(|row| row.response.is_some()));
+    }
+}
+
 /// On a link that lets next to nothing through, quinn gives up after 30 s without an answer; the row
 /// says that nothing has come of it.
 #[test]

@@ -134,6 +134,18 @@ fn a_connection_is_closed_by_its_opener() {
     assert_eq!((row.lost, row.retransmissions), (0, 0));
 }
 
+/// The initial window is 14 720 bytes, ten packets (RFC 9002 section 7.2). quinn leaves a window
+/// alone that the next packet would just fill, so nine go before the first acknowledgement.
+#[test]
+fn nine_packets_are_in_the_first_flight() {
+    let (_, rows) = run(&link(DELAY, "", 100_000), 1);
+    let greeted = greeted(&sent(&rows, 1));
+    let first_answer = greeted + FULL * BYTE + 2 * DELAY;
+    let client = sent(&rows, 0);
+    let flight = client.iter().filter(|(at, _)| (greeted..first_answer).contains(at)).count();
+    assert_eq!(flight, 9);
+}
+
 #[test]
 fn no_packet_is_larger_than_an_ethernet_link_takes() {
     let (_, rows) = run(&link(DELAY, "", 1_000_000), 1);

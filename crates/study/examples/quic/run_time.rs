@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::links::{Failure, QUIC, SIZES, TCP, link, run, source, table};
 
 /// Runs of each, in turn; the fastest counts, as the one that was disturbed least.
-const TIMES: usize = 5;
+const TIMES: usize = 9;
 
 pub(super) fn measured() -> Result<String, Failure> {
     let few = format!("per_second = 26.2\n{SIZES}");

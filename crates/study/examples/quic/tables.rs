@@ -125,7 +125,7 @@ pub(super) fn one_long_transfer() -> Result<String, Failure> {
 /// Bytes both ways of one transfer that has the link to itself.
 pub(super) fn bytes() -> Result<String, Failure> {
     let mut rows = Vec::new();
-    for (name, carrier) in [("QUIC", &QUIC), ("TCP", &TODAY)] {
+    for (name, carrier) in [("QUIC", &QUIC), ("TCP", &TCP)] {
         for request in ["", "request = \"400 B\"\n"] {
             let mut cells = vec![format!(
                 "{name}, the {} opens",

@@ -14,6 +14,7 @@ mod proxy;
 mod quic;
 mod senders;
 mod servers;
+mod streams;
 mod traffic;
 mod transfer;
 mod trouble;

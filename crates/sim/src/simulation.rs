@@ -19,6 +19,7 @@ use crate::apps::{App, Browsers, Gateway, Traffic};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
+use crate::quic::QuicId;
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::unloaded::Unloaded;
 
@@ -83,6 +84,14 @@ impl Programs<'_> {
         match app {
             AppId::Traffic => self.traffic.on_segment(world, connection, side),
             _ => self.app(app).on_segment(world, connection, side),
+        }
+    }
+
+    /// The same of a QUIC connection, after a packet or a timer.
+    fn on_quic(&mut self, app: AppId, world: &mut World<'_>, connection: QuicId, side: Side) {
+        match app {
+            AppId::Browsers => self.browsers.on_quic(world, connection, side),
+            _ => self.traffic.on_quic(world, connection, side),
         }
     }
 
@@ -180,7 +189,11 @@ impl<'a> Simulation<'a> {
             let (mut connection, over) = match ended {
                 Ended::Tcp(connection, over) => (connection, over),
                 Ended::Quic(connection) => {
-                    self.programs.traffic.on_quic_over(&mut self.world, *connection);
+                    let Programs { traffic, browsers, .. } = &mut self.programs;
+                    match connection.app {
+                        AppId::Browsers => browsers.on_quic_over(&mut self.world, *connection),
+                        _ => traffic.on_quic_over(&mut self.world, *connection),
+                    }
                     continue;
                 }
             };

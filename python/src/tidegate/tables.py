@@ -508,6 +508,7 @@ class PageSource(Table):
         Literal["http1.0"]
         | Literal["http1.1"]
         | Literal["http2"]
+        | Literal["http3"]
         | Literal["recorded"]
         | None
     ) = None

@@ -7,21 +7,18 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes as Chunk;
+use bytes::Bytes as Reason;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 use slab::Slab;
 use tidegate_core::{Span, Time};
 
 use super::account::{Account, Asked, ENDLESS, Sent};
-use crate::connections::Side;
+use super::streams::{self, Exchange};
+use crate::connections::{AppId, Side};
 use crate::metrics::{FlowRecord, ProgressSample};
 use crate::quic::{QuicConnection, QuicId, QuicOpening, Settings};
 use crate::scenario::{MOST_OPEN_QUIC, Marking, Opener, Scenario, TrafficKind};
 use crate::simulation::World;
-
-/// What is sent: it says nothing, so all of it is the same bytes, which are never copied but
-/// into packets.
-static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// The transfers of all sources that use QUIC.
 pub(super) struct QuicTransfers {
@@ -37,7 +34,7 @@ pub(super) struct QuicTransfers {
 impl QuicTransfers {
     pub(super) fn new(scenario: &Scenario) -> QuicTransfers {
         let settings = scenario.traffic.iter().map(|spec| match &spec.kind {
-            TrafficKind::Quic { profile, .. } => Some(Settings::new(profile)),
+            TrafficKind::Quic { profile, .. } => Some(Settings::new(profile, true)),
             _ => None,
         });
         QuicTransfers {
@@ -78,7 +75,8 @@ impl QuicTransfers {
             Opener::Sender => ([from, to], [sender, receiver]),
             Opener::Receiver { .. } => ([to, from], [receiver, sender]),
         };
-        let opening = QuicOpening { nodes, class: spec.class, dscp, traffic, number, tag };
+        let (app, class) = (AppId::Traffic, spec.class);
+        let opening = QuicOpening { nodes, app, class, dscp, traffic, number, tag };
         let connection = world.open_quic(&opening, settings);
         let (opened_by, streams) = (transfer.opened_by, profile.streams);
         let congestion = settings.control.name();
@@ -163,14 +161,6 @@ struct Carried {
     account: Account,
 }
 
-/// What goes over one stream.
-struct Exchange {
-    /// By side: what it sends there.
-    parts: [u64; 2],
-    /// By side: what it has still to write; `None` before and after.
-    left: [Option<u64>; 2],
-}
-
 impl Carried {
     fn new(
         connection: QuicId,
@@ -188,7 +178,7 @@ impl Carried {
             Opener::Sender => [share(number), 0],
             Opener::Receiver { request } => [request.0, share(number)],
         };
-        let exchange = |number| Exchange { parts: parts(number), left: [None; 2] };
+        let exchange = |number| Exchange::new(parts(number));
         Carried {
             connection,
             sender: match opened_by {
@@ -233,41 +223,18 @@ impl Carried {
     /// A side has something to write on a stream, or only its end.
     fn begin(&mut self, quinn: &mut Connection, side: Side, id: StreamId) {
         if let Some(exchange) = self.streams.get_mut(id.index() as usize) {
-            exchange.left[side as usize] = Some(exchange.parts[side as usize]);
-            self.write(quinn, side, id);
+            exchange.begin(quinn, side, id);
         }
     }
 
     fn write(&mut self, quinn: &mut Connection, side: Side, id: StreamId) {
-        let Some(exchange) = self.streams.get_mut(id.index() as usize) else { return };
-        let Some(left) = &mut exchange.left[side as usize] else { return };
-        let mut stream = quinn.send_stream(id);
-        while *left > 0 {
-            let most = (*left).min(ZEROS.len() as u64) as usize;
-            match stream.write_chunks(&mut [Chunk::from_static(&ZEROS[..most])]) {
-                Ok(written) if written.bytes > 0 => *left -= written.bytes as u64,
-                // There is no room for now, or the connection is at its end.
-                _ => return,
-            }
+        if let Some(exchange) = self.streams.get_mut(id.index() as usize) {
+            exchange.write(quinn, side, id);
         }
-        exchange.left[side as usize] = None;
-        // It fails only when the connection is at its end.
-        let _ = stream.finish();
     }
 
     fn read(&mut self, now: Time, quinn: &mut Connection, side: Side, id: StreamId) {
-        let (mut count, mut ended) = (0, false);
-        if let Ok(mut chunks) = quinn.recv_stream(id).read(true) {
-            loop {
-                match chunks.next(usize::MAX) {
-                    Ok(Some(chunk)) => count += chunk.bytes.len() as u64,
-                    Ok(None) => break ended = true,
-                    Err(_) => break,
-                }
-            }
-            // What it tells the peer of its window goes out with the next packets.
-            let _ = chunks.finalize();
-        }
+        let (count, ended) = streams::read(quinn, id);
         if side != self.sender {
             self.delivered += count;
             self.received += usize::from(ended);
@@ -279,7 +246,7 @@ impl Carried {
             Side::Opener if ended => {
                 self.answered += 1;
                 if self.is_answered() {
-                    quinn.close(crate::quic::instant(now), VarInt::from_u32(0), Chunk::new());
+                    quinn.close(crate::quic::instant(now), VarInt::from_u32(0), Reason::new());
                 }
             }
             _ => {}

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use slab::Slab;
-use tidegate_core::{Bytes, Time};
+use tidegate_core::Bytes;
 
 use super::App;
 use super::account::Asked;
@@ -14,7 +14,7 @@ use super::quic::QuicTransfers;
 use super::senders::Senders;
 use super::transfer::Transferring;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
-use crate::quic::QuicConnection;
+use crate::quic::{QuicConnection, QuicId};
 use crate::scenario::{MOST_OPEN, Marking, NodeId, Opener, Scenario};
 use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
@@ -117,8 +117,11 @@ impl Traffic {
     }
 
     /// Something may have happened at a side of a QUIC connection: its program acts.
-    pub(crate) fn on_quic(&mut self, now: Time, connection: &mut QuicConnection, side: Side) {
-        self.quic.on_activity(now, connection, side);
+    pub(crate) fn on_quic(&mut self, world: &mut World<'_>, id: QuicId, side: Side) {
+        let now = world.now();
+        if let Some(connection) = world.quic.live(id) {
+            self.quic.on_activity(now, connection, side);
+        }
     }
 
     /// A QUIC connection has ended.

@@ -7,7 +7,7 @@ use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, End
 use tidegate_core::{Dscp, Ecn, FlowKey, Time};
 
 use super::{Settings, instant, time};
-use crate::connections::Side;
+use crate::connections::{AppId, Side};
 use crate::lot::{Lot, mix};
 use crate::scenario::NodeId;
 
@@ -23,6 +23,8 @@ pub(crate) struct QuicId {
 pub(crate) struct QuicOpening {
     /// The hosts.
     pub(crate) nodes: [NodeId; 2],
+    /// The program that uses it, at both ends.
+    pub(crate) app: AppId,
     /// The class of its packets.
     pub(crate) class: u16,
     /// The codepoints of what they send.
@@ -46,6 +48,7 @@ pub(crate) struct QuicConnection {
     ends: [End; 2],
     /// From the opener to the acceptor.
     key: FlowKey,
+    pub(crate) app: AppId,
     pub(crate) class: u16,
     /// Identifies the connection wherever chance affects one of its packets.
     identity: u64,
@@ -104,7 +107,8 @@ impl QuicConnection {
         // It is refused for an address, a version or an exhausted set of IDs; none is here.
         opener.connection =
             opener.endpoint.connect(instant(now), settings.client(identity), remote, "server").ok();
-        QuicConnection { ends, key, class: opening.class, identity, tag: opening.tag, lost: 0 }
+        let QuicOpening { app, class, tag, .. } = *opening;
+        QuicConnection { ends, key, app, class, identity, tag, lost: 0 }
     }
 
     /// quinn's connection at a side, once there is one.

@@ -37,7 +37,9 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn new(profile: &QuicProfile) -> Settings {
+    /// With `fair`, streams of a connection take turns; otherwise the one that has waited
+    /// longest goes first.
+    pub(crate) fn new(profile: &QuicProfile, fair: bool) -> Settings {
         let control: Arc<dyn ControllerFactory + Send + Sync> = match profile.congestion {
             QuicControl::Reno => {
                 let mut config = NewRenoConfig::default();
@@ -55,7 +57,8 @@ impl Settings {
             .congestion_controller_factory(control)
             .initial_mtu(MOST_PAYLOAD)
             .mtu_discovery_config(None)
-            .enable_segmentation_offload(false);
+            .enable_segmentation_offload(false)
+            .send_fairness(fair);
         let transport = Arc::new(transport);
         let mut server = ServerConfig::new(Arc::new(Open), Arc::new(NoTokens));
         let mut tokens = ValidationTokenConfig::default();

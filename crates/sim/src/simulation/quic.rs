@@ -15,7 +15,7 @@ impl World<'_> {
     pub(crate) fn open_quic(&mut self, opening: &QuicOpening, settings: &Settings) -> QuicId {
         let now = self.kernel.now();
         let connection = self.quic.open(opening, settings, self.seed, now);
-        self.after_quic(connection, Side::Opener);
+        self.act_quic(connection, Side::Opener);
         connection
     }
 
@@ -31,8 +31,9 @@ impl World<'_> {
         let (now, payload) = (self.kernel.now(), self.payloads.remove(payload));
         let Some(connection) = self.quic.live(id) else { return };
         connection.on_datagram(now, to, ecn, payload);
-        programs.traffic.on_quic(now, connection, to);
-        self.after_quic(id, to);
+        let app = connection.app;
+        programs.on_quic(app, self, id, to);
+        self.act_quic(id, to);
     }
 
     /// A timer of one side may be due.
@@ -40,8 +41,9 @@ impl World<'_> {
         let now = self.kernel.now();
         let Some(connection) = self.quic.live(id) else { return };
         if connection.timer_came(now, side) {
-            programs.traffic.on_quic(now, connection, side);
-            self.after_quic(id, side);
+            let app = connection.app;
+            programs.on_quic(app, self, id, side);
+            self.act_quic(id, side);
         }
     }
 
@@ -55,10 +57,10 @@ impl World<'_> {
 
     /// Sends what one side of a connection has to say, sets its timer, and removes the
     /// connection when it is over.
-    fn after_quic(&mut self, id: QuicId, side: Side) {
+    pub(crate) fn act_quic(&mut self, id: QuicId, side: Side) {
         let now = self.kernel.now();
-        let mut packets = std::mem::take(&mut self.quic_packets);
         let Some(connection) = self.quic.live(id) else { return };
+        let mut packets = std::mem::take(&mut self.quic_packets);
         connection.transmit(now, side, &mut packets);
         if let Some(at) = connection.timer_to_set(now, side) {
             self.kernel.schedule(at, Event::QuicTimer(id, side));

@@ -2,6 +2,7 @@
 
 mod beside_tcp;
 mod handshake;
+mod http3;
 mod memory;
 mod runs;
 mod transport;

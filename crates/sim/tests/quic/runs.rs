@@ -30,8 +30,10 @@ impl Recorder for Rows {
     }
 }
 
+/// A scenario, with the recordings that are shipped.
 pub(crate) fn scenario(text: &str) -> Scenario {
-    let scenario = file::parse("quic.toml", text, &Folder(".".into()));
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/data");
+    let scenario = file::parse("quic.toml", text, &Folder(data.into()));
     scenario.unwrap_or_else(|error| panic!("{error}"))
 }
 

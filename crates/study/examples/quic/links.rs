@@ -11,6 +11,8 @@ use tidegate_study::pool;
 
 pub(super) type Failure = Box<dyn Error>;
 
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/data");
+
 /// Congestion control by its name in both transports.
 pub(super) const CONTROLS: [&str; 2] = ["reno", "cubic"];
 
@@ -76,7 +78,7 @@ pub(super) fn link(mbits: u32, disciplines: &str, sources: &str) -> Result<Scena
         {sources}
         "#
     );
-    Ok(file::parse("quic.toml", &text, &file::Folder(".".into()))?)
+    Ok(file::parse("quic.toml", &text, &file::Folder(DATA.into()))?)
 }
 
 /// A source between the ends of that link.

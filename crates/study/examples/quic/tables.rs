@@ -164,6 +164,35 @@ pub(super) fn streams() -> Result<String, Failure> {
     by_class(&rows)
 }
 
+/// Recorded pages over HTTP/2 and HTTP/3, on a link that loses packets at random, or none.
+pub(super) fn pages() -> Result<String, Failure> {
+    let mut rows = Vec::new();
+    for (load, mbits) in [(30, 3), (60, 6)] {
+        for loss in [0.0, 0.01] {
+            let mut cells = vec![format!("{load}%, {:.0}% lost at random", loss * 100.0)];
+            for protocol in ["http2", "http3"] {
+                let source = format!(
+                    "[[traffic.pages]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\n\
+                     protocol = \"{protocol}\"\nload = \"{mbits} Mbit/s\"\nstop = \"50 s\"\n\
+                     recorded = [\"pages.har\"]"
+                );
+                let mut scenario = link(10, "\"fifo\"", &source)?;
+                scenario.links.iter_mut().for_each(|link| link.loss = loss);
+                let runs = map(&SEEDS, |seed| run(&scenario, 0, *seed).0);
+                let mean = |of: fn(&RunSummary) -> Option<f64>| {
+                    let values: Vec<f64> = runs.iter().filter_map(of).collect();
+                    values.iter().sum::<f64>() / values.len() as f64
+                };
+                let pages = mean(|run| run.traffic[0].page_loads.mean());
+                let objects = mean(|run| run.traffic[0].short.mean()) * 1e3;
+                cells.push(format!("{pages:.2}, {objects:.0}"));
+            }
+            rows.push(cells);
+        }
+    }
+    Ok(table(&["", "HTTP/2: page, s; object of up to 30 kB, ms", "HTTP/3"], &rows))
+}
+
 /// The rate of a long transfer over QUIC over that of one over TCP beside it.
 pub(super) fn side_by_side() -> Result<String, Failure> {
     const DISCIPLINES: [&str; 8] =

@@ -4,7 +4,6 @@ use tidegate_core::{Bytes, Span};
 
 use super::{Browsers, Object};
 use crate::apps::trouble::Trouble;
-use crate::connections::Connection;
 use crate::metrics::FlowRecord;
 use crate::simulation::World;
 
@@ -15,16 +14,13 @@ impl Browsers<'_> {
         world: &mut World<'_>,
         object: usize,
         complete: bool,
-        connection: Option<&mut Connection>,
+        trouble: Option<Trouble>,
     ) {
         let now = world.now();
         let state = &self.objects[object];
         let carrier = state.carrier.and_then(|key| self.carriers.get(key));
-        let connection = match connection {
-            Some(connection) => Some(connection),
-            None => carrier.and_then(|it| world.connections.live(it.connection)),
-        };
-        let trouble = connection.map_or(state.before, Trouble::of).since(state.before);
+        let trouble = trouble.or_else(|| carrier?.way.trouble(world));
+        let trouble = trouble.unwrap_or(state.before).since(state.before);
         let still = if complete { Span::ZERO } else { now.since(state.moved) };
         let row = FlowRecord {
             traffic: self.users[self.pages[state.page].user].source,

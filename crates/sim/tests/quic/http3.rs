@@ -140,14 +140,3 @@ fn a_connection_that_has_nothing_to_do_ends() {
     let (pages, most) = connections(6_000, "pause = '300 s'\nkeep_alive = '1 h'");
     assert!(pages > 10 && most >= pages * 3 / 4, "{pages} {most}");
 }
-
-#[test]
-fn a_gateway_refuses_http3() {
-    let gateway = include_str!("../../../../scenarios/gateways/school.toml");
-    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/gateways");
-    let read = |text: &str| file::gateway::parse("g.toml", text, &file::Folder(data.into()));
-    assert!(read(gateway).is_ok());
-    let error = read(&format!("{gateway}\n[http]\nprotocol = \"http3\"\n"));
-    let error = error.expect_err("it is refused").to_string();
-    assert!(error.contains("http3") && error.contains("http1.0, http1.1, http2"), "{error}");
-}

@@ -5,15 +5,18 @@
 //! only: the same TCP over the same links, whatever the program does. A file
 //! transfer, a browser, a server and a gateway are all programs.
 
+mod account;
 mod browsers;
 mod calls;
 mod clients;
 mod gateway;
 mod pool;
 mod proxy;
+mod quic;
 mod response;
 mod senders;
 mod servers;
+mod streams;
 mod traffic;
 mod transfer;
 mod trouble;

@@ -15,6 +15,7 @@ mod lot;
 pub mod metrics;
 mod network;
 pub mod pages;
+mod quic;
 pub mod requests;
 mod routes;
 pub mod scenario;

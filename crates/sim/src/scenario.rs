@@ -10,6 +10,7 @@ pub mod file;
 pub(crate) mod layout;
 mod measured;
 mod pages;
+mod quic;
 mod shaper;
 pub(crate) mod sizes;
 mod traffic;
@@ -33,10 +34,11 @@ pub use choice::{ChoiceError, FasterLink};
 pub use layout::WirelessCell;
 pub use measured::{Observation, Observed, Spread};
 pub use pages::{FrameOrder, PageProfile, Protocol, Visits};
+pub use quic::{QuicControl, QuicProfile};
 pub use shaper::{Shaper, Sharing};
 pub use sizes::SizeLaw;
 pub use tidegate_files::nearest;
-pub use traffic::{MOST_OPEN, TrafficKind, short};
+pub use traffic::{MOST_OPEN, MOST_OPEN_QUIC, TrafficKind, short};
 pub use video::VideoProfile;
 
 /// A link, its traffic, and the disciplines to be tried on it.

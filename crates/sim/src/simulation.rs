@@ -6,6 +6,7 @@
 
 mod calls;
 mod datagrams;
+mod quic;
 mod radio;
 mod world;
 
@@ -13,11 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_core::Time;
 
+use self::world::Ended;
 pub(crate) use self::world::{Event, World};
 use crate::apps::{App, Browsers, Calls, Gateway, Traffic, Viewers};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
+use crate::quic::QuicId;
 use crate::scenario::{DisciplineChoice, Scenario};
 use crate::unloaded::Unloaded;
 
@@ -84,6 +87,14 @@ impl Programs<'_> {
         match app {
             AppId::Traffic => self.traffic.on_segment(world, connection, side),
             _ => self.app(app).on_segment(world, connection, side),
+        }
+    }
+
+    /// The same of a QUIC connection, after a packet or a timer.
+    fn on_quic(&mut self, app: AppId, world: &mut World<'_>, connection: QuicId, side: Side) {
+        match app {
+            AppId::Browsers => self.browsers.on_quic(world, connection, side),
+            _ => self.traffic.on_quic(world, connection, side),
         }
     }
 
@@ -158,6 +169,7 @@ impl<'a> Simulation<'a> {
             Event::Ready(link) => world.serve(usize::from(link), true),
             Event::Access(cell) => world.access(usize::from(cell)),
             Event::Timer(connection, side) => world.on_timer(connection, side),
+            Event::QuicTimer(connection, side) => world.on_quic_timer(connection, side, programs),
             Event::Wake(app, number) => programs.app(app).on_wake(world, number),
             Event::Sample => {
                 let now = world.now();
@@ -183,7 +195,18 @@ impl<'a> Simulation<'a> {
 
     /// Tells the programs about connections that have ended; their reaction may end others.
     fn tell_of_the_over(&mut self) {
-        while let Some((mut connection, over)) = self.world.take_over() {
+        while let Some(ended) = self.world.take_over() {
+            let (mut connection, over) = match ended {
+                Ended::Tcp(connection, over) => (connection, over),
+                Ended::Quic(connection) => {
+                    let Programs { traffic, browsers, .. } = &mut self.programs;
+                    match connection.app {
+                        AppId::Browsers => browsers.on_quic_over(&mut self.world, *connection),
+                        _ => traffic.on_quic_over(&mut self.world, *connection),
+                    }
+                    continue;
+                }
+            };
             for side in [Side::Opener, Side::Acceptor] {
                 let app = self.programs.app(connection.app(side));
                 app.on_over(&mut self.world, &mut connection, side, over);

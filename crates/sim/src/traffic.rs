@@ -20,7 +20,7 @@ use crate::scenario::{NodeId, TrafficKind, TrafficSpec};
 /// Something a source does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// Opens a TCP transfer.
+    /// Opens a transfer.
     Open {
         /// Sender of the data.
         from: NodeId,
@@ -103,7 +103,8 @@ impl Source for Silent {
 pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Source> {
     let stream = Stream::new(seed, &spec.name);
     match &spec.kind {
-        TrafficKind::Transfers { transfer, arrivals, sizes } => {
+        TrafficKind::Transfers { transfer, arrivals, sizes }
+        | TrafficKind::Quic { transfer, arrivals, sizes, .. } => {
             Box::new(transfers::Transfers::new(spec, transfer, arrivals, sizes, stream))
         }
         TrafficKind::Web { transfer, profile } => {

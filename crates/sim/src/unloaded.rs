@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Span, Time};
 
 use crate::metrics::{FlowRecord, Recorder};
-use crate::scenario::{Arrivals, Scenario, SizeLaw, TrafficKind};
+use crate::scenario::{Arrivals, Scenario, SizeLaw, TrafficKind, Transfer};
 use crate::simulation;
 use crate::tcp::TcpConfig;
 
@@ -62,16 +62,17 @@ impl<'a> Unloaded<'a> {
     /// Simulates one flow alone.
     fn measure(&self, traffic: usize, size: Bytes) -> Option<Span> {
         let mut alone = self.scenario.traffic[traffic].clone();
-        let mut transfer = alone.kind.transfer()?.clone();
-        transfer.follow = false;
-        if !transfer.tcp.mix.is_empty() {
-            // One yardstick for all: that of `congestion`.
-            transfer.tcp = Arc::new(TcpConfig { mix: Vec::new(), ..(*transfer.tcp).clone() });
-        }
-        alone.kind = TrafficKind::Transfers {
-            transfer,
-            arrivals: Arrivals::AtStart { count: 1 },
-            sizes: SizeLaw::Constant(size),
+        let (arrivals, sizes) = (Arrivals::AtStart { count: 1 }, SizeLaw::Constant(size));
+        alone.kind = if let TrafficKind::Quic { transfer, profile, .. } = &alone.kind {
+            let transfer = Transfer { follow: false, ..transfer.clone() };
+            TrafficKind::Quic { transfer, profile: *profile, arrivals, sizes }
+        } else {
+            let mut transfer = Transfer { follow: false, ..alone.kind.transfer()?.clone() };
+            if !transfer.tcp.mix.is_empty() {
+                // One yardstick for all: that of `congestion`.
+                transfer.tcp = Arc::new(TcpConfig { mix: Vec::new(), ..(*transfer.tcp).clone() });
+            }
+            TrafficKind::Transfers { transfer, arrivals, sizes }
         };
         (alone.start, alone.stop) = (Time::ZERO, Time(PATIENCE.0));
         let scenario = Scenario {

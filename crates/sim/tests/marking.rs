@@ -82,6 +82,8 @@ fn each_end_marks_what_it_sends_whichever_opens_the_connection() {
         ("transfers", "count = 3\nsizes = \"20 kB\"".to_string()),
         ("transfers", "count = 3\nsizes = \"20 kB\"\nrequest = \"400 B\"".to_string()),
         ("web", web.to_string()),
+        ("quic", "count = 3\nsizes = \"20 kB\"".to_string()),
+        ("quic", "count = 3\nsizes = \"20 kB\"\nrequest = \"400 B\"".to_string()),
         ("pages", "recorded = [\"pages.har\"]\nevery = \"1 s\"".to_string()),
     ] {
         let source = |marks: &str| format!("[[traffic.{kind}]]\n{common}\n{rest}\n{marks}\n");

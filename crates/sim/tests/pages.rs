@@ -390,8 +390,8 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             &good,
-            "recorded = [\"a.har\"]\npause = \"1 s\"\nprotocol = \"http3\"",
-            "s.toml:11:12: traffic.pages.protocol: found unknown 'http3', expected 'http2'",
+            "recorded = [\"a.har\"]\npause = \"1 s\"\nprotocol = \"http4\"",
+            "s.toml:11:12: traffic.pages.protocol: found unknown 'http4', expected 'http2'",
         ),
         (
             &good,

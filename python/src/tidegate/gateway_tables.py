@@ -174,6 +174,7 @@ class Http(Table):
         Literal["http1.0"]
         | Literal["http1.1"]
         | Literal["http2"]
+        | Literal["http3"]
         | Literal["recorded"]
         | None
     ) = None

@@ -32,6 +32,7 @@ __all__ = [
     "PageSource",
     "Pareto",
     "QueueCounts",
+    "QuicSource",
     "Rates",
     "SizeTable",
     "Tcp",
@@ -507,6 +508,7 @@ class PageSource(Table):
         Literal["http1.0"]
         | Literal["http1.1"]
         | Literal["http2"]
+        | Literal["http3"]
         | Literal["recorded"]
         | None
     ) = None
@@ -568,6 +570,84 @@ class QueueCounts(Table):
 
     marked_per_second: float | None = None
     """Packets marked in a second."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class QuicSource(Table):
+    """Transfers over QUIC, each over a connection of its own. Exactly one of `load`, `per_second`,
+    `count` and `log` sets their number.
+    """
+
+    from_: str | Sequence[str]
+    """Senders of the data; each transfer has one of them at random."""
+
+    name: str
+    """Name in tables and files."""
+
+    to: str | Sequence[str]
+    """Receivers of the data; each transfer has one of them at random."""
+
+    class_: int | None = None
+    """Class of its packets, for disciplines with classes; 0 is ordinary."""
+
+    congestion: Literal["reno"] | Literal["cubic"] | None = None
+    """quinn's congestion controller. Default: cubic."""
+
+    count: int | None = None
+    """This many transfers, all when the source starts."""
+
+    dscp: str | int | None = None
+    """Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number."""
+
+    follow: bool | None = None
+    """Record the progress of each of its flows."""
+
+    load: str | None = None
+    """Transfers begin at random; together they amount to this rate on the wire, counted in full
+    packets, without retransmissions: a rate, for example '10 Mbit/s'.
+    """
+
+    local: Sequence[str] | None = None
+    """IP addresses and prefixes of the user's side of a capture in `log`. Default: found from the
+    capture.
+    """
+
+    log: str | None = None
+    """A CSV file with the columns start_s and size_bytes, or another recording: an HTTP log, page
+    loads (HAR), a log of connections (Zeek, tcptrace) or a capture. Of the last two, a source with
+    `request` takes the downloads, and one without it the uploads. The first transfer of the
+    recording begins when the source starts.
+    """
+
+    per_second: float | None = None
+    """Transfers begin at random, on average this many a second."""
+
+    reply_dscp: str | int | None = None
+    """Codepoint of what `to` sends, requests and acknowledgements."""
+
+    request: str | None = None
+    """The receiver opens the connection and sends a request of this size, as for a download.
+    Default: the sender opens the connection, as for an upload.
+    """
+
+    sizes: str | Literal["endless"] | SizeTable | Mapping[str, Any] | None = None
+    """Sizes of the transfers; not with `log`."""
+
+    spread: str | None = None
+    """With `count`: each begins at a random moment of this time after the source starts. Default: 0
+    s.
+    """
+
+    start: str | None = None
+    """When it begins. Default: 0 s."""
+
+    stop: str | None = None
+    """When it stops opening transfers. Default: never."""
+
+    streams: int | None = None
+    """Streams of a transfer, which share its size; with `request`, each has a request of that size.
+    Default: 1.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -789,6 +869,9 @@ class Traffic(Table):
 
     pages: Sequence[PageSource | Mapping[str, Any]] | None = None
     """Pages of objects, as browsers load them over connections that carry many responses."""
+
+    quic: Sequence[QuicSource | Mapping[str, Any]] | None = None
+    """Transfers over QUIC that begin independently of each other."""
 
     transfers: Sequence[TransferSource | Mapping[str, Any]] | None = None
     """TCP transfers that begin independently of each other."""

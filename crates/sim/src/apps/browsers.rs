@@ -8,20 +8,25 @@
 //! it is the one to the host, opened by the first object. Connections stay open between
 //! pages. The browser closes those that have had nothing to do for the keep-alive time;
 //! that in reality servers close them, too, matters only when a request crosses their
-//! FIN, and is left out. So are name resolution, the resumption of TLS sessions, caches,
-//! and HTTP/3, whose objects come over HTTP/2.
+//! FIN, and is left out. So are name resolution, the resumption of TLS sessions and
+//! caches. What a recording has over HTTP/3 comes over HTTP/2, unless the source says that
+//! everything comes over HTTP/3 ([`http3`]).
 //!
 //! A host is one of the source's servers, the same for all users of a run. A page that
 //! begins while another one is loading shares its connections, as a second tab does.
 
 mod books;
+mod http3;
+mod way;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use quinn_proto::StreamId;
 use slab::Slab;
 use tidegate_core::{Bytes, Span, Stream, Time};
 
+use self::way::Way;
 use super::App;
 use super::pool::{Choice, Pool};
 use super::response::Response;
@@ -30,9 +35,11 @@ use super::trouble::Trouble;
 use crate::carrier::{Came, Carrier, Heard, Request, Use};
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
 use crate::pages::{AT_ONCE, Loading, Pages, Plan};
+use crate::quic::{QuicId, Settings};
 use crate::scenario::sizes::Sampler;
 use crate::scenario::{
-    NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec, Transfer, Visits,
+    FrameOrder, NodeId, Opener, PageProfile, Protocol, Scenario, TrafficKind, TrafficSpec,
+    Transfer, Visits,
 };
 use crate::simulation::World;
 use crate::trace::HttpVersion;
@@ -53,6 +60,10 @@ pub(crate) struct Browsers<'a> {
     opened: u64,
     /// Connections whose browser has written something that TCP has not looked at.
     written: Vec<ConnectionId>,
+    /// The same of QUIC.
+    written_quic: Vec<QuicId>,
+    /// By source: how QUIC carries its pages, if it does.
+    settings: Vec<Option<Settings>>,
     seed: u64,
 }
 
@@ -65,6 +76,8 @@ enum Alarm {
     Due { page: usize, object: usize },
     /// A server has a response.
     Thought { carrier: usize, serial: u64, request: Request<()> },
+    /// The same for the request of a stream of QUIC.
+    ThoughtOfStream { carrier: usize, serial: u64, stream: StreamId },
     /// A connection may have had nothing to do for too long.
     Idle { carrier: usize, serial: u64, given: u64 },
 }
@@ -105,10 +118,9 @@ struct Object {
 
 /// A connection with the place that it leads to.
 struct Carried {
-    connection: ConnectionId,
     /// Distinguishes it from others that have had its place.
     serial: u64,
-    carrier: Carrier<()>,
+    way: Way,
     user: usize,
     place: Place,
     /// What sets the congestion window, by name.
@@ -135,7 +147,15 @@ impl<'a> Browsers<'a> {
             TrafficKind::Pages { transfer, .. } => Some(Senders::new(&transfer.tcp, seed, source)),
             _ => None,
         });
+        let settings = scenario.traffic.iter().map(|spec| match &spec.kind {
+            TrafficKind::Pages { profile, .. } => {
+                let fair = profile.order == FrameOrder::RoundRobin;
+                profile.quic.map(|quic| Settings::new(&quic, fair))
+            }
+            _ => None,
+        });
         Browsers {
+            settings: settings.collect(),
             users,
             pages: Slab::new(),
             objects: Slab::new(),
@@ -145,6 +165,7 @@ impl<'a> Browsers<'a> {
             asked: vec![0; scenario.traffic.len()],
             opened: 0,
             written: Vec::new(),
+            written_quic: Vec::new(),
             seed,
         }
     }
@@ -228,7 +249,7 @@ impl<'a> Browsers<'a> {
         });
         self.asked[source] += 1;
         let pool = state.pools.entry(place).or_default();
-        let is_free = |it: usize| self.carriers[it].carrier.objects.is_empty();
+        let is_free = |it: usize| self.carriers[it].way.objects().is_empty();
         let choice = match place.1 {
             HttpVersion::Two => pool.choose(1, |_| true),
             HttpVersion::One => pool.choose(AT_ONCE as usize, is_free),
@@ -245,6 +266,9 @@ impl<'a> Browsers<'a> {
 
     /// Opens a connection to a place.
     fn open(&mut self, world: &mut World<'_>, user: usize, place: Place) -> usize {
+        if let Some(key) = self.open_quic(world, user, place) {
+            return key;
+        }
         let User { transfer, profile, node, spec, source, .. } = self.users[user];
         let senders = self.senders[source].as_ref().expect("it has pages");
         let tcp = senders.of(u64::from(place.0));
@@ -269,7 +293,8 @@ impl<'a> Browsers<'a> {
         self.opened += 1;
         let key = slot.key();
         let congestion = tcp.congestion.name;
-        slot.insert(Carried { connection, serial, carrier, user, place, congestion });
+        let way = Way::Tcp { connection, carrier };
+        slot.insert(Carried { serial, way, user, place, congestion });
         self.users[user].pools.entry(place).or_default().open.push(key);
         self.written.push(connection);
         key
@@ -278,13 +303,11 @@ impl<'a> Browsers<'a> {
     /// The browser sends the request for an object over a connection, or will when the
     /// handshake is over.
     fn give(&mut self, world: &mut World<'_>, key: usize, object: usize) {
-        let Carried { connection: id, carrier, user, .. } = &mut self.carriers[key];
+        let Carried { way, user, .. } = &mut self.carriers[key];
         let state = &mut self.objects[object];
         let planned = self.pages[state.page].loading.object(state.number);
-        let connection = world.connections.live(*id);
-        let connection = connection.expect("what is in a pool is open");
         state.carrier = Some(key);
-        state.response.before = Trouble::of(connection);
+        state.response.before = way.trouble(world).expect("what is in a pool is open");
         let Opener::Receiver { request } = self.users[*user].transfer.opened_by else {
             unreachable!("browsers open connections")
         };
@@ -296,8 +319,14 @@ impl<'a> Browsers<'a> {
             urgency: planned.urgency.0,
             words: (),
         };
-        carrier.ask(request, connection.endpoint(Side::Opener));
-        self.written.push(*id);
+        match way {
+            Way::Tcp { connection, carrier } => {
+                let end = world.end(*connection, Side::Opener);
+                carrier.ask(request, end.expect("what is in a pool is open"));
+                self.written.push(*connection);
+            }
+            Way::Quic { .. } => self.give_quic(world, key, request),
+        }
     }
 
     /// So many bytes more of an object have arrived.
@@ -312,17 +341,13 @@ impl<'a> Browsers<'a> {
         }
     }
 
-    /// An object has arrived, or never will; with its connection if that has ended.
-    fn end_object(
-        &mut self,
-        world: &mut World<'_>,
-        object: usize,
-        connection: Option<&mut Connection>,
-    ) {
-        self.report(world, object, connection);
+    /// An object has arrived, or never will; with the troubles of its connection if that has
+    /// ended.
+    fn end_object(&mut self, world: &mut World<'_>, object: usize, trouble: Option<Trouble>) {
+        self.report(world, object, trouble);
         let Object { page, number, carrier, response } = self.objects.remove(object);
         if let Some(key) = carrier.filter(|key| self.carriers.contains(*key)) {
-            self.carriers[key].carrier.objects.remove(&object);
+            self.carriers[key].way.objects().remove(&object);
             self.free(world, key);
         }
         let state = &mut self.pages[page];
@@ -337,12 +362,12 @@ impl<'a> Browsers<'a> {
 
     /// A connection may have become free: another object gets it, or it waits for one.
     fn free(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { serial, carrier, user, place, .. } = &self.carriers[key];
-        if !carrier.objects.is_empty() {
+        let Carried { serial, way, user, place, .. } = &mut self.carriers[key];
+        if !way.objects().is_empty() {
             return;
         }
         let (user, place) = (*user, *place);
-        let (serial, given) = (*serial, carrier.given);
+        let (serial, given) = (*serial, way.given());
         let profile = self.users[user].profile;
         let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
         if profile.protocol == Protocol::Http10 {
@@ -362,12 +387,17 @@ impl<'a> Browsers<'a> {
 
     /// The browser closes a connection that has nothing to do.
     fn close(&mut self, world: &mut World<'_>, key: usize) {
-        let Carried { connection, user, place, .. } = &self.carriers[key];
+        let Carried { way, user, place, .. } = &self.carriers[key];
         let pool = self.users[*user].pools.get_mut(place).expect("a connection is in its pool");
         pool.leave(key);
-        if let Some(end) = world.end(*connection, Side::Opener) {
-            end.close();
-            self.written.push(*connection);
+        match way {
+            Way::Tcp { connection, .. } => {
+                if let Some(end) = world.end(*connection, Side::Opener) {
+                    end.close();
+                    self.written.push(*connection);
+                }
+            }
+            Way::Quic { connection, .. } => self.close_quic(world, *connection),
         }
     }
 
@@ -376,11 +406,11 @@ impl<'a> Browsers<'a> {
     /// Payload has arrived at the browser.
     fn come(&mut self, world: &mut World<'_>, id: ConnectionId, key: usize) {
         // What an object's end lets others do may take the connection away.
-        while let Some(carried) = self.carriers.get_mut(key)
+        while let Some(Carried { way: Way::Tcp { carrier, .. }, .. }) = self.carriers.get_mut(key)
             && let Some(end) = world.end(id, Side::Opener)
         {
             let delivered = end.delivered();
-            match carried.carrier.come(delivered, end) {
+            match carrier.come(delivered, end) {
                 Some(Came::Flight(_)) => self.written.push(id),
                 Some(Came::Object(object, bytes)) => self.take(world, object, bytes),
                 Some(Came::Reset(..)) => unreachable!("the servers of browsers do not fail"),
@@ -396,7 +426,9 @@ impl<'a> Browsers<'a> {
         let Some(end) = world.connections.live(id).map(|it| it.endpoint(Side::Acceptor)) else {
             return false;
         };
-        let Carried { carrier, serial, .. } = &mut self.carriers[key];
+        let Carried { way: Way::Tcp { carrier, .. }, serial, .. } = &mut self.carriers[key] else {
+            return false;
+        };
         let delivered = end.delivered();
         let mut acts = false;
         let mut thinks = Vec::new();
@@ -449,24 +481,27 @@ impl App for Browsers<'_> {
             Alarm::Page { user } => self.begin_page(world, user),
             Alarm::Due { page, object } => self.ask(world, page, object),
             Alarm::Thought { carrier, serial, request } => {
-                let carried = self.carriers.get_mut(carrier);
-                let Some(carried) = carried else { return };
-                if carried.serial == serial
-                    && let Some(end) = world.end(carried.connection, Side::Acceptor)
-                {
-                    carried.carrier.respond(request);
-                    carried.carrier.fill(end);
-                    world.act(carried.connection, Side::Acceptor);
+                let carried = self.carriers.get_mut(carrier).filter(|it| it.serial == serial);
+                let Some(Carried { way: Way::Tcp { connection, carrier }, .. }) = carried else {
+                    return;
+                };
+                if let Some(end) = world.end(*connection, Side::Acceptor) {
+                    carrier.respond(request);
+                    carrier.fill(end);
+                    world.act(*connection, Side::Acceptor);
                 }
             }
+            Alarm::ThoughtOfStream { carrier, serial, stream } => {
+                self.respond_quic(world, carrier, serial, stream);
+            }
             Alarm::Idle { carrier: key, serial, given } => {
-                let is_same = |it: &&Carried| (it.serial, it.carrier.given) == (serial, given);
+                let is_same = |it: &&Carried| (it.serial, it.way.given()) == (serial, given);
                 if self.carriers.get(key).filter(is_same).is_some() {
                     self.close(world, key);
                 }
             }
         }
-        world.act_at(self.written.drain(..), None);
+        self.act(world, None);
     }
 
     fn on_segment(&mut self, world: &mut World<'_>, id: ConnectionId, side: Side) -> bool {
@@ -476,7 +511,7 @@ impl App for Browsers<'_> {
             Side::Acceptor => self.hear(world, id, key),
             Side::Opener => {
                 self.come(world, id, key);
-                world.act_at(self.written.drain(..), Some(id))
+                self.act(world, Some(id))
             }
         }
     }
@@ -492,23 +527,36 @@ impl App for Browsers<'_> {
         if side == Side::Acceptor {
             return;
         }
-        let key = connection.tag as usize;
-        let Carried { carrier, user, place, .. } = self.carriers.remove(key);
-        let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
-        pool.leave(key);
-        // TCP has given it up, and with it what it was to carry.
-        for object in &carrier.objects {
-            self.objects[*object].carrier = None;
-        }
-        for object in carrier.objects {
-            self.end_object(world, object, Some(connection));
-        }
-        self.reopen(world, user, place);
-        world.act_at(self.written.drain(..), None);
+        self.over(world, connection.tag as usize, Trouble::of(connection));
     }
 }
 
 impl Browsers<'_> {
+    /// A connection with this trouble has ended; what it was to carry has been given up with
+    /// it.
+    fn over(&mut self, world: &mut World<'_>, key: usize, trouble: Trouble) {
+        let Carried { mut way, user, place, .. } = self.carriers.remove(key);
+        let pool = self.users[user].pools.get_mut(&place).expect("a connection is in its pool");
+        pool.leave(key);
+        for object in way.objects().iter() {
+            self.objects[*object].carrier = None;
+        }
+        for object in std::mem::take(way.objects()) {
+            self.end_object(world, object, Some(trouble));
+        }
+        self.reopen(world, user, place);
+        self.act(world, None);
+    }
+
+    /// Lets connections send at which browsers have written. Returns whether `here` is one of
+    /// them: the caller does so there.
+    fn act(&mut self, world: &mut World<'_>, here: Option<ConnectionId>) -> bool {
+        for connection in self.written_quic.drain(..) {
+            world.act_quic(connection, Side::Opener);
+        }
+        world.act_at(self.written.drain(..), here)
+    }
+
     /// Objects that wait for a connection where none is left get new ones.
     fn reopen(&mut self, world: &mut World<'_>, user: usize, place: Place) {
         while let Some(next) = self.users[user].pools.get_mut(&place).and_then(Pool::next_to_open) {

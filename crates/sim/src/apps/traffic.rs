@@ -9,9 +9,12 @@ use slab::Slab;
 use tidegate_core::Bytes;
 
 use super::App;
+use super::account::Asked;
+use super::quic::QuicTransfers;
 use super::senders::Senders;
-use super::transfer::{Asked, Transferring};
+use super::transfer::Transferring;
 use crate::connections::{AppId, Connection, ConnectionId, Opening, Over, Side};
+use crate::quic::{QuicConnection, QuicId};
 use crate::scenario::{MOST_OPEN, Marking, NodeId, Opener, Scenario};
 use crate::simulation::World;
 use crate::traffic::{self, Action, Source};
@@ -29,6 +32,8 @@ pub(crate) struct Traffic {
     waiting: VecDeque<Asked>,
     /// Transfers whose progress is recorded, oldest first.
     followed: Vec<usize>,
+    /// Those that QUIC carries.
+    quic: QuicTransfers,
     /// Reused for every event.
     actions: Vec<Action>,
 }
@@ -49,6 +54,7 @@ impl Traffic {
             transfers: Slab::new(),
             waiting: VecDeque::new(),
             followed: Vec::new(),
+            quic: QuicTransfers::new(scenario),
             actions: Vec::new(),
         }
     }
@@ -69,7 +75,9 @@ impl Traffic {
         let number = self.begun[traffic];
         self.begun[traffic] += 1;
         let asked = Asked { at: world.now(), size, traffic: traffic as u32, number, from, to };
-        if self.transfers.len() < MOST_OPEN as usize {
+        if self.quic.carries(traffic) {
+            self.quic.ask(world, asked);
+        } else if self.transfers.len() < MOST_OPEN as usize {
             self.open(world, asked);
         } else {
             world.summary.waited += 1;
@@ -108,8 +116,22 @@ impl Traffic {
         world.act(connection, Side::Opener);
     }
 
+    /// Something may have happened at a side of a QUIC connection: its program acts.
+    pub(crate) fn on_quic(&mut self, world: &mut World<'_>, id: QuicId, side: Side) {
+        let now = world.now();
+        if let Some(connection) = world.quic.live(id) {
+            self.quic.on_activity(now, connection, side);
+        }
+    }
+
+    /// A QUIC connection has ended.
+    pub(crate) fn on_quic_over(&mut self, world: &mut World<'_>, connection: QuicConnection) {
+        self.quic.on_over(world, connection);
+    }
+
     pub(crate) fn sample(&mut self, world: &mut World<'_>) {
         let now = world.now();
+        self.quic.sample(world);
         for tag in &self.followed {
             let transfer = &self.transfers[*tag];
             let Some(connection) = world.connections.live(transfer.connection) else { continue };
@@ -120,6 +142,7 @@ impl Traffic {
     }
 
     pub(crate) fn forget_warm_up(&mut self, world: &mut World<'_>) {
+        self.quic.forget_warm_up(world);
         self.transfers.iter_mut().for_each(|(_, transfer)| transfer.forget_warm_up(world));
         let endless = self.waiting.iter_mut().filter(|asked| asked.size.is_none());
         endless.for_each(|asked| asked.at = world.now());
@@ -128,7 +151,7 @@ impl Traffic {
     /// Reports the flows that are cut off, by source and number.
     pub(crate) fn finish(&mut self, world: &mut World<'_>) {
         let mut cut_off: Vec<Transferring> = self.transfers.drain().collect();
-        cut_off.sort_by_key(|transfer| (transfer.traffic, transfer.number));
+        cut_off.sort_by_key(|transfer| (transfer.account.traffic, transfer.account.number));
         for transfer in cut_off {
             let mut connection = world.connections.remove(transfer.connection);
             report(world, &transfer, &mut connection, false);
@@ -137,6 +160,7 @@ impl Traffic {
         for asked in self.waiting.drain(..) {
             world.report(&asked.record(now), now);
         }
+        self.quic.finish(world);
     }
 }
 
@@ -198,10 +222,6 @@ fn report(
     connection: &mut Connection,
     finished: bool,
 ) {
-    let now = world.now();
-    let mut row = transfer.record(now, connection, finished);
-    if let (Some(size), Some(_)) = (row.size, row.response) {
-        row.unloaded = world.unloaded(row.traffic, size);
-    }
-    world.report(&row, now);
+    let row = transfer.record(world.now(), connection, finished);
+    world.report_transfer(row);
 }

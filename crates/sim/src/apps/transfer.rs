@@ -1,51 +1,14 @@
 //! One transfer over a connection of its own, and its record.
 
-use tidegate_core::{Bytes, Span, Time};
+use tidegate_core::{Bytes, Time};
 
+use super::account::{Account, Asked, ENDLESS, Sent};
 use crate::connections::{Connection, ConnectionId, Side};
 use crate::metrics::{FlowRecord, ProgressSample};
-use crate::scenario::{NodeId, Opener, Transfer};
+use crate::scenario::{Opener, Transfer};
 use crate::simulation::World;
 use crate::tcp::Endpoint;
 use crate::tcp::congestion::Entry;
-
-/// More than any run can carry, and far from overflow.
-const ENDLESS: u64 = 1 << 60;
-
-/// A transfer that a source has asked for: what is known of it before it begins.
-#[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) at: Time,
-    pub(super) size: Option<Bytes>,
-    /// Its source, and its number there.
-    pub(super) traffic: u32,
-    pub(super) number: u64,
-    pub(super) from: NodeId,
-    pub(super) to: NodeId,
-}
-
-impl Asked {
-    /// The row of one that has waited until `now` and never began.
-    pub(super) fn record(&self, now: Time) -> FlowRecord {
-        FlowRecord {
-            traffic: self.traffic as usize,
-            number: self.number,
-            size: self.size,
-            start: self.at,
-            congestion: None,
-            response: None,
-            end: None,
-            delivered: Bytes::ZERO,
-            lost: 0,
-            late: None,
-            retransmissions: 0,
-            timeouts: 0,
-            longest_stall: now.since(self.at),
-            unloaded: None,
-            recorded: None,
-        }
-    }
-}
 
 /// A transfer that has begun.
 pub(super) struct Transferring {
@@ -58,19 +21,7 @@ pub(super) struct Transferring {
     congestion: &'static Entry,
     /// Whether the receiver has closed its side.
     closed: bool,
-    size: Option<Bytes>,
-    /// Its source, and its number there.
-    pub(super) traffic: usize,
-    pub(super) number: u64,
-    started: Time,
-    response: Option<Span>,
-    /// Payload that had reached the receiver when the record began: at the
-    /// start, or at the end of the warm-up.
-    delivered_before: u64,
-    /// Payload that had reached the receiver at the last progress, and the time of that.
-    delivered: u64,
-    progressed: Time,
-    longest_stall: Span,
+    pub(super) account: Account,
 }
 
 impl Transferring {
@@ -82,14 +33,13 @@ impl Transferring {
         congestion: &'static Entry,
         asked: Asked,
     ) -> Transferring {
-        let Asked { at, size, traffic, number, .. } = asked;
         let (sender, request) = match transfer.opened_by {
             Opener::Sender => (Side::Opener, Bytes::ZERO),
             Opener::Receiver { request } => (Side::Acceptor, request),
         };
         if let Some(end) = world.end(connection, Side::Opener) {
             match sender {
-                Side::Opener => write_all(end, size),
+                Side::Opener => write_all(end, asked.size),
                 Side::Acceptor => end.write(request.0),
             }
         }
@@ -100,32 +50,16 @@ impl Transferring {
             answered: false,
             congestion,
             closed: false,
-            size,
-            traffic: traffic as usize,
-            number,
-            started: at,
-            response: None,
-            delivered_before: 0,
-            delivered: 0,
-            progressed: at,
-            longest_stall: Span::ZERO,
+            account: Account::new(&asked),
         }
     }
 
     /// Runs the program at a side after a segment; returns whether it did something.
     pub(super) fn on_segment(&mut self, now: Time, end: &mut Endpoint, side: Side) -> bool {
         if side != self.sender {
-            let delivered = end.delivered();
             // A transfer of no bytes is complete when its end has come.
-            let complete = self.size == Some(Bytes::ZERO) && end.peer_finished();
-            if delivered > self.delivered || complete {
-                self.delivered = delivered;
-                self.longest_stall = self.longest_stall.max(now.since(self.progressed));
-                self.progressed = now;
-                if self.size.is_some_and(|size| delivered >= size.0) && self.response.is_none() {
-                    self.response = Some(now.since(self.started));
-                }
-            }
+            let complete = self.account.size == Some(Bytes::ZERO) && end.peer_finished();
+            self.account.reached(now, end.delivered(), complete);
             if !self.closed && end.peer_finished() {
                 self.closed = true;
                 end.close();
@@ -137,7 +71,7 @@ impl Transferring {
             && end.delivered() >= self.request.0
         {
             self.answered = true;
-            write_all(end, self.size);
+            write_all(end, self.account.size);
             return true;
         }
         false
@@ -145,14 +79,9 @@ impl Transferring {
 
     /// The warm-up is over: a transfer without end counts from now on.
     pub(super) fn forget_warm_up(&mut self, world: &mut World<'_>) {
-        if self.size.is_none() {
-            let now = world.now();
-            (self.started, self.progressed) = (now, now);
-            self.longest_stall = Span::ZERO;
-            self.delivered_before = self.delivered;
-            if let Some(connection) = world.connections.live(self.connection) {
-                connection.lost = 0;
-            }
+        let forgets = self.account.forget_warm_up(world.now());
+        if let Some(connection) = world.connections.live(self.connection).filter(|_| forgets) {
+            connection.lost = 0;
         }
     }
 
@@ -161,10 +90,10 @@ impl Transferring {
         let arrived = connection.endpoint(self.sender.other()).arrived();
         let sender = connection.endpoint(self.sender);
         ProgressSample {
-            traffic: self.traffic,
-            number: self.number,
+            traffic: self.account.traffic,
+            number: self.account.number,
             at: now,
-            delivered: Bytes(self.delivered),
+            delivered: self.account.delivered(),
             arrived: Bytes(arrived),
             congestion_window: Bytes(sender.congestion_window()),
             smoothed_rtt: sender.smoothed_rtt(),
@@ -179,25 +108,14 @@ impl Transferring {
         connection: &mut Connection,
         finished: bool,
     ) -> FlowRecord {
-        let sent = *connection.endpoint(self.sender).statistics();
-        let still = if self.response.is_none() { now.since(self.progressed) } else { Span::ZERO };
-        FlowRecord {
-            traffic: self.traffic,
-            number: self.number,
-            size: self.size,
-            start: self.started,
-            congestion: Some(self.congestion.name),
-            response: self.response,
-            end: (finished && self.response.is_some()).then_some(now),
-            delivered: Bytes(self.delivered - self.delivered_before),
+        let statistics = *connection.endpoint(self.sender).statistics();
+        let sent = Sent {
+            congestion: self.congestion.name,
             lost: connection.lost,
-            late: None,
-            retransmissions: sent.retransmissions as u32,
-            timeouts: sent.timeouts,
-            longest_stall: self.longest_stall.max(still),
-            unloaded: None,
-            recorded: None,
-        }
+            retransmissions: statistics.retransmissions as u32,
+            timeouts: statistics.timeouts,
+        };
+        self.account.record(now, &sent, finished)
     }
 }
 

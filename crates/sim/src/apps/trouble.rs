@@ -1,6 +1,7 @@
 //! What happens to a connection while it carries an object.
 
 use crate::connections::{Connection, Side};
+use crate::quic::QuicConnection;
 use crate::tcp::Statistics;
 
 /// What a connection has lost and repeated.
@@ -18,6 +19,14 @@ impl Trouble {
         let Statistics { retransmissions, timeouts, .. } =
             *connection.endpoint(Side::Acceptor).statistics();
         Trouble { lost, retransmissions, timeouts }
+    }
+
+    /// The same of a QUIC connection, whose timeouts are not told.
+    pub(super) fn of_quic(connection: &mut QuicConnection) -> Trouble {
+        let lost = connection.lost;
+        let server = connection.quinn(Side::Acceptor);
+        let retransmissions = server.map_or(0, |it| it.stats().path.lost_packets);
+        Trouble { lost, retransmissions, timeouts: 0 }
     }
 
     /// What of it came after `before`.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use tidegate_core::Span;
 
-use super::{SizeLaw, short};
+use super::{QuicProfile, SizeLaw, short};
 use crate::pages::Pages;
 
 /// How the users of a source load pages.
@@ -19,6 +19,9 @@ pub struct PageProfile {
     pub visits: Visits,
     /// Over which connections.
     pub protocol: Protocol,
+    /// How QUIC carries them, with [`Protocol::Http2`]: that is HTTP/3 (RFC 9114) then. `None`
+    /// with TCP. Each response is a stream, so the number in it is not used.
+    pub quic: Option<QuicProfile>,
     /// The order of the frames of one connection.
     pub order: FrameOrder,
     /// The round trips of TLS before the first request of a connection: 1 with TLS 1.3
@@ -83,6 +86,7 @@ impl fmt::Display for PageProfile {
         f.write_str(match self.protocol {
             Protocol::Http10 => ", over HTTP/1.0",
             Protocol::Http11 => ", over HTTP/1.1",
+            Protocol::Http2 if self.quic.is_some() => ", over HTTP/3",
             Protocol::Http2 => ", over HTTP/2",
             Protocol::Recorded => ", as they came",
         })

@@ -8,8 +8,8 @@ use std::{fmt, slice};
 use tidegate_core::{Bytes, FlowKey, Rate};
 
 use super::{
-    Arrivals, CallRates, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, SizeLaw,
-    Transfer, VideoProfile, WebProfile,
+    Arrivals, CallRates, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, QuicProfile,
+    SizeLaw, Transfer, VideoProfile, WebProfile,
 };
 use crate::trace::applications::RecordedCall;
 use crate::trace::capture::Capture;
@@ -25,6 +25,10 @@ use crate::trace::hosts::Hosts;
 /// are open take 113 MB at most, however many there are.
 pub const MOST_OPEN: u32 = 28_232;
 
+/// The same for transfers over QUIC, of which an open one takes some 65 kB of memory: 270
+/// MB for so many.
+pub const MOST_OPEN_QUIC: u32 = 4_096;
+
 /// What a source of traffic does.
 #[derive(Clone, Debug)]
 pub enum TrafficKind {
@@ -32,6 +36,17 @@ pub enum TrafficKind {
     Transfers {
         /// How each transfer is made.
         transfer: Transfer,
+        /// When transfers begin.
+        arrivals: Arrivals,
+        /// How large they are.
+        sizes: SizeLaw,
+    },
+    /// The same over QUIC.
+    Quic {
+        /// Who sends to whom, and which end opens the connection. Its TCP is not used.
+        transfer: Transfer,
+        /// How QUIC carries each of them.
+        profile: QuicProfile,
         /// When transfers begin.
         arrivals: Arrivals,
         /// How large they are.
@@ -130,17 +145,20 @@ impl TrafficKind {
     pub fn has_recorded_arrivals(&self) -> bool {
         match self {
             TrafficKind::Packets { .. } => true,
-            TrafficKind::Transfers { arrivals, .. } => matches!(arrivals, Arrivals::Log(_)),
+            TrafficKind::Transfers { arrivals, .. } | TrafficKind::Quic { arrivals, .. } => {
+                matches!(arrivals, Arrivals::Log(_))
+            }
             _ => false,
         }
     }
 
-    /// Whether it opens TCP connections; the others send datagrams.
+    /// Whether it opens connections; the others send datagrams.
     #[must_use]
     pub fn is_transfers(&self) -> bool {
         matches!(
             self,
             TrafficKind::Transfers { .. }
+                | TrafficKind::Quic { .. }
                 | TrafficKind::Web { .. }
                 | TrafficKind::Pages { .. }
                 | TrafficKind::Video { .. }
@@ -148,7 +166,7 @@ impl TrafficKind {
         )
     }
 
-    /// The transfer that a source makes which has a connection for each.
+    /// The transfer that a source makes which has a TCP connection for each.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match self {
             TrafficKind::Transfers { transfer, .. } | TrafficKind::Web { transfer, .. } => {
@@ -162,6 +180,7 @@ impl TrafficKind {
     pub(crate) fn ends(&self) -> (&[NodeId], &[NodeId]) {
         match self {
             TrafficKind::Transfers { transfer, .. }
+            | TrafficKind::Quic { transfer, .. }
             | TrafficKind::Web { transfer, .. }
             | TrafficKind::Pages { transfer, .. }
             | TrafficKind::Video { transfer, .. } => (&transfer.from, &transfer.to),
@@ -180,17 +199,11 @@ impl TrafficKind {
 impl fmt::Display for TrafficKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TrafficKind::Transfers { arrivals, sizes, .. } => match arrivals {
-                Arrivals::Poisson { per_second } => {
-                    write!(f, "{} transfers a second, {}", short(*per_second), sizes)
-                }
-                Arrivals::AtStart { count: 1 } => write!(f, "one transfer, {}", sizes),
-                Arrivals::AtStart { count } => write!(f, "{count} transfers, {}", sizes),
-                Arrivals::Within { count, within } => {
-                    write!(f, "{count} transfers within {within}, {sizes}")
-                }
-                Arrivals::Log(flows) => write!(f, "{} transfers from a log", flows.len()),
-            },
+            TrafficKind::Transfers { arrivals, sizes, .. } => transfers(f, arrivals, sizes),
+            TrafficKind::Quic { profile, arrivals, sizes, .. } => {
+                transfers(f, arrivals, sizes)?;
+                write!(f, ", {profile}")
+            }
             TrafficKind::Web { profile, .. } => write!(
                 f,
                 "Web sessions of about {} pages of {} objects every {}, {}",
@@ -223,6 +236,20 @@ impl fmt::Display for TrafficKind {
             }
             TrafficKind::Requests => f.write_str("requests of clients"),
         }
+    }
+}
+
+fn transfers(f: &mut fmt::Formatter<'_>, arrivals: &Arrivals, sizes: &SizeLaw) -> fmt::Result {
+    match arrivals {
+        Arrivals::Poisson { per_second } => {
+            write!(f, "{} transfers a second, {sizes}", short(*per_second))
+        }
+        Arrivals::AtStart { count: 1 } => write!(f, "one transfer, {sizes}"),
+        Arrivals::AtStart { count } => write!(f, "{count} transfers, {sizes}"),
+        Arrivals::Within { count, within } => {
+            write!(f, "{count} transfers within {within}, {sizes}")
+        }
+        Arrivals::Log(flows) => write!(f, "{} transfers from a log", flows.len()),
     }
 }
 

@@ -90,7 +90,7 @@ impl World<'_> {
             let (traffic, flow, sent) = match content {
                 Content::Datagram { traffic, flow, sent, .. } => (traffic, flow, sent),
                 Content::Media { traffic, sent, .. } => (traffic, 0, sent),
-                Content::Tcp { .. } | Content::Report { .. } => continue,
+                Content::Tcp { .. } | Content::Quic { .. } | Content::Report { .. } => continue,
             };
             let traffic = usize::from(traffic);
             match self.due(traffic, sent) {

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::BytesMut;
 use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use super::Programs;
@@ -16,6 +17,7 @@ use crate::kernel::Kernel;
 use crate::lot::Lot;
 use crate::metrics::{FlowRecord, LinkSample, PacketEvent, PacketRecord, Recorder, RunSummary};
 use crate::network::{Network, Queue, SegmentId};
+use crate::quic::{self, QuicConnection, QuicConnections, QuicId};
 use crate::scenario::{DisciplineChoice, NodeId, Scenario};
 use crate::slab::Slab;
 use crate::tcp::{Endpoint, Flags, Header};
@@ -32,6 +34,8 @@ pub(crate) enum Event {
     Access(u16),
     /// A timer of one end of a connection may be due.
     Timer(ConnectionId, Side),
+    /// The same of a QUIC connection.
+    QuicTimer(QuicId, Side),
     /// A program wants to act; the number is its own.
     Wake(AppId, u64),
     /// Time to look at the links.
@@ -57,6 +61,9 @@ pub(super) struct Segment {
 pub(super) enum Content {
     /// To one side of a connection.
     Tcp { connection: ConnectionId, to: Side, header: Header },
+    /// To one side of a QUIC connection; its payload is that of this number in
+    /// [`World::payloads`].
+    Quic { connection: QuicId, to: Side, payload: u32 },
     /// Of a datagram flow.
     Datagram { traffic: u16, flow: u32, sent: Time, tcp: Option<TcpFacts> },
     /// Of a call that adapts, by its number there.
@@ -71,13 +78,17 @@ pub(crate) struct World<'a> {
     pub(crate) kernel: Kernel<Event>,
     pub(crate) network: Network,
     pub(crate) connections: Connections,
+    pub(crate) quic: QuicConnections,
     pub(crate) summary: RunSummary,
     pub(crate) recorder: &'a mut dyn Recorder,
     pub(crate) seed: u64,
     pub(super) segments: Slab<Segment>,
+    /// The bytes of QUIC's packets on the way. They lie beside the segments, which are
+    /// copied and must stay small; a packet's bytes go when it does.
+    pub(super) payloads: Slab<BytesMut>,
     pub(super) datagrams: Vec<DatagramFlows>,
     /// Connections that have ended, whose programs do not know yet.
-    over: VecDeque<(Box<Connection>, Over)>,
+    pub(super) over: VecDeque<Ended>,
     /// The yardstick for slowdown; `None` while the yardstick itself is measured.
     unloaded: Option<Unloaded<'a>>,
     /// Link counters at the end of the warm-up.
@@ -88,8 +99,15 @@ pub(crate) struct World<'a> {
     // Buffers that are reused for every event.
     headers: Vec<Header>,
     spare_headers: Vec<Vec<Header>>,
+    pub(super) quic_packets: Vec<quic::Datagram>,
     pub(super) lost: Vec<SegmentId>,
     pub(super) handed_on: Vec<SegmentId>,
+}
+
+/// A connection that has ended.
+pub(super) enum Ended {
+    Tcp(Box<Connection>, Over),
+    Quic(Box<QuicConnection>),
 }
 
 /// The fate of all segments.
@@ -118,7 +136,9 @@ impl<'a> World<'a> {
             base: vec![Counters::default(); network.links.len()],
             network,
             segments: Slab::new(),
+            payloads: Slab::new(),
             connections: Connections::new(),
+            quic: QuicConnections::default(),
             datagrams,
             over: VecDeque::new(),
             seed,
@@ -127,6 +147,7 @@ impl<'a> World<'a> {
             tally: Tally::default(),
             headers: Vec::new(),
             spare_headers: Vec::new(),
+            quic_packets: Vec::new(),
             lost: Vec::new(),
             handed_on: Vec::new(),
         }
@@ -281,6 +302,9 @@ impl<'a> World<'a> {
             self.tally.lost += 1;
             match self.segments.remove(segment).content {
                 Content::Tcp { connection, .. } => self.connections.count_loss(connection),
+                Content::Quic { connection, payload, .. } => {
+                    self.lose_quic(connection, payload);
+                }
                 Content::Datagram { traffic, flow, sent, .. } => {
                     self.end_datagram(usize::from(traffic), flow, sent, None);
                 }
@@ -337,7 +361,7 @@ impl<'a> World<'a> {
     pub(crate) fn abort(&mut self, connection: ConnectionId, by: Side, reason: u16) {
         if self.connections.live(connection).is_some() {
             let state = self.connections.remove(connection);
-            self.over.push_back((state, Over::Aborted { by, reason }));
+            self.over.push_back(Ended::Tcp(state, Over::Aborted { by, reason }));
         }
     }
 
@@ -348,7 +372,7 @@ impl<'a> World<'a> {
     }
 
     /// Such a connection: the one that ended first.
-    pub(super) fn take_over(&mut self) -> Option<(Box<Connection>, Over)> {
+    pub(super) fn take_over(&mut self) -> Option<Ended> {
         self.over.pop_front()
     }
 
@@ -378,6 +402,9 @@ impl<'a> World<'a> {
             }
             Content::Report { traffic, number } => {
                 programs.calls.on_report(usize::from(traffic), number);
+            }
+            Content::Quic { connection, to, payload } => {
+                self.deliver_quic(connection, to, record.ecn, payload, programs);
             }
             Content::Datagram { traffic, flow, sent, .. } => {
                 self.end_datagram(usize::from(traffic), flow, sent, Some(record.size));
@@ -419,7 +446,7 @@ impl<'a> World<'a> {
         }
         if let Some(over) = over {
             let state = self.connections.remove(id);
-            self.over.push_back((state, over));
+            self.over.push_back(Ended::Tcp(state, over));
         }
     }
 
@@ -469,6 +496,14 @@ impl<'a> World<'a> {
         }
     }
 
+    /// The same for that of a transfer, with what it would have taken alone.
+    pub(crate) fn report_transfer(&mut self, mut row: FlowRecord) {
+        if let (Some(size), Some(_)) = (row.size, row.response) {
+            row.unloaded = self.unloaded(row.traffic, size);
+        }
+        self.report(&row, self.now());
+    }
+
     /// The response time of a transfer of `size` of a source that has the network for
     /// itself.
     pub(crate) fn unloaded(&mut self, traffic: usize, size: Bytes) -> Option<Span> {
@@ -496,6 +531,7 @@ impl<'a> World<'a> {
         let on_the_way = self.segments.len() as u64;
         let Tally { made, delivered, lost } = self.tally;
         assert_eq!(made, delivered + lost + on_the_way, "a segment was made or lost unseen");
+        self.check_payloads();
         self.summary.reached = end;
         self.summary.events = self.kernel.handled();
     }
@@ -516,6 +552,7 @@ impl Content {
     fn tcp_facts(&self) -> Option<TcpFacts> {
         match self {
             Content::Tcp { header, .. } => Some(facts(header)),
+            Content::Quic { .. } => None,
             Content::Datagram { tcp, .. } => *tcp,
             Content::Media { .. } | Content::Report { .. } => None,
         }

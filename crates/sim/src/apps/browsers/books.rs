@@ -2,26 +2,16 @@
 
 use super::{Browsers, Object};
 use crate::apps::trouble::Trouble;
-use crate::connections::Connection;
 use crate::simulation::World;
 
 impl Browsers<'_> {
     /// Records the row of an object.
-    pub(super) fn report(
-        &self,
-        world: &mut World<'_>,
-        object: usize,
-        connection: Option<&mut Connection>,
-    ) {
+    pub(super) fn report(&self, world: &mut World<'_>, object: usize, trouble: Option<Trouble>) {
         let now = world.now();
         let state = &self.objects[object];
         let carrier = state.carrier.and_then(|key| self.carriers.get(key));
-        let connection = match connection {
-            Some(connection) => Some(connection),
-            None => carrier.and_then(|it| world.connections.live(it.connection)),
-        };
-        let congestion = carrier.map(|it| it.congestion);
-        let row = state.response.record(now, connection.map(Trouble::of), congestion);
+        let trouble = trouble.or_else(|| carrier?.way.trouble(world));
+        let row = state.response.record(now, trouble, carrier.map(|it| it.congestion));
         world.report(&row, now);
     }
 

@@ -51,7 +51,7 @@ use crate::pages::Pages;
 use crate::requests::{
     self, Demand, Presence, RequestLog, ServerFailures, ServerGroup, Setup, Through, Way,
 };
-use crate::scenario::{DisciplineChoice, Protocol, SizeLaw};
+use crate::scenario::{DisciplineChoice, SizeLaw};
 use crate::trace::HttpLog;
 use tidegate_files::Mistake;
 use tidegate_files::expectation;
@@ -260,9 +260,14 @@ fn gateway(document: &Document, setup: &mut Setup) -> Result<(), Mistake> {
 fn http(written: &syntax::Http, setup: &mut Setup) -> Result<(), Mistake> {
     if let Some(protocol) = &written.protocol {
         setup.http.protocol = protocol.value.into();
-        if setup.http.protocol == Protocol::Recorded {
+        let refused = match protocol.value {
+            super::syntax::Protocol::Recorded => Some("'recorded'"),
+            super::syntax::Protocol::Http3 => Some("'http3'"),
+            _ => None,
+        };
+        if let Some(found) = refused {
             let expected = "one of http1.0, http1.1, http2";
-            return Err(Mistake::at(&protocol.place, "'recorded'", expected));
+            return Err(Mistake::at(&protocol.place, found, expected));
         }
     }
     if let Some(order) = written.order {

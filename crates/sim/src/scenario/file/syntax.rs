@@ -18,6 +18,7 @@ mod call;
 mod greedy;
 mod measured;
 mod pages;
+mod quic;
 mod traffic;
 mod video;
 
@@ -29,6 +30,7 @@ pub(super) use call::CallSource;
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use measured::{Delays, MeasuredTable};
 pub(super) use pages::{Order, PageSource, Protocol};
+pub(super) use quic::{Control, QuicSource};
 pub(super) use traffic::{
     CbrSource, Divide, FrameSource, PacketSource, Traffic, TransferSource, WebSource,
 };
@@ -37,7 +39,7 @@ pub(super) use video::{VideoChoice, VideoSource};
 /// The most hosts, servers or pairs that a builder makes.
 type Hosts = Count<1, 1_000>;
 /// More transfers at once than any access link has seen.
-type Transfers = Count<1, 1_000_000>;
+pub(super) type Transfers = Count<1, 1_000_000>;
 /// Segments of a transfer: up to 1.5 GB.
 type Segments = Count<1, 1_000_000>;
 

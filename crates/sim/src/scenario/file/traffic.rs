@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod pages;
+mod quic;
 mod video;
 
 use std::ops::Range;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 use super::data::{DataFiles, load, load_text};
-use super::syntax::{Document, Sizes, Tcp, Traffic, TransferSource, WebSource};
+use super::syntax::{self, Document, Sizes, Tcp, Traffic, TransferSource, WebSource};
 use super::tcp::within;
 use super::topology::Topology;
 use super::values::{At, Names, Positive, Quantity};
@@ -40,6 +41,20 @@ const MOST_LOG_MEAN: f64 = 20.0;
 const MOST_LOG_DEVIATION: f64 = 5.0;
 /// A run with more arrivals than this would take more than a day.
 const MOST_ARRIVALS: f64 = 1e9;
+
+/// What says when transfers begin, and how large they are.
+struct WrittenArrivals<'a> {
+    place: &'a Range<usize>,
+    load: Option<&'a Quantity<Rate>>,
+    per_second: Option<&'a At<Positive>>,
+    count: Option<&'a At<syntax::Transfers>>,
+    spread: Option<&'a Quantity<Span>>,
+    log: Option<&'a At<String>>,
+    local: &'a [At<String>],
+    sizes: Option<&'a At<Sizes>>,
+    /// So many transfers may be open at the same time.
+    most_open: u32,
+}
 
 /// What the sources have in common.
 pub(super) struct Reader<'a> {
@@ -85,17 +100,44 @@ impl Reader<'_> {
         let transfer =
             self.transfer(&source.from, &source.to, opened_by, &source.tcp, source.follow)?;
         let (start, stop) = self.times(source.start.as_ref(), source.stop.as_ref())?;
+        let written = WrittenArrivals {
+            place: &source.place,
+            load: source.load.as_ref(),
+            per_second: source.per_second.as_ref(),
+            count: source.count.as_ref(),
+            spread: source.spread.as_ref(),
+            log: source.log.as_ref(),
+            local: &source.local,
+            sizes: source.sizes.as_ref(),
+            most_open: MOST_OPEN,
+        };
+        let per_second = |load, mean| per_second_of(load, mean, &transfer.tcp);
+        let (arrivals, sizes) = self.arrivals(&written, opened_by, per_second)?;
+        let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
+        let (name, class) = (source.name.value.clone(), source.class);
+        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
+        Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
+    }
+
+    /// When the transfers of a source begin, and how large they are: a load, and a mean size
+    /// in bytes, make so many a second.
+    fn arrivals(
+        &self,
+        source: &WrittenArrivals<'_>,
+        opened_by: Opener,
+        per_second_of: impl Fn(Rate, f64) -> f64,
+    ) -> Result<(Arrivals, SizeLaw), Mistake> {
         let given = [
-            source.load.as_ref().map(|at| &at.place),
-            source.per_second.as_ref().map(|at| &at.place),
-            source.count.as_ref().map(|at| &at.place),
-            source.log.as_ref().map(|at| &at.place),
+            source.load.map(|at| &at.place),
+            source.per_second.map(|at| &at.place),
+            source.count.map(|at| &at.place),
+            source.log.map(|at| &at.place),
         ];
-        one_of(&given, &source.place, "one of load, per_second, count, log")?;
-        let sizes = match (&source.sizes, &source.log) {
+        one_of(&given, source.place, "one of load, per_second, count, log")?;
+        let sizes = match (source.sizes, source.log) {
             (Some(sizes), None) => size_law(sizes, self.data)?,
             (None, None) => {
-                return Err(Mistake::missing(&source.place, "sizes", "how large transfers are"));
+                return Err(Mistake::missing(source.place, "sizes", "how large transfers are"));
             }
             (Some(sizes), Some(_)) => {
                 let expected = "none, since the log has the sizes";
@@ -105,11 +147,11 @@ impl Reader<'_> {
             (None, Some(_)) => SizeLaw::Constant(Bytes(1)),
         };
         let endless = matches!(sizes, SizeLaw::Endless);
-        if let (Some(spread), None) = (&source.spread, &source.count) {
+        if let (Some(spread), None) = (source.spread, source.count) {
             let expected = "count beside it, since other transfers begin at random in any case";
             return Err(Mistake::at(&spread.place, "spread", expected));
         }
-        let place = given.into_iter().flatten().next().unwrap_or(&source.place);
+        let place = given.into_iter().flatten().next().unwrap_or(source.place);
         if endless && source.count.is_none() {
             let expected = "count, since transfers without an end add up for ever";
             return Err(Mistake::at(place, "endless transfers", expected));
@@ -118,30 +160,27 @@ impl Reader<'_> {
             self.check_arrivals(per_second, place)?;
             Ok(Arrivals::Poisson { per_second })
         };
-        let arrivals = if let Some(load) = &source.load {
-            poisson(per_second_of(load.value.0, mean(&sizes), &transfer.tcp))?
-        } else if let Some(per_second) = &source.per_second {
+        let arrivals = if let Some(load) = source.load {
+            poisson(per_second_of(load.value.0, mean(&sizes)))?
+        } else if let Some(per_second) = source.per_second {
             poisson(per_second.0)?
-        } else if let Some(count) = &source.count {
-            if count.value.0 > MOST_OPEN {
+        } else if let Some(count) = source.count {
+            if count.value.0 > source.most_open {
                 let found = format!("{} transfers at once", count.value.0);
-                let expected = format!("at most {MOST_OPEN}, which may be open at once");
+                let expected = format!("at most {}, which may be open at once", source.most_open);
                 return Err(Mistake::at(&count.place, found, expected));
             }
-            match &source.spread {
+            match source.spread {
                 Some(spread) if spread.value.0 > Span::ZERO => {
                     Arrivals::Within { count: count.value.0, within: spread.value.0 }
                 }
                 _ => Arrivals::AtStart { count: count.value.0 },
             }
         } else {
-            let log = source.log.as_ref().expect("one of the four is given");
-            self.log(log, &source.local, opened_by)?
+            let log = source.log.expect("one of the four is given");
+            self.log(log, source.local, opened_by)?
         };
-        let kind = TrafficKind::Transfers { transfer, arrivals, sizes };
-        let (name, class) = (source.name.value.clone(), source.class);
-        let marking = Marking { sender: source.dscp.0, receiver: source.reply_dscp.0 };
-        Ok(TrafficSpec { name, start, stop, class, marking, deadline: None, kind })
+        Ok((arrivals, sizes))
     }
 
     pub(super) fn web(&self, source: &At<WebSource>) -> Result<TrafficSpec, Mistake> {

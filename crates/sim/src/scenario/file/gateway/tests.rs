@@ -8,6 +8,7 @@ use tidegate_core::request::{ClassId, UserId};
 
 use super::*;
 use crate::requests::{Http, Kept};
+use crate::scenario::Protocol;
 use crate::scenario::{FrameOrder, QueueSpec};
 
 /// Files as tests need them, by the end of their name.

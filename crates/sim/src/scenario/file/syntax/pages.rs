@@ -76,6 +76,9 @@ pub(in crate::scenario::file) enum Protocol {
     /// One connection to a host, with all responses.
     #[serde(rename = "http2")]
     Http2,
+    /// One connection of QUIC to a host, with a stream for each response.
+    #[serde(rename = "http3")]
+    Http3,
     /// For each object what carried it in the recording.
     #[serde(rename = "recorded")]
     Recorded,

@@ -9,6 +9,7 @@ use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
 use super::call::CallSource;
 use super::greedy::GreedySource;
 use super::pages::PageSource;
+use super::quic::QuicSource;
 use super::video::VideoSource;
 use super::{Sizes, Tcp, Transfers};
 use crate::scenario::TrafficSpec;
@@ -21,6 +22,9 @@ pub(in crate::scenario::file) struct Traffic {
     /// TCP transfers that begin independently of each other.
     #[serde(default)]
     pub(in crate::scenario::file) transfers: Vec<At<TransferSource>>,
+    /// Transfers over QUIC that begin independently of each other.
+    #[serde(default)]
+    pub(in crate::scenario::file) quic: Vec<At<QuicSource>>,
     /// Web sessions: pages of objects, each object a transfer of its own.
     #[serde(default)]
     pub(in crate::scenario::file) web: Vec<At<WebSource>>,
@@ -53,7 +57,7 @@ type Read<'a> = (&'a At<String>, usize, TrafficSpec);
 
 impl Traffic {
     /// What there is to choose from.
-    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.web]], [[traffic.pages]], [[traffic.video]], \
+    pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.quic]], [[traffic.web]], [[traffic.pages]], [[traffic.video]], \
          [[traffic.cbr]], [[traffic.call]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
@@ -64,6 +68,9 @@ impl Traffic {
         let mut sources: Vec<Read<'_>> = Vec::new();
         for source in &self.transfers {
             sources.push((&source.name, source.place.start, reader.transfers(source)?));
+        }
+        for source in &self.quic {
+            sources.push((&source.name, source.place.start, reader.quic(source)?));
         }
         for source in &self.web {
             sources.push((&source.name, source.place.start, reader.web(source)?));

@@ -10,13 +10,16 @@ use super::super::values::At;
 use super::{Reader, WEB_REQUEST, one_of, per_second_of, size_law};
 use crate::pages::{Pages, RecordedPages};
 use crate::scenario::{
-    FrameOrder, Marking, Opener, PageProfile, Protocol, SizeLaw, TrafficKind, TrafficSpec, Visits,
+    FrameOrder, Marking, Opener, PageProfile, Protocol, QuicControl, QuicProfile, SizeLaw,
+    TrafficKind, TrafficSpec, Visits,
 };
 use crate::trace::{PageLoads, PageTable};
 use tidegate_files::Mistake;
 
 /// The `keepalive_timeout` of nginx.
 const KEEP_ALIVE: Span = Span::seconds(75);
+/// What servers have by default.
+const HTTP3: QuicProfile = QuicProfile { congestion: QuicControl::Cubic, streams: 1 };
 /// Nobody asks for pages faster, and a run ends.
 const LEAST_BETWEEN: Span = Span::millis(1);
 
@@ -84,11 +87,14 @@ impl Reader<'_> {
             let expected = "a protocol, since a page_table records none";
             return Err(Mistake::at(&written.place, "'recorded'", expected));
         }
+        let is_http3 =
+            source.protocol.as_ref().is_some_and(|it| it.value == syntax::Protocol::Http3);
         let profile = PageProfile {
             pages,
             sizes,
             visits,
             protocol,
+            quic: is_http3.then_some(HTTP3),
             order: source.order.map_or(FrameOrder::default(), FrameOrder::from),
             handshakes: source.tls.map_or(1, |tls| tls.0 as usize),
             keep_alive: source.keep_alive.map_or(KEEP_ALIVE, |span| span.0),
@@ -105,7 +111,8 @@ impl From<syntax::Protocol> for Protocol {
         match written {
             syntax::Protocol::Http10 => Protocol::Http10,
             syntax::Protocol::Http11 => Protocol::Http11,
-            syntax::Protocol::Http2 => Protocol::Http2,
+            // Over QUIC, as the profile says.
+            syntax::Protocol::Http2 | syntax::Protocol::Http3 => Protocol::Http2,
             syntax::Protocol::Recorded => Protocol::Recorded,
         }
     }

@@ -313,9 +313,11 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
             ),
         },
         Need::VideoQuality => match change.effect {
-            Effect::Same => format!("‘{source}’ keeps its quality ({})", short(quantity, was)),
+            Effect::Same => {
+                format!("the picture of ‘{source}’ keeps its quality ({})", short(quantity, was))
+            }
             _ => format!(
-                "‘{source}’ is shown in {} instead of {}",
+                "the picture of ‘{source}’ has {} instead of {}",
                 range(quantity, change.least, change.most),
                 short(quantity, was)
             ),

@@ -29,9 +29,9 @@ use figures::FIGURES;
 use result::CaseResult;
 
 /// Those of the papers first and our own, then fair queueing, then what manages queues.
-pub(crate) const DISCIPLINES: [&str; 14] = [
+pub(crate) const DISCIPLINES: [&str; 15] = [
     "fifo", "efd", "las", "lars", "run2c", "scfq", "tide", "fq", "fq-codel", "fq-pie", "cake",
-    "codel", "pie", "red",
+    "codel", "pie", "dualpi2", "red",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -170,10 +170,10 @@ pub(super) fn pages() -> Result<String, Failure> {
     for (load, mbits) in [(30, 3), (60, 6)] {
         for loss in [0.0, 0.01] {
             let mut cells = vec![format!("{load}%, {:.0}% lost at random", loss * 100.0)];
-            for protocol in ["http2", "http3"] {
+            for (protocol, tls) in [("http2", 1), ("http2", 0), ("http3", 1)] {
                 let source = format!(
                     "[[traffic.pages]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\n\
-                     protocol = \"{protocol}\"\nload = \"{mbits} Mbit/s\"\nstop = \"50 s\"\n\
+                     protocol = \"{protocol}\"\ntls = {tls}\nload = \"{mbits} Mbit/s\"\nstop = \"50 s\"\n\
                      recorded = [\"pages.har\"]"
                 );
                 let mut scenario = link(10, "\"fifo\"", &source)?;
@@ -190,7 +190,8 @@ pub(super) fn pages() -> Result<String, Failure> {
             rows.push(cells);
         }
     }
-    Ok(table(&["", "HTTP/2: page, s; object of up to 30 kB, ms", "HTTP/3"], &rows))
+    let heads = ["", "HTTP/2: page, s; object of up to 30 kB, ms", "HTTP/2 without TLS", "HTTP/3"];
+    Ok(table(&heads, &rows))
 }
 
 /// The rate of a long transfer over QUIC over that of one over TCP beside it.

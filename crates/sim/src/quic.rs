@@ -15,6 +15,10 @@
 //! Each connection has endpoints of its own, as if each side had taken a new port, so
 //! what it draws does not depend on the connections before it.
 //!
+//! quinn's CUBIC takes cube roots from the machine's C library, whose last bit differs between
+//! versions. So its results are the same every time on one machine, and those of NewReno on
+//! all.
+//!
 //! quinn's BBR is not offered: each of its controllers seeds a generator from the
 //! operating system, out of reach from outside, so no run would be the same twice.
 

@@ -239,7 +239,9 @@ impl<'a> Viewers<'a> {
             return;
         }
         state.stopped = true;
-        world.summary.traffic[state.source].viewings.push(state.player.viewing(now));
+        if world.is_measured(now) {
+            world.summary.traffic[state.source].viewings.push(state.player.viewing(now));
+        }
         if let Some(line) = &state.line
             && let Some(end) = world.end(line.connection, Side::Opener)
         {

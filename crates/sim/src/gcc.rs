@@ -3,11 +3,11 @@
 //!
 //! The receiver looks at how the spacing of packets grows on the way. It takes packets that
 //! were sent within 5 ms for a group, and follows by a Kalman filter what each group takes
-//! longer than the one before ([`arrival`]). Where that stays above a threshold, which itself
-//! follows what is usual on the path, the path is *over-used* ([`detector`]); its queue
+//! longer than the one before (`arrival`). Where that stays above a threshold, which itself
+//! follows what is usual on the path, the path is *over-used* (`detector`); its queue
 //! grows. Then the receiver asks for 85% of what came lately, and otherwise for more and
 //! more: 8% a second far from the rates at which it met over-use before, and about half a
-//! packet for each reaction time near them ([`rate`]).
+//! packet for each reaction time near them (`rate`).
 //!
 //! The [`Sender`] sends at the rate that it is asked for, or less where packets are lost:
 //! beyond 10% of them it goes down by half of the lost part, below 2% up by 5%, once a second,

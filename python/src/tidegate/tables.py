@@ -16,6 +16,7 @@ from tidegate._table import Table
 __all__ = [
     "Access",
     "Back",
+    "CallSource",
     "CbrSource",
     "Delays",
     "Dumbbell",
@@ -40,6 +41,7 @@ __all__ = [
     "Traffic",
     "TransferSource",
     "UniformTime",
+    "VideoSource",
     "WebSource",
     "Wifi",
     "Zipf",
@@ -107,6 +109,47 @@ class Back(Table):
 
     rate: str | TraceFile | Mapping[str, Any] | None = None
     """Capacity. Default: the same as on the way out."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class CallSource(Table):
+    """One direction of a video call that adapts to what the path carries, as browsers' do."""
+
+    from_: str | Sequence[str]
+    """The sender: one node."""
+
+    name: str
+    """Name in tables and files."""
+
+    to: str | Sequence[str]
+    """The receiver: one node."""
+
+    class_: int | None = None
+    """Class of its packets, for disciplines with classes; 0 is ordinary."""
+
+    deadline: str | None = None
+    """A packet that takes longer is late. Default: none."""
+
+    dscp: str | int | None = None
+    """Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number."""
+
+    first: str | None = None
+    """Its rate at first, without headers. Default: 300 kbit/s."""
+
+    least: str | None = None
+    """Its least rate, without headers. Default: 50 kbit/s."""
+
+    most: str | None = None
+    """Its most, without headers. Default: 2.5 Mbit/s."""
+
+    reply_dscp: str | int | None = None
+    """Codepoint of the reports of `to`."""
+
+    start: str | None = None
+    """When it begins. Default: 0 s."""
+
+    stop: str | None = None
+    """When it ends. Default: never."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -855,6 +898,9 @@ class Traffic(Table):
     file.
     """
 
+    call: Sequence[CallSource | Mapping[str, Any]] | None = None
+    """Video calls that adapt to what the path carries, one direction each."""
+
     cbr: Sequence[CbrSource | Mapping[str, Any]] | None = None
     """Datagrams of one size at a constant rate, like those of a call."""
 
@@ -875,6 +921,9 @@ class Traffic(Table):
 
     transfers: Sequence[TransferSource | Mapping[str, Any]] | None = None
     """TCP transfers that begin independently of each other."""
+
+    video: Sequence[VideoSource | Mapping[str, Any]] | None = None
+    """Video in segments, whose viewers' players choose a quality for each."""
 
     web: Sequence[WebSource | Mapping[str, Any]] | None = None
     """Web sessions: pages of objects, each object a transfer of its own."""
@@ -960,6 +1009,65 @@ class UniformTime(Table):
 
     most: str
     """Upper limit; all times are shorter than this: a time, for example '20 ms'."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class VideoSource(Table):
+    """Video in segments (DASH, HLS): each viewer's player chooses a quality for each segment.
+    Exactly one of `movie` and `qualities` says what there is to watch.
+    """
+
+    from_: str | Sequence[str]
+    """Servers; each viewer has one of them, taken at random."""
+
+    name: str
+    """Name in tables and files."""
+
+    to: str | Sequence[str]
+    """Viewers, each with a player."""
+
+    buffer: str | None = None
+    """How much a player holds in advance. Default: 25 s."""
+
+    choice: Literal["bola"] | Literal["rate"] | None = None
+    """How a player chooses: by its buffer or by the rate of late. Default: bola."""
+
+    class_: int | None = None
+    """Class of its packets, for disciplines with classes; 0 is ordinary."""
+
+    dscp: str | int | None = None
+    """Codepoint of what `from` sends: EF, CS1, AF41, LE and so on, or a number."""
+
+    movie: str | None = None
+    """The sizes of the segments in each quality: a JSON file with segment_duration_ms,
+    bitrates_kbps and segment_sizes_bits.
+    """
+
+    qualities: Sequence[str] | None = None
+    """Alternatively, the rates of the qualities; all segments of a quality have one size."""
+
+    reply_dscp: str | int | None = None
+    """Codepoint of what `to` sends, requests and acknowledgements."""
+
+    request: str | None = None
+    """Size of a request. Default: 400 B."""
+
+    segment: str | None = None
+    """With `qualities`: how long a segment plays. Default: 4 s."""
+
+    start: str | None = None
+    """When it begins; each viewer begins within a segment's length after it. Default: 0 s."""
+
+    stop: str | None = None
+    """When viewers stop. Default: never."""
+
+    tcp: Tcp | Mapping[str, Any] | None = None
+    """Differences from the scenario's TCP."""
+
+    tls: int | None = None
+    """Round trips of TLS before the first request of a connection: 1 with TLS 1.3, 2 with TLS 1.2,
+    0 without TLS. Default: 1.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)

@@ -16,7 +16,7 @@ use tidegate_twins::pages;
 use super::{LINKS, Table};
 
 /// What Sabre asks for, as the tests have it.
-const SABRE: &str = include_str!("../../../sim/tests/video/sabre.json");
+const SABRE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/sim/tests/video/sabre.json");
 /// The rates of the film, in kbit/s, and the length of a segment and of all of them.
 const RATES: [f64; 10] =
     [230.0, 331.0, 477.0, 688.0, 991.0, 1_427.0, 2_056.0, 2_962.0, 5_027.0, 6_000.0];
@@ -141,7 +141,7 @@ impl Recorded {
 }
 
 pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
-    let all: Vec<Recorded> = serde_json::from_str(SABRE)?;
+    let all: Vec<Recorded> = serde_json::from_str(&std::fs::read_to_string(SABRE)?)?;
     let head = [
         "recording",
         "quality, fluid, kbit/s",

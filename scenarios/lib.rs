@@ -158,7 +158,8 @@ mod tests {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let read = |path: &PathBuf| {
             let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-            ["toml", "csv", "har", "down", "up"].contains(&extension)
+            let is_data = ["toml", "csv", "har", "json", "down", "up"].contains(&extension);
+            is_data && !path.ends_with("schema.json")
         };
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
         folders.iter().flat_map(|it| found(it)).chain(files.into_iter().filter(read)).collect()

@@ -133,7 +133,7 @@ pub fn movie(input: &[u8]) {
     let Some(movie) = value(Movie::parse("file", input)) else { return };
     assert!(movie.rates().is_sorted_by(|one, next| one < next) && movie.rates()[0].0 > 0);
     let movie = Arc::new(movie);
-    for rule in [Rule::Buffer, Rule::Rate] {
+    for rule in [Rule::Bola, Rule::Rate] {
         let buffer = Span(movie.segment().0.saturating_mul(4));
         let mut player = Player::new(movie.clone(), buffer, rule);
         let mut now = Time::ZERO;

@@ -36,7 +36,7 @@ impl fmt::Display for VideoProfile {
             [] => unreachable!("a movie has a quality"),
         }
         f.write_str(match self.rule {
-            Rule::Buffer => ", by BOLA",
+            Rule::Bola => ", by BOLA",
             Rule::Rate => ", by rate",
         })
     }

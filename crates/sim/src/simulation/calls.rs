@@ -8,7 +8,7 @@ use crate::lot::Lot;
 use crate::traffic::Datagram;
 
 /// The flow of a call among those of its source, and of reports.
-const MEDIA: u32 = 0;
+pub(super) const MEDIA: u32 = 0;
 const REPORTS: u64 = 1;
 
 impl World<'_> {

@@ -2,6 +2,7 @@
 
 use tidegate_core::{Bytes, Time};
 
+use super::calls::MEDIA;
 use super::world::{Content, Segment, World};
 use crate::lot::Lot;
 use crate::traffic::Datagram;
@@ -89,7 +90,7 @@ impl World<'_> {
         for content in on_the_way {
             let (traffic, flow, sent) = match content {
                 Content::Datagram { traffic, flow, sent, .. } => (traffic, flow, sent),
-                Content::Media { traffic, sent, .. } => (traffic, 0, sent),
+                Content::Media { traffic, sent, .. } => (traffic, MEDIA, sent),
                 Content::Tcp { .. } | Content::Quic { .. } | Content::Report { .. } => continue,
             };
             let traffic = usize::from(traffic);

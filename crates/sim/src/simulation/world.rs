@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, TcpFacts, Time};
 
 use super::Programs;
+use super::calls::MEDIA;
 use crate::connections::{AppId, Connection, ConnectionId, Connections, Opening, Over, Side};
 use crate::datagrams::DatagramFlows;
 use crate::kernel::Kernel;
@@ -309,7 +310,7 @@ impl<'a> World<'a> {
                     self.end_datagram(usize::from(traffic), flow, sent, None);
                 }
                 Content::Media { traffic, sent, .. } => {
-                    self.end_datagram(usize::from(traffic), 0, sent, None);
+                    self.end_datagram(usize::from(traffic), MEDIA, sent, None);
                 }
                 Content::Report { .. } => {}
             }

@@ -9,7 +9,7 @@ use crate::trace::Movie;
 pub enum Rule {
     /// The buffer: BOLA.
     #[default]
-    Buffer,
+    Bola,
     /// The rate at which segments came lately.
     Rate,
 }
@@ -53,7 +53,7 @@ impl Weighing {
     ) -> usize {
         match self.rule {
             Rule::Rate => estimate.sustained(movie, SAFE),
-            Rule::Buffer => {
+            Rule::Bola => {
                 let wanted = self.by_buffer(movie, segment, level);
                 let sustained = estimate.sustained(movie, 1.0);
                 if wanted <= last.max(sustained) { wanted } else { last.max(sustained + 1) }

@@ -109,7 +109,7 @@ fn players_ask_for_what_the_authors_program_asks_for() {
     let recorded: Value = serde_json::from_str(include_str!("sabre.json")).expect("it is JSON");
     let mut wrong = Vec::new();
     for trace in recorded.as_array().expect("traces") {
-        for (name, rule) in [("bola", Rule::Buffer), ("rate", Rule::Rate)] {
+        for (name, rule) in [("bola", Rule::Bola), ("rate", Rule::Rate)] {
             let expected = trace[name]["qualities"].as_str().expect("qualities");
             let stalled_ms = trace[name]["stalled_ms"].as_f64().expect("a time");
             let (chosen, stalled) = watched(&movie, &trace["periods"], rule);

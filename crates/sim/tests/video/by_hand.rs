@@ -34,7 +34,7 @@ fn it_plays_from_the_first_segment_on_and_stands_still_when_it_has_none() {
 /// However often somebody looks, a stall is one.
 #[test]
 fn looking_changes_nothing() {
-    let (mut once, mut often) = (player(Rule::Buffer), player(Rule::Buffer));
+    let (mut once, mut often) = (player(Rule::Bola), player(Rule::Bola));
     for player in [&mut once, &mut often] {
         player.next(MS(0));
         player.came(MS(1_000), Span::millis(100), Span::millis(900));
@@ -66,7 +66,7 @@ fn it_asks_when_there_is_room_for_a_segment() {
 #[test]
 fn bola_goes_up_with_the_buffer_and_no_further_than_a_step_beyond_the_network() {
     let chosen = |level_ms: u64, rate_ms: u64| {
-        let mut player = player(Rule::Buffer);
+        let mut player = player(Rule::Bola);
         // Three segments came at once, the last one so fast; the rest has played.
         for _ in 0..3 {
             player.next(MS(0));
@@ -83,7 +83,7 @@ fn bola_goes_up_with_the_buffer_and_no_further_than_a_step_beyond_the_network() 
 
 #[test]
 fn who_never_sees_a_picture_has_waited_all_the_time() {
-    let mut player = player(Rule::Buffer);
+    let mut player = player(Rule::Bola);
     player.next(MS(1_000));
     let seen = player.viewing(MS(9_000));
     assert_eq!((seen.startup, seen.mean_rate()), (None, None));

@@ -5,10 +5,12 @@
 
 use std::error::Error;
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 use tidegate_sim::scenario::file::{self, DataFiles, Folder};
+use tidegate_sim::trace::Movie;
 use tidegate_sim::video::Viewing;
 use tidegate_study::experiment::{self, Forget};
 use tidegate_twins::pages;
@@ -16,12 +18,10 @@ use tidegate_twins::pages;
 use super::{LINKS, Table};
 
 /// What Sabre asks for, as the tests have it.
-const SABRE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/sim/tests/video/sabre.json");
-/// The rates of the film, in kbit/s, and the length of a segment and of all of them.
-const RATES: [f64; 10] =
-    [230.0, 331.0, 477.0, 688.0, 991.0, 1_427.0, 2_056.0, 2_962.0, 5_027.0, 6_000.0];
-const SEGMENT_S: f64 = 3.0;
-const FILM_S: f64 = 199.0 * SEGMENT_S;
+const SABRE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/video/sabre.json");
+/// The film, as seen from the scenarios' folder, and how long all of it plays.
+const FILM: &str = "../data/big-buck-bunny.json";
+const FILM_S: f64 = 199.0 * 3.0;
 
 /// A recording, and what Sabre asks for on it.
 #[derive(Deserialize)]
@@ -44,10 +44,10 @@ struct Asked {
 struct Seen([f64; 3]);
 
 impl Asked {
-    fn seen(&self) -> Seen {
+    fn seen(&self, film: &Movie) -> Seen {
         let qualities: Vec<usize> =
             self.qualities.bytes().map(|digit| usize::from(digit - b'0')).collect();
-        let sum: f64 = qualities.iter().map(|quality| RATES[*quality]).sum();
+        let sum: f64 = qualities.iter().map(|quality| film.rates()[*quality].0 as f64 / 1e3).sum();
         let changes = qualities.windows(2).filter(|pair| pair[0] != pair[1]).count();
         let stalled_s = self.stalled_ms / 1e3;
         Seen([
@@ -126,7 +126,7 @@ impl Recorded {
             name = "film"
             from = "server"
             to = "phone"
-            movie = "../data/big-buck-bunny.json"
+            movie = "{FILM}"
             choice = "{choice}"
             "#,
             self.trace
@@ -142,6 +142,7 @@ impl Recorded {
 
 pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
     let all: Vec<Recorded> = serde_json::from_str(&std::fs::read_to_string(SABRE)?)?;
+    let film = Movie::read(&Path::new(LINKS).join(FILM))?;
     let head = [
         "recording",
         "quality, fluid, kbit/s",
@@ -161,7 +162,7 @@ pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
         };
         for recorded in &all {
             let asked = if choice == "bola" { &recorded.bola } else { &recorded.rate };
-            let (fluid, tcp) = (asked.seen(), Seen::mean(&recorded.through_tcp(choice)?));
+            let (fluid, tcp) = (asked.seen(&film), Seen::mean(&recorded.through_tcp(choice)?));
             pairs[0].push(fluid);
             pairs[1].push(tcp);
             let name = recorded.trace.trim_start_matches("report.");

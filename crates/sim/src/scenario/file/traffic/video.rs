@@ -84,7 +84,7 @@ impl Reader<'_> {
 impl From<VideoChoice> for Rule {
     fn from(written: VideoChoice) -> Rule {
         match written {
-            VideoChoice::Bola => Rule::Buffer,
+            VideoChoice::Bola => Rule::Bola,
             VideoChoice::Rate => Rule::Rate,
         }
     }

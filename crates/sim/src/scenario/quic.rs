@@ -16,14 +16,15 @@ impl QuicProfile {
     pub const MOST_STREAMS: u16 = 100;
 }
 
-/// A congestion controller of quinn's, under the name that TCP's has here. Its BBR is not
-/// among them: it draws from the operating system, and no run would be the same twice.
+/// A congestion controller of quinn's, under the name that TCP's has here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicControl {
     /// NewReno as in RFC 9002.
     Reno,
     /// CUBIC (RFC 9438), without HyStart.
     Cubic,
+    /// BBR, the first version, as far as a window alone can be it.
+    Bbr,
 }
 
 impl QuicControl {
@@ -33,6 +34,7 @@ impl QuicControl {
         match self {
             QuicControl::Reno => "reno",
             QuicControl::Cubic => "cubic",
+            QuicControl::Bbr => "bbr",
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) type Failure = Box<dyn Error>;
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/data");
 
 /// Congestion control by its name in both transports.
-pub(super) const CONTROLS: [&str; 2] = ["reno", "cubic"];
+pub(super) const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 /// A mean of 27.6 kB.
 pub(super) const SIZES: &str = "sizes.lognormal = { log_mean = 9.357, log_deviation = 1.318 }";
@@ -53,6 +53,12 @@ pub(super) const UNPACED: Carrier = Carrier {
 
 pub(super) const TODAY: Carrier =
     Carrier { name: "TCP as today", source: |control| tcp(control, "") };
+
+/// What stands beside QUIC with this control, the nearest first. BBR has no slow start to
+/// choose, and always paces.
+pub(super) fn beside(control: &str) -> &'static [&'static Carrier] {
+    if control == "bbr" { &[&TODAY] } else { &[&TCP, &UNPACED, &TODAY] }
+}
 
 fn tcp(control: &str, rest: &str) -> String {
     format!("[[traffic.transfers]]\ntcp = {{ congestion = \"{control}\"{rest} }}\n")

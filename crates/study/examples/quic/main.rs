@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("What a transfer puts on the link", tables::bytes()?),
         ("Streams", tables::streams()?),
         ("Beside TCP on one link", tables::side_by_side()?),
+        ("Where both heed marks", tables::larger_windows()?),
         ("Pages", tables::pages()?),
         ("Run time", run_time),
     ];

@@ -3,8 +3,8 @@
 use tidegate_sim::metrics::{FlowRecord, RunSummary};
 
 use super::links::{
-    CONTROLS, Carrier, Failure, MARKED, MEASURED, QUIC, SIZES, TCP, TODAY, UNPACED, carried, link,
-    map, run, source, table,
+    CONTROLS, Carrier, Failure, MARKED, MEASURED, QUIC, SIZES, TCP, beside, carried, link, map,
+    run, source, table,
 };
 
 /// In per cent of 10 Mbit/s, with transfers a second that make it with TCP's headers.
@@ -27,7 +27,7 @@ fn more_bytes(control: &str, per_second: f64) -> Result<f64, Failure> {
         let scenario = link(1_000, "\"fifo\"", &source(carrier, control, "transfers", &rest))?;
         Ok(map(&SEEDS, |seed| carried(&run(&scenario, 0, *seed).0)).iter().sum())
     };
-    Ok(alone(&QUIC)? / alone(&TCP)?)
+    Ok(alone(&QUIC)? / alone(beside(control)[0])?)
 }
 
 /// Mean and 95th percentile of a class in milliseconds.
@@ -85,7 +85,7 @@ pub(super) fn same_transfers() -> Result<String, Failure> {
             };
             row(&QUIC, QUIC.name, per_second);
             row(&QUIC, &rarer, per_second / more);
-            for carrier in [&TCP, &UNPACED, &TODAY] {
+            for carrier in beside(control) {
                 row(carrier, carrier.name, per_second);
             }
         }
@@ -96,7 +96,7 @@ pub(super) fn same_transfers() -> Result<String, Failure> {
 pub(super) fn one_long_transfer() -> Result<String, Failure> {
     let mut rows = Vec::new();
     for control in CONTROLS {
-        for carrier in [&QUIC, &TCP, &UNPACED, &TODAY] {
+        for carrier in [&[&QUIC], beside(control)].concat() {
             let rest = "count = 1\nsizes = \"endless\"";
             let scenario = link(10, "\"fifo\"", &source(carrier, control, "long", rest))?;
             let (summary, flows) = run(&scenario, 0, 1);
@@ -194,37 +194,67 @@ pub(super) fn pages() -> Result<String, Failure> {
     Ok(table(&heads, &rows))
 }
 
-/// The rate of a long transfer over QUIC over that of one over TCP beside it.
+/// The rate of a long transfer over QUIC over that of one over TCP beside it, on a link of so
+/// many Mbit/s under each discipline.
+fn shares(
+    mbits: u32,
+    disciplines: &[&str],
+    control: &str,
+    carrier: &Carrier,
+) -> Result<Vec<String>, Failure> {
+    let rest = "count = 1\nspread = \"1 s\"\nsizes = \"endless\"";
+    let sources = [(&QUIC, "over QUIC"), (carrier, "over TCP")]
+        .map(|(carrier, name)| source(carrier, control, name, rest));
+    let quoted: Vec<String> = disciplines.iter().map(|name| format!("\"{name}\"")).collect();
+    let scenario = link(mbits, &quoted.join(", "), &sources.concat())?;
+    let of = |place| {
+        let ratios = map(&SEEDS, |seed| {
+            let (_, flows) = run(&scenario, place, *seed);
+            let of = |traffic| {
+                let own = flows.iter().find(|row| row.traffic == traffic);
+                own.map_or(f64::NAN, |row| row.delivered.0 as f64)
+            };
+            (of(0) / of(1)).ln()
+        });
+        let mean = (ratios.iter().sum::<f64>() / ratios.len() as f64).exp();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min).exp();
+        let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max).exp();
+        format!("{mean:.2} ({least:.2} to {most:.2})")
+    };
+    Ok((0..disciplines.len()).map(of).collect())
+}
+
+/// A table of shares, whose columns are disciplines.
+fn of_shares(disciplines: &[&str], rows: &[Vec<String>]) -> String {
+    let names: Vec<String> = disciplines.iter().map(|name| format!("`{name}`")).collect();
+    let heads: Vec<&str> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
+    table(&heads, rows)
+}
+
 pub(super) fn side_by_side() -> Result<String, Failure> {
     const DISCIPLINES: [&str; 8] =
         ["fifo", "pie", "codel", "fq-codel", "cake", "las", "efd", "tide"];
-    let quoted = DISCIPLINES.map(|name| format!("\"{name}\"")).join(", ");
     let mut rows = Vec::new();
     for control in CONTROLS {
-        for carrier in [&TCP, &MARKED] {
-            let rest = "count = 1\nspread = \"1 s\"\nsizes = \"endless\"";
-            let sources = [(&QUIC, "over QUIC"), (carrier, "over TCP")]
-                .map(|(carrier, name)| source(carrier, control, name, rest));
-            let scenario = link(10, &quoted, &sources.concat())?;
-            let mut cells = vec![format!("`{control}`: {}", carrier.name)];
-            for place in 0..DISCIPLINES.len() {
-                let ratios = map(&SEEDS, |seed| {
-                    let (_, flows) = run(&scenario, place, *seed);
-                    let of = |traffic| {
-                        let own = flows.iter().find(|row| row.traffic == traffic);
-                        own.map_or(f64::NAN, |row| row.delivered.0 as f64)
-                    };
-                    (of(0) / of(1)).ln()
-                });
-                let mean = (ratios.iter().sum::<f64>() / ratios.len() as f64).exp();
-                let least = ratios.iter().copied().fold(f64::INFINITY, f64::min).exp();
-                let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max).exp();
-                cells.push(format!("{mean:.2} ({least:.2} to {most:.2})"));
-            }
-            rows.push(cells);
+        let nearest = beside(control)[0];
+        // With TCP's BBR, a mark counts nothing.
+        let marked = (control != "bbr").then_some(&MARKED);
+        for carrier in std::iter::once(nearest).chain(marked) {
+            let name = format!("`{control}`: {}", carrier.name);
+            let cells = shares(10, &DISCIPLINES, control, carrier)?;
+            rows.push(std::iter::once(name).chain(cells).collect());
         }
     }
-    let names = DISCIPLINES.map(|name| format!("`{name}`"));
-    let heads: Vec<&str> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
-    Ok(table(&heads, &rows))
+    Ok(of_shares(&DISCIPLINES, &rows))
+}
+
+/// Where both heed marks, on links whose windows have more packets.
+pub(super) fn larger_windows() -> Result<String, Failure> {
+    const DISCIPLINES: [&str; 3] = ["fq-codel", "cake", "tide"];
+    let mut rows = Vec::new();
+    for mbits in [10, 20, 40, 100] {
+        let cells = shares(mbits, &DISCIPLINES, "reno", &MARKED)?;
+        rows.push(std::iter::once(format!("{mbits} Mbit/s")).chain(cells).collect());
+    }
+    Ok(of_shares(&DISCIPLINES, &rows))
 }

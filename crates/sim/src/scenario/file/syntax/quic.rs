@@ -75,4 +75,6 @@ pub(in crate::scenario::file) enum Control {
     Reno,
     /// CUBIC, without HyStart.
     Cubic,
+    /// BBR, the first version, by its window alone.
+    Bbr,
 }

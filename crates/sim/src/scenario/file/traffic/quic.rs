@@ -42,6 +42,7 @@ impl Reader<'_> {
         let congestion = match source.congestion {
             Some(Control::Reno) => QuicControl::Reno,
             Some(Control::Cubic) | None => QuicControl::Cubic,
+            Some(Control::Bbr) => QuicControl::Bbr,
         };
         let streams = source.streams.map_or(1, |streams| streams.0 as u16);
         let profile = QuicProfile { congestion, streams };

@@ -365,7 +365,7 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
         if source.video.is_some() {
             let columns = [
                 of_source("quality", "video_quality_bps"),
-                of_source("still", "video_stalled_ratio").without_interval(),
+                of_source("stalled", "video_stalled_ratio").without_interval(),
                 of_source("switches", "video_switches_per_minute").without_interval(),
             ];
             groups.push(Group::of(format!("video {}", source.name), 2, &columns));

@@ -2,7 +2,7 @@
 //! asks for, when, in which quality, and what its viewer sees.
 //!
 //! The player asks for one segment at a time and plays what it has, from the moment at which
-//! the first segment is complete. When its buffer runs dry, the picture stands still until
+//! the first segment is complete. When its buffer runs dry, it stalls, or rebuffers, until
 //! the next segment is complete: it *stalls*. It asks for the next segment as soon as its
 //! buffer has room for it. What quality it asks for is the choice of a [`Rule`]:
 //!
@@ -56,7 +56,7 @@ pub struct Viewing {
     pub stalled: Span,
     /// How often.
     pub stalls: u32,
-    /// From the first request to the first picture; `None` if that was not in the time.
+    /// Start-up: from the first request to the first picture; `None` if that was not in the time.
     pub startup: Option<Span>,
     /// Changes of quality between segments that were played one after the other.
     pub switches: u32,

@@ -479,8 +479,8 @@ fn video(comparison: &Comparison) -> Option<Table> {
     (!groups.is_empty()).then(|| Table {
         id: "table-video",
         name: TrafficResult::VIDEO,
-        note: "The mean nominal rate of what was on the screen, the part of the time in which \
-               the picture stood still, and changes of quality between one segment and the next; \
+        note: "The mean nominal rate of what was on the screen, the part of the time for which \
+               the player was stalled, and changes of quality between one segment and the next; \
                the mean of all viewers."
             .into(),
         columns: headings(MEASURES, TrafficResult::VIDEO),

@@ -78,7 +78,7 @@ impl Fluid {
     }
 }
 
-/// What a player asks for, and how long its picture stands still before the last of it came.
+/// What a player asks for, and how long it stalls before the last of it came.
 fn watched(movie: &Arc<Movie>, periods: &Value, rule: Rule) -> (String, Span) {
     let mut link = Fluid::new(periods);
     let mut player = Player::new(movie.clone(), Span::seconds(25), rule);

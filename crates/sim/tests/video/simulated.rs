@@ -91,7 +91,7 @@ fn a_fast_link_carries_the_best_quality_and_a_slow_one_does_not_stall() {
     }
 }
 
-/// Half of the lowest quality: the picture stands still half of the time.
+/// Half of the lowest quality: the player stalls for half of the time.
 #[test]
 fn a_link_below_the_lowest_quality_stalls() {
     let (_, summary) = run(&scenario("500 kbit/s", THREE), "fifo", 1);

@@ -57,7 +57,7 @@ type Column = (&'static str, &'static str, &'static str, f64, usize);
 
 const COLUMNS: [Column; 8] = [
     ("films, Mbit/s", "films", "video_quality_bps", 1e-6, 2),
-    ("stand still, %", "films", "video_stalled_ratio", 1e2, 1),
+    ("stalled, %", "films", "video_stalled_ratio", 1e2, 1),
     ("changes a minute", "films", "video_switches_per_minute", 1.0, 1),
     ("call, Mbit/s", "call, down", "throughput_bps", 1e-6, 2),
     ("call, R", "call, down", "call_rating", 1.0, 0),

@@ -147,7 +147,7 @@ pub(super) fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
         "recording",
         "quality, fluid, kbit/s",
         "with TCP",
-        "still, fluid, %",
+        "stalled, fluid, %",
         "with TCP",
         "changes a minute, fluid",
         "with TCP",

@@ -17,14 +17,14 @@ pub struct VideoResult {
     pub viewers: u64,
     /// Mean nominal rate of what was on the screen: its quality.
     pub quality_bps: Option<Sample>,
-    /// The part of the time in which the picture stood still; of a viewer who never saw one,
+    /// The part of the time for which the player was stalled; of a viewer who never saw one,
     /// all of it.
     pub stalled_ratio: Option<Sample>,
     /// How often it did in a minute of moving picture.
     pub stalls_per_minute: Option<Sample>,
     /// Changes of quality in a minute of moving picture.
     pub switches_per_minute: Option<Sample>,
-    /// From the first request to the first picture, of those that came after the warm-up.
+    /// Start-up time: from the first request to the first picture, of those that came after the warm-up.
     pub startup_s: Option<Sample>,
 }
 
@@ -71,8 +71,8 @@ pub(super) const QUALITY: Measure<TrafficResult> = Measure {
 };
 pub(super) const STALLED: Measure<TrafficResult> = Measure {
     name: "video_stalled_ratio",
-    heading: "Stands still",
-    headline: Some("Time in which the video stands still"),
+    heading: "Stalled",
+    headline: Some("Time for which the video is stalled"),
     quantity: Quantity::Share,
     better: Better::Less,
     tables: &[TrafficResult::VIDEO],
@@ -98,8 +98,8 @@ pub(super) const SWITCHES: Measure<TrafficResult> = Measure {
 };
 pub(super) const STARTUP: Measure<TrafficResult> = Measure {
     name: "video_startup_s",
-    heading: "First picture",
-    headline: Some("Time to the first picture"),
+    heading: "Start-up",
+    headline: Some("Start-up time of the video"),
     quantity: Quantity::Time,
     better: Better::Less,
     tables: &[TrafficResult::VIDEO],

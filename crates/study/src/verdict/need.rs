@@ -20,7 +20,7 @@ pub enum Need {
     Reaction,
     /// Mean delay of other datagrams, in seconds.
     Delay,
-    /// The part of the time in which a video stands still, of one.
+    /// The part of the time for which a video is stalled, of one.
     VideoStalls,
     /// The part of the pages that load before the run ends, of one.
     PagesLoaded,

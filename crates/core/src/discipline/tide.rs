@@ -165,6 +165,8 @@ pub struct Tide {
     negligible: Bytes,
     /// Whether a full buffer takes from whoever has most queued.
     fattest_loses: bool,
+    /// Flows in credit pay one byte for so many.
+    toll: u64,
     codel: CodelParameters,
     buffer: Buffer,
     /// Which slots flows have.
@@ -228,6 +230,7 @@ impl Tide {
             floor: WINDOW,
             negligible: Bytes::ZERO,
             fattest_loses: false,
+            toll: TOLL,
             codel: codel(place),
             buffer: place.buffer,
             flows: FlowTable::new(seed),
@@ -268,6 +271,14 @@ impl Tide {
     #[must_use]
     pub fn with_losses_of_the_fattest(self) -> Tide {
         Tide { fattest_loses: true, ..self }
+    }
+
+    /// The same, but flows in credit leave payers nothing, and virtual time stands while they
+    /// have all, to find out what that does.
+    #[must_use]
+    pub fn without_toll(self) -> Tide {
+        // Of the default credit that is 30 GB before the first byte is due.
+        Tide { toll: 1_000_000, ..self }
     }
 
     /// What is known of a flow that is remembered.
@@ -385,7 +396,7 @@ impl Tide {
     /// Whether the toll goes to this payer now, while a flow in credit has its turn at `rank`.
     /// Who has been lent much has to take virtual time along.
     fn is_due(&mut self, payer: u32, rank: Mark) -> bool {
-        if self.owed < self.credit * TOLL {
+        if self.owed < self.credit * self.toll {
             return false;
         }
         let loan = self.credit * LOAN;
@@ -408,7 +419,7 @@ impl Tide {
     fn lend(&mut self, rank: Mark, cost: Bytes, payer: Option<u32>) {
         self.owed = if payer.is_some() { self.owed + cost } else { Bytes::ZERO };
         let backlogged = (self.flows.len() - self.idle.len()) as u64;
-        let (passed, part) = ((self.passed + cost).0, TOLL * backlogged);
+        let (passed, part) = ((self.passed + cost).0, self.toll * backlogged);
         let mut to = self.virtual_time.after(Bytes(passed / part));
         // Which counts next time.
         self.passed = Bytes(passed % part);
@@ -470,7 +481,7 @@ impl Tide {
         if let Some(Packet { size, .. }) = packet {
             let cost = size.min(MOST_COST);
             match paid {
-                Some(_) => self.owed -= cost * TOLL,
+                Some(_) => self.owed -= cost * self.toll,
                 None => self.lend(rank, cost, payer),
             }
             self.count(now, queue, cost, is_late);

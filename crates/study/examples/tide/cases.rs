@@ -59,7 +59,7 @@ pub(crate) const CREDITS: &str = "Credits";
 /// memory, and with FQ-CoDel's rule for a full buffer; and in two ways at once, or in four,
 /// which is near to FQ-CoDel. With each stands the cause of a loss that this change takes
 /// away.
-pub(crate) const PROBES: [(&str, &str); 9] = [
+pub(crate) const PROBES: [(&str, &str); 11] = [
     (FAIR_TO_HOSTS, "hosts"),
     ("tide:credit=0B", "credit"),
     ("tide:credit=300kB", "end of the credit"),
@@ -69,10 +69,14 @@ pub(crate) const PROBES: [(&str, &str); 9] = [
     (NO_CREDIT_AND_LOW_FLOOR.name, "credit and floor"),
     (FATTEST_LOSES.name, "who gives way"),
     (ALMOST_FQ_CODEL.name, "several at once"),
+    (FATTEST_LOSES_AND_NO_MEMORY.name, "memory and who gives way"),
+    (FATTEST_LOSES_AND_NO_TOLL.name, "toll and who gives way"),
 ];
 /// A rival changed in one way, and the cause of a loss that is not there beside it.
-pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 1] =
-    [("cake", "cake:isolation=flows", "hosts of CAKE")];
+pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 2] = [
+    ("cake", "cake:isolation=flows", "hosts of CAKE"),
+    ("fq-codel", "fq-codel:form=rfc", "Linux's FQ-CoDel"),
+];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
 /// Those that nobody can choose.
@@ -113,8 +117,32 @@ const ALMOST_FQ_CODEL: Entry = Entry {
     },
     ..tide::ENTRY
 };
-static UNLISTED: [Entry; 6] =
-    [LOW_FLOOR, NO_CODEL, NO_MEMORY, NO_CREDIT_AND_LOW_FLOOR, FATTEST_LOSES, ALMOST_FQ_CODEL];
+const FATTEST_LOSES_AND_NO_MEMORY: Entry = Entry {
+    name: "tide:memory=none,losses=fattest",
+    build: |settings, place, seed| {
+        let tide = plain(settings, place, seed);
+        Box::new(tide.without_memory().with_losses_of_the_fattest())
+    },
+    ..tide::ENTRY
+};
+const FATTEST_LOSES_AND_NO_TOLL: Entry = Entry {
+    name: "tide:toll=none,losses=fattest",
+    build: |settings, place, seed| {
+        let tide = plain(settings, place, seed);
+        Box::new(tide.without_toll().with_losses_of_the_fattest())
+    },
+    ..tide::ENTRY
+};
+static UNLISTED: [Entry; 8] = [
+    LOW_FLOOR,
+    NO_CODEL,
+    NO_MEMORY,
+    NO_CREDIT_AND_LOW_FLOOR,
+    FATTEST_LOSES,
+    ALMOST_FQ_CODEL,
+    FATTEST_LOSES_AND_NO_MEMORY,
+    FATTEST_LOSES_AND_NO_TOLL,
+];
 
 const PACKET: Bytes = Bytes(1_514);
 

@@ -2,8 +2,7 @@
 //!
 //! Every case was also run with `tide` changed in one way: fair to hosts, without credit, with
 //! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory, with
-//! FQ-CoDel's rule for a full buffer; without credit and with that CoDel; and changed in four
-//! ways, to be near to FQ-CoDel. What takes away more than half of a loss is its cause, the
+//! FQ-CoDel's rule for a full buffer; in two ways at once; and in four, to be near to FQ-CoDel. What takes away more than half of a loss is its cause, the
 //! first if there are several. So is what a rival does, if more than half of the loss is not
 //! there beside that rival without it. Else, where the rival does not divide the rate evenly,
 //! others may take more than a share there; and where FQ-CoDel, which is fair queueing with
@@ -27,7 +26,7 @@ const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 const EARLY: [(&str, &str); 2] = [("cake", "COBALT"), ("fq-pie", "PIE")];
 
 /// The words of the column, and what each means.
-pub(crate) const MEANINGS: [(&str, &str); 13] = [
+pub(crate) const MEANINGS: [(&str, &str); 16] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
     (
         "end of the credit",
@@ -54,7 +53,21 @@ pub(crate) const MEANINGS: [(&str, &str); 13] = [
         "is gone only without credit and memory, with a CoDel that leaves one packet alone, and \
          with that rule for a full buffer",
     ),
+    (
+        "memory and who gives way",
+        "is gone without memory and with that rule for a full buffer, and with neither change alone",
+    ),
+    (
+        "toll and who gives way",
+        "is gone with that rule, and if flows in credit leave payers nothing: flows that begin \
+         while they have all begin together",
+    ),
     ("hosts of CAKE", "is gone beside a CAKE that is fair between flows and not between hosts"),
+    (
+        "Linux's FQ-CoDel",
+        "is gone beside an FQ-CoDel by RFC 8290, whose CoDel and full buffer have other rules than \
+         Linux's",
+    ),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
     ("COBALT", "is none of these, and more than half of what CAKE is ahead of FQ-CoDel too"),
     ("PIE", "the same of FQ-PIE"),

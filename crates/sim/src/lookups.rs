@@ -5,13 +5,13 @@
 //! that has been free for the longest time: a discipline that remembers flows sees a
 //! 5-tuple again after as many lookups as there are ports, as late as possible. (A real host
 //! takes one at random, and so now and then one of a moment ago.) The run has as many ports
-//! as Linux gives to a host, which also bounds the memory: 56 kB of ports, and 80 bytes for
-//! each lookup that is open.
+//! as Linux gives to a host, which also bounds the memory: 56 kB of ports, and some 200
+//! bytes for each lookup that is open, with its timeout.
 
 use std::collections::VecDeque;
 
 use slab::Slab;
-use tidegate_core::{Bytes, FlowKey, Time};
+use tidegate_core::{Bytes, FlowKey, Span, Time};
 
 use crate::metrics::FlowRecord;
 use crate::scenario::{MOST_OPEN, NodeId};
@@ -79,7 +79,7 @@ impl Lookup {
             late: None,
             retransmissions: u32::from(self.asked.saturating_sub(1)),
             timeouts,
-            longest_stall: tidegate_core::Span::ZERO,
+            longest_stall: Span::ZERO,
             unloaded: None,
             recorded: None,
         }

@@ -25,10 +25,10 @@ pub struct DnsProfile {
 impl DnsProfile {
     /// IPv4 and UDP headers, 12 bytes of a header of DNS, and a question for the root in 5.
     pub const LEAST_QUERY: Bytes = Bytes(45);
-    /// The longest name (RFC 1035) has 250 bytes more; options of EDNS are left out.
+    /// The longest name (RFC 1035) has 254 bytes more; options of EDNS are left out.
     pub const MOST_QUERY: Bytes = Bytes(299);
-    /// Servers keep a UDP message below 1 232 bytes, so that no path has to fragment it
-    /// (RFC 9715), and send longer ones over TCP; there are 28 bytes of headers.
+    /// Operators agreed in 2020 that no message of more than 1 232 bytes goes over UDP, so that
+    /// no path has to fragment it (RFC 9715 appendix A); there are 28 bytes of headers.
     pub const MOST_ANSWER: Bytes = Bytes(1_260);
     /// glibc does not wait longer (`RES_MAXRETRANS`).
     pub const MOST_TIMEOUT: Span = Span::seconds(30);

@@ -150,6 +150,9 @@ fn notes(
         let late = if shows("late") { "delay, loss and lateness" } else { "delay and loss" };
         notes.push(format!("Datagrams: {late} of the worst source."));
     }
+    if shows("failed") {
+        notes.push("Lookups: until the answer, or until the host gives up.".into());
+    }
     if shows("goodput") {
         let long = tidegate_core::Bytes(comparison.long_flow_bytes);
         notes.push(format!("Goodput: of flows from {long} on."));

@@ -29,8 +29,12 @@ fn lookups_are_in_the_tables_the_files_and_the_verdict() {
     let bench = Bench::new("lookups");
     bench.write("names.toml", NAMES);
     let text = bench.good(&["compare", "names.toml", "--out", "out"]);
-    for words in ["Run fq-codel instead of fifo.", "lookups of ‘names’ finish", "lookups of names"]
-    {
+    for words in [
+        "Run fq-codel instead of fifo.",
+        "lookups of ‘names’ finish",
+        "lookups of names",
+        "until the host gives up.",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let summary = json(&String::from_utf8(bench.bytes("out/summary.json")).unwrap());

@@ -108,6 +108,7 @@ pages: compiler
 	cargo run --release --locked --package tidegate-study --example video -- docs/video.md
 	cargo run --release --locked --package tidegate-study --example quic -- docs/quic.md
 	cargo run --release --locked --package tidegate-study --example multiplexed -- docs/comparison.md
+	cargo run --release --locked --package tidegate-study --example lookups -- docs/comparison.md
 	cargo run --release --locked --package tidegate-study --example gateway_comparison -- docs/requests/comparison.md
 	cargo run --release --locked --package tidegate-study --example where_msf_helps -- docs/requests/where.md
 	cargo run --release --locked --package tidegate-study --example access_point -- docs/access-point.md

@@ -150,6 +150,9 @@ fn notes(
         let late = if shows("late") { "delay, loss and lateness" } else { "delay and loss" };
         notes.push(format!("Datagrams: {late} of the worst source."));
     }
+    if shows("failed") {
+        notes.push("Lookups: until the answer, or until the host gives up.".into());
+    }
     if shows("goodput") {
         let long = tidegate_core::Bytes(comparison.long_flow_bytes);
         notes.push(format!("Goodput: of flows from {long} on."));
@@ -328,7 +331,7 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
         Values::of(comparison, heading, measure, |it| &it.short)
     };
     // The flows of a capture have a length of their own, whatever the link does.
-    let transfers = first.traffic.iter().any(|source| !source.datagrams);
+    let transfers = first.traffic.iter().any(TrafficResult::is_transfers);
     let response = || {
         Group::of(
             format!("flows up to {short}"),
@@ -360,6 +363,15 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
                 let columns = [of_source("rate", "throughput_bps")];
                 groups.push(Group::of(source.name.clone(), 1, &columns));
             }
+            continue;
+        }
+        if source.lookups.is_some() {
+            let columns = [
+                of_source("mean", "lookup_mean_s"),
+                of_source("p95", "lookup_p95_s").without_interval(),
+                of_source("failed", "lookups_failed_ratio").without_interval(),
+            ];
+            groups.push(Group::of(format!("lookups of {}", source.name), 2, &columns));
             continue;
         }
         if source.video.is_some() {
@@ -403,7 +415,7 @@ fn groups(comparison: &Comparison, wide: bool) -> Vec<Group> {
 /// with two of them the ratio: the shared queue decides which of them wins.
 fn throughput(comparison: &Comparison, first: &DisciplineResult, wide: bool) -> Option<Group> {
     let throughput = Measure::named(TrafficResult::MEASURES, "throughput_bps");
-    let sources = first.traffic.iter().enumerate().filter(|(_, source)| !source.datagrams);
+    let sources = first.traffic.iter().enumerate().filter(|(_, source)| source.is_transfers());
     let mut columns: Vec<Values> = sources
         .map(|(index, source)| {
             Values::of(comparison, &source.name, throughput, |it| &it.traffic[index])

@@ -67,6 +67,8 @@ pub(crate) enum AppId {
     Viewers,
     /// Calls that adapt, at both of their ends.
     Calls,
+    /// The stub resolvers of hosts that look names up.
+    Resolvers,
     /// The clients that ask for pages, each on a host of its own.
     Clients,
     /// Web servers, each on a host of its own.

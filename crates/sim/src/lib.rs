@@ -11,6 +11,7 @@ mod connections;
 mod datagrams;
 pub mod gcc;
 pub mod kernel;
+mod lookups;
 mod lot;
 pub mod metrics;
 mod network;

@@ -6,6 +6,7 @@
 //! traces are loaded.
 
 mod choice;
+mod dns;
 pub mod file;
 pub(crate) mod layout;
 mod measured;
@@ -31,6 +32,7 @@ use crate::wlan::Modulation;
 use crate::wlan::aggregation::Aggregation;
 
 pub use choice::{ChoiceError, FasterLink};
+pub use dns::DnsProfile;
 pub use layout::WirelessCell;
 pub use measured::{Observation, Observed, Spread};
 pub use pages::{FrameOrder, PageProfile, Protocol, Visits};

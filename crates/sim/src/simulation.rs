@@ -6,6 +6,7 @@
 
 mod calls;
 mod datagrams;
+mod lookups;
 mod quic;
 mod radio;
 mod world;
@@ -16,7 +17,7 @@ use tidegate_core::Time;
 
 use self::world::Ended;
 pub(crate) use self::world::{Event, World};
-use crate::apps::{App, Browsers, Calls, Gateway, Traffic, Viewers};
+use crate::apps::{App, Browsers, Calls, Gateway, Resolvers, Traffic, Viewers};
 use crate::connections::{AppId, ConnectionId, Side};
 use crate::datagrams::DatagramFlows;
 use crate::metrics::{Recorder, RunSummary};
@@ -71,6 +72,7 @@ pub(crate) struct Programs<'a> {
     browsers: Browsers<'a>,
     viewers: Viewers<'a>,
     calls: Calls,
+    resolvers: Resolvers<'a>,
     gateway: Option<Gateway<'a>>,
 }
 
@@ -105,6 +107,7 @@ impl Programs<'_> {
             (AppId::Browsers, _) => &mut self.browsers,
             (AppId::Viewers, _) => &mut self.viewers,
             (AppId::Calls, _) => &mut self.calls,
+            (AppId::Resolvers, _) => &mut self.resolvers,
             (_, Some(gateway)) => gateway.app(app),
             (_, None) => unreachable!("{app:?} runs with a gateway's users only"),
         }
@@ -124,11 +127,15 @@ impl<'a> Simulation<'a> {
         let browsers = Browsers::new(scenario, seed);
         let viewers = Viewers::new(scenario, seed);
         let calls = Calls::new(scenario, seed);
+        let resolvers = Resolvers::new(scenario, seed);
         let datagrams = std::iter::zip(traffic.sources(), &scenario.traffic)
             .map(|(source, spec)| DatagramFlows::new(&**source, spec.deadline.is_some()))
             .collect();
         let world = World::new(scenario, discipline, seed, unloaded, datagrams, recorder);
-        Simulation { world, programs: Programs { traffic, browsers, viewers, calls, gateway } }
+        Simulation {
+            world,
+            programs: Programs { traffic, browsers, viewers, calls, resolvers, gateway },
+        }
     }
 
     fn run(mut self, stop: &AtomicBool) -> (RunSummary, Option<Gateway<'a>>) {
@@ -153,6 +160,7 @@ impl<'a> Simulation<'a> {
         programs.browsers.start(world);
         programs.viewers.start(world);
         programs.calls.start(world);
+        programs.resolvers.start(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.start(world);
         }
@@ -220,6 +228,7 @@ impl<'a> Simulation<'a> {
         programs.traffic.finish(world);
         programs.browsers.finish(world);
         programs.viewers.finish(world);
+        programs.resolvers.finish(world);
         if let Some(gateway) = &mut programs.gateway {
             gateway.finish(world, end);
         }

@@ -127,9 +127,10 @@ pub(crate) fn source(spec: &TrafficSpec, seed: u64, index: usize) -> Box<dyn Sou
             Box::new(packets::Packets::new(spec, *inside, *outside, &sent))
         }
         TrafficKind::Call { .. } => Box::new(Silent { flows: 1 }),
-        TrafficKind::Pages { .. } | TrafficKind::Video { .. } | TrafficKind::Requests => {
-            Box::new(Silent { flows: 0 })
-        }
+        TrafficKind::Pages { .. }
+        | TrafficKind::Video { .. }
+        | TrafficKind::Dns { .. }
+        | TrafficKind::Requests => Box::new(Silent { flows: 0 }),
     }
 }
 

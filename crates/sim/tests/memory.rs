@@ -73,6 +73,44 @@ fn per_ended(recorder: impl Fn() -> Box<dyn Recorder>) -> f64 {
     (of(MANY) - of(FEW)) / (MANY - FEW) as f64
 }
 
+/// Lookups on a link that no answer crosses if it is `broken`.
+fn names(seconds: u32, per_second: u32, broken: bool) -> Scenario {
+    let loss = if broken { 0.999_999_999 } else { 0.0 };
+    let text = format!(
+        r#"
+        title = "names"
+        duration = "{seconds} s"
+        sample_every = "10 ms"
+        disciplines = ["fifo"]
+        [[link]]
+        from = "host"
+        to = "resolver"
+        rate = "1 Gbit/s"
+        delay = "10 ms"
+        queue = "tested"
+        back = {{ loss = {loss} }}
+        [[traffic.dns]]
+        name = "names"
+        from = "host"
+        to = "resolver"
+        per_second = {per_second}
+        "#
+    );
+    file::parse("names.toml", &text, &Folder(".".into())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_lookup_that_has_ended_takes_no_memory_and_only_so_many_are_open() {
+    let of = |seconds| peak(&names(seconds, 1_000, false), &mut Discard);
+    let bytes = (of(100) - of(20)) / 80_000.0;
+    println!("{bytes:.3} bytes for each lookup that has ended");
+    assert!(bytes < 1.0, "{bytes}");
+    // Of 200 000 a second none is answered, and as many are open as there are ports.
+    let bytes = peak(&names(3, 200_000, true), &mut Discard);
+    println!("{bytes} bytes for a flood of lookups");
+    assert!(bytes / f64::from(MOST_OPEN) < 500.0, "{bytes}");
+}
+
 #[test]
 fn a_transfer_that_has_ended_takes_no_memory() {
     let bytes = per_ended(|| Box::new(Discard));

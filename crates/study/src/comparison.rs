@@ -7,6 +7,7 @@
 pub mod beside;
 mod class;
 mod link;
+mod lookups;
 mod rows;
 mod traffic;
 mod video;
@@ -23,6 +24,7 @@ use crate::{Centre, Estimate, Sample};
 pub use beside::{Beside, Figure};
 pub use class::ClassResult;
 pub use link::{LinkPoint, LinkResult};
+pub use lookups::LookupResult;
 pub use rows::{Measured, measured};
 pub use traffic::{PageResult, ProgressPoint, RecordedCall, RecordedStream, TrafficResult};
 pub use video::VideoResult;

@@ -289,6 +289,7 @@ fn silent(name: String) -> TrafficResult {
         pages: None,
         adapts: false,
         video: None,
+        lookups: None,
         arrived: 0,
         delay: DelayResult::default(),
         delay_distribution: Vec::new(),

@@ -99,3 +99,43 @@ fn a_recording_whose_run_is_not_cut_has_no_parts() {
     let cut = Comparison::of(&scenario, &[run.in_parts(&scenario)]);
     assert_eq!(cut.parts[0].runs, 10);
 }
+
+#[test]
+fn a_lookup_that_fails_takes_as_long_as_its_host_waits() {
+    let text = r#"
+        title = "names"
+        duration = "300 s"
+        warm_up = "10 s"
+        seeds = [1]
+        disciplines = ["fifo"]
+        [[link]]
+        from = "host"
+        to = "resolver"
+        rate = "10 Mbit/s"
+        delay = "10 ms"
+        queue = "tested"
+        loss = 0.5
+        back = { loss = 0 }
+        [[traffic.dns]]
+        name = "names"
+        from = "host"
+        to = "resolver"
+        per_second = 20
+        timeout = "1 s"
+        attempts = 3
+        stop = "290 s"
+    "#;
+    let source = traffic(&scenario(text, "")).remove(0);
+    assert!(!source.datagrams && !source.is_transfers());
+    let lookups = source.lookups.expect("it is a source of lookups");
+    assert_eq!(lookups.ended, source.started);
+    let value = |sample: Option<tidegate_study::Sample>| sample.unwrap().estimate().value;
+    // Half of the queries are lost: half of the lookups are asked again, an eighth fails. They
+    // take 0, 1, 2 and 3 s in 1/2, 1/4, 1/8 and 1/8 of all, and 20.2 ms where an answer comes.
+    let deviation = 5.0 / (lookups.ended as f64).sqrt();
+    assert!((value(lookups.asked_again_ratio) - 0.5).abs() < 0.5 * deviation);
+    assert!((value(lookups.failed_ratio) - 0.125).abs() < 0.33 * deviation);
+    let mean = value(lookups.time.mean_s);
+    assert!((mean - (0.875 + 0.875 * 0.0202)).abs() < 1.05 * deviation, "{mean}");
+    assert!((value(lookups.time.max_s) - 3.0).abs() < 1e-9);
+}

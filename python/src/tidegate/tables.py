@@ -19,6 +19,7 @@ __all__ = [
     "CallSource",
     "CbrSource",
     "Delays",
+    "DnsSource",
     "Dumbbell",
     "FrameSource",
     "GreedySource",
@@ -213,6 +214,54 @@ class Delays(Table):
 
     rating: float | None = None
     """What a call with this delay and loss each way is worth: R of the E-model."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class DnsSource(Table):
+    """Lookups of names that begin at random, from hosts to recursive resolvers over UDP. Each has a
+    source port of its own.
+    """
+
+    from_: str | Sequence[str]
+    """Hosts that ask; each lookup has one of them at random."""
+
+    name: str
+    """Name in tables and files."""
+
+    per_second: float
+    """Lookups begin at random, on average this many a second, all hosts together."""
+
+    to: str | Sequence[str]
+    """Resolvers; each lookup asks one of them, taken at random."""
+
+    answer: str | Literal["endless"] | SizeTable | Mapping[str, Any] | None = None
+    """Sizes of answers on the wire, including headers, up to 1260 B. Default: lognormal, 142 B on
+    average.
+    """
+
+    attempts: int | None = None
+    """How often a host asks before it gives up. Default: 2."""
+
+    class_: int | None = None
+    """Class of its packets, for disciplines with classes; 0 is ordinary."""
+
+    dscp: str | int | None = None
+    """Codepoint of queries: EF, CS1, AF41, LE and so on, or a number."""
+
+    query: str | None = None
+    """Size of a query on the wire, including headers. Default: 67 B."""
+
+    reply_dscp: str | int | None = None
+    """Codepoint of answers."""
+
+    start: str | None = None
+    """When it begins. Default: 0 s."""
+
+    stop: str | None = None
+    """When it stops beginning lookups. Default: never."""
+
+    timeout: str | None = None
+    """How long an attempt waits for an answer, up to 30 s. Default: 5 s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -903,6 +952,9 @@ class Traffic(Table):
 
     cbr: Sequence[CbrSource | Mapping[str, Any]] | None = None
     """Datagrams of one size at a constant rate, like those of a call."""
+
+    dns: Sequence[DnsSource | Mapping[str, Any]] | None = None
+    """Lookups of names: a query and an answer over UDP, each lookup a flow of its own."""
 
     frames: Sequence[FrameSource | Mapping[str, Any]] | None = None
     """The frames of a recorded stream: a video, or a call."""

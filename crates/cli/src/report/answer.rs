@@ -113,8 +113,9 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
     let says = |change: &&Change| match change.need {
         // A clause on calls tells their delay.
         Need::Reaction => !told,
-        // That as many pages load as before is no news, nor that a film goes on as before.
-        Need::PagesLoaded | Need::VideoStalls => change.effect != Effect::Same,
+        // That as many pages load as before is no news, nor that a film goes on as before, nor
+        // that names come within what nobody notices.
+        Need::PagesLoaded | Need::VideoStalls | Need::Lookups => change.effect != Effect::Same,
         // Those that did not load would have been the slowest.
         Need::Pages => change.effect != Effect::Unclear || !loaded(&change.source),
         _ => true,
@@ -133,6 +134,7 @@ fn subject(change: &Change, call: Option<&Call>) -> String {
         Need::CallRate => format!("the rate of ‘{source}’"),
         Need::VideoQuality => format!("the quality of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
+        Need::Lookups => format!("how fast ‘{source}’ are looked up"),
         Need::Pages => format!("how fast pages of ‘{source}’ load"),
         Need::ShortTransfers => "short transfers".into(),
         Need::LongTransfers => format!("the speed of ‘{source}’"),
@@ -327,6 +329,7 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
             range(quantity, change.least, change.most),
             short(quantity, was)
         ),
+        Need::Lookups => quicker(&format!("lookups of ‘{source}’ finish"), change, &instead()),
         Need::Pages => quicker(&format!("pages of ‘{source}’ load"), change, &instead()),
         Need::ShortTransfers => quicker("short transfers finish", change, &instead()),
         Need::LongTransfers => {
@@ -485,6 +488,10 @@ mod tests {
             (
                 change(Need::Pages, Effect::Gain, 10.0, 7.0, 8.0),
                 "pages of ‘x’ load 20% to 30% sooner (7 to 8 s instead of 10 s)",
+            ),
+            (
+                change(Need::Lookups, Effect::Gain, 0.2, 0.025, 0.025),
+                "lookups of ‘x’ finish 8 times as fast (25 ms instead of 200 ms)",
             ),
             (
                 change(Need::ShortTransfers, Effect::Price, 1.0, 1.5, 1.5),

@@ -41,14 +41,15 @@ impl Figure {
 pub(super) fn all(comparison: &Comparison) -> Vec<Figure> {
     let mut figures = Vec::new();
     let sources = || comparison.disciplines.iter().flat_map(|discipline| &discipline.traffic);
-    let only_datagrams = sources().next().is_some() && sources().all(|source| source.datagrams);
+    let no_transfers = sources().next().is_some() && !sources().any(TrafficResult::is_transfers);
     let started: u64 = comparison.disciplines.iter().map(|d| d.all.started).sum();
     let endless = sources().any(|source| source.started > 0) && started == 0;
-    if !(only_datagrams || endless) {
+    if !(no_transfers || endless) {
         figures.extend(sizes::response_by_size(comparison));
         figures.push(distributions::short_transfers(comparison));
     }
     figures.extend(distributions::page_loads(comparison));
+    figures.extend(distributions::lookups(comparison));
     figures.extend(shares::throughput(comparison));
     figures.extend(shares::loss(comparison));
     figures.extend(series::queues(comparison));

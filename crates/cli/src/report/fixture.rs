@@ -236,6 +236,7 @@ fn silent(name: &str) -> TrafficResult {
         pages: None,
         adapts: false,
         video: None,
+        lookups: None,
         arrived: 0,
         delay: DelayResult { mean_s: None, median_s: None, p95_s: None, p99_s: None, max_s: None },
         delay_distribution: Vec::new(),

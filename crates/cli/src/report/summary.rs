@@ -108,6 +108,12 @@ fn alone(baseline: &DisciplineResult) -> Summary {
             let time = short(Quantity::Time, mean.estimate().value);
             tell(format!("pages of ‘{name}’ take {time} on average"));
         }
+        if let Some(lookups) = &source.lookups
+            && let Some(mean) = &lookups.time.mean_s
+        {
+            let time = short(Quantity::Time, mean.estimate().value);
+            tell(format!("lookups of ‘{name}’ take {time} on average"));
+        }
         if let Some(rate) = source.long_goodput_bps.as_ref().filter(|_| !source.datagrams) {
             let stall = source.longest_stall_s.as_ref().map(|stall| stall.estimate().value);
             let stall = stall
@@ -133,6 +139,7 @@ fn against(baseline: &DisciplineResult, other: &DisciplineResult) -> Summary {
             said.datagrams(before, after);
         } else {
             said.pages(before, after);
+            said.lookups(before, after);
             said.long_transfers(before, after);
         }
     }
@@ -220,6 +227,18 @@ impl Said {
         }
         let counts = [before, pages].map(|pages| (pages.completed, pages.started));
         self.unfinished(&format!("the {what}"), counts);
+    }
+
+    fn lookups(&mut self, before: &TrafficResult, after: &TrafficResult) {
+        let [Some(before), Some(lookups)] = [before, after].map(|source| source.lookups.as_ref())
+        else {
+            return;
+        };
+        if let (Some(was), Some(is)) = (&before.time.mean_s, &lookups.time.mean_s) {
+            let verdict = verdict(was, is, Better::Less);
+            let [was, is] = values(was, is);
+            self.say(verdict, response(&format!("lookups of ‘{}’", after.name), verdict, was, is));
+        }
     }
 
     fn datagrams(&mut self, before: &TrafficResult, after: &TrafficResult) {

@@ -204,10 +204,13 @@ fn main_rows(comparison: &Comparison) -> Vec<(String, Vec<MainRow<'_>>)> {
         let source = || all().map(move |it| it.traffic.get(index));
         let datagrams = source().flatten().any(|source| source.datagrams);
         let video = source().flatten().any(|source| source.video.is_some());
+        let lookups = source().flatten().any(|source| source.lookups.is_some());
         let tables: &[measure::Table] = if datagrams {
             &[TrafficResult::DATAGRAMS]
         } else if video {
             &[TrafficResult::VIDEO]
+        } else if lookups {
+            &[TrafficResult::LOOKUPS]
         } else {
             &[TrafficResult::TRANSFERS, TrafficResult::PAGES]
         };
@@ -274,6 +277,7 @@ pub(super) fn detailed(comparison: &Comparison) -> Vec<Table> {
         Some(quantiles(comparison)),
         transfers(comparison),
         pages(comparison),
+        lookups(comparison),
         video(comparison),
         datagrams(comparison),
         links(comparison),
@@ -402,6 +406,14 @@ fn quantiles(comparison: &Comparison) -> Table {
             })
         },
     ));
+    groups.extend(sources(comparison, |source| source.lookups.is_some()).into_iter().map(
+        |(index, name)| {
+            group(format!("Time of a lookup of ‘{name}’"), &|d| {
+                let lookups = d.traffic.get(index).and_then(|source| source.lookups.as_ref());
+                lookups.map(|it| (it.time_distribution.clone(), it.ended)).unwrap_or_default()
+            })
+        },
+    ));
     groups.extend(sources(comparison, |source| source.datagrams).into_iter().map(
         |(index, name)| {
             group(format!("Delay of ‘{name}’"), &|d| {
@@ -437,55 +449,64 @@ fn by_source(
     sources(comparison, has).into_iter().map(group).collect()
 }
 
-fn transfers(comparison: &Comparison) -> Option<Table> {
+/// A detailed table of the sources that it is about.
+fn of_sources(
+    comparison: &Comparison,
+    (id, name): (&'static str, measure::Table),
+    has: impl Fn(&TrafficResult) -> bool,
+    note: String,
+) -> Option<Table> {
     const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
-    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::TRANSFERS, source);
-    let is_transfers = |source: &TrafficResult| !source.datagrams && source.video.is_none();
-    let groups = by_source(comparison, is_transfers, cells);
-    (!groups.is_empty()).then(|| Table {
-        id: "table-transfers",
-        name: TrafficResult::TRANSFERS,
-        note: format!(
-            "Long flows have at least {}, or no end.",
-            short(Quantity::Size, comparison.long_flow_bytes as f64)
-        ),
-        columns: headings(MEASURES, TrafficResult::TRANSFERS),
-        groups,
-    })
+    let groups = by_source(comparison, has, |source| cells(MEASURES, name, source));
+    let columns = headings(MEASURES, name);
+    (!groups.is_empty()).then_some(Table { id, name, note, columns, groups })
+}
+
+fn transfers(comparison: &Comparison) -> Option<Table> {
+    let long = short(Quantity::Size, comparison.long_flow_bytes as f64);
+    of_sources(
+        comparison,
+        ("table-transfers", TrafficResult::TRANSFERS),
+        |source| source.is_transfers() && source.video.is_none(),
+        format!("Long flows have at least {long}, or no end."),
+    )
 }
 
 fn pages(comparison: &Comparison) -> Option<Table> {
-    const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
-    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::PAGES, source);
-    let groups = by_source(comparison, |source| source.pages.is_some(), cells);
-    (!groups.is_empty()).then(|| Table {
-        id: "table-pages",
-        name: TrafficResult::PAGES,
-        note: format!(
+    let largest = short(Quantity::Size, comparison.short_flow_bytes as f64);
+    of_sources(
+        comparison,
+        ("table-pages", TrafficResult::PAGES),
+        |source| source.pages.is_some(),
+        format!(
             "Pages from their start to the last byte of their last object, and objects of at \
-             most {} from the moment at which the browser wants them, waiting for a connection \
-             included.",
-            short(Quantity::Size, comparison.short_flow_bytes as f64)
+             most {largest} from the moment at which the browser wants them, waiting for a \
+             connection included."
         ),
-        columns: headings(MEASURES, TrafficResult::PAGES),
-        groups,
-    })
+    )
+}
+
+fn lookups(comparison: &Comparison) -> Option<Table> {
+    of_sources(
+        comparison,
+        ("table-lookups", TrafficResult::LOOKUPS),
+        |source| source.lookups.is_some(),
+        "From the first query to the answer; lookups that failed count with the time after which \
+         their host gave up. Those that were open at the end are not among them."
+            .into(),
+    )
 }
 
 fn video(comparison: &Comparison) -> Option<Table> {
-    const MEASURES: &[Measure<TrafficResult>] = TrafficResult::MEASURES;
-    let cells = |source: &TrafficResult| cells(MEASURES, TrafficResult::VIDEO, source);
-    let groups = by_source(comparison, |source| source.video.is_some(), cells);
-    (!groups.is_empty()).then(|| Table {
-        id: "table-video",
-        name: TrafficResult::VIDEO,
-        note: "The mean nominal rate of what was on the screen, the part of the time for which \
-               the player was stalled, and changes of quality between one segment and the next; \
-               the mean of all viewers."
+    of_sources(
+        comparison,
+        ("table-video", TrafficResult::VIDEO),
+        |source| source.video.is_some(),
+        "The mean nominal rate of what was on the screen, the part of the time for which the \
+         player was stalled, and changes of quality between one segment and the next; the mean of \
+         all viewers."
             .into(),
-        columns: headings(MEASURES, TrafficResult::VIDEO),
-        groups,
-    })
+    )
 }
 
 fn datagrams(comparison: &Comparison) -> Option<Table> {

@@ -119,6 +119,7 @@ fn heading(contest: &Contest) -> String {
         Need::CallRate => format!("Rate of ‘{source}’"),
         Need::VideoQuality => format!("Quality of ‘{source}’"),
         Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),
+        Need::Lookups => format!("Lookup of ‘{source}’"),
         Need::Pages => format!("Page of ‘{source}’"),
         Need::ShortTransfers => "Short transfer".into(),
         Need::LongTransfers => format!("Speed of ‘{source}’"),
@@ -187,6 +188,7 @@ fn figure_of(need: Need, source: &str, figures: &[Figure]) -> Option<usize> {
     match need {
         Need::Call | Need::Reaction => first("delay-"),
         Need::Delay | Need::CallRate => of("delay"),
+        Need::Lookups => of("lookups"),
         Need::PagesLoaded | Need::Pages => of("pages"),
         Need::ShortTransfers => first("response-by-size"),
         Need::VideoStalls | Need::VideoQuality | Need::LongTransfers => {

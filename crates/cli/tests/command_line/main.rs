@@ -11,6 +11,7 @@ mod gateways;
 mod link;
 #[cfg(target_os = "linux")]
 mod link_router;
+mod lookups;
 #[cfg(unix)]
 mod measured;
 mod packaging;

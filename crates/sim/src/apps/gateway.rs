@@ -42,7 +42,12 @@ impl<'a> Gateway<'a> {
             (AppId::Servers, _) => &mut self.servers,
             (AppId::Proxy, Some(proxy)) => proxy,
             (
-                AppId::Proxy | AppId::Traffic | AppId::Browsers | AppId::Viewers | AppId::Calls,
+                AppId::Proxy
+                | AppId::Traffic
+                | AppId::Browsers
+                | AppId::Viewers
+                | AppId::Calls
+                | AppId::Resolvers,
                 _,
             ) => {
                 unreachable!("{app:?} is not of this gateway")

@@ -125,6 +125,17 @@ impl SizeBin {
     }
 }
 
+/// The lookups of a source that ended within the run.
+#[derive(Clone, Debug, Default)]
+pub struct LookupSummary {
+    /// From the first query to the answer; of one that failed, until its host gave up.
+    pub times: Times,
+    /// Those whose host asked more than once.
+    pub asked_again: u64,
+    /// Those that nobody answered in time.
+    pub failed: u64,
+}
+
 /// One source of traffic.
 #[derive(Clone, Debug, Default)]
 pub struct TrafficSummary {
@@ -152,6 +163,8 @@ pub struct TrafficSummary {
     pub pages: u64,
     /// From the start of a page to its last object, of those that were complete.
     pub page_loads: Times,
+    /// Lookups, for sources that look names up.
+    pub lookups: LookupSummary,
     /// What each viewer saw, for sources of video.
     pub viewings: Vec<Viewing>,
     /// Response times of its short flows.

@@ -8,8 +8,8 @@ use std::{fmt, slice};
 use tidegate_core::{Bytes, FlowKey, Rate};
 
 use super::{
-    Arrivals, CallRates, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses, QuicProfile,
-    SizeLaw, Transfer, VideoProfile, WebProfile,
+    Arrivals, CallRates, DnsProfile, FrameSending, GreedyProfile, NodeId, PageProfile, Pauses,
+    QuicProfile, SizeLaw, Transfer, VideoProfile, WebProfile,
 };
 use crate::trace::applications::RecordedCall;
 use crate::trace::capture::Capture;
@@ -98,6 +98,16 @@ pub enum TrafficKind {
         /// Between which rates it adapts.
         rates: CallRates,
     },
+    /// Lookups of names that begin at random: a query and an answer over UDP, each lookup
+    /// from a port of its own.
+    Dns {
+        /// The hosts that ask.
+        from: Vec<NodeId>,
+        /// The resolvers that they ask.
+        to: Vec<NodeId>,
+        /// What they ask, and how long they wait.
+        profile: DnsProfile,
+    },
     /// The frames of a recorded stream: a video, or a call.
     Frames {
         /// The sender.
@@ -152,7 +162,7 @@ impl TrafficKind {
         }
     }
 
-    /// Whether it opens connections; the others send datagrams.
+    /// Whether it opens connections; the others send datagrams, or look names up.
     #[must_use]
     pub fn is_transfers(&self) -> bool {
         matches!(
@@ -164,6 +174,12 @@ impl TrafficKind {
                 | TrafficKind::Video { .. }
                 | TrafficKind::Requests
         )
+    }
+
+    /// Whether it sends datagrams one way, of which delay and loss are measured.
+    #[must_use]
+    pub fn is_datagrams(&self) -> bool {
+        !self.is_transfers() && !matches!(self, TrafficKind::Dns { .. })
     }
 
     /// The transfer that a source makes which has a TCP connection for each.
@@ -184,6 +200,7 @@ impl TrafficKind {
             | TrafficKind::Web { transfer, .. }
             | TrafficKind::Pages { transfer, .. }
             | TrafficKind::Video { transfer, .. } => (&transfer.from, &transfer.to),
+            TrafficKind::Dns { from, to, .. } => (from, to),
             TrafficKind::Cbr { from, to, .. }
             | TrafficKind::Call { from, to, .. }
             | TrafficKind::Frames { from, to, .. }
@@ -218,6 +235,7 @@ impl fmt::Display for TrafficKind {
             TrafficKind::Call { rates, .. } => {
                 write!(f, "a call that adapts, {} to {}", rates.least, rates.most)
             }
+            TrafficKind::Dns { profile, .. } => profile.fmt(f),
             TrafficKind::Frames { trace, sending, .. } => {
                 let packets = sending.packet.map_or("each a packet".into(), |packet| {
                     format!("in packets of up to {packet}")

@@ -91,7 +91,10 @@ impl World<'_> {
             let (traffic, flow, sent) = match content {
                 Content::Datagram { traffic, flow, sent, .. } => (traffic, flow, sent),
                 Content::Media { traffic, sent, .. } => (traffic, MEDIA, sent),
-                Content::Tcp { .. } | Content::Quic { .. } | Content::Report { .. } => continue,
+                Content::Tcp { .. }
+                | Content::Quic { .. }
+                | Content::Report { .. }
+                | Content::Lookup(_) => continue,
             };
             let traffic = usize::from(traffic);
             match self.due(traffic, sent) {

@@ -12,9 +12,11 @@ use tidegate_core::{Bytes, Counters, Dscp, Ecn, FlowKey, Loss, Packet, Span, Tcp
 
 use super::Programs;
 use super::calls::MEDIA;
+use super::lookups::Message;
 use crate::connections::{AppId, Connection, ConnectionId, Connections, Opening, Over, Side};
 use crate::datagrams::DatagramFlows;
 use crate::kernel::Kernel;
+use crate::lookups::Lookups;
 use crate::lot::Lot;
 use crate::metrics::{FlowRecord, LinkSample, PacketEvent, PacketRecord, Recorder, RunSummary};
 use crate::network::{Network, Queue, SegmentId};
@@ -71,6 +73,8 @@ pub(super) enum Content {
     Media { traffic: u16, number: u32, sent: Time },
     /// What its receiver reports.
     Report { traffic: u16, number: u32 },
+    /// Of a lookup of a name.
+    Lookup(Message),
 }
 
 /// The network with all hosts, as their programs see it.
@@ -80,6 +84,7 @@ pub(crate) struct World<'a> {
     pub(crate) network: Network,
     pub(crate) connections: Connections,
     pub(crate) quic: QuicConnections,
+    pub(crate) lookups: Lookups,
     pub(crate) summary: RunSummary,
     pub(crate) recorder: &'a mut dyn Recorder,
     pub(crate) seed: u64,
@@ -140,6 +145,7 @@ impl<'a> World<'a> {
             payloads: Slab::new(),
             connections: Connections::new(),
             quic: QuicConnections::default(),
+            lookups: Lookups::new(),
             datagrams,
             over: VecDeque::new(),
             seed,
@@ -313,6 +319,9 @@ impl<'a> World<'a> {
                     self.end_datagram(usize::from(traffic), MEDIA, sent, None);
                 }
                 Content::Report { .. } => {}
+                Content::Lookup(message) => {
+                    self.lookups.count_loss(message.lookup, message.id());
+                }
             }
         }
     }
@@ -403,6 +412,9 @@ impl<'a> World<'a> {
             }
             Content::Report { traffic, number } => {
                 programs.calls.on_report(usize::from(traffic), number);
+            }
+            Content::Lookup(message) => {
+                self.deliver_message(message, (record.destination, record.key), programs);
             }
             Content::Quic { connection, to, payload } => {
                 self.deliver_quic(connection, to, record.ecn, payload, programs);
@@ -555,7 +567,7 @@ impl Content {
             Content::Tcp { header, .. } => Some(facts(header)),
             Content::Quic { .. } => None,
             Content::Datagram { tcp, .. } => *tcp,
-            Content::Media { .. } | Content::Report { .. } => None,
+            Content::Media { .. } | Content::Report { .. } | Content::Lookup(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Homes with two films, a call, pages and a download on links that are full, and a call
+//! Homes with two films, a call, pages, lookups and a download on links that are full, and a call
 //! beside a download alone.
 
 use std::error::Error;
@@ -55,7 +55,7 @@ const OURS: &str = "disciplines = [\"fifo\", \"pie\", \"dualpi2\", \"fq-codel\",
 /// the point.
 type Column = (&'static str, &'static str, &'static str, f64, usize);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 10] = [
     ("films, Mbit/s", "films", "video_quality_bps", 1e-6, 2),
     ("stalled, %", "films", "video_stalled_ratio", 1e2, 1),
     ("changes a minute", "films", "video_switches_per_minute", 1.0, 1),
@@ -64,6 +64,8 @@ const COLUMNS: [Column; 8] = [
     ("call, 95% within, ms", "call, down", "delay_p95_s", 1e3, 0),
     ("page, s", "web", "page_load_mean_s", 1.0, 2),
     ("download, Mbit/s", "download", "throughput_bps", 1e-6, 2),
+    ("lookup, ms", "names", "lookup_mean_s", 1e3, 0),
+    ("asked again, %", "names", "lookups_asked_again_ratio", 1e2, 1),
 ];
 
 fn cell(discipline: &DisciplineResult, (_, source, name, factor, decimals): &Column) -> String {

@@ -9,7 +9,10 @@ use tidegate_sim::metrics::run_summary::{Times, TrafficSummary};
 use tidegate_sim::scenario::{Scenario, TrafficKind};
 use tidegate_sim::trace::RtpStream;
 
-use super::{DelayResult, DistributionPoint, VideoResult, distribution, sample, thin, video};
+use super::{
+    DelayResult, DistributionPoint, LookupResult, VideoResult, distribution, lookups, sample, thin,
+    video,
+};
 use crate::measure::{Better, Measure, Quantity, Table, Value};
 use crate::{Centre, Sample, e_model};
 
@@ -60,6 +63,9 @@ pub struct TrafficResult {
     /// Of a source of video, what its viewers saw; not written of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoResult>,
+    /// Of a source of lookups, how long hosts waited for names; not written of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookups: Option<LookupResult>,
     /// Datagrams that arrived, all runs together.
     #[serde(default)]
     pub arrived: u64,
@@ -275,6 +281,12 @@ impl TrafficResult {
         video::STALLS,
         video::SWITCHES,
         video::STARTUP,
+        lookups::MEAN,
+        lookups::MEDIAN,
+        lookups::P95,
+        lookups::P99,
+        lookups::ASKED_AGAIN,
+        lookups::FAILED,
         Measure {
             name: "loss_ratio",
             heading: "Lost",
@@ -351,6 +363,12 @@ impl TrafficResult {
 }
 
 impl TrafficResult {
+    /// Whether it opens connections: neither datagrams nor lookups.
+    #[must_use]
+    pub fn is_transfers(&self) -> bool {
+        !self.datagrams && self.lookups.is_none()
+    }
+
     pub(super) fn of(scenario: &Scenario, index: usize, runs: &[&RunSummary]) -> TrafficResult {
         let sources = || runs.iter().map(|run| &run.traffic[index]);
         let own = |centre, value: &dyn Fn(&TrafficSummary) -> Option<f64>| {
@@ -399,6 +417,7 @@ impl TrafficResult {
             adapts: matches!(scenario.traffic[index].kind, TrafficKind::Call { .. }),
             pages: PageResult::of(scenario, index, runs),
             video: VideoResult::of(scenario, index, runs),
+            lookups: LookupResult::of(scenario, index, runs),
             arrived: pooled.count(),
             delay: DelayResult::of(runs, |run| Some(&run.traffic[index].delay)),
             delay_distribution: distribution(&pooled),

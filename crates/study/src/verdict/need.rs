@@ -24,6 +24,9 @@ pub enum Need {
     VideoStalls,
     /// The part of the pages that load before the run ends, of one.
     PagesLoaded,
+    /// Mean time until a name has been looked up, in seconds: what somebody waits before
+    /// anything else begins.
+    Lookups,
     /// Mean time until a page has loaded, in seconds.
     Pages,
     /// Mean rate of a call that adapts, in bit/s: the quality of its picture.
@@ -43,7 +46,9 @@ impl Need {
         match self {
             Need::Call => Quantity::Plain,
             Need::VideoStalls | Need::PagesLoaded => Quantity::Share,
-            Need::Reaction | Need::Delay | Need::Pages | Need::ShortTransfers => Quantity::Time,
+            Need::Reaction | Need::Delay | Need::Lookups | Need::Pages | Need::ShortTransfers => {
+                Quantity::Time
+            }
             Need::CallRate | Need::VideoQuality | Need::LongTransfers => Quantity::Rate,
         }
     }
@@ -58,6 +63,7 @@ impl Need {
             Need::CallRate => "throughput_bps",
             Need::VideoQuality => "video_quality_bps",
             Need::PagesLoaded => "pages_loaded_ratio",
+            Need::Lookups => "lookup_mean_s",
             Need::Pages => "page_load_mean_s",
             Need::ShortTransfers => "response_mean_s",
             Need::LongTransfers => "long_goodput_bps",
@@ -67,10 +73,13 @@ impl Need {
     /// The least difference that anybody notices, beside a value. A rating's steps of
     /// quality are 10 apart (`ITU-T G.109`); of times and rates people notice about a
     /// tenth at best, and of delays nothing below ten milliseconds. Of a video that stands
-    /// still for a hundredth of the time more, they watch less (Dobrian 2011).
+    /// still for a hundredth of the time more, they watch less (Dobrian 2011). What takes a
+    /// tenth of a second seems to be there at once (Nielsen 1993), and a page waits for two
+    /// lookups one after the other: of its own host and of those that it names.
     fn noticed(self, value: f64) -> f64 {
         const RATING: f64 = 2.0;
         const DELAY_S: f64 = 0.010;
+        const LOOKUP_S: f64 = 0.050;
         const PAGES: f64 = 0.02;
         const STALLS: f64 = 0.01;
         const PART: f64 = 0.1;
@@ -79,6 +88,7 @@ impl Need {
             Need::VideoStalls => STALLS,
             Need::PagesLoaded => PAGES,
             Need::Reaction | Need::Delay => (PART * value).max(DELAY_S),
+            Need::Lookups => (PART * value).max(LOOKUP_S),
             Need::Pages
             | Need::CallRate
             | Need::VideoQuality
@@ -129,7 +139,9 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
             }
             continue;
         }
-        if source.video.is_some() {
+        if source.lookups.is_some() {
+            add(Need::Lookups, |it| it.lookups.as_ref()?.time.mean_s.as_ref());
+        } else if source.video.is_some() {
             // Nobody waits for one of its segments.
             add(Need::VideoStalls, |it| it.video.as_ref()?.stalled_ratio.as_ref());
             add(Need::VideoQuality, |it| it.video.as_ref()?.quality_bps.as_ref());

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::comparison::{
-    ClassResult, DelayResult, DistributionPoint, LinkResult, PageResult, TrafficResult,
+    ClassResult, DelayResult, DistributionPoint, LinkResult, LookupResult, PageResult,
+    TrafficResult,
 };
 use crate::{Centre, Sample};
 
@@ -68,6 +69,7 @@ fn discipline(treats: Treats, seeds: u64, own: f64) -> DisciplineResult {
         pages: None,
         adapts: false,
         video: None,
+        lookups: None,
         delay: DelayResult::default(),
         arrived: 0,
         delay_distribution: Vec::new(),
@@ -273,4 +275,42 @@ fn recorded_packets_that_do_not_react_say_nothing_unless_they_are_calls() {
     // CAKE's delay is lower, and part of why is what it drops.
     assert_eq!(of([FIFO, CAKE], false), Answer::DoesNotReact);
     assert_eq!(of([FIFO, CAKE], true), Answer::Run);
+}
+
+/// The same with lookups that take so many milliseconds on average.
+fn with_lookups(treatments: &[(Treats, f64)]) -> Comparison {
+    let mut comparison =
+        comparison(&treatments.iter().map(|it| it.0).collect::<Vec<_>>(), 6, 0.005);
+    for (discipline, (_, millis)) in comparison.disciplines.iter_mut().zip(treatments) {
+        let mean_s = sample(Centre::Mean, millis / 1e3, 0.01, 0.005, 6);
+        let lookups = LookupResult {
+            ended: 100,
+            failed_ratio: None,
+            asked_again_ratio: None,
+            time: DelayResult { mean_s, ..DelayResult::default() },
+            time_distribution: Vec::new(),
+        };
+        let names = TrafficResult {
+            name: "names".into(),
+            pages: None,
+            lookups: Some(lookups),
+            ..discipline.traffic[1].clone()
+        };
+        discipline.traffic.push(names);
+    }
+    comparison
+}
+
+#[test]
+fn lookups_decide_before_pages_where_somebody_notices() {
+    let quick = Treats { name: "cake", page_s: 4.0, ..FQ_CODEL };
+    let of = |late| Verdict::of(&with_lookups(&[(FIFO, 190.0), (quick, late), (FQ_CODEL, 30.0)]));
+    // A tenth of a second more for each name, because some of them are lost.
+    let verdict = of(130.0);
+    assert_eq!(verdict.run, ["fq-codel"]);
+    let change = verdict.changes.iter().find(|it| it.need == Need::Lookups).unwrap();
+    assert_eq!((change.effect, &*change.source), (Effect::Gain, "names"));
+    assert!((change.was - 0.19).abs() < 0.01 && (change.most - 0.03).abs() < 0.01);
+    // Half as much nobody notices, and pages decide.
+    assert_eq!(of(60.0).run, ["cake"]);
 }

@@ -86,6 +86,35 @@ pub(super) fn page_loads(comparison: &Comparison) -> Vec<Figure> {
     found.iter().map(draw).collect()
 }
 
+/// Times of the lookups of each source of them.
+pub(super) fn lookups(comparison: &Comparison) -> Vec<Figure> {
+    let found = sources(comparison, |source| source.lookups.is_some());
+    let names = Names {
+        time: "Time of a lookup",
+        done: "Lookups ended",
+        slower: "Lookups that took longer",
+    };
+    let draw = |(index, name): &(usize, &str)| {
+        let drawn = chart(comparison, &names, |discipline| {
+            let lookups = discipline.traffic.get(*index).and_then(|source| source.lookups.as_ref());
+            lookups.map_or((&[], 0), |lookups| (&lookups.time_distribution, lookups.ended))
+        });
+        let caption = format!(
+            "The part of the lookups of ‘{name}’ that took no longer than the time below, from \
+             the first query to the answer, or until the host gave up{}. Further left is better. \
+             {}{}",
+            over_seeds(comparison, TOGETHER),
+            drawn.tails,
+            not_drawn(&drawn.chart.lines)
+        );
+        let title = format!("Times of the lookups of ‘{name}’");
+        figure(id("lookups", name), title, caption, &drawn, || {
+            format!("No lookup of ‘{name}’ ended.")
+        })
+    };
+    found.iter().map(draw).collect()
+}
+
 /// One-way delays of each source of datagrams.
 pub(super) fn delays(comparison: &Comparison) -> Vec<Figure> {
     let found = sources(comparison, |source| source.datagrams);

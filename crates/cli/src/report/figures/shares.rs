@@ -71,7 +71,8 @@ pub(super) fn loss(comparison: &Comparison) -> Option<Figure> {
 
 /// The throughput of each source of transfers, where there are several.
 pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
-    let found = sources(comparison, |source| !source.datagrams && source.throughput_bps.is_some());
+    let found =
+        sources(comparison, |source| source.is_transfers() && source.throughput_bps.is_some());
     if found.len() < 2 {
         return None;
     }
@@ -98,7 +99,7 @@ pub(super) fn throughput(comparison: &Comparison) -> Option<Figure> {
 
 /// How evenly the long flows of a source share.
 pub(super) fn fairness(comparison: &Comparison) -> Option<Figure> {
-    let found = sources(comparison, |source| !source.datagrams && source.fairness.is_some());
+    let found = sources(comparison, |source| source.is_transfers() && source.fairness.is_some());
     let groups = found.iter().map(|(index, name)| {
         let rows = comparison.disciplines.iter().enumerate().map(|(style, discipline)| {
             let value = discipline.traffic.get(*index).and_then(|source| source.fairness.as_ref());

@@ -40,7 +40,12 @@ pub(super) fn observations(
                 Mistake::at(&name.place, found, expectation(&name.value, names()))
             })?;
             let wanted = if table.throughput.is_some() { "transfers" } else { "datagrams" };
-            if traffic[place].kind.is_transfers() != table.throughput.is_some() {
+            let kind = &traffic[place].kind;
+            let fits = match table.throughput {
+                Some(_) => kind.is_transfers(),
+                None => kind.is_datagrams(),
+            };
+            if !fits {
                 let found = format!("'{}'", name.value);
                 return Err(Mistake::at(&name.place, found, format!("a source of {wanted}")));
             }

@@ -15,6 +15,7 @@ use tidegate_core::buffer::Limit;
 use tidegate_core::{Bytes, Rate, Span};
 
 mod call;
+mod dns;
 mod greedy;
 mod measured;
 mod pages;
@@ -27,6 +28,7 @@ use super::values::{
     Text, WifiRate,
 };
 pub(super) use call::CallSource;
+pub(super) use dns::DnsSource;
 pub(super) use greedy::{GreedySource, Lasting, PacketLength};
 pub(super) use measured::{Delays, MeasuredTable};
 pub(super) use pages::{Order, PageSource, Protocol};

@@ -1,6 +1,7 @@
 //! Sources of traffic: senders, receivers, amounts and sizes.
 
 mod datagrams;
+mod dns;
 mod pages;
 mod quic;
 mod video;

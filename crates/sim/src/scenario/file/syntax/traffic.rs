@@ -7,6 +7,7 @@ use tidegate_core::{Bytes, Rate, Span};
 use super::super::traffic::Reader;
 use super::super::values::{At, CodePoint, Names, Positive, Quantity, Text};
 use super::call::CallSource;
+use super::dns::DnsSource;
 use super::greedy::GreedySource;
 use super::pages::PageSource;
 use super::quic::QuicSource;
@@ -41,6 +42,9 @@ pub(in crate::scenario::file) struct Traffic {
     /// Video calls that adapt to what the path carries, one direction each.
     #[serde(default)]
     pub(in crate::scenario::file) call: Vec<At<CallSource>>,
+    /// Lookups of names: a query and an answer over UDP, each lookup a flow of its own.
+    #[serde(default)]
+    pub(in crate::scenario::file) dns: Vec<At<DnsSource>>,
     /// The frames of a recorded stream: a video, or a call.
     #[serde(default)]
     pub(in crate::scenario::file) frames: Vec<At<FrameSource>>,
@@ -58,7 +62,7 @@ type Read<'a> = (&'a At<String>, usize, TrafficSpec);
 impl Traffic {
     /// What there is to choose from.
     pub(in crate::scenario::file) const KINDS: &str = "[[traffic.transfers]], [[traffic.quic]], [[traffic.web]], [[traffic.pages]], [[traffic.video]], \
-         [[traffic.cbr]], [[traffic.call]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
+         [[traffic.cbr]], [[traffic.call]], [[traffic.dns]], [[traffic.frames]], [[traffic.greedy]] or [[traffic.packets]]";
 
     /// All sources with their names and places in the file.
     pub(in crate::scenario::file) fn read(
@@ -86,6 +90,9 @@ impl Traffic {
         }
         for source in &self.call {
             sources.push((&source.name, source.place.start, reader.call(source)?));
+        }
+        for source in &self.dns {
+            sources.push((&source.name, source.place.start, reader.dns(source)?));
         }
         for source in &self.frames {
             sources.push((&source.name, source.place.start, reader.frames(source)?));

@@ -682,7 +682,7 @@ class QuicSource(Table):
     class_: int | None = None
     """Class of its packets, for disciplines with classes; 0 is ordinary."""
 
-    congestion: Literal["reno"] | Literal["cubic"] | None = None
+    congestion: Literal["reno"] | Literal["cubic"] | Literal["bbr"] | None = None
     """quinn's congestion controller. Default: cubic."""
 
     count: int | None = None

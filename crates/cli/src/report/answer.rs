@@ -130,7 +130,7 @@ fn subject(change: &Change, call: Option<&Call>) -> String {
         Need::Call => format!("the quality of {}", call.map_or("calls".into(), who)),
         Need::Reaction => format!("the delay of {}", call.map_or("calls".into(), who)),
         Need::Delay => format!("the delay of ‘{source}’"),
-        Need::VideoStalls => format!("how long ‘{source}’ stalls"),
+        Need::VideoStalls => format!("how long the picture of ‘{source}’ stalls"),
         Need::CallRate => format!("the rate of ‘{source}’"),
         Need::VideoQuality => format!("the quality of ‘{source}’"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
@@ -302,7 +302,7 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
             }
         }
         Need::VideoStalls => format!(
-            "‘{source}’ stalls for {} of the time instead of {}",
+            "the picture of ‘{source}’ stalls for {} of the time instead of {}",
             range(quantity, change.least, change.most),
             short(quantity, was)
         ),

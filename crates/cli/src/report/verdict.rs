@@ -115,7 +115,7 @@ fn heading(contest: &Contest) -> String {
         Need::Call => "Worst call, R of 100".into(),
         Need::Reaction => "Delay, slowest stream".into(),
         Need::Delay => format!("Delay of ‘{source}’"),
-        Need::VideoStalls => format!("‘{source}’ stalls"),
+        Need::VideoStalls => format!("the picture of ‘{source}’ stalls"),
         Need::CallRate => format!("Rate of ‘{source}’"),
         Need::VideoQuality => format!("Quality of ‘{source}’"),
         Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),

@@ -211,6 +211,7 @@ fn over_seeds(runs: &[[Packets; 2]], which: usize, of: impl Fn(&Packets) -> f64)
 pub(super) fn tables() -> Vec<Table> {
     let mut tables = grid();
     tables.push(("Paths of different lengths", lengths()));
+    tables.push(("One who measured it", measured()));
     tables.push(("One queue of each kind", kinds()));
     tables
 }
@@ -307,6 +308,31 @@ fn lengths() -> String {
     rows.push(std::iter::once("Prague's rule".to_owned()).chain(rule).collect());
     let heads = PATHS.map(|[one, other]| format!("{one} and {other} ms"));
     let heads: Vec<&str> = std::iter::once("").chain(heads.iter().map(String::as_str)).collect();
+    table(&heads, &rows)
+}
+
+/// The link on which somebody measured Linux's Prague beside its CUBIC (Guarna 2023), and what
+/// it would be if the delay were of the round trip.
+fn measured() -> String {
+    let case = |trip| Case {
+        rate: 100,
+        trips: [trip; 2],
+        buffer: "10000 packets",
+        queue: "\"dualpi2\"",
+        senders: ["prague", "cubic"],
+    };
+    let trips = [60, 30];
+    let runs = run(&trips.map(case));
+    let measured = ["measured, 30 ms one way", "63.4", "28.6", "2.22", "0.7", "3 to 5"];
+    let mut rows = vec![measured.map(str::to_owned).to_vec()];
+    for (trip, runs) in trips.iter().zip(&runs) {
+        let mbits = [0, 1].map(|which| digits(over_seeds(runs, which, Packets::mbits)));
+        let waits = [0, 1].map(|which| digits(over_seeds(runs, which, |it| it.wait(0.5))));
+        let name = format!("simulated, {} ms one way", trip / 2);
+        rows.push([[name].as_slice(), &mbits, &[ratio(runs)], &waits].concat());
+    }
+    let heads =
+        ["", "Prague, Mbit/s", "CUBIC, Mbit/s", "ratio", "Prague waits, ms", "CUBIC waits, ms"];
     table(&heads, &rows)
 }
 

@@ -434,6 +434,7 @@ impl Need {
             Need::Reaction
             | Need::Delay
             | Need::VideoStalls
+            | Need::VideoSwitches
             | Need::Lookups
             | Need::Pages
             | Need::ShortTransfers => Better::Less,

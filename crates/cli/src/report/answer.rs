@@ -116,6 +116,8 @@ fn worth_saying(changes: &[Change]) -> Vec<&Change> {
         // That as many pages load as before is no news, nor that a film goes on as before, nor
         // that names come within what nobody notices.
         Need::PagesLoaded | Need::VideoStalls | Need::Lookups => change.effect != Effect::Same,
+        // Who knows of no change of quality asks for none.
+        Need::VideoSwitches => matches!(change.effect, Effect::Gain | Effect::Price),
         // Those that did not load would have been the slowest.
         Need::Pages => change.effect != Effect::Unclear || !loaded(&change.source),
         _ => true,
@@ -133,6 +135,7 @@ fn subject(change: &Change, call: Option<&Call>) -> String {
         Need::VideoStalls => format!("how long the picture of ‘{source}’ stalls"),
         Need::CallRate => format!("the rate of ‘{source}’"),
         Need::VideoQuality => format!("the quality of ‘{source}’"),
+        Need::VideoSwitches => format!("how often the picture of ‘{source}’ changes its quality"),
         Need::PagesLoaded => format!("how many pages of ‘{source}’ load"),
         Need::Lookups => format!("how fast ‘{source}’ are looked up"),
         Need::Pages => format!("how fast pages of ‘{source}’ load"),
@@ -324,6 +327,11 @@ fn clause(change: &Change, calls: &[Call], before: Option<&Call>) -> String {
                 short(quantity, was)
             ),
         },
+        Need::VideoSwitches => format!(
+            "the picture of ‘{source}’ changes its quality {} times a minute instead of {}",
+            range(quantity, change.least, change.most),
+            short(quantity, was)
+        ),
         Need::PagesLoaded => format!(
             "{} of the pages of ‘{source}’ load instead of {}",
             range(quantity, change.least, change.most),

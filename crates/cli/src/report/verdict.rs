@@ -115,9 +115,10 @@ fn heading(contest: &Contest) -> String {
         Need::Call => "Worst call, R of 100".into(),
         Need::Reaction => "Delay, slowest stream".into(),
         Need::Delay => format!("Delay of ‘{source}’"),
-        Need::VideoStalls => format!("the picture of ‘{source}’ stalls"),
+        Need::VideoStalls => format!("Stalls of ‘{source}’"),
         Need::CallRate => format!("Rate of ‘{source}’"),
         Need::VideoQuality => format!("Quality of ‘{source}’"),
+        Need::VideoSwitches => format!("Switches of ‘{source}’ a minute"),
         Need::PagesLoaded => format!("Pages of ‘{source}’ that load"),
         Need::Lookups => format!("Lookup of ‘{source}’"),
         Need::Pages => format!("Page of ‘{source}’"),
@@ -191,7 +192,7 @@ fn figure_of(need: Need, source: &str, figures: &[Figure]) -> Option<usize> {
         Need::Lookups => of("lookups"),
         Need::PagesLoaded | Need::Pages => of("pages"),
         Need::ShortTransfers => first("response-by-size"),
-        Need::VideoStalls | Need::VideoQuality | Need::LongTransfers => {
+        Need::VideoStalls | Need::VideoQuality | Need::VideoSwitches | Need::LongTransfers => {
             of("throughput").or_else(|| first("throughput"))
         }
     }

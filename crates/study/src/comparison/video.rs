@@ -20,11 +20,12 @@ pub struct VideoResult {
     /// The part of the time for which the player was stalled; of a viewer who never saw one,
     /// all of it.
     pub stalled_ratio: Option<Sample>,
-    /// How often it did in a minute of moving picture.
+    /// How often it stalled in a minute of moving picture.
     pub stalls_per_minute: Option<Sample>,
     /// Changes of quality in a minute of moving picture.
     pub switches_per_minute: Option<Sample>,
-    /// Start-up time: from the first request to the first picture, of those that came after the warm-up.
+    /// Start-up time: from the first request to the first picture, of those that came after
+    /// the warm-up.
     pub startup_s: Option<Sample>,
 }
 

@@ -33,6 +33,8 @@ pub enum Need {
     CallRate,
     /// Mean nominal rate of a video that is shown, in bit/s.
     VideoQuality,
+    /// How often a video changes its quality, a minute.
+    VideoSwitches,
     /// Mean response time of short transfers, in seconds.
     ShortTransfers,
     /// Mean goodput of long transfers, in bit/s.
@@ -44,7 +46,7 @@ impl Need {
     #[must_use]
     pub fn quantity(self) -> Quantity {
         match self {
-            Need::Call => Quantity::Plain,
+            Need::Call | Need::VideoSwitches => Quantity::Plain,
             Need::VideoStalls | Need::PagesLoaded => Quantity::Share,
             Need::Reaction | Need::Delay | Need::Lookups | Need::Pages | Need::ShortTransfers => {
                 Quantity::Time
@@ -62,6 +64,7 @@ impl Need {
             Need::VideoStalls => "video_stalled_ratio",
             Need::CallRate => "throughput_bps",
             Need::VideoQuality => "video_quality_bps",
+            Need::VideoSwitches => "video_switches_per_minute",
             Need::PagesLoaded => "pages_loaded_ratio",
             Need::Lookups => "lookup_mean_s",
             Need::Pages => "page_load_mean_s",
@@ -82,11 +85,13 @@ impl Need {
         const LOOKUP_S: f64 = 0.050;
         const PAGES: f64 = 0.02;
         const STALLS: f64 = 0.01;
+        const SWITCHES: f64 = 1.0;
         const PART: f64 = 0.1;
         match self {
             Need::Call => RATING,
             Need::VideoStalls => STALLS,
             Need::PagesLoaded => PAGES,
+            Need::VideoSwitches => (PART * value).max(SWITCHES),
             Need::Reaction | Need::Delay => (PART * value).max(DELAY_S),
             Need::Lookups => (PART * value).max(LOOKUP_S),
             Need::Pages
@@ -145,6 +150,7 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Wanted> {
             // Nobody waits for one of its segments.
             add(Need::VideoStalls, |it| it.video.as_ref()?.stalled_ratio.as_ref());
             add(Need::VideoQuality, |it| it.video.as_ref()?.quality_bps.as_ref());
+            add(Need::VideoSwitches, |it| it.video.as_ref()?.switches_per_minute.as_ref());
         } else if source.pages.is_some() {
             pages = true;
             add(Need::PagesLoaded, |it| it.pages.as_ref()?.loaded_ratio.as_ref());
@@ -179,7 +185,7 @@ fn slowest(discipline: &DisciplineResult) -> Option<Sample> {
 impl Wanted {
     /// Whether somebody waits for it, and would notice.
     pub(super) fn is_urgent(&self) -> bool {
-        self.need != Need::LongTransfers
+        !matches!(self.need, Need::VideoSwitches | Need::LongTransfers)
     }
 
     /// Whether any two disciplines can be told apart by it.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::comparison::{
     ClassResult, DelayResult, DistributionPoint, LinkResult, LookupResult, PageResult,
-    TrafficResult,
+    TrafficResult, VideoResult,
 };
 use crate::{Centre, Sample};
 
@@ -313,4 +313,42 @@ fn lookups_decide_before_pages_where_somebody_notices() {
     assert!((change.was - 0.19).abs() < 0.01 && (change.most - 0.03).abs() < 0.01);
     // Half as much nobody notices, and pages decide.
     assert_eq!(of(60.0).run, ["cake"]);
+}
+
+/// The same with a film that changes its quality so often a minute.
+fn with_films(treatments: &[(Treats, f64)]) -> Comparison {
+    let mut comparison =
+        comparison(&treatments.iter().map(|it| it.0).collect::<Vec<_>>(), 6, 0.005);
+    for (discipline, (_, switches)) in comparison.disciplines.iter_mut().zip(treatments) {
+        let film = VideoResult {
+            viewers: 1,
+            quality_bps: sample(Centre::Mean, 5e6, 0.01, 0.005, 6),
+            stalled_ratio: sample(Centre::Mean, 0.0, 0.0, 0.0, 6),
+            stalls_per_minute: None,
+            switches_per_minute: sample(Centre::Mean, *switches, 0.01, 0.005, 6),
+            startup_s: None,
+        };
+        let films = TrafficResult {
+            name: "films".into(),
+            pages: None,
+            video: Some(film),
+            ..discipline.traffic[1].clone()
+        };
+        discipline.traffic.push(films);
+    }
+    comparison
+}
+
+/// Who is equal otherwise is told apart by them, and nobody is ruled out for them alone.
+#[test]
+fn changes_of_quality_decide_last_and_rule_nobody_out() {
+    let cake = Treats { name: "cake", ..FQ_CODEL };
+    let of = |one, other| Verdict::of(&with_films(&[(FIFO, 5.0), (cake, one), (FQ_CODEL, other)]));
+    let verdict = of(4.0, 8.0);
+    assert_eq!(verdict.run, ["cake"]);
+    assert!(verdict.avoid.is_empty(), "{:?}", verdict.avoid);
+    let verdict = of(8.0, 8.4);
+    assert_eq!(verdict.run, ["cake", "fq-codel"]);
+    let change = verdict.changes.iter().find(|it| it.need == Need::VideoSwitches).unwrap();
+    assert_eq!((change.effect, &*change.source), (Effect::Price, "films"));
 }

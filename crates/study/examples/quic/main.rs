@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tables = [
         ("The same transfers", tables::same_transfers()?),
         ("One long transfer", tables::one_long_transfer()?),
+        ("BBR", tables::lost_of_both()?),
         ("What a transfer puts on the link", tables::bytes()?),
         ("Streams", tables::streams()?),
         ("Beside TCP on one link", tables::side_by_side()?),

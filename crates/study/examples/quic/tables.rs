@@ -1,6 +1,7 @@
 //! The tables that come of simulated time.
 
 use tidegate_sim::metrics::{FlowRecord, RunSummary};
+use tidegate_sim::scenario::Scenario;
 
 use super::links::{
     CONTROLS, Carrier, Failure, MARKED, MEASURED, QUIC, SIZES, TCP, beside, carried, link, map,
@@ -42,18 +43,22 @@ fn response(flows: &[FlowRecord], least: u64, most: u64) -> String {
     format!("{mean:.0}, {p95:.0}")
 }
 
-/// The classes of a table, what was lost, and what had not come at the end.
-fn cells(runs: &[(RunSummary, Vec<FlowRecord>)]) -> Vec<String> {
-    let flows: Vec<FlowRecord> = runs.iter().flat_map(|(_, flows)| flows.clone()).collect();
-    let mut cells: Vec<String> =
-        CLASSES.iter().map(|(_, least, most)| response(&flows, *least, *most)).collect();
+/// What the queue lost of all packets.
+fn lost_percent(runs: &[(RunSummary, Vec<FlowRecord>)]) -> f64 {
     let counted = |of: fn(&tidegate_core::Counters) -> u64| -> f64 {
         let links = runs.iter().filter_map(|(summary, _)| summary.links[0].as_ref());
         links.map(|link| of(&link.counters) as f64).sum()
     };
     let lost = counted(tidegate_core::Counters::lost);
-    let arrived = lost + counted(|it| it.delivered);
-    cells.push(format!("{:.2}", lost / arrived * 100.0));
+    lost / (lost + counted(|it| it.delivered)) * 100.0
+}
+
+/// The classes of a table, what was lost, and what had not come at the end.
+fn cells(runs: &[(RunSummary, Vec<FlowRecord>)]) -> Vec<String> {
+    let flows: Vec<FlowRecord> = runs.iter().flat_map(|(_, flows)| flows.clone()).collect();
+    let mut cells: Vec<String> =
+        CLASSES.iter().map(|(_, least, most)| response(&flows, *least, *most)).collect();
+    cells.push(format!("{:.2}", lost_percent(runs)));
     let open = flows.iter().filter(|row| row.response.is_none()).count();
     cells.push(format!("{:.1}", open as f64 / flows.len() as f64 * 100.0));
     cells
@@ -194,19 +199,29 @@ pub(super) fn pages() -> Result<String, Failure> {
     Ok(table(&heads, &rows))
 }
 
-/// The rate of a long transfer over QUIC over that of one over TCP beside it, on a link of so
-/// many Mbit/s under each discipline.
+/// A long transfer over QUIC beside one over TCP, on a link of so many Mbit/s under each
+/// discipline.
+fn beside_each_other(
+    mbits: u32,
+    disciplines: &[&str],
+    control: &str,
+    carrier: &Carrier,
+) -> Result<Scenario, Failure> {
+    let rest = "count = 1\nspread = \"1 s\"\nsizes = \"endless\"";
+    let sources = [(&QUIC, "over QUIC"), (carrier, "over TCP")]
+        .map(|(carrier, name)| source(carrier, control, name, rest));
+    let quoted: Vec<String> = disciplines.iter().map(|name| format!("\"{name}\"")).collect();
+    link(mbits, &quoted.join(", "), &sources.concat())
+}
+
+/// The rate of the one over QUIC over that of the other, under each discipline.
 fn shares(
     mbits: u32,
     disciplines: &[&str],
     control: &str,
     carrier: &Carrier,
 ) -> Result<Vec<String>, Failure> {
-    let rest = "count = 1\nspread = \"1 s\"\nsizes = \"endless\"";
-    let sources = [(&QUIC, "over QUIC"), (carrier, "over TCP")]
-        .map(|(carrier, name)| source(carrier, control, name, rest));
-    let quoted: Vec<String> = disciplines.iter().map(|name| format!("\"{name}\"")).collect();
-    let scenario = link(mbits, &quoted.join(", "), &sources.concat())?;
+    let scenario = beside_each_other(mbits, disciplines, control, carrier)?;
     let of = |place| {
         let ratios = map(&SEEDS, |seed| {
             let (_, flows) = run(&scenario, place, *seed);
@@ -246,6 +261,16 @@ pub(super) fn side_by_side() -> Result<String, Failure> {
         }
     }
     Ok(of_shares(&DISCIPLINES, &rows))
+}
+
+/// What queues lose of a transfer by BBR over each beside the other.
+pub(super) fn lost_of_both() -> Result<String, Failure> {
+    const DISCIPLINES: [&str; 5] = ["fifo", "pie", "codel", "fq-codel", "efd"];
+    let scenario = beside_each_other(10, &DISCIPLINES, "bbr", beside("bbr")[0])?;
+    let lost = |place| lost_percent(&map(&SEEDS, |seed| run(&scenario, place, *seed)));
+    let cells = (0..DISCIPLINES.len()).map(|place| format!("{:.1}", lost(place)));
+    let row = std::iter::once("lost, %".to_owned()).chain(cells).collect();
+    Ok(of_shares(&DISCIPLINES, &[row]))
 }
 
 /// Where both heed marks, on links whose windows have more packets.

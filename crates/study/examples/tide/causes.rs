@@ -2,8 +2,9 @@
 //!
 //! Every case was also run with `tide` changed in one way: fair to hosts, without credit, with
 //! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory, with
-//! FQ-CoDel's rule for a full buffer; in two ways at once; and in four, to be near to FQ-CoDel. What takes away more than half of a loss is its cause, the
-//! first if there are several. So is what a rival does, if more than half of the loss is not
+//! FQ-CoDel's rule for a full buffer; in two ways at once; and in four, to be near to
+//! FQ-CoDel. What takes away more than half of a loss is its cause, the first if there are
+//! several. So is what a rival does, if more than half of the loss is not
 //! there beside that rival without it. Else, where the rival does not divide the rate evenly,
 //! others may take more than a share there; and where FQ-CoDel, which is fair queueing with
 //! CoDel too, has not half of CAKE's or FQ-PIE's advantage, that lies in what those two do

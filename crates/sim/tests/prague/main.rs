@@ -63,7 +63,8 @@ struct Flow {
     next: Time,
     sent: u64,
     acknowledged: u64,
-    /// When acknowledgements come, the round trips that they measure, and whether they tell of a mark.
+    /// When acknowledgements come, the round trips that they measure, and whether they tell
+    /// of a mark.
     back: VecDeque<(Time, Span, bool)>,
     smoothed: Span,
     counted: u64,

@@ -5,9 +5,8 @@
 //! ```
 //!
 //! writes the tables of that page, and a figure into the folder of its name: players behind
-//! recorded links, with TCP between them and
-//! the server, beside the program of BOLA's authors, which has none; and homes with films, a
-//! call, pages and a download.
+//! recorded links, with TCP between them and the server, beside the program of BOLA's authors,
+//! which has none; and homes with films, a call, pages and a download.
 
 mod homes;
 mod recorded;

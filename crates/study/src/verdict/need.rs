@@ -78,7 +78,8 @@ impl Need {
     /// tenth at best, and of delays nothing below ten milliseconds. Of a video that stands
     /// still for a hundredth of the time more, they watch less (Dobrian 2011). What takes a
     /// tenth of a second seems to be there at once (Nielsen 1993), and a page waits for two
-    /// lookups one after the other: of its own host and of those that it names.
+    /// lookups one after the other: of its own host and of those that it names. From how many
+    /// changes a minute on people mind a film's quality is not cited; one is a choice.
     fn noticed(self, value: f64) -> f64 {
         const RATING: f64 = 2.0;
         const DELAY_S: f64 = 0.010;

@@ -104,14 +104,20 @@ fn an_empty_queue_has_forgotten_everything() {
 
 #[test]
 fn after_eight_credits_a_payer_gets_one() {
-    let mut trial = tide(1_500, 100);
-    trial.arrive_all([('a', 1_500); 6]);
-    // At -1500 on credit, at 0 as a payer.
-    assert_eq!([(); 2].map(|()| trial.send()), [0, 1].map(Some));
-    trial.arrive_all(('b'..='u').map(|flow| (flow, 1_500)));
+    let course = |tide: Tide| {
+        let mut trial = Trial::new(tide);
+        trial.arrive_all([('a', 1_500); 6]);
+        // At -1500 on credit, at 0 as a payer.
+        assert_eq!([(); 2].map(|()| trial.send()), [0, 1].map(Some));
+        trial.arrive_all(('b'..='u').map(|flow| (flow, 1_500)));
+        trial.drain()
+    };
+    let tide = || Tide::new(Bytes(1_500), Buffer::packets(100).into(), 1);
     let expected: Vec<u64> =
         (6..14).chain([2]).chain(14..22).chain([3]).chain(22..26).chain([4, 5]).collect();
-    assert_eq!(trial.drain(), expected);
+    assert_eq!(course(tide()), expected);
+    // Without a toll it waits for all of them.
+    assert_eq!(course(tide().without_toll()), (6..26).chain(2..6).collect::<Vec<u64>>());
 }
 
 #[test]

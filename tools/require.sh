@@ -3,7 +3,7 @@
 #
 #   tools/require.sh compiler          rustc and cargo; fails if they are unavailable
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
-#   tools/require.sh network           ip, nft and iptables, which live tests need; the same
+#   tools/require.sh network           what live tests need: ip, nft, iptables, ethtool; the same
 #   tools/require.sh servers           servers of others that a link is measured against; the same
 #   tools/require.sh package           what builds a Debian package; the same
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
@@ -172,7 +172,9 @@ case ${1-} in
 compiler) compiler ;;
 rustfmt) optional rustfmt fmt rustfmt-web rustfmt ;;
 clippy) optional clippy clippy rust-web-clippy rust-clippy ;;
-network) programs 'live networks' ip:iproute2 nft:nftables iptables:iptables ;;
+network)
+    programs 'live networks' ip:iproute2 nft:nftables iptables:iptables ethtool:ethtool
+    ;;
 servers) programs 'measuring against servers of others' iperf3:iperf3 ;;
 package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
 clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;

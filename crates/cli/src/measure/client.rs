@@ -16,7 +16,9 @@ use socket2::SockRef;
 use tidegate_core::random::Stream as Random;
 use tidegate_study::rounds::Transfer;
 
-use super::protocol::{Datagram, Report, Request, Token, is_pause, parse_granted, read_line};
+use super::protocol::{
+    Datagram, Report, Request, Token, is_due, is_pause, parse_granted, read_line,
+};
 use super::record::{Answer, Flow, Probes, Record, Short, Times, Way, moment};
 use super::server::noise;
 use crate::failure::Failure;
@@ -34,8 +36,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a thread looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between two points of a flow's series.
-const POINT_EVERY: f64 = 0.1;
 /// The sizes of short transfers, in turn: three that a window or two carry, and one that
 /// grows its window while it runs.
 const SIZES: [u64; 4] = [10_000, 10_000, 10_000, 100_000];
@@ -296,17 +296,20 @@ fn load<'scope>(
 /// Reads until the end.
 pub(super) fn download(mut stream: impl Read, clock: Clock<'_>, end_s: f64) -> io::Result<Flow> {
     let mut piece = vec![0; 64 << 10];
-    let (mut bytes, mut points) = (0, vec![(clock.now_s(), 0)]);
+    let begun_s = clock.now_s();
+    let (mut bytes, mut noted_s, mut points) = (0, begun_s, vec![(begun_s, 0)]);
     while !clock.stopped() {
-        match stream.read(&mut piece) {
+        let came = match stream.read(&mut piece) {
             Ok(0) => break,
-            Ok(came) => bytes += came as u64,
-            Err(reason) if is_pause(&reason) => {}
+            Ok(came) => came,
+            Err(reason) if is_pause(&reason) => 0,
             Err(reason) => return Err(reason),
-        }
+        };
+        bytes += came as u64;
         let now_s = clock.now_s();
-        if points.last().is_none_or(|it| now_s - it.0 >= POINT_EVERY) {
+        if is_due(Duration::from_secs_f64(now_s - noted_s), came < piece.len()) {
             points.push((now_s, bytes));
+            noted_s = now_s;
         }
         if now_s >= end_s {
             break;
@@ -438,6 +441,31 @@ mod tests {
         assert!((35..60).contains(&times.len()), "{}", times.len());
         assert!(times.iter().all(|it| (1.0..12.8).contains(it)));
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= SHORT_EVERY_S / 2.0));
+    }
+
+    /// A connection whose kernel received while its reader did not run.
+    struct Paused(usize);
+
+    impl Read for Paused {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            match self.0 {
+                1 => sleep(Duration::from_millis(150)),
+                2..=9 => {}
+                10 => return Ok(1_000),
+                _ => return Ok(0),
+            }
+            Ok(to.len())
+        }
+    }
+
+    #[test]
+    fn what_came_in_a_pause_is_noted_at_once() {
+        let stop = AtomicBool::new(false);
+        let clock = Clock { begun: Instant::now(), stop: &stop };
+        let flow = download(Paused(0), clock, 1e6).unwrap();
+        let bytes: Vec<u64> = flow.points.iter().map(|it| it.1).collect();
+        assert_eq!(bytes, [0, 9 * (64 << 10) + 1_000]);
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub(super) const MOST_LINE: usize = 128;
 pub(super) const MOST_ANSWER: u64 = 10_000_000;
 /// How often what has come is reported.
 pub(super) const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// How long it may take until all that has come is read; a reader that never gets that far
+/// reports what it has.
+const MOST_OVERDUE: Duration = Duration::from_secs(1);
 /// The fewest bytes of a datagram: its header.
 pub(super) const LEAST_DATAGRAM: usize = 52;
 /// The most bytes of a datagram, which fits any path.
@@ -138,6 +141,15 @@ pub(super) fn read_line(from: &mut impl Read, deadline: Instant) -> io::Result<S
 pub(super) fn is_pause(reason: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(reason.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+/// Whether to note what has come, so long after the last note.
+///
+/// `all_is_read` if the last read took less than it might have. While a program does not run,
+/// its kernel goes on to receive; a note within what waited there would put it into the time
+/// after the pause, and make a link faster than it is.
+pub(super) fn is_due(since: Duration, all_is_read: bool) -> bool {
+    since >= REPORT_EVERY && (all_is_read || since >= MOST_OVERDUE)
 }
 
 /// What has come of an upload.

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::protocol::{
-    Datagram, MOST_DATAGRAM, NAME, REPORT_EVERY, Report, Request, STREAMS, Token, granted,
+    Datagram, MOST_DATAGRAM, NAME, REPORT_EVERY, Report, Request, STREAMS, Token, granted, is_due,
     is_pause, read_line,
 };
 use crate::arguments::MeasureServeArguments;
@@ -280,13 +280,14 @@ impl Server {
         let mut piece = vec![0; PIECE];
         let (mut bytes, mut reported) = (0, Instant::now());
         while self.goes_on(session) {
-            match stream.read(&mut piece) {
+            let came = match stream.read(&mut piece) {
                 Ok(0) => break,
-                Ok(came) => bytes += came as u64,
-                Err(reason) if is_pause(&reason) => {}
+                Ok(came) => came,
+                Err(reason) if is_pause(&reason) => 0,
                 Err(reason) => return Err(reason),
-            }
-            if reported.elapsed() >= REPORT_EVERY {
+            };
+            bytes += came as u64;
+            if is_due(reported.elapsed(), came < piece.len()) {
                 reported = Instant::now();
                 let report = Report { at: self.begun.elapsed(), bytes };
                 stream.write_all(&report.written())?;

@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use crate::hosts::{Bed, Form};
 use crate::load::Load;
-use crate::network::{percentile, setting, skip};
+use crate::network::{assert_prompt, percentile, setting, skip};
 
 const RATES: [&str; 6] = ["--down", "100 Mbit/s", "--up", "100 Mbit/s", "--framing", "ethernet"];
-const MOST_P99_MS: f64 = 60.0;
 /// Buffers and tables have grown by then.
 const WARM_UP: u64 = 60;
 /// What memory may grow by afterwards.
@@ -135,5 +134,5 @@ fn soak(name: &str, form: Form) {
     if seconds >= 2 * WARM_UP {
         assert!(*most <= memory[0] + GROWTH, "memory grows from {} to {most}", memory[0]);
     }
-    assert!(p99 < MOST_P99_MS, "a probe takes {p99} ms");
+    assert_prompt(&mut times);
 }

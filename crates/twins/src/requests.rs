@@ -67,6 +67,8 @@ struct World<'a> {
     /// What the requests of each had brought, and at least what was reached when they last
     /// began to wait.
     asked: Vec<((u32, u64), Fraction)>,
+    /// What a response of each brings before it is long, until the user is forgotten.
+    usual: Vec<((u32, u64), u64)>,
     /// The least level of those of a group who wanted something when one of them was
     /// served last.
     reached: Vec<Fraction>,
@@ -150,6 +152,7 @@ impl<'a> World<'a> {
             class_reached: ZERO,
             levels: Vec::new(),
             asked: Vec::new(),
+            usual: Vec::new(),
             reached: vec![ZERO; classes],
             joined: vec![0; classes],
             round: 0,
@@ -352,7 +355,8 @@ impl<'a> World<'a> {
             let asked = self.asked(request.class, request.user);
             let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
             let aside = behind.map_or(0, |(_, user)| self.aside(user));
-            (Event::Released { handle: request.handle }, self.expected.min(gate.grant.0) + aside)
+            let brings = self.brings(request).min(gate.grant.0);
+            (Event::Released { handle: request.handle }, brings + aside)
         };
         let read = |request: Request| {
             (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))
@@ -407,7 +411,7 @@ impl<'a> World<'a> {
             && is_room
             && let Some(request) = self.next_request()
         {
-            self.request_floor -= i128::from(self.expected) * BYTE;
+            self.request_floor -= i128::from(self.brings(request)) * BYTE;
             return Event::Released { handle: request.handle };
         }
         let oldest = self.hungry().min_by_key(|(_, since)| *since);

@@ -65,6 +65,9 @@ pub struct WaitingLimits {
 /// costs less than a unit per part. In 64 bits they hold 3.6 PB.
 const LEVEL_SCALE: u64 = 5_040;
 
+/// The part of the newest response in the moving mean of a user's.
+const NEWEST: u64 = 8;
+
 /// So many users of a group who are idle and ahead are remembered; those with the
 /// smallest lead are forgotten first.
 const MOST_RESTING: usize = 4_096;
@@ -117,6 +120,9 @@ struct User {
     /// Responses that want to be read or have a promise, and whatever else keeps the
     /// user from having nothing to do.
     expecting: u32,
+    /// What a response of this user brings before it is long, in bytes: the moving mean of
+    /// those that were seen, or 0 before the first.
+    usual: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -227,6 +233,13 @@ impl Lines {
     /// What the requests of the line that is the next of a group have brought.
     pub(super) fn first_asked(&self, group: u32) -> Option<u64> {
         self.orders[group as usize].lines.first().map(|(asked, ..)| *asked)
+    }
+
+    /// The user of the next request of a group.
+    pub(super) fn first_user(&self, group: u32) -> Option<u32> {
+        let &(.., line) = self.orders[group as usize].lines.first()?;
+        let first = self.lines[line as usize].first?;
+        Some(self.waiting[first as usize].user)
     }
 
     /// The name of a user.
@@ -409,6 +422,23 @@ impl Lines {
         (!self.users[user as usize].is_idle()).then_some(user)
     }
 
+    /// What a response of this user brings before it is long, if one has been seen.
+    pub(super) fn usual(&self, user: u32) -> Option<Bytes> {
+        let usual = self.users[user as usize].usual;
+        (usual > 0).then(|| Bytes(usual.into()))
+    }
+
+    /// A response of this user has brought so much before it was long; nothing is no size.
+    pub(super) fn see(&mut self, user: u32, Bytes(size): Bytes) {
+        let usual = &mut self.users[user as usize].usual;
+        let mean = match u64::from(*usual) {
+            _ if size == 0 => return,
+            0 => size,
+            before => (before * (NEWEST - 1) + size) / NEWEST,
+        };
+        *usual = u32::try_from(mean).unwrap_or(u32::MAX);
+    }
+
     /// A user has received `size`, or will, of a long response or else of a request.
     pub(super) fn charge(&mut self, user: u32, size: Bytes, of: Part) {
         let more = self.level_of(self.users[user as usize].name.0, size);
@@ -493,7 +523,8 @@ impl Lines {
 
     fn add_user(&mut self, name: Name) -> u32 {
         let user =
-            self.users.insert(User { name, waiting: 0, outstanding: 0, expecting: 0 }) as u32;
+            self.users.insert(User { name, waiting: 0, outstanding: 0, expecting: 0, usual: 0 })
+                as u32;
         self.user_by_name.insert(name, user);
         if self.order == UserOrder::LeastService {
             let fresh = Line::default();

@@ -201,10 +201,11 @@ impl Scheduler {
             return self.release(group);
         }
         let candidate = self.candidate();
+        let waiting = self.classes.next_waiting().filter(|_| self.window.follows_room());
+        let expected = waiting.map_or(Bytes::ZERO, |group| self.first_expected(group));
         let gate = self.gate.as_mut()?;
-        if self.window.follows_room()
-            && let Some(group) = self.classes.next_waiting()
-            && gate.room.take_request_floor(gate.sizes.expected())
+        if let Some(group) = waiting
+            && gate.room.take_request_floor(expected)
         {
             return self.release(group);
         }
@@ -214,7 +215,7 @@ impl Scheduler {
             return self.grant(oldest, Part::Asked);
         }
         let candidate = candidate?;
-        if !gate.room.has(gate.needs(candidate)) {
+        if !gate.room.has(candidate.needs()) {
             return self.read_idle();
         }
         match candidate {
@@ -237,7 +238,7 @@ impl Scheduler {
         let reads = gate.room.next_read_floor().filter(|_| !gate.by_age.is_empty());
         let requests = waits && self.window.follows_room();
         let requests = gate.room.next_request_floor().filter(|_| requests);
-        let room = candidate.and_then(|candidate| gate.room.next(gate.needs(candidate)));
+        let room = candidate.and_then(|candidate| gate.room.next(candidate.needs()));
         let idle = gate.room.has_idle() && self.next_reader().is_some();
         let idle = idle.then_some(self.now);
         // What a slow response leaves is room.
@@ -471,7 +472,9 @@ impl Scheduler {
             if let Some(gate) = &mut self.gate
                 && (end == End::Complete || response.is_long)
             {
-                gate.sizes.see(Bytes(response.received));
+                let received = Bytes(response.received);
+                self.lines.see(response.user, received.min(gate.sizes.long_from()));
+                gate.sizes.see(received);
                 gate.room.set_largest(gate.sizes.long_from());
             }
             if self.lines.finish(response.user) {

@@ -17,8 +17,10 @@
 //! for longer than [`LONGEST`] is long in any case: nobody overtakes it in the provider's
 //! queue.
 //!
-//! The denominator is what a response is expected to receive before it is long, and
-//! what is paid for its release.
+//! The denominator is what a response is expected to receive before it is long. It is paid
+//! for the release of a request whose user is new; for others it is what responses of that
+//! user have received in a moving mean. One who asks for very much, or for next to nothing,
+//! thereby changes the price of nobody else's requests.
 //!
 //! Sizes are kept in quarters of octaves, each as the upper end of its quarter.
 
@@ -82,9 +84,15 @@ impl Sizes {
         self.long_from
     }
 
-    /// What a response receives before that, on average.
+    /// What a response receives before that, on average over all users.
     pub(super) fn expected(&self) -> Bytes {
         self.expected
+    }
+
+    /// What a response is taken to bring before it is long if such responses usually bring
+    /// so much.
+    pub(super) fn within(&self, usual: Bytes) -> Bytes {
+        usual.max(self.least / LEAST_PART).min(self.long_from)
     }
 
     /// A response is over, or was broken off, after so many bytes.
@@ -130,7 +138,7 @@ impl Sizes {
         if let Some((_, sent, limit)) = best {
             self.long_from = Bytes(limit).max(self.least);
             let expected = Bytes(u64::try_from(sent / all).unwrap_or(u64::MAX));
-            self.expected = expected.max(self.least / LEAST_PART).min(self.long_from);
+            self.expected = self.within(expected);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A search for users who take from others what is theirs, or stall the link.
 //!
 //! A few users who always have something to ask for share a link with others of random
-//! behaviour: servers that fall silent or trickle, clients that abort, pause, or open
-//! very many connections. Nobody may push a user who asks for large responses all the
+//! behaviour: servers that fall silent or trickle, clients that abort, pause, open very many
+//! connections, or ask for next to nothing before they ask for much. Nobody may push a user who asks for large responses all the
 //! time below 0.8 of the share that their weight gives them among all users, and the
 //! link may not be used less than 90%. Others may be ahead of a user by what the link
 //! carries in a second, times the user's weight. So shares are measured over eight
@@ -54,6 +54,8 @@ enum Behaviour {
     Pausing { requests: usize, size: u64, steps: u64 },
     /// Each request is given up after so many steps.
     Aborting { requests: usize, size: u64, steps: u64 },
+    /// The same as greedy, with requests for one byte in every other so many steps.
+    Changing { requests: usize, size: u64, steps: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +90,8 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
             .prop_map(|(requests, size, steps)| Behaviour::Pausing { requests, size, steps }),
         2 => (requests(), size(), steps())
             .prop_map(|(requests, size, steps)| Behaviour::Aborting { requests, size, steps }),
+        2 => (requests(), size(), steps())
+            .prop_map(|(requests, size, steps)| Behaviour::Changing { requests, size, steps }),
     ]
 }
 
@@ -220,7 +224,8 @@ impl Model {
                 | Behaviour::Silent { requests, .. }
                 | Behaviour::Trickling { requests, .. }
                 | Behaviour::Pausing { requests, .. }
-                | Behaviour::Aborting { requests, .. } => requests,
+                | Behaviour::Aborting { requests, .. }
+                | Behaviour::Changing { requests, .. } => requests,
             };
             if let Behaviour::Aborting { steps, .. } = behaviour {
                 let given_up = self.step.saturating_sub(steps);
@@ -267,9 +272,11 @@ impl Model {
         let (size, ends, trickles) = match behaviour {
             Behaviour::Silent { after, .. } => (after, false, None),
             Behaviour::Trickling { rate, .. } => (u64::MAX, true, Some(rate)),
+            Behaviour::Changing { steps, .. } if self.step / steps % 2 == 1 => (1, true, None),
             Behaviour::Greedy { size, .. }
             | Behaviour::Pausing { size, .. }
-            | Behaviour::Aborting { size, .. } => (size, true, None),
+            | Behaviour::Aborting { size, .. }
+            | Behaviour::Changing { size, .. } => (size, true, None),
         };
         let dies = match behaviour {
             Behaviour::Aborting { steps, .. } => Some((asked + steps).max(self.step + 1)),

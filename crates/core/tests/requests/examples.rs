@@ -419,6 +419,37 @@ fn who_breaks_a_response_off_pays_for_what_may_be_on_its_way() {
     }
 }
 
+/// What a user is charged at the release of each of some requests whose responses have these
+/// sizes, and at that of one more.
+fn paid(sizes: &[u64]) -> Vec<f64> {
+    let given = [("window", "fixed"), ("long_from", "10 kB"), ("shares", "class")];
+    let mut desk = Desk::new("msf", &given, &[1]);
+    desk.arrive_all(&vec![(0, 1); sizes.len() + 2]);
+    let mut paid = Vec::new();
+    let mut before = 0.0;
+    for (handle, size) in (0..).zip(sizes.iter().copied().chain([1])) {
+        let permit = desk.released(handle);
+        paid.push(desk.service(0) - before);
+        desk.receive(&permit, size);
+        desk.complete(permit);
+        before = desk.service(0);
+    }
+    paid
+}
+
+#[test]
+fn a_request_is_paid_for_by_what_its_users_responses_have_brought() {
+    // Of a new user nothing is known, and a response is not long before 10 kB. Then come the
+    // first size, and an eighth of each that follows.
+    assert_eq!(paid(&[4_000, 9_600, 800]), [10_000.0, 4_000.0, 4_700.0, 4_212.0]);
+    // The least is an eighth of what can be long.
+    assert_eq!(paid(&[8, 8]), [10_000.0, 1_250.0, 1_250.0]);
+    // Of what is long it is what came before that.
+    assert_eq!(paid(&[50_000, 2_000]), [10_000.0, 10_000.0, 9_000.0]);
+    // Nothing is no size.
+    assert_eq!(paid(&[0, 3_000, 0]), [10_000.0, 10_000.0, 3_000.0, 3_000.0]);
+}
+
 #[test]
 fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
     let given = [("window", "fixed"), ("start", "2"), ("long_from", "200 kB"), ("shares", "class")];
@@ -437,9 +468,9 @@ fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
         other = desk.released(handle);
     }
     desk.arrive_all(&[(1, 1), (0, 1)]);
-    // What is on its way is paid for. When class 1 was served last it stood at 1.2 MB,
+    // What is on its way is paid for, by what came before. When class 1 was served last it stood at 1.2 MB,
     // and there class 0 goes on.
-    assert_eq!(desk.service(1), 1_400_000.0);
+    assert_eq!(desk.service(1), 1_300_000.0);
     assert_eq!(desk.service(0), 1_200_000.0);
     drop((lingering, other));
 }

@@ -1,6 +1,6 @@
 //! The books: the room on the link, and what users are charged for.
 
-use tidegate_core::request::{ClassOrder, ReadGateConfig};
+use tidegate_core::request::{ClassOrder, ReadGateConfig, UserOrder};
 use tidegate_core::{Bytes, Span, Time};
 
 use super::{BYTE, Fraction, Request, Response, World};
@@ -126,15 +126,24 @@ impl World<'_> {
         }
     }
 
-    /// Class and user pay for what is to be read, and the room for what is to come.
-    pub(super) fn pay(&mut self, handle: u64, bytes: u64) {
+    /// The room pays for what is to come of a response, and class and user for what is to be
+    /// read of it.
+    pub(super) fn pay(&mut self, handle: u64) {
         let at = self.position(handle);
-        let Request { class, user, .. } = self.responses[at].request;
-        self.charge(class, user, bytes, false);
+        let request = self.responses[at].request;
+        let bytes = self.brings(request);
+        self.charge(request.class, request.user, bytes, false);
         let response = &mut self.responses[at];
         response.charged += bytes;
         response.paid += bytes;
         self.room -= i128::from(bytes) * BYTE;
+    }
+
+    /// What a response of this user is expected to bring before it is long.
+    pub(super) fn brings(&self, Request { class, user, .. }: Request) -> u64 {
+        let least = self.config.read_gate.map_or(0, |gate| gate.long_from.0 / 8);
+        let usual = self.usual.iter().find(|(of, _)| *of == (class, user));
+        usual.map_or(self.expected, |(_, usual)| (*usual).max(least).min(self.long_from))
     }
 
     /// What has not come of that is room again.
@@ -178,18 +187,35 @@ impl World<'_> {
             let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
             self.charge(request.class, request.user, rest, is_long);
         }
-        let Response { received, is_long, .. } = self.responses.remove(at);
+        let Response { request, received, is_long, .. } = self.responses.remove(at);
         if is_long {
-            self.see(received);
+            self.see(request, received);
         }
+    }
+
+    /// Nothing is remembered of who has nothing and is not ahead of those who come.
+    pub(super) fn forget(&mut self) {
+        let mut usual = std::mem::take(&mut self.usual);
+        usual.retain(|((class, user), _)| {
+            let has_lines = self.config.user_order == UserOrder::LeastService;
+            let is_ahead = self.level(*class, *user) > self.reached[self.group(*class)];
+            self.users(*class).contains(user) || has_lines && is_ahead
+        });
+        self.usual = usual;
     }
 
     /// A response is over: every 16th of those that brought something says anew what is
     /// long.
-    pub(super) fn see(&mut self, size: u64) {
+    pub(super) fn see(&mut self, of: Request, size: u64) {
         let Some(gate) = self.config.read_gate else { return };
         if size == 0 {
             return;
+        }
+        let user = (of.class, of.user);
+        let short = size.min(self.long_from);
+        match self.usual.iter_mut().find(|(of, _)| *of == user) {
+            Some((_, usual)) => *usual = (*usual * 7 + short) / 8,
+            None => self.usual.push((user, short)),
         }
         self.sizes.push(size);
         if !self.sizes.len().is_multiple_of(16) {

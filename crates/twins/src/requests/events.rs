@@ -32,7 +32,7 @@ impl World<'_> {
                 self.round = self.turn(request.class);
                 self.outstanding(now, request, 0);
                 if self.config.read_gate.is_some() {
-                    self.pay(handle, self.expected);
+                    self.pay(handle);
                 }
             }
             Event::Resumed { request, received } => {
@@ -44,7 +44,7 @@ impl World<'_> {
                 self.activate(request);
                 self.outstanding(now, request, received.0);
                 if received == Bytes::ZERO && self.config.read_gate.is_some() {
-                    self.pay(request.handle, self.expected);
+                    self.pay(request.handle);
                 }
             }
             Event::Received { handle, size, reading } => self.receive(handle, size.0, reading),
@@ -69,16 +69,16 @@ impl World<'_> {
             Event::Ended { handle, end: Ended::Complete } => {
                 let at = self.position(handle);
                 self.refund(at);
-                let received = self.responses.remove(at).received;
-                self.see(received);
+                let Response { request, received, .. } = self.responses.remove(at);
+                self.see(request, received);
             }
             Event::Ended { handle, end: Ended::Broken } => self.break_off(handle),
             Event::Ended { handle, end: Ended::Unasked } => {
                 let at = self.position(handle);
-                let Response { paid, is_long, received, .. } = self.responses.remove(at);
+                let Response { request, paid, is_long, received, .. } = self.responses.remove(at);
                 self.room += i128::from(paid) * BYTE;
                 if is_long {
-                    self.see(received);
+                    self.see(request, received);
                 }
             }
             Event::Unasked { whose, size } => {
@@ -121,6 +121,7 @@ impl World<'_> {
             Event::Rested => {}
         }
         self.catch_up(&were_busy);
+        self.forget();
     }
 
     pub(super) fn outstanding(&mut self, now: Time, request: Request, received: u64) {

@@ -54,13 +54,22 @@ impl Scheduler {
         self.spend(Bytes(unpaid));
     }
 
-    /// A response begins: what it may bring before it is long is promised and charged.
+    /// A response begins: what it is expected to bring before it is long is promised and
+    /// charged.
     pub(super) fn expect(&mut self, number: u32) {
-        if let Some(gate) = &self.gate {
-            let expected = gate.sizes.expected();
+        let user = self.responses[number as usize].user;
+        if let Some(expected) = self.expected(user) {
             self.charge_ahead(number, expected, Part::Asked);
             self.promise(number, expected);
         }
+    }
+
+    /// What a response of a user is expected to bring before it is long: what theirs usually
+    /// do, or those of all if nothing is known of them.
+    pub(super) fn expected(&self, user: u32) -> Option<Bytes> {
+        let gate = self.gate.as_ref()?;
+        let usual = self.lines.usual(user).map(|usual| gate.sizes.within(usual));
+        Some(usual.unwrap_or(gate.sizes.expected()))
     }
 
     /// The room is promised to what a response is to bring.

@@ -48,8 +48,8 @@ pub(super) struct Place {
 /// What is next when there is room for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Candidate {
-    /// A request of this group, beside what is set aside for others.
-    Request { group: u32, aside: Bytes },
+    /// A request of this group, which needs so much with what is set aside for others.
+    Request { group: u32, needs: Bytes },
     /// This long response, which needs so much.
     Response { number: u32, needs: Bytes },
 }
@@ -81,7 +81,15 @@ impl Scheduler {
             let lead = self.lines.lead(gate.lead());
             (level.saturating_add(lead) < asked).then(|| Bytes(gate.aside[&user].1))
         });
-        Candidate::Request { group, aside: aside.unwrap_or_default() }
+        let grant = self.gate.as_ref().map_or(Bytes::ZERO, |gate| gate.config.grant);
+        let needs = self.first_expected(group).min(grant) + aside.unwrap_or_default();
+        Candidate::Request { group, needs }
+    }
+
+    /// What the response to the first request of a group is expected to bring.
+    pub(super) fn first_expected(&self, group: u32) -> Bytes {
+        let user = self.lines.first_user(group);
+        user.and_then(|user| self.expected(user)).unwrap_or_default()
     }
 
     /// The long response that is next among those that want to be read.
@@ -191,6 +199,15 @@ impl Scheduler {
     }
 }
 
+impl Candidate {
+    /// The room that it needs.
+    pub(super) fn needs(self) -> Bytes {
+        match self {
+            Candidate::Request { needs, .. } | Candidate::Response { needs, .. } => needs,
+        }
+    }
+}
+
 impl Place {
     /// Before all others.
     const FIRST: Place = Place { octave: 0, age: 0, since: 0 };
@@ -206,15 +223,5 @@ impl ReadGate {
     /// How far ahead a user of weight 1 may be.
     fn lead(&self) -> Bytes {
         self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
-    }
-
-    /// The room that a candidate needs.
-    pub(super) fn needs(&self, candidate: Candidate) -> Bytes {
-        match candidate {
-            Candidate::Request { aside, .. } => {
-                self.sizes.expected().min(self.config.grant) + aside
-            }
-            Candidate::Response { needs, .. } => needs,
-        }
     }
 }

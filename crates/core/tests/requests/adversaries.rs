@@ -43,7 +43,7 @@ const NOBODY: u64 = u64::MAX;
 
 /// What a user does.
 #[derive(Clone, Copy, Debug)]
-enum Behaviour {
+pub(crate) enum Behaviour {
     /// Always has so many requests for so much.
     Greedy { requests: usize, size: u64 },
     /// The same, and each server falls silent after so much.
@@ -59,20 +59,20 @@ enum Behaviour {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct User {
-    class: u32,
-    behaviour: Behaviour,
+pub(crate) struct User {
+    pub(crate) class: u32,
+    pub(crate) behaviour: Behaviour,
     /// Steps of a round trip to the user's servers.
-    round_trip: u64,
+    pub(crate) round_trip: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Case {
-    weights: Vec<u32>,
+pub(crate) struct Case {
+    pub(crate) weights: Vec<u32>,
     /// In kilobits a second.
-    rate: u64,
-    honest: Vec<User>,
-    others: Vec<User>,
+    pub(crate) rate: u64,
+    pub(crate) honest: Vec<User>,
+    pub(crate) others: Vec<User>,
 }
 
 fn behaviour() -> impl Strategy<Value = Behaviour> {
@@ -161,13 +161,13 @@ impl Response {
 }
 
 /// The result: what each user has received since the warm-up, and the use of the link.
-struct Outcome {
-    received: Vec<u64>,
-    used: f64,
+pub(crate) struct Outcome {
+    pub(crate) received: Vec<u64>,
+    pub(crate) used: f64,
     steps: u64,
 }
 
-struct Model {
+pub(crate) struct Model {
     users: Vec<User>,
     scheduler: Scheduler,
     rate: u64,
@@ -188,7 +188,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(case: &Case) -> Model {
+    pub(crate) fn new(case: &Case) -> Model {
         let entry = catalogue::find("msf").expect("it is in the catalogue");
         let weights: Vec<_> =
             case.weights.iter().map(|w| NonZeroU32::new(*w).expect("from 1 on")).collect();
@@ -418,7 +418,7 @@ impl Model {
         });
     }
 
-    fn run(mut self, case: &Case) -> Outcome {
+    pub(crate) fn run(mut self, case: &Case) -> Outcome {
         let weight: u64 =
             self.users.iter().map(|user| u64::from(case.weights[user.class as usize])).sum();
         let measured = (8 * weight).max(60);

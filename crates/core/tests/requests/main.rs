@@ -6,6 +6,7 @@ mod bounds;
 mod conformance;
 mod examples;
 mod exchanges;
+mod found;
 mod lives;
 mod pages;
 mod places;

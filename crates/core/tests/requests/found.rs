@@ -1,0 +1,158 @@
+//! What [a search](super::adversaries) of an hour found: seeds, and the cases that they shrank
+//! to. What has been mended since is held, and what has not is no worse than it was.
+
+use super::adversaries::{Behaviour, Case, Model, Outcome, User};
+
+/// The seed, the weights, the rate in kilobits a second, who is honest, the others, and what
+/// has to be used.
+type Found<'a> = (u64, [u32; 3], u64, User, &'a [User], f64);
+
+/// A user with a round trip in milliseconds.
+fn user(class: u32, round_trip: u64, behaviour: Behaviour) -> User {
+    User { class, behaviour, round_trip: round_trip / 5 }
+}
+
+fn greedy(requests: usize, size: u64) -> Behaviour {
+    Behaviour::Greedy { requests, size }
+}
+
+fn aborting(requests: usize, size: u64, steps: u64) -> Behaviour {
+    Behaviour::Aborting { requests, size, steps }
+}
+
+fn pausing(requests: usize, size: u64, steps: u64) -> Behaviour {
+    Behaviour::Pausing { requests, size, steps }
+}
+
+fn silent(requests: usize, after: u64) -> Behaviour {
+    Behaviour::Silent { requests, after }
+}
+
+/// All of them used less than 0.9 when they were found.
+#[test]
+fn what_a_search_has_found_is_no_worse_than_it_was() {
+    let one = [1, 1, 1];
+    let trickling = Behaviour::Trickling { requests: 7, rate: 9_600 };
+    let found: [Found; 12] = [
+        (11, one, 27_313, user(0, 155, greedy(8, 710_112)), &[user(0, 10, pausing(1, 1, 1))], 0.85),
+        (
+            14,
+            one,
+            1_000,
+            user(0, 10, greedy(8, 25_000)),
+            &[user(0, 10, aborting(48, 5, 274)), user(0, 10, greedy(1, 1))],
+            0.9,
+        ),
+        (
+            22,
+            [3, 3, 1],
+            3_061,
+            user(0, 55, greedy(8, 134_464)),
+            &[
+                user(0, 245, silent(61, 41_559)),
+                user(0, 50, silent(17, 18_155)),
+                user(0, 235, silent(18, 22_338)),
+                user(0, 370, pausing(18, 643, 13)),
+            ],
+            0.9,
+        ),
+        (
+            28,
+            one,
+            35_583,
+            user(0, 145, greedy(8, 933_870)),
+            &[
+                user(0, 75, silent(5, 49_085)),
+                user(0, 60, pausing(1, 77, 11)),
+                user(0, 140, silent(4, 10_339)),
+            ],
+            0.88,
+        ),
+        (
+            64,
+            one,
+            9_224,
+            user(0, 15, greedy(11, 254_813)),
+            &[user(0, 195, aborting(47, 80_922, 464)), user(0, 225, pausing(58, 1_395, 27))],
+            0.9,
+        ),
+        (65, one, 47_244, user(0, 160, greedy(9, 1_281_385)), &[user(0, 10, greedy(1, 1))], 0.78),
+        (
+            85,
+            [1, 3, 1],
+            2_634,
+            user(0, 10, greedy(8, 65_800)),
+            &[
+                user(1, 275, trickling),
+                user(0, 355, aborting(12, 590, 405)),
+                user(0, 10, aborting(18, 1, 1)),
+            ],
+            0.9,
+        ),
+        (
+            99,
+            one,
+            73_282,
+            user(0, 120, greedy(8, 2_125_120)),
+            &[user(0, 210, aborting(12, 2_223, 162))],
+            0.86,
+        ),
+        (
+            100,
+            one,
+            32_256,
+            user(0, 125, greedy(8, 826_560)),
+            &[user(0, 10, pausing(2, 1_177, 1))],
+            0.87,
+        ),
+        (
+            111,
+            [1, 3, 3],
+            95_630,
+            user(0, 10, greedy(8, 2_390_600)),
+            &[user(1, 75, aborting(2, 1, 28))],
+            0.86,
+        ),
+        (
+            142,
+            [4, 1, 5],
+            1_000,
+            user(0, 45, greedy(8, 25_000)),
+            &[
+                user(0, 25, silent(12, 20_476)),
+                user(0, 10, pausing(50, 1, 1)),
+                user(0, 10, pausing(1, 1, 1)),
+            ],
+            0.9,
+        ),
+        (
+            167,
+            [4, 1, 1],
+            6_651,
+            user(1, 10, greedy(8, 166_200)),
+            &[user(0, 75, aborting(38, 1, 285)), user(0, 120, aborting(35, 35_595, 536))],
+            0.9,
+        ),
+    ];
+    for (seed, weights, rate, honest, others, least) in found {
+        let (honest, others) = (vec![honest], others.to_vec());
+        let case = Case { weights: weights.to_vec(), rate, honest, others };
+        let used = Model::new(&case).run(&case).used;
+        println!("seed {seed}: {used:.3} of the link is used");
+        assert!(used > least, "seed {seed}: {used}");
+    }
+}
+
+/// The farther one had 0.225, when what all responses bring in the mean was charged at a
+/// release.
+#[test]
+fn who_is_farther_away_and_has_smaller_responses_gets_no_less() {
+    for size in [44_000, 47_632, 60_000] {
+        let honest = vec![user(0, 140, greedy(11, size)), user(2, 15, greedy(13, 81_982))];
+        let case = Case { weights: vec![3, 1, 7], rate: 1_838, honest, others: Vec::new() };
+        let Outcome { received, .. } = Model::new(&case).run(&case);
+        let share = received[0] as f64 / received.iter().sum::<u64>() as f64;
+        println!("{size} B: {share:.4}");
+        assert!((share - 0.3).abs() < 0.015, "{size}: {share}");
+    }
+}

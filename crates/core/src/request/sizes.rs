@@ -19,8 +19,8 @@
 //!
 //! The denominator is what a response is expected to receive before it is long. It is paid
 //! for the release of a request whose user is new; for others it is what responses of that
-//! user have received in a moving mean. One who asks for very much, or for next to nothing,
-//! thereby changes the price of nobody else's requests.
+//! user have received in a moving mean. Who asks for very much, or for next to nothing, then
+//! changes what newcomers pay at first, and nobody else.
 //!
 //! Sizes are kept in quarters of octaves, each as the upper end of its quarter.
 

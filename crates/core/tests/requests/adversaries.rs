@@ -2,12 +2,12 @@
 //!
 //! A few users who always have something to ask for share a link with others of random
 //! behaviour: servers that fall silent or trickle, clients that abort, pause, open very many
-//! connections, or ask for next to nothing before they ask for much. Nobody may push a user who asks for large responses all the
-//! time below 0.8 of the share that their weight gives them among all users, and the
-//! link may not be used less than 90%. Others may be ahead of a user by what the link
-//! carries in a second, times the user's weight. So shares are measured over eight
-//! times as many seconds as all weights together, in which that is an eighth of what is
-//! due, and over at least a minute.
+//! connections, or ask for next to nothing before they ask for much. Nobody may push a user
+//! who asks for large responses all the time below 0.8 of the share that their weight gives
+//! them among all users, and the link may not be used less than 90%. Others may be ahead of
+//! a user by what the link carries in a second, times the user's weight. So shares are
+//! measured over eight times as many seconds as all weights together, in which that is an
+//! eighth of what is due, and over at least a minute.
 //!
 //! The link is a model: a queue without a limit at the provider's end, and servers that
 //! send a window in each round trip, which begins at ten segments, doubles, and ends at

@@ -468,8 +468,8 @@ fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
         other = desk.released(handle);
     }
     desk.arrive_all(&[(1, 1), (0, 1)]);
-    // What is on its way is paid for, by what came before. When class 1 was served last it stood at 1.2 MB,
-    // and there class 0 goes on.
+    // What is on its way is paid for, by what came before. When class 1 was served last it
+    // stood at 1.2 MB, and there class 0 goes on.
     assert_eq!(desk.service(1), 1_300_000.0);
     assert_eq!(desk.service(0), 1_200_000.0);
     drop((lingering, other));

@@ -74,7 +74,7 @@ pub use proxy::{
     Action, ExchangeId, Member, OriginId, Pauses, Proxy, ProxyConfig, REPORT_EVERY, TunnelId,
 };
 pub use room::ReadGateConfig;
-pub use round_trips::latest_round_trip;
+pub use round_trips::{TcpPath, latest_round_trip};
 pub use scheduler::{Config, Scheduler};
 pub use tunnel::{Piece, STEADY_SECONDS, TunnelConfig, TunnelPhase, Verdict};
 pub use window::{LinkReport, WindowConfig, WindowMode};

@@ -1,4 +1,4 @@
-//! The round trips that TCP measures.
+//! The round trips that TCP measures, and whether it had to send something again.
 //!
 //! A socket does not say them without unsafe code, but the kernel does, about any socket
 //! and to anybody, over netlink (`sock_diag(7)`): a question of 72 bytes, answered before
@@ -16,6 +16,7 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, Stat
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 use tidegate_core::Span;
+use tidegate_core::request::{TcpPath, latest_round_trip};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -61,8 +62,17 @@ impl Paths {
         wants
     }
 
-    /// The smoothed round trip of a connection.
-    pub(crate) fn smoothed(&self, stream: &TcpStream) -> Option<Span> {
+    /// The round trip of the handshake of a new connection, which took `elapsed`; `None` if
+    /// it is too early for another sample, or a part of the handshake was sent again.
+    pub(crate) fn handshake(&self, stream: &TcpStream, elapsed: Span) -> Option<Span> {
+        if self.socket.is_none() {
+            return Some(elapsed);
+        }
+        self.wants_sample().then(|| latest_round_trip(None, self.of(stream)?)).flatten()
+    }
+
+    /// What the kernel says of a connection.
+    pub(crate) fn of(&self, stream: &TcpStream) -> Option<TcpPath> {
         let socket = self.socket.as_ref()?;
         let (local, peer) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
         let mut header = NetlinkHeader::default();
@@ -103,7 +113,10 @@ impl Paths {
             return None;
         };
         found.nlas.iter().find_map(|attribute| match attribute {
-            Nla::TcpInfo(info) => Some(Span::micros(info.rtt.into())),
+            Nla::TcpInfo(info) => Some(TcpPath {
+                smoothed: Span::micros(info.rtt.into()),
+                retransmissions: info.total_retrans.into(),
+            }),
             _ => None,
         })
     }
@@ -112,7 +125,7 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -128,9 +141,31 @@ mod tests {
             let (mut client, (mut server, _)) = (client.unwrap(), server.unwrap());
             client.write_all(b"x").await.unwrap();
             server.read_exact(&mut [0]).await.unwrap();
-            let found = Paths::new().smoothed(&client).expect("the kernel answers");
+            let found = Paths::new().of(&client).expect("the kernel answers").smoothed;
             assert!(found > Span::ZERO && found < Span::seconds(1), "{found}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_handshake_that_was_sent_again_is_no_sample() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let paths = Paths::new();
+        let first = TcpStream::connect(address).await.unwrap();
+        assert!(paths.handshake(&first, Span::ZERO).is_some());
+        // It waits to be accepted, so there is no room for another, whose SYN is dropped.
+        let since = Instant::now();
+        let (late, _) = tokio::join!(TcpStream::connect(address), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            listener.accept().await.unwrap()
+        });
+        let late = late.unwrap();
+        assert!(since.elapsed() >= Duration::from_millis(300), "the SYN was dropped");
+        tokio::time::sleep(EVERY).await;
+        assert!(paths.of(&late).unwrap().retransmissions > 0);
+        assert_eq!(paths.handshake(&late, Span::seconds(1)), None);
     }
 
     #[tokio::test]
@@ -138,13 +173,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let paths = Paths::new();
-        assert!(paths.smoothed(&client).is_some());
+        assert!(paths.of(&client).is_some());
         crate::socket::abort(listener.accept().await.unwrap().0);
         client.readable().await.unwrap();
         let _ = client.try_read(&mut [0]);
-        assert_eq!(paths.smoothed(&client), None);
+        assert_eq!(paths.of(&client), None);
         // And the socket still answers.
         let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        assert!(paths.smoothed(&other).is_some());
+        assert!(paths.of(&other).is_some());
     }
 }

@@ -261,7 +261,11 @@ impl<'a> Relay<'a> {
         };
         match (dialled, exchange) {
             (Ok(server), _) => {
-                self.house.gate.timed(server.origin, server.round_trip);
+                if let Some(round_trip) =
+                    self.house.paths.handshake(&server.stream, server.round_trip)
+                {
+                    self.house.gate.timed(server.origin, round_trip);
+                }
                 Ok(server)
             }
             (Err(error), exchange) => {
@@ -285,17 +289,17 @@ impl<'a> Relay<'a> {
         let paths = &self.house.paths;
         // The handshake of a new connection has been a sample.
         let wants_sample = server.is_kept && paths.wants_sample();
-        let smoothed = wants_sample.then(|| paths.smoothed(&server.stream)).flatten();
-        exchange.connected(smoothed.unwrap_or(server.round_trip));
+        let path = wants_sample.then(|| paths.of(&server.stream)).flatten();
+        exchange.connected(path.map_or(server.round_trip, |path| path.smoothed));
         let asked = async {
             let sent = socket::write_all(&server.stream, out, self.client.patience).await;
             if sent.is_err() {
                 return Err(if server.is_kept { Failure::Stale } else { broken_off() });
             }
             let response = self.read_head(exchange, &mut server).await?;
-            if let Some(before) = smoothed
-                && let Some(after) = self.house.paths.smoothed(&server.stream)
-                && let Some(round_trip) = latest_round_trip(Some(before), after)
+            if path.is_some()
+                && let Some(after) = self.house.paths.of(&server.stream)
+                && let Some(round_trip) = latest_round_trip(path, after)
             {
                 exchange.acknowledged(server.origin, round_trip);
             }

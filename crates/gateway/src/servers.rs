@@ -261,14 +261,12 @@ fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
     (MOST_BUFFER.0, FIRST_OFFER)
 }
 
-/// Servers at one address share a path.
+/// Servers at one address share a path, and those in one network of IPv6.
 pub(crate) fn origin_of(address: IpAddr) -> OriginId {
     match address.to_canonical() {
         IpAddr::V4(address) => OriginId(address.to_bits().into()),
-        IpAddr::V6(address) => {
-            let bits = address.to_bits();
-            OriginId((bits >> 64) as u64 ^ bits as u64)
-        }
+        // Nobody has fewer addresses than a network of them.
+        IpAddr::V6(address) => OriginId((address.to_bits() >> 64) as u64),
     }
 }
 

@@ -259,7 +259,9 @@ impl Proxy {
 
     /// The time that a connection to this origin took to come up, which is one
     /// round trip, or that a request on an open one took to be acknowledged. Report one
-    /// of them for each exchange; the scheduler's delay signal is derived from it.
+    /// of them for each exchange, unless something was sent more than once
+    /// ([`latest_round_trip`](super::latest_round_trip)); the scheduler's delay signal is
+    /// derived from it.
     pub fn timed(&mut self, origin: OriginId, round_trip: Span) {
         self.round_trips.add(origin, round_trip);
     }

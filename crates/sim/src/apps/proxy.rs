@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use tidegate_core::request::{
     self, Action, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY, Reading,
-    Scheduler, TunnelId,
+    Scheduler, TcpPath, TunnelId,
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
@@ -35,7 +35,7 @@ use crate::requests::{
 };
 use crate::scenario::NodeId;
 use crate::simulation::World;
-use crate::tcp::TcpConfig;
+use crate::tcp::{Endpoint, TcpConfig};
 
 /// The reasons for which it is woken.
 const GATE: u64 = 0;
@@ -77,11 +77,11 @@ struct Relay {
     request: Request<Wanted>,
     client: ConnectionId,
     server: Option<ConnectionId>,
-    /// TCP's smoothed round trip before the request, on a connection that was kept.
-    smoothed: Option<Span>,
+    /// What TCP said before the request, on a connection that was kept.
+    path: Option<TcpPath>,
     heard: Time,
     released: Option<Time>,
-    /// Whether the round trip of the handshake, or of the request, has been recorded.
+    /// Whether the round trip of the handshake, or of the request, has been looked at.
     timed: bool,
     /// Payload that was read and passed on, and the last time of that.
     relayed: u64,
@@ -142,7 +142,7 @@ impl<'a> Proxy<'a> {
                     request,
                     client,
                     server: None,
-                    smoothed: None,
+                    path: None,
                     heard: now,
                     released: None,
                     timed: false,
@@ -201,10 +201,10 @@ impl<'a> Proxy<'a> {
         if let Some((carrier, end)) = state.and_then(|state| state.saying(Side::Opener)) {
             end.resize_buffer(self.setup.server_window);
             if kept.is_some() {
-                relay.smoothed = end.smoothed_rtt();
+                relay.path = path_of(end);
                 self.core.connected(now, exchange);
-                if let Some(round_trip) = relay.smoothed {
-                    self.core.path(now, exchange, round_trip);
+                if let Some(path) = relay.path {
+                    self.core.path(now, exchange, path.smoothed);
                 }
             }
             carrier.ask(request, end);
@@ -353,13 +353,15 @@ impl<'a> Proxy<'a> {
         let now = world.now();
         if let Some(relay) = self.relays.get_mut(&exchange)
             && let (false, Some(end)) = (relay.timed, world.end(id, Side::Opener))
-            && let Some(smoothed) = end.smoothed_rtt()
-            && let Some(round_trip) = request::latest_round_trip(relay.smoothed, smoothed)
+            && let Some(path) = path_of(end)
         {
             relay.timed = true;
-            self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
+            let round_trip = request::latest_round_trip(relay.path, path);
+            if let Some(round_trip) = round_trip {
+                self.core.timed(OriginId(relay.request.words.server as u64), round_trip);
+            }
             self.core.connected(now, exchange);
-            self.core.path(now, exchange, round_trip);
+            self.core.path(now, exchange, round_trip.unwrap_or(path.smoothed));
         }
         self.relay(world, exchange);
     }
@@ -545,6 +547,14 @@ impl App for Proxy<'_> {
         }
         self.obey(world);
     }
+}
+
+/// What TCP says of the path of a connection, once there was a round trip.
+fn path_of(end: &Endpoint) -> Option<TcpPath> {
+    let counts = end.statistics();
+    // A SYN that is sent again counts as a timeout only.
+    let retransmissions = counts.retransmissions + u64::from(counts.timeouts);
+    Some(TcpPath { smoothed: end.smoothed_rtt()?, retransmissions })
 }
 
 /// A response to a client ends before its time: its stream, or where there are none its

@@ -22,6 +22,8 @@ pub(super) struct Twin {
     /// Every sample since the start, and how many there were at the last report.
     pub(super) round_trips: Vec<(u64, Span)>,
     reported: usize,
+    /// The first one that may still count.
+    heard_since: usize,
     /// Whether the scheduler has to be asked before anything else that is due.
     asks_first: bool,
 }
@@ -75,6 +77,7 @@ impl Twin {
             actions: Vec::new(),
             round_trips: Vec::new(),
             reported: 0,
+            heard_since: 0,
             asks_first: false,
         }
     }
@@ -196,17 +199,31 @@ impl Twin {
     }
 
     pub(super) fn report(&mut self, now: Time, carried: Bytes) {
-        let excess = |at: usize| {
-            let (origin, round_trip) = self.round_trips[at];
-            let of_origin = self.round_trips[..=at].iter().filter(|(of, _)| *of == origin);
-            round_trip - of_origin.map(|(_, round_trip)| *round_trip).min().unwrap_or_default()
-        };
-        let new = self.reported..self.round_trips.len();
-        let count = new.len() as u64;
-        let sum: Span = new.map(excess).sum();
-        self.reported = self.round_trips.len();
-        let queueing_delay = (count > 0).then(|| sum / count);
+        let queueing_delay = self.delay();
         self.scheduler.report(now, LinkReport { carried, queueing_delay });
+    }
+
+    /// The median over the five origins that were heard last, of how much the latest round
+    /// trip of each exceeds the least until then. An origin's first round trip is none.
+    fn delay(&mut self) -> Option<Span> {
+        let origin_of = |at: usize| self.round_trips[at].0;
+        let is_first = |at: usize| !(0..at).any(|before| origin_of(before) == origin_of(at));
+        let excess = |at: usize| {
+            let of_origin = self.round_trips[..=at].iter().filter(|(of, _)| *of == origin_of(at));
+            self.round_trips[at].1 - of_origin.map(|(_, it)| *it).min().unwrap_or_default()
+        };
+        let new = std::mem::replace(&mut self.reported, self.round_trips.len());
+        if (new..self.round_trips.len()).all(is_first) {
+            self.heard_since = self.round_trips.len();
+            return None;
+        }
+        let heard = self.heard_since..self.round_trips.len();
+        let is_latest =
+            |at: &usize| !heard.clone().any(|it| it > *at && origin_of(it) == origin_of(*at));
+        let latest = heard.clone().rev().filter(|at| !is_first(*at)).filter(is_latest);
+        let mut delays: Vec<Span> = latest.take(5).map(excess).collect();
+        delays.sort();
+        Some(delays[(delays.len() - 1) / 2])
     }
 
     pub(super) fn next_action(&mut self, now: Time) -> Option<Action> {
